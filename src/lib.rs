@@ -1,0 +1,38 @@
+//! libztensor: opens, reads, verifies and writes zTensor `.zt` files of spec 0.1, 1.0, 1.1 and 1.2.
+//!
+//! The product is the C library (`include/ztensor.h`); what is public here serves the `zt` program,
+//! the tests and Rust programs.
+//!
+//! ```text
+//!            path, descriptor, memory, callbacks                 sink, path
+//!                          |                                         ^
+//!   io       bytes at offsets: map, file, memory      append, align, publish
+//!                          v                                         |
+//!   wire     frame -> manifest -> validated             validated -> manifest, footer
+//!                          v                                         |
+//!   reader   objects, components, index                  state machine, one component   writer
+//!                          v                             at a time         ^
+//!   payload  decode, verify, convert, slice                encode, hash    |
+//!                          v                                         |
+//!   capi     zt_open, zt_component_read, ...        zt_write_dense, zt_writer_finish, ...
+//! ```
+//!
+//! ```ignore
+//! use ztensor::reader::{File, OpenOptions};
+//!
+//! let file = File::open("model.zt", &OpenOptions::default())?;
+//! for object in file.objects() {
+//!     println!("{} {:?}", object.name(), object.shape());
+//! }
+//! # Ok::<(), ztensor::error::Error>(())
+//! ```
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod error;
+pub mod model;
+#[forbid(unsafe_code)]
+mod payload;
+#[forbid(unsafe_code)]
+pub mod wire;

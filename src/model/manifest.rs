@@ -1,0 +1,351 @@
+//! What a file claims to hold: objects, their components, and where the bytes are.
+//!
+//! The tables are flat and every text is a position in one arena, so that opening a file with many
+//! objects costs a few large allocations and none per object.
+
+use super::dtype::{Dtype, Logical};
+use super::value::Value;
+use crate::error::{fail, Result};
+
+/// A text in [`Manifest::texts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text {
+    start: u32,
+    length: u32,
+}
+
+/// All names of a manifest, each with a NUL behind it so that C can borrow it.
+#[derive(Debug, Default)]
+pub struct Texts {
+    arena: String,
+}
+
+impl Texts {
+    /// Keeps a copy of `text`.
+    pub fn add(&mut self, text: &str) -> Result<Text> {
+        let too_many = || fail!(Limit, "the manifest's names pass 4 GiB");
+        let start = u32::try_from(self.arena.len()).map_err(|_| too_many())?;
+        let length = u32::try_from(text.len()).map_err(|_| too_many())?;
+        self.arena.try_reserve(text.len().saturating_add(1))?;
+        self.arena.push_str(text);
+        self.arena.push('\0');
+        Ok(Text { start, length })
+    }
+
+    /// The text.
+    pub fn get(&self, text: Text) -> &str {
+        let start = text.start as usize;
+        self.arena.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
+    }
+
+    /// The text and the NUL behind it.
+    pub fn get_c_bytes(&self, text: Text) -> &[u8] {
+        let start = text.start as usize;
+        let end = start.saturating_add(text.length as usize).saturating_add(1);
+        self.arena.as_bytes().get(start..end).unwrap_or(b"\0")
+    }
+
+    /// Room for about `bytes` more bytes.
+    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
+        Ok(self.arena.try_reserve_exact(bytes)?)
+    }
+}
+
+/// Which text of the spec a file follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// `ZTEN0001`: an array of tensors, no footer magic.
+    V0_1,
+    /// `ZTEN1000` without a footer magic; `tensors`.
+    V1_0,
+    /// `ZTEN1000` at both ends; the manifest says 1.1.
+    V1_1,
+    /// `ZTEN1000` at both ends; the manifest says 1.2 or a later minor version.
+    V1_2,
+}
+
+/// A layout of components. Spec 1.2 section 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One row-major array.
+    Dense,
+    /// Compressed sparse rows.
+    SparseCsr,
+    /// Coordinate list.
+    SparseCoo,
+    /// Quantized groups.
+    QuantizedGroup,
+    /// A name that this version does not know; a 0.1 layout that is not dense.
+    Other(Text),
+}
+
+impl Format {
+    /// By its name in spec 1.1 and 1.2.
+    pub fn from_name(name: &str) -> Option<Format> {
+        match name {
+            "dense" => Some(Format::Dense),
+            "sparse_csr" => Some(Format::SparseCsr),
+            "sparse_coo" => Some(Format::SparseCoo),
+            "quantized_group" => Some(Format::QuantizedGroup),
+            _ => None,
+        }
+    }
+
+    /// The spec's name; none for [`Format::Other`].
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Format::Dense => Some("dense"),
+            Format::SparseCsr => Some("sparse_csr"),
+            Format::SparseCoo => Some("sparse_coo"),
+            Format::QuantizedGroup => Some("quantized_group"),
+            Format::Other(_) => None,
+        }
+    }
+
+    /// The roles that the spec demands of the format; any other role is welcome.
+    pub const fn required_roles(self) -> &'static [&'static str] {
+        match self {
+            Format::Dense => &["data"],
+            Format::SparseCsr => &["values", "indices", "indptr"],
+            Format::SparseCoo => &["values", "coords"],
+            // `zeros` may be absent: symmetric quantization has none (decisions: quantized-without-zeros).
+            Format::QuantizedGroup => &["packed_weight", "scales"],
+            Format::Other(_) => &[],
+        }
+    }
+}
+
+/// How stored bytes become the component's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As they are.
+    Raw,
+    /// Zstandard frames (RFC 8878).
+    Zstd,
+    /// A name that this version does not know.
+    Other,
+}
+
+/// The less usual texts of a component; most have none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// The digest, as the file spells it.
+    pub digest: Option<Text>,
+    /// The dtype's name where it is unknown.
+    pub dtype: Option<Text>,
+    /// The logical type's name where it is unknown or the dtype's own.
+    pub logical: Option<Text>,
+    /// The encoding's name where it is unknown.
+    pub encoding: Option<Text>,
+}
+
+/// What a component's `type` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogicalType {
+    /// Absent: the elements are what the dtype says.
+    Absent,
+    /// One that this version knows.
+    Known(Logical),
+    /// The dtype's own name, spelled out in [`Extra::logical`]: means the same as absent.
+    SameAsDtype,
+    /// A name that this version does not know, in [`Extra::logical`].
+    Other,
+}
+
+/// One blob on disk and how to read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Component {
+    /// Its name within the object.
+    pub role: Text,
+    /// The storage type; none where the file's name for it is unknown.
+    pub dtype: Option<Dtype>,
+    /// The logical type.
+    pub logical: LogicalType,
+    /// The encoding.
+    pub encoding: Encoding,
+    /// Multi-byte elements are stored most significant byte first (0.1 `data_endianness`).
+    pub big_endian: bool,
+    /// First stored byte, from the start of the file.
+    pub offset: u64,
+    /// Stored bytes.
+    pub stored_size: u64,
+    /// Decoded bytes, where the manifest tells.
+    pub size: Option<u64>,
+    /// The manifest has an `uncompressed_length`.
+    pub size_declared: bool,
+    /// Its pages hold no byte of another component (found when the file is opened).
+    pub page_exclusive: bool,
+    /// Position in [`Manifest::extras`], if any.
+    pub extra: Option<u32>,
+}
+
+impl Component {
+    /// The logical type where this version knows it.
+    pub fn known_logical(&self) -> Option<Logical> {
+        match self.logical {
+            LogicalType::Known(logical) => Some(logical),
+            _ => None,
+        }
+    }
+
+    /// Bytes of one storage element; none where the dtype is unknown.
+    pub fn element_size(&self) -> Option<u64> {
+        self.dtype.map(|d| d.size() as u64)
+    }
+
+    /// End of the stored bytes; validated not to overflow.
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.stored_size)
+    }
+}
+
+/// A named tensor: shape, format, components.
+#[derive(Clone, Copy, Debug)]
+pub struct Object {
+    /// Its name; any text.
+    pub name: Text,
+    /// The layout of its components.
+    pub format: Format,
+    /// First dimension in [`Manifest::dimensions`].
+    pub shape_start: u32,
+    /// Number of dimensions.
+    pub rank: u32,
+    /// First component in [`Manifest::components`].
+    pub component_start: u32,
+    /// Number of components.
+    pub component_count: u32,
+    /// Position in [`Manifest::values`], if it has attributes.
+    pub attributes: Option<u32>,
+}
+
+/// How far a manifest's tables were filled at some time.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    texts: usize,
+    dimensions: usize,
+    objects: usize,
+    components: usize,
+    extras: usize,
+    values: usize,
+}
+
+/// Everything that a file says about itself.
+#[derive(Debug, Default)]
+pub struct Manifest {
+    /// The version as the file says it ("1.2.0"); "0.1.0" for 0.1, which does not say.
+    pub version_text: Option<Text>,
+    /// Which text that is.
+    pub version: Option<Version>,
+    /// All names.
+    pub texts: Texts,
+    /// All dimensions.
+    pub dimensions: Vec<u64>,
+    /// The objects in file order.
+    pub objects: Vec<Object>,
+    /// Their components, object by object.
+    pub components: Vec<Component>,
+    /// The less usual texts of components.
+    pub extras: Vec<Extra>,
+    /// The attribute maps of objects.
+    pub values: Vec<Value>,
+    /// The attribute map of the file.
+    pub attributes: Option<Value>,
+    /// Roles that were seen last, so that the usual ones are kept once.
+    role_cache: Vec<Text>,
+}
+
+impl Manifest {
+    /// The object's dimensions.
+    pub fn shape(&self, object: &Object) -> &[u64] {
+        let start = object.shape_start as usize;
+        self.dimensions.get(start..start.saturating_add(object.rank as usize)).unwrap_or_default()
+    }
+
+    /// The object's components, in file order.
+    pub fn components(&self, object: &Object) -> &[Component] {
+        let start = object.component_start as usize;
+        self.components.get(start..start.saturating_add(object.component_count as usize)).unwrap_or_default()
+    }
+
+    /// The object's component of that role.
+    pub fn component(&self, object: &Object, role: &str) -> Option<&Component> {
+        self.components(object).iter().find(|c| self.texts.get(c.role) == role)
+    }
+
+    /// The object's attribute map.
+    pub fn object_attributes(&self, object: &Object) -> Option<&Value> {
+        self.values.get(object.attributes? as usize)
+    }
+
+    /// The less usual texts of a component.
+    pub fn extra(&self, component: &Component) -> Extra {
+        let found = component.extra.and_then(|i| self.extras.get(i as usize));
+        found.copied().unwrap_or_default()
+    }
+
+    /// The component's digest, as the file spells it.
+    pub fn digest(&self, component: &Component) -> Option<&str> {
+        self.extra(component).digest.map(|t| self.texts.get(t))
+    }
+
+    /// The version as the file says it.
+    pub fn version_text(&self) -> &str {
+        self.version_text.map(|t| self.texts.get(t)).unwrap_or_default()
+    }
+
+    /// Keeps `role`, or finds the copy that is there.
+    pub fn intern_role(&mut self, role: &str) -> Result<Text> {
+        const KEPT: usize = 8;
+        if let Some(known) = self.role_cache.iter().find(|t| self.texts.get(**t) == role) {
+            return Ok(*known);
+        }
+        let text = self.texts.add(role)?;
+        if self.role_cache.len() < KEPT {
+            self.role_cache.try_reserve(1)?;
+            self.role_cache.push(text);
+        }
+        Ok(text)
+    }
+
+    /// How far the tables are filled.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            texts: self.texts.arena.len(),
+            dimensions: self.dimensions.len(),
+            objects: self.objects.len(),
+            components: self.components.len(),
+            extras: self.extras.len(),
+            values: self.values.len(),
+        }
+    }
+
+    /// Forgets what came after `mark`.
+    pub fn rollback(&mut self, mark: &Mark) {
+        self.texts.arena.truncate(mark.texts);
+        self.dimensions.truncate(mark.dimensions);
+        self.objects.truncate(mark.objects);
+        self.components.truncate(mark.components);
+        self.extras.truncate(mark.extras);
+        self.values.truncate(mark.values);
+        self.role_cache.retain(|t| (t.start as usize) < mark.texts);
+    }
+
+    /// Keeps `extra` unless it is empty.
+    pub fn add_extra(&mut self, extra: Extra) -> Result<Option<u32>> {
+        if extra == Extra::default() {
+            return Ok(None);
+        }
+        let at = u32::try_from(self.extras.len()).map_err(|_| fail!(Limit, "more than 2^32 components"))?;
+        self.extras.try_reserve(1)?;
+        self.extras.push(extra);
+        Ok(Some(at))
+    }
+}
+
+/// Number of elements of `shape`; zero if any dimension is zero, none if the product leaves 64 bits.
+pub fn element_count(shape: &[u64]) -> Option<u64> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d))
+}

@@ -1,0 +1,5 @@
+//! What a `.zt` file means, whichever version wrote it: plain data, no bytes, no I/O.
+
+pub mod dtype;
+pub mod manifest;
+pub mod value;

@@ -1,0 +1,240 @@
+//! Attribute values: the CBOR data model (RFC 7049), owned and in the file's order.
+//!
+//! A parsed value is at most [`crate::wire::cbor::MAX_DEPTH`] deep, so that walking or dropping one
+//! needs a bounded stack.
+
+use crate::error::Result;
+use std::cmp::Ordering;
+
+/// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the
+/// file's last zt_close.
+#[derive(Debug)]
+pub enum Value {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// An integer from 0 to 2^64-1.
+    Unsigned(u64),
+    /// The integer -1 - n: from -1 down to -2^64.
+    Negative(u64),
+    /// A float; half and single precision are widened.
+    Float(f64),
+    /// UTF-8 text.
+    Text(Text),
+    /// A byte string.
+    Bytes(Box<[u8]>),
+    /// A sequence.
+    Array(Vec<Value>),
+    /// Pairs, in the file's order; keys may be of any kind.
+    Map(Vec<(Value, Value)>),
+    /// A tagged value (RFC 7049 section 2.4).
+    Tag(u64, Box<[Value; 1]>),
+    /// A simple value without a meaning of its own; 23 is `undefined`.
+    Simple(u8),
+}
+
+/// Text that is kept with a NUL behind it, so that C can borrow it as it is.
+#[derive(PartialEq, Eq, Default)]
+pub struct Text {
+    with_nul: Box<str>,
+}
+
+impl Text {
+    /// A copy of `text`, in memory that is asked for fallibly.
+    pub fn new(text: &str) -> Result<Text> {
+        let mut with_nul = String::new();
+        with_nul.try_reserve_exact(text.len().saturating_add(1))?;
+        with_nul.push_str(text);
+        with_nul.push('\0');
+        Ok(Text { with_nul: with_nul.into_boxed_str() })
+    }
+
+    /// The text, without its NUL.
+    pub fn as_str(&self) -> &str {
+        self.with_nul.strip_suffix('\0').unwrap_or_default()
+    }
+
+    /// The text and its NUL.
+    pub fn as_c_bytes(&self) -> &[u8] {
+        if self.with_nul.is_empty() {
+            b"\0"
+        } else {
+            self.with_nul.as_bytes()
+        }
+    }
+}
+
+impl std::fmt::Debug for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl Value {
+    /// A text value.
+    pub fn text(text: &str) -> Result<Value> {
+        Ok(Value::Text(Text::new(text)?))
+    }
+
+    /// A byte string value.
+    pub fn bytes(bytes: &[u8]) -> Result<Value> {
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(bytes.len())?;
+        copy.extend_from_slice(bytes);
+        Ok(Value::Bytes(copy.into_boxed_slice()))
+    }
+
+    /// A copy, in memory that is asked for fallibly.
+    pub fn try_clone(&self) -> Result<Value> {
+        Ok(match self {
+            Value::Null => Value::Null,
+            Value::Bool(v) => Value::Bool(*v),
+            Value::Unsigned(v) => Value::Unsigned(*v),
+            Value::Negative(v) => Value::Negative(*v),
+            Value::Float(v) => Value::Float(*v),
+            Value::Simple(v) => Value::Simple(*v),
+            Value::Text(v) => Value::text(v.as_str())?,
+            Value::Bytes(v) => Value::bytes(v)?,
+            Value::Tag(tag, inner) => {
+                let [inner] = &**inner;
+                Value::tagged(*tag, inner.try_clone()?)?
+            }
+            Value::Array(items) => {
+                let mut copy = Vec::new();
+                copy.try_reserve_exact(items.len())?;
+                for item in items {
+                    copy.push(item.try_clone()?);
+                }
+                Value::Array(copy)
+            }
+            Value::Map(pairs) => {
+                let mut copy = Vec::new();
+                copy.try_reserve_exact(pairs.len())?;
+                for (key, value) in pairs {
+                    copy.push((key.try_clone()?, value.try_clone()?));
+                }
+                Value::Map(copy)
+            }
+        })
+    }
+
+    /// A signed integer.
+    pub fn integer(value: i64) -> Value {
+        match u64::try_from(value) {
+            Ok(v) => Value::Unsigned(v),
+            // Below zero, so that all bits but the sign are those of -1 - value.
+            Err(_) => Value::Negative(u64::try_from(!value).unwrap_or_default()),
+        }
+    }
+
+    /// A value under a tag.
+    pub fn tagged(tag: u64, value: Value) -> Result<Value> {
+        let mut one = Vec::new();
+        one.try_reserve_exact(1)?;
+        one.push(value);
+        match one.into_boxed_slice().try_into() {
+            Ok(boxed) => Ok(Value::Tag(tag, boxed)),
+            Err(_) => Err(crate::error::fail!(Internal, "a box of one value has another length")),
+        }
+    }
+
+    /// The pairs of a map.
+    pub fn pairs(&self) -> Option<&[(Value, Value)]> {
+        match self {
+            Value::Map(pairs) => Some(pairs),
+            _ => None,
+        }
+    }
+
+    /// The text of a text value.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer that fits.
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Value::Unsigned(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer that fits.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Value::Unsigned(v) => i64::try_from(*v).ok(),
+            Value::Negative(n) => i64::try_from(*n).ok().map(|n| !n),
+            _ => None,
+        }
+    }
+
+    /// What a map has under a text key.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        let (_, value) = self.pairs()?.iter().find(|(k, _)| k.as_text() == Some(key))?;
+        Some(value)
+    }
+
+    /// A total order in which equal means the same CBOR value, for finding duplicate keys.
+    pub fn order(&self, other: &Value) -> Ordering {
+        fn rank(v: &Value) -> u8 {
+            match v {
+                Value::Null => 0,
+                Value::Bool(_) => 1,
+                Value::Unsigned(_) => 2,
+                Value::Negative(_) => 3,
+                Value::Float(_) => 4,
+                Value::Text(_) => 5,
+                Value::Bytes(_) => 6,
+                Value::Array(_) => 7,
+                Value::Map(_) => 8,
+                Value::Tag(..) => 9,
+                Value::Simple(_) => 10,
+            }
+        }
+        match (self, other) {
+            (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+            (Value::Unsigned(a), Value::Unsigned(b)) | (Value::Negative(a), Value::Negative(b)) => a.cmp(b),
+            (Value::Float(a), Value::Float(b)) => a.to_bits().cmp(&b.to_bits()),
+            (Value::Text(a), Value::Text(b)) => a.as_str().cmp(b.as_str()),
+            (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
+            (Value::Array(a), Value::Array(b)) => {
+                let parts = a.iter().zip(b).map(|(x, y)| x.order(y));
+                parts.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+            }
+            (Value::Map(a), Value::Map(b)) => {
+                let parts = a.iter().zip(b).map(|(x, y)| x.0.order(&y.0).then_with(|| x.1.order(&y.1)));
+                parts.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+            }
+            (Value::Tag(a, x), Value::Tag(b, y)) => a.cmp(b).then_with(|| match (x.first(), y.first()) {
+                (Some(x), Some(y)) => x.order(y),
+                _ => Ordering::Equal,
+            }),
+            (Value::Simple(a), Value::Simple(b)) => a.cmp(b),
+            _ => rank(self).cmp(&rank(other)),
+        }
+    }
+}
+
+/// Whether a map's keys are all different; at most `n log n` comparisons.
+pub fn keys_are_unique(pairs: &[(Value, Value)]) -> Result<bool> {
+    const FEW: usize = 8;
+    if pairs.len() <= FEW {
+        let mut rest = pairs;
+        while let Some(((key, _), tail)) = rest.split_first() {
+            if tail.iter().any(|(other, _)| key.order(other).is_eq()) {
+                return Ok(false);
+            }
+            rest = tail;
+        }
+        return Ok(true);
+    }
+    let mut keys: Vec<&Value> = Vec::new();
+    keys.try_reserve_exact(pairs.len())?;
+    keys.extend(pairs.iter().map(|(key, _)| key));
+    keys.sort_unstable_by(|a, b| a.order(b));
+    Ok(keys.is_sorted_by(|a, b| a.order(b).is_lt()))
+}

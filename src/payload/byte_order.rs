@@ -1,0 +1,59 @@
+//! Elements of the file's byte order to the host's and back.
+
+/// Whether elements of `width` bytes must be turned round to be in the host's order.
+pub(crate) fn to_host_needed(file_is_big_endian: bool, width: usize) -> bool {
+    width > 1 && file_is_big_endian != cfg!(target_endian = "big")
+}
+
+/// Reverses the bytes of every `width`-byte element (1, 2, 4 or 8) where it lies.
+///
+/// A trailing part of an element stays as it is, and so does everything for another width.
+pub(crate) fn swap_in_place(bytes: &mut [u8], width: usize) {
+    /// One fixed width, so that the loop becomes byte shuffles.
+    fn each<const N: usize>(bytes: &mut [u8]) {
+        for element in bytes.chunks_exact_mut(N) {
+            if let Ok(element) = <&mut [u8; N]>::try_from(element) {
+                element.reverse();
+            }
+        }
+    }
+    match width {
+        2 => each::<2>(bytes),
+        4 => each::<4>(bytes),
+        8 => each::<8>(bytes),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_agree_with_the_definition() {
+        for width in [1usize, 2, 4, 8] {
+            for size in 0..40usize {
+                let src: Vec<u8> = (0..size).map(|i| (i * 7 + 3) as u8).collect();
+                let mut want = src.clone();
+                for element in want.chunks_exact_mut(width) {
+                    element.reverse();
+                }
+                let mut placed = src.clone();
+                swap_in_place(&mut placed, width);
+                assert_eq!(placed, want, "in place, width {width}, {size} bytes");
+                swap_in_place(&mut placed, width);
+                assert_eq!(placed, src, "twice is nothing");
+            }
+        }
+    }
+
+    #[test]
+    fn one_byte_elements_never_need_it() {
+        for big in [false, true] {
+            assert!(!to_host_needed(big, 1));
+            for width in [2, 4, 8] {
+                assert_eq!(to_host_needed(big, width), big == cfg!(target_endian = "little"));
+            }
+        }
+    }
+}

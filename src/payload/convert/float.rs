@@ -1,0 +1,179 @@
+//! Small floats: widening exactly, narrowing with one rounding, and rounding to integers.
+//!
+//! The `half` crate rounds f64 twice on hardware with f16c, and drops the lower 32 bits before it
+//! rounds elsewhere; its NaN signs depend on the machine. So the bits are done here, branch-free
+//! where a loop over them should become vector code.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    reason = "bit fields of known width: every sum and cast is within it"
+)]
+
+/// f16 to f32, exact. A NaN becomes quiet and keeps its sign and payload.
+#[inline(always)]
+pub(super) fn f16_to_f32(code: u16) -> f32 {
+    let magnitude = u32::from(code & 0x7FFF);
+    let sign = u32::from(code & 0x8000) << 16;
+    let normal = (magnitude << 13) + ((127 - 15) << 23);
+    let special = (magnitude << 13) | 0x7F80_0000 | if magnitude > 0x7C00 { 0x0040_0000 } else { 0 };
+    // A subnormal is its integer times 2^-24, and neither factor nor product is subnormal as f32.
+    let small = (magnitude as f32 * (1.0 / 16_777_216.0)).to_bits();
+    let wide = if magnitude >= 0x7C00 {
+        special
+    } else if magnitude < 0x0400 {
+        small
+    } else {
+        normal
+    };
+    f32::from_bits(wide | sign)
+}
+
+/// bf16 to f32, exact. A NaN becomes quiet and keeps its sign and payload.
+#[inline(always)]
+pub(super) fn bf16_to_f32(code: u16) -> f32 {
+    let quiet = if code & 0x7FFF > 0x7F80 { 0x0040 } else { 0 };
+    f32::from_bits(u32::from(code | quiet) << 16)
+}
+
+/// f32 to f64, exact. A NaN becomes quiet and keeps its sign and payload on every machine.
+#[inline(always)]
+pub(super) fn f32_to_f64(value: f32) -> f64 {
+    let bits = value.to_bits();
+    let sign = u64::from(bits & 0x8000_0000) << 32;
+    let nan = 0x7FF8_0000_0000_0000 | u64::from(bits & 0x007F_FFFF) << 29 | sign;
+    if value.is_nan() {
+        f64::from_bits(nan)
+    } else {
+        f64::from(value)
+    }
+}
+
+/// f64 to f32, to nearest even. A NaN becomes quiet and keeps its sign on every machine.
+#[inline(always)]
+pub(super) fn f64_to_f32(value: f64) -> f32 {
+    let bits = value.to_bits();
+    let sign = (bits >> 32) as u32 & 0x8000_0000;
+    let nan = 0x7FC0_0000 | (bits >> 29) as u32 & 0x003F_FFFF | sign;
+    if value.is_nan() {
+        f32::from_bits(nan)
+    } else {
+        value as f32
+    }
+}
+
+/// f32 to f16, to nearest even, in 32-bit steps only: the fast road.
+#[inline(always)]
+pub(super) fn f32_to_f16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let magnitude = bits & 0x7FFF_FFFF;
+    let sign = (bits >> 16) as u16 & 0x8000;
+    // Half of the last kept bit less one, and one more where that bit is set: ties go to even.
+    let rounded = magnitude.wrapping_add(0x0FFF + (magnitude >> 13 & 1));
+    let normal = rounded.wrapping_sub((127 - 15) << 23) >> 13;
+    // The last bit of a float near 0.5 is 2^-24, the last bit of an f16 subnormal: the sum rounds.
+    let small = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
+    let nan = 0x7E00 | magnitude >> 13 & 0x01FF;
+    let code = if magnitude > 0x7F80_0000 {
+        nan
+    } else if magnitude >= 0x477F_F000 {
+        0x7C00 // from 65520, half a step past the largest
+    } else if magnitude < 0x3880_0000 {
+        small // below 2^-14, the smallest normal one
+    } else {
+        normal
+    };
+    code as u16 | sign
+}
+
+/// f32 to bf16, to nearest even, in 32-bit steps only: the fast road.
+#[inline(always)]
+pub(super) fn f32_to_bf16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
+    let nan = bits >> 16 | 0x0040;
+    (if value.is_nan() { nan } else { rounded }) as u16
+}
+
+/// f64 to f16, to nearest even, rounded once.
+#[inline]
+pub(super) fn f64_to_f16(value: f64) -> u16 {
+    narrow::<10, 15>(value)
+}
+
+/// f64 to bf16, to nearest even, rounded once.
+#[inline]
+pub(super) fn f64_to_bf16(value: f64) -> u16 {
+    narrow::<7, 127>(value)
+}
+
+/// f64 to a 16-bit float with `MANTISSA` bits after the point and this exponent bias.
+#[inline(always)]
+fn narrow<const MANTISSA: u32, const BIAS: u64>(value: f64) -> u16 {
+    const POINT: u32 = 52; // bits after the point in an f64
+    let bits = value.to_bits();
+    let sign = (bits >> 48) as u16 & 0x8000;
+    let magnitude = bits & !(1 << 63);
+    let infinity = (2 * BIAS + 1) << MANTISSA;
+    let drop = POINT - MANTISSA;
+    if value.is_nan() {
+        let payload = magnitude >> drop & ((1 << MANTISSA) - 1);
+        return (infinity | 1 << (MANTISSA - 1) | payload) as u16 | sign;
+    }
+    let exponent = magnitude >> POINT;
+    let code = if exponent > 1023 + BIAS {
+        infinity
+    } else if exponent > 1023 - BIAS {
+        // Exponent and fraction as one number: a carry out of the fraction is the next exponent,
+        // and out of the last exponent it is infinity.
+        round_off(magnitude - ((1023 - BIAS) << POINT), drop)
+    } else {
+        // Subnormal here: the point stands still and the leading one moves right. An f64 that is
+        // itself subnormal is so far below that its missing leading one does not show.
+        let below = 1024 - BIAS - exponent;
+        let fraction = magnitude & ((1 << POINT) - 1) | 1 << POINT;
+        let drop = u64::from(drop) + below;
+        if drop > 62 {
+            0
+        } else {
+            round_off(fraction, drop as u32)
+        }
+    };
+    code as u16 | sign
+}
+
+/// Drops the lowest `count` bits (1 to 62), to nearest, ties to even.
+#[inline(always)]
+fn round_off(value: u64, count: u32) -> u64 {
+    let kept = value >> count;
+    let rest = value & ((1 << count) - 1);
+    let half = 1 << (count - 1);
+    kept + u64::from(rest > half || rest == half && kept & 1 == 1)
+}
+
+/// To the nearest whole number, ties to even. A zero's sign is not kept.
+///
+/// What `f64::round_ties_even` does, which is a slow call where the program may not assume SSE4.1: an
+/// f64 from 2^52 on has no bits after the point, so adding it rounds, and taking it away is exact.
+#[inline(always)]
+pub(super) fn round(value: f64) -> f64 {
+    const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
+    let shift = WHOLE.copysign(value);
+    // NaN and what is large are as they are.
+    if value.abs() < WHOLE {
+        (value + shift) - shift
+    } else {
+        value
+    }
+}
+
+/// A 64-bit magnitude as an f64 that rounds to the same f16, bf16 or f32 as the magnitude itself.
+///
+/// The lowest 11 bits of a large one become one bit that only says whether anything was there
+/// (round to odd): more than two bits below the last that any of the three keeps.
+#[inline(always)]
+pub(super) fn sticky_f64(magnitude: u64) -> f64 {
+    let low = magnitude & 0x7FF;
+    let jammed = (magnitude & !0x7FF) | if low == 0 { 0 } else { 0x800 };
+    (if magnitude >> 53 == 0 { magnitude } else { jammed }) as f64
+}

@@ -1,0 +1,298 @@
+//! Conversions against values worked out from the definitions: f8 and 16-bit codes all of them, the
+//! narrowing ones at and around every midpoint.
+
+use super::*;
+use Dtype::{Bf16, Bool, F16, F32, F64, I16, I32, I64, I8, U16, U32, U64, U8};
+
+/// One element through `convert`.
+fn one<const M: usize, const N: usize>(from: Dtype, bytes: [u8; M], to: Dtype) -> [u8; N] {
+    let mut out = [0xA5; N];
+    convert(&bytes, (from, None), to, &mut out).unwrap();
+    out
+}
+
+fn f64_to_16(x: f64, to: Dtype) -> u16 {
+    u16::from_ne_bytes(one(F64, x.to_ne_bytes(), to))
+}
+
+fn f32_to_16(x: f32, to: Dtype) -> u16 {
+    u16::from_ne_bytes(one(F32, x.to_ne_bytes(), to))
+}
+
+fn i64_to_16(x: i64, to: Dtype) -> u16 {
+    u16::from_ne_bytes(one(I64, x.to_ne_bytes(), to))
+}
+
+fn u64_to_16(x: u64, to: Dtype) -> u16 {
+    u16::from_ne_bytes(one(U64, x.to_ne_bytes(), to))
+}
+
+fn sixteen_to_f32(code: u16, from: Dtype) -> f32 {
+    f32::from_ne_bytes(one(from, code.to_ne_bytes(), F32))
+}
+
+fn sixteen_to_f64(code: u16, from: Dtype) -> f64 {
+    f64::from_ne_bytes(one(from, code.to_ne_bytes(), F64))
+}
+
+/// The numbers beside a positive f32 or f64. (`next_up` of std is younger than the oldest Rust we take.)
+trait Neighbour: Sized {
+    fn step(self, by: i64) -> Self;
+}
+
+impl Neighbour for f64 {
+    fn step(self, by: i64) -> f64 {
+        f64::from_bits(self.to_bits().wrapping_add_signed(by))
+    }
+}
+
+impl Neighbour for f32 {
+    fn step(self, by: i64) -> f32 {
+        f32::from_bits(self.to_bits().wrapping_add_signed(by as i32))
+    }
+}
+
+fn next_up<T: Neighbour>(x: T) -> T {
+    x.step(1)
+}
+
+fn next_down<T: Neighbour>(x: T) -> T {
+    x.step(-1)
+}
+
+/// The value of a finite positive code by definition; the code of infinity as the next power of two.
+fn defined(code: u16, mantissa: i32, bias: i32) -> f64 {
+    let exponent = i32::from(code >> mantissa);
+    let fraction = f64::from(code & ((1 << mantissa) - 1)) / f64::from(1 << mantissa);
+    if exponent == 0 {
+        fraction * 2f64.powi(1 - bias)
+    } else {
+        (1.0 + fraction) * 2f64.powi(exponent - bias)
+    }
+}
+
+/// mantissa bits, bias, the code of infinity
+fn geometry(dtype: Dtype) -> (i32, i32, u16) {
+    if dtype == F16 {
+        (10, 15, 0x7C00)
+    } else {
+        (7, 127, 0x7F80)
+    }
+}
+
+/// All 8-bit floats from their definitions.
+#[test]
+fn f8_every_code() {
+    for (logical, mantissa, bias) in [
+        (Logical::F8E4m3fn, 3, 7),
+        (Logical::F8E5m2, 2, 15),
+        (Logical::F8E4m3fnuz, 3, 8),
+        (Logical::F8E5m2fnuz, 2, 16),
+    ] {
+        for code in 0..=255u8 {
+            let magnitude = u16::from(code & 0x7F);
+            let sign = if code & 0x80 == 0 { 1.0 } else { -1.0 };
+            let want = match (logical, magnitude) {
+                (Logical::F8E4m3fn, 0x7F) => f64::NAN.copysign(sign),
+                (Logical::F8E5m2, 0x7C) => f64::INFINITY * sign,
+                (Logical::F8E5m2, 0x7D..) => f64::NAN.copysign(sign),
+                (Logical::F8E4m3fnuz | Logical::F8E5m2fnuz, 0) if code == 0x80 => f64::NAN,
+                _ => defined(magnitude, mantissa, bias) * sign,
+            };
+            let (mut wide, mut narrow) = ([0; 8], [0; 4]);
+            convert(&[code], (U8, Some(logical)), F64, &mut wide).unwrap();
+            convert(&[code], (U8, Some(logical)), F32, &mut narrow).unwrap();
+            let (wide, narrow) = (f64::from_ne_bytes(wide), f32::from_ne_bytes(narrow));
+            let said = format!("{} {code:#04x}", logical.name());
+            assert_eq!(wide.is_nan(), want.is_nan(), "{said}");
+            assert_eq!(narrow.is_nan(), want.is_nan(), "{said}");
+            assert_eq!(wide.is_sign_negative(), want.is_sign_negative(), "{said}");
+            if !want.is_nan() {
+                assert_eq!(wide.to_bits(), want.to_bits(), "{said}");
+                assert_eq!(f64::from(narrow).to_bits(), want.to_bits(), "{said}");
+            }
+            for (to, exact) in [(F16, float::f64_to_f16(wide)), (Bf16, float::f64_to_bf16(wide))] {
+                let mut half = [0; 2];
+                convert(&[code], (U8, Some(logical)), to, &mut half).unwrap();
+                assert_eq!(u16::from_ne_bytes(half), exact, "{said} to {}", to.name());
+            }
+            let mut int = [0];
+            convert(&[code], (U8, Some(logical)), U8, &mut int).unwrap();
+            assert_eq!(int[0], want.round_ties_even() as u8, "{said}");
+        }
+    }
+    let value = |logical, code| f8::values(Some(logical)).unwrap()[code];
+    assert_eq!(value(Logical::F8E4m3fn, 0x7E), 448.0);
+    assert_eq!(value(Logical::F8E5m2, 0x7B), 57344.0);
+    assert_eq!(value(Logical::F8E4m3fnuz, 0x7F), 240.0);
+    assert_eq!(value(Logical::F8E5m2fnuz, 0xFF), -57344.0);
+    assert_eq!(value(Logical::F8E4m3fn, 0x01), 2f32.powi(-9));
+    assert_eq!(value(Logical::F8E5m2fnuz, 0x01), 2f32.powi(-17));
+}
+
+/// Every 16-bit code widens to its definition, and comes back as it was.
+#[test]
+fn sixteen_bits_every_code() {
+    for dtype in [F16, Bf16] {
+        let (mantissa, bias, infinity) = geometry(dtype);
+        for code in 0..=u16::MAX {
+            let (narrow, wide) = (sixteen_to_f32(code, dtype), sixteen_to_f64(code, dtype));
+            let magnitude = code & 0x7FFF;
+            let (other, exact) = match dtype {
+                F16 => (Bf16, float::f64_to_bf16(wide)),
+                _ => (F16, float::f64_to_f16(wide)),
+            };
+            assert_eq!(u16::from_ne_bytes(one(dtype, code.to_ne_bytes(), other)), exact, "{code:#06x}");
+            let said = format!("{} {code:#06x}", dtype.name());
+            assert_eq!(narrow.is_sign_negative(), code >> 15 == 1, "{said}");
+            assert_eq!(wide.is_sign_negative(), code >> 15 == 1, "{said}");
+            let back = [f32_to_16(narrow, dtype), f64_to_16(wide, dtype)];
+            if magnitude > infinity {
+                assert!(narrow.is_nan() && wide.is_nan(), "{said}");
+                assert_eq!(narrow.to_bits() >> 22 & 1, 1, "quiet: {said}");
+                assert_eq!(back, [code | 1 << (mantissa - 1); 2], "{said}");
+                continue;
+            }
+            let want = if magnitude == infinity { f64::INFINITY } else { defined(magnitude, mantissa, bias) };
+            assert_eq!(wide.abs().to_bits(), want.to_bits(), "{said}");
+            assert_eq!(f64::from(narrow).abs().to_bits(), want.to_bits(), "{said}");
+            assert_eq!(back, [code; 2], "{said}");
+        }
+    }
+}
+
+/// At, just below and just above every midpoint, from f64 and f32: where two roundings go wrong.
+#[test]
+fn every_midpoint_rounds_once() {
+    for dtype in [F16, Bf16] {
+        let (mantissa, bias, infinity) = geometry(dtype);
+        for code in 0..infinity {
+            let middle = (defined(code, mantissa, bias) + defined(code + 1, mantissa, bias)) / 2.0;
+            let even = code + (code & 1);
+            for (x, want) in [(middle, even), (next_down(middle), code), (next_up(middle), code + 1)] {
+                assert_eq!(f64_to_16(x, dtype), want, "{} {x:e}", dtype.name());
+                assert_eq!(f64_to_16(-x, dtype), want | 0x8000, "{} -{x:e}", dtype.name());
+            }
+            // The midpoint of two bf16 subnormals near the end is still an f32.
+            let middle = middle as f32;
+            for (x, want) in [(middle, even), (next_down(middle), code), (next_up(middle), code + 1)] {
+                assert_eq!(f32_to_16(x, dtype), want, "{} {x:e}", dtype.name());
+                assert_eq!(f32_to_16(-x, dtype), want | 0x8000, "{} -{x:e}", dtype.name());
+            }
+        }
+        assert_eq!(f64_to_16(f64::MAX, dtype), infinity);
+        assert_eq!(f64_to_16(f64::INFINITY, dtype), infinity);
+        assert_eq!(f64_to_16(f64::from_bits(1), dtype), 0);
+        assert_eq!(f64_to_16(-f64::MIN_POSITIVE, dtype), 0x8000);
+        assert_eq!(f64_to_16(-0.0, dtype), 0x8000);
+        for x in [
+            f64::NAN,
+            -f64::NAN,
+            f64::from_bits(0x7FF0_0000_0000_0001),
+            f64::from_bits(0xFFF0_0000_0000_0001),
+        ] {
+            let code = f64_to_16(x, dtype);
+            assert!(code & 0x7FFF > infinity && code >> 15 == u16::from(x.is_sign_negative()), "{code:#06x}");
+            let single = f32::from_ne_bytes(one(F64, x.to_ne_bytes(), F32));
+            assert!(single.is_nan() && single.is_sign_negative() == x.is_sign_negative());
+        }
+    }
+}
+
+/// The short road from f32 is the long one through f64.
+fn fast_equals_exact(bits: u32) {
+    let x = f32::from_bits(bits);
+    assert_eq!(float::f32_to_f16(x), float::f64_to_f16(float::f32_to_f64(x)), "f16 {bits:#010x}");
+    assert_eq!(float::f32_to_bf16(x), float::f64_to_bf16(float::f32_to_f64(x)), "bf16 {bits:#010x}");
+}
+
+#[test]
+fn fast_roads_on_a_sample() {
+    (0..=u32::MAX).step_by(2_053).for_each(fast_equals_exact);
+}
+
+#[test]
+#[ignore = "a minute in release; run when convert/float.rs changes"]
+fn fast_roads_on_every_f32() {
+    (0..=u32::MAX).for_each(fast_equals_exact);
+}
+
+/// Integers that are or are near a midpoint of the 16-bit floats, and f32's.
+#[test]
+fn wide_integers_round_once() {
+    for dtype in [F16, Bf16] {
+        let (mantissa, bias, infinity) = geometry(dtype);
+        for code in 0..infinity {
+            let (low, high) = (defined(code, mantissa, bias), defined(code + 1, mantissa, bias));
+            if low < 2f64.powi(mantissa) || high > 2f64.powi(64) {
+                continue;
+            }
+            let twice = low as u128 + high as u128;
+            let (middle, whole) = (twice / 2, twice % 2 == 0);
+            let even = code + (code & 1);
+            let mut cases = vec![(middle, if whole { even } else { code }), (middle + 1, code + 1)];
+            if middle > low as u128 {
+                cases.push((middle - 1, code));
+            }
+            for (x, want) in cases {
+                let Ok(x) = u64::try_from(x) else { continue };
+                assert_eq!(u64_to_16(x, dtype), want, "{} {x}", dtype.name());
+                let Ok(x) = i64::try_from(x) else { continue };
+                assert_eq!(i64_to_16(x, dtype), want, "{} {x}", dtype.name());
+                assert_eq!(i64_to_16(-x, dtype), want | 0x8000, "{} -{x}", dtype.name());
+            }
+        }
+    }
+    assert_eq!(i64_to_16(i64::MIN, Bf16), 0xDF00);
+    assert_eq!(u64_to_16(u64::MAX, Bf16), 0x5F80);
+    assert_eq!((i64_to_16(i64::MIN, F16), u64_to_16(u64::MAX, F16)), (0xFC00, 0x7C00));
+    // Through f64 this would first fall on the midpoint 2^62 + 2^38, then on the even 2^62.
+    let trap = (1i64 << 62) + (1 << 38) + 1;
+    assert_eq!(f32::from_ne_bytes(one(I64, trap.to_ne_bytes(), F32)).to_bits(), 2f32.powi(62).to_bits() + 1);
+    assert_eq!(
+        f32::from_ne_bytes(one(U64, (trap as u64).to_ne_bytes(), F32)).to_bits(),
+        2f32.powi(62).to_bits() + 1
+    );
+    let trap = (1i64 << 62) + (1 << 54) + 1; // the same for bf16
+    assert_eq!(
+        (i64_to_16(trap, Bf16), u64_to_16(trap as u64, Bf16), i64_to_16(-trap, Bf16)),
+        (0x5E81, 0x5E81, 0xDE81)
+    );
+    assert_eq!(f64::from_ne_bytes(one(U64, u64::MAX.to_ne_bytes(), F64)), 2f64.powi(64));
+    assert_eq!(f64::from_ne_bytes(one(I64, i64::MIN.to_ne_bytes(), F64)), -(2f64.powi(63)));
+}
+
+/// f64 to f32 at midpoints, overflow, subnormals.
+#[test]
+fn f64_to_f32_rounds_to_even() {
+    let to = |x: f64| f32::from_ne_bytes(one(F64, x.to_ne_bytes(), F32));
+    for code in [0u32, 1, 2, 0x007F_FFFF, 0x0080_0000, 0x3F80_0000, 0x3F80_0001, 0x7F7F_FFFE, 0x7F7F_FFFF] {
+        let next = if code == 0x7F7F_FFFF { 2f64.powi(128) } else { f64::from(f32::from_bits(code + 1)) };
+        let middle = (f64::from(f32::from_bits(code)) + next) / 2.0;
+        assert_eq!(to(middle).to_bits(), code + (code & 1));
+        assert_eq!(to(next_down(middle)).to_bits(), code);
+        assert_eq!(to(-next_up(middle)).to_bits(), (code + 1) | 1 << 31);
+    }
+}
+
+#[test]
+fn rounding_to_whole_numbers() {
+    let mut bits = 0u64;
+    for _ in 0..300_000 {
+        bits = bits.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        // Exponents from far below a half to past 2^52.
+        let x = f64::from_bits(bits & !(0x7FF << 52) | (1018 + (bits >> 7) % 64) << 52);
+        for x in
+            [x, x.round(), x.trunc() + 0.5, next_up(x.trunc().abs() + 0.5), next_down(x.trunc().abs() + 0.5)]
+        {
+            assert!(float::round(x) == x.round_ties_even(), "{x:e}");
+        }
+    }
+    for x in [0.0, -0.0, 0.5, -0.5, f64::MAX, f64::MIN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE] {
+        assert!(float::round(x) == x.round_ties_even(), "{x:e}");
+    }
+    assert!(float::round(f64::NAN).is_nan());
+}
+
+#[path = "convert_pairs.rs"]
+mod pairs;

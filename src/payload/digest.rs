@@ -1,0 +1,202 @@
+//! Digests over stored bytes: reading the manifest's spelling, computing, comparing, writing.
+
+use sha2::Digest as _;
+
+use crate::error::{broken, fail, Result, Rule};
+
+/// A digest algorithm that this version computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// CRC-32C (Castagnoli).
+    Crc32c,
+    /// SHA-256.
+    Sha256,
+}
+
+/// What a digest says: the value that a manifest claims, or that was computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// A CRC-32C as the number.
+    Crc32c(u32),
+    /// A SHA-256 in its usual byte order.
+    Sha256([u8; 32]),
+    /// An algorithm that this version does not know: neither right nor wrong.
+    Unknown,
+}
+
+impl Claim {
+    /// The algorithm that checks it, if there is one.
+    pub(crate) fn algorithm(&self) -> Option<Algorithm> {
+        match self {
+            Claim::Crc32c(_) => Some(Algorithm::Crc32c),
+            Claim::Sha256(_) => Some(Algorithm::Sha256),
+            Claim::Unknown => None,
+        }
+    }
+}
+
+/// Reads `algorithm:hex`.
+///
+/// `sha256:` takes exactly 64 hex digits of any case; `crc32c:` takes 1 to 8, `0x` or `0X` in front
+/// or not: releases write the number without zero padding. Names are case-sensitive.
+pub(crate) fn parse(text: &str) -> Result<Claim> {
+    let Some((algorithm, value)) = text.split_once(':') else {
+        return Err(broken!(Rule::DigestForm, "digest {} has no colon (algorithm:hex)", Shown(text)));
+    };
+    match algorithm {
+        "sha256" => match sha256_from_hex(value) {
+            Some(value) => Ok(Claim::Sha256(value)),
+            None => Err(broken!(
+                Rule::DigestForm,
+                "digest {} does not have exactly 64 hex digits after sha256: ({} bytes)",
+                Shown(text),
+                value.len()
+            )),
+        },
+        "crc32c" => match crc32c_from_hex(value) {
+            Some(value) => Ok(Claim::Crc32c(value)),
+            None => Err(broken!(
+                Rule::DigestForm,
+                "digest {} does not have 1 to 8 hex digits after crc32c: or crc32c:0x ({} bytes)",
+                Shown(text),
+                value.len()
+            )),
+        },
+        name if is_algorithm_name(name) => Ok(Claim::Unknown),
+        _ => Err(broken!(Rule::DigestForm, "digest {} names no algorithm (algorithm:hex)", Shown(text))),
+    }
+}
+
+/// At least one ASCII letter, digit or `-_.+`, and nothing else.
+fn is_algorithm_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.+".contains(&b))
+}
+
+/// The value of one hex digit. `from_str_radix` is no help: it takes a sign.
+fn nibble(digit: u8) -> Option<u8> {
+    (digit as char).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+/// 64 hex digits of any case.
+fn sha256_from_hex(hex: &str) -> Option<[u8; 32]> {
+    let hex: &[u8; 64] = hex.as_bytes().try_into().ok()?;
+    let mut value = [0; 32];
+    for (byte, pair) in value.iter_mut().zip(hex.chunks_exact(2)) {
+        let &[high, low] = pair else { return None };
+        *byte = nibble(high)? << 4 | nibble(low)?;
+    }
+    Some(value)
+}
+
+/// 1 to 8 hex digits of any case, perhaps after `0x`.
+fn crc32c_from_hex(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    if digits.is_empty() || digits.len() > 8 {
+        return None;
+    }
+    digits.bytes().try_fold(0u32, |value, digit| Some(value << 4 | u32::from(nibble(digit)?)))
+}
+
+/// A digest from a file for a message: escaped, and cut where it is absurdly long.
+struct Shown<'a>(&'a str);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut rest = self.0.char_indices().skip(100);
+        match rest.next() {
+            Some((at, _)) => write!(f, "{:?}...", self.0.get(..at).unwrap_or_default()),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+/// Computes a digest piece by piece.
+pub(crate) struct Hasher(State);
+
+/// The running value.
+enum State {
+    /// The CRC so far.
+    Crc32c(u32),
+    /// The hash so far.
+    Sha256(sha2::Sha256),
+}
+
+impl Hasher {
+    /// Nothing hashed yet.
+    pub(crate) fn new(algorithm: Algorithm) -> Self {
+        Hasher(match algorithm {
+            Algorithm::Crc32c => State::Crc32c(0),
+            Algorithm::Sha256 => State::Sha256(sha2::Sha256::new()),
+        })
+    }
+
+    /// Takes the next bytes, in order.
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            State::Crc32c(value) => *value = crc32c::crc32c_append(*value, bytes),
+            State::Sha256(hasher) => hasher.update(bytes),
+        }
+    }
+
+    /// The digest of everything taken.
+    pub(crate) fn finish(self) -> Claim {
+        match self.0 {
+            State::Crc32c(value) => Claim::Crc32c(value),
+            State::Sha256(hasher) => Claim::Sha256(hasher.finalize().into()),
+        }
+    }
+}
+
+#[cfg(test)]
+/// The digest of bytes that lie in memory as a whole.
+pub(crate) fn compute(algorithm: Algorithm, bytes: &[u8]) -> Claim {
+    let mut hasher = Hasher::new(algorithm);
+    hasher.update(bytes);
+    hasher.finish()
+}
+
+impl std::fmt::Display for Claim {
+    /// The one spelling that every release checks: `sha256:` lower case, `crc32c:0x` upper case.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Claim::Crc32c(value) => write!(f, "crc32c:0x{value:08X}"),
+            Claim::Sha256(value) => {
+                f.write_str("sha256:")?;
+                value.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            Claim::Unknown => f.write_str("an algorithm that this version does not know"),
+        }
+    }
+}
+
+/// Spells a digest for the manifest.
+pub(crate) fn spell(claim: &Claim) -> Result<String> {
+    use std::fmt::Write as _;
+    if *claim == Claim::Unknown {
+        return Err(fail!(Internal, "a digest of an unknown algorithm cannot be written"));
+    }
+    let mut text = String::new();
+    text.try_reserve_exact("sha256:".len().saturating_add(64))?; // the longest: nothing grows below
+    write!(text, "{claim}").map_err(|_| fail!(Internal, "a digest could not be spelled"))?;
+    Ok(text)
+}
+
+/// Compares what the manifest claims with what the bytes have.
+pub(crate) fn check(claim: &Claim, computed: &Claim) -> Result<()> {
+    match (claim, computed) {
+        (Claim::Unknown, _) | (_, Claim::Unknown) => {
+            Err(fail!(Unsupported, "the digest is of an algorithm that this version does not know"))
+        }
+        (Claim::Crc32c(_), Claim::Crc32c(_)) | (Claim::Sha256(_), Claim::Sha256(_)) if claim == computed => {
+            Ok(())
+        }
+        (Claim::Crc32c(_), Claim::Crc32c(_)) | (Claim::Sha256(_), Claim::Sha256(_)) => {
+            Err(fail!(DigestMismatch, "expected {claim}, computed {computed}"))
+        }
+        _ => Err(fail!(Internal, "{claim} cannot be compared with {computed}")),
+    }
+}
+
+#[cfg(test)]
+#[path = "digest_tests.rs"]
+mod tests;

@@ -1,0 +1,240 @@
+//! Hyperslabs: which bytes of a row-major array a slice takes, and where they go.
+//!
+//! A slab is brought to its shortest form: bytes that lie together are one block, dimensions that
+//! step evenly into one another are one dimension. What is left is an odometer over few dimensions;
+//! a position in it is computed from its number, so that any part can be asked for at any time.
+
+mod window;
+
+use crate::error::{fail, Result};
+
+#[cfg(test)]
+pub(crate) use window::Run;
+pub(crate) use window::Window;
+
+/// One dimension that the shortest form still has.
+#[derive(Clone, Copy, Debug)]
+struct Dim {
+    /// How many positions are taken; at least 2.
+    count: u64,
+    /// Bytes from one taken position to the next in the source.
+    stride: u64,
+}
+
+/// A checked slice of an array.
+#[derive(Debug)]
+pub(crate) struct Slab {
+    /// Outermost first; without the innermost one, which is `inner`.
+    outer: Vec<Dim>,
+    /// The innermost dimension that is not contiguous; count 1 where everything is.
+    inner: Dim,
+    /// Where the first taken byte is.
+    base: u64,
+    /// Bytes that lie together.
+    block: u64,
+    /// Bytes of the result.
+    size: u64,
+    /// Bytes of the whole array, where they can be counted: an empty slice needs no array.
+    source_size: u64,
+}
+
+impl Slab {
+    /// Checks a slice against its array: `count[i]` positions of dimension `i` from `start[i]`, every `step[i]`th.
+    #[allow(clippy::arithmetic_side_effects, reason = "only on what the checked products below bound")]
+    pub(crate) fn new(
+        shape: &[u64],
+        start: &[u64],
+        count: &[u64],
+        step: Option<&[u64]>,
+        element_size: u64,
+    ) -> Result<Slab> {
+        let rank = shape.len();
+        if start.len() != rank || count.len() != rank || step.is_some_and(|step| step.len() != rank) {
+            return Err(fail!(
+                InvalidArgument,
+                "the array has {rank} dimensions, start {}, count {}, step {}",
+                start.len(),
+                count.len(),
+                step.map_or(rank, <[u64]>::len)
+            ));
+        }
+        if element_size == 0 {
+            return Err(fail!(InvalidArgument, "an element of 0 bytes cannot be sliced"));
+        }
+        let mut empty = false;
+        for (dimension, ((&extent, &start), &count)) in shape.iter().zip(start).zip(count).enumerate() {
+            check_dimension(dimension, extent, start, count, step_of(step, dimension))?;
+            empty |= count == 0;
+        }
+        let mut slab = Slab {
+            outer: Vec::new(),
+            inner: Dim { count: 1, stride: element_size },
+            base: 0,
+            block: element_size,
+            size: if empty { 0 } else { element_size },
+            source_size: 0,
+        };
+        if empty {
+            return Ok(slab); // the array may be too large to count: no byte of it is needed
+        }
+        slab.outer.try_reserve_exact(rank)?;
+        let mut stride = element_size; // bytes from one position of this dimension to the next
+        let mut merged = true; // whether the dimensions so far are one block
+        for (dimension, ((&extent, &start), &count)) in shape.iter().zip(start).zip(count).enumerate().rev() {
+            let step = step_of(step, dimension);
+            // No product below can overflow where this one does not: each index is less than its extent.
+            let Some(next) = stride.checked_mul(extent) else {
+                return Err(fail!(
+                    InvalidArgument,
+                    "dimension {dimension}: {extent} positions of {stride} bytes are more than 2^64"
+                ));
+            };
+            slab.base += start * stride;
+            slab.size *= count;
+            if count > 1 {
+                slab.add(Dim { count, stride: stride * step }, &mut merged);
+            }
+            stride = next;
+        }
+        slab.source_size = stride;
+        slab.outer.reverse();
+        Ok(slab)
+    }
+
+    /// Takes the next dimension outwards; `outer` is innermost first until it is complete.
+    #[allow(clippy::arithmetic_side_effects, reason = "spans of the array, whose size does not overflow")]
+    fn add(&mut self, dim: Dim, contiguous: &mut bool) {
+        if *contiguous && dim.stride == self.block {
+            self.block *= dim.count;
+            self.inner.stride = self.block;
+            return;
+        }
+        if *contiguous {
+            *contiguous = false;
+            self.inner = dim;
+            return;
+        }
+        let last = self.outer.last_mut().unwrap_or(&mut self.inner);
+        if dim.stride == last.stride.saturating_mul(last.count) {
+            last.count *= dim.count;
+        } else {
+            self.outer.push(dim); // within the reserved rank
+        }
+    }
+
+    /// Bytes of the result.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    #[cfg(test)]
+    /// Whether the result is one run of bytes of the array.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        self.inner.count == 1
+    }
+
+    /// How many windows there are.
+    #[allow(clippy::arithmetic_side_effects, reason = "a window has at least one byte, and `size` fits")]
+    pub(crate) fn window_count(&self) -> u64 {
+        if self.size == 0 {
+            0
+        } else {
+            self.outer.iter().map(|dim| dim.count).product()
+        }
+    }
+
+    /// The window of this number; windows are in the order of the result.
+    #[allow(clippy::arithmetic_side_effects, reason = "counts are not 0, and offsets lie in the array")]
+    pub(crate) fn window(&self, index: u64) -> Option<Window> {
+        if index >= self.window_count() {
+            return None;
+        }
+        let Dim { count, stride } = self.inner;
+        let mut rest = index;
+        let mut source_offset = self.base;
+        for dim in self.outer.iter().rev() {
+            source_offset += rest % dim.count * dim.stride;
+            rest /= dim.count;
+        }
+        Some(Window {
+            source_offset,
+            dest_offset: index * count * self.block,
+            count,
+            stride,
+            block: self.block,
+        })
+    }
+
+    /// Evenly spaced blocks, as many as possible in each: what a reader fetches with the gaps or without.
+    pub(crate) fn windows(&self) -> impl Iterator<Item = Window> + '_ {
+        (0..self.window_count()).map_while(|index| self.window(index))
+    }
+
+    #[cfg(test)]
+    /// The contiguous runs in the order of the result. Dimensions that are taken whole are within one run.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+        self.windows().flat_map(|window| window.runs())
+    }
+
+    #[cfg(test)]
+    /// Takes the slice out of the whole array into `dst`, which has exactly `size` bytes.
+    pub(crate) fn gather(&self, source: &[u8], dst: &mut [u8]) -> Result<()> {
+        if u64::try_from(dst.len()) != Ok(self.size) {
+            return Err(fail!(
+                BufferSize,
+                "the slice has {} bytes, the memory for it {}",
+                self.size,
+                dst.len()
+            ));
+        }
+        if self.size == 0 {
+            return Ok(());
+        }
+        if u64::try_from(source.len()) != Ok(self.source_size) {
+            return Err(fail!(
+                InvalidArgument,
+                "the array has {} bytes by its shape, {} are given",
+                self.source_size,
+                source.len()
+            ));
+        }
+        let mut rest = dst;
+        for window in self.windows() {
+            let taken = usize::try_from(window.dest_size()).unwrap_or(usize::MAX).min(rest.len());
+            let (to, after) = rest.split_at_mut_checked(taken).unwrap_or_default();
+            let from = usize::try_from(window.source_offset).ok().and_then(|at| source.get(at..));
+            window.gather(from.unwrap_or_default(), to)?;
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+/// The step of a dimension: 1 where none is given.
+fn step_of(step: Option<&[u64]>, dimension: usize) -> u64 {
+    step.and_then(|step| step.get(dimension)).copied().unwrap_or(1)
+}
+
+/// Whether `count` positions from `start`, every `step`th, lie within `extent`.
+fn check_dimension(dimension: usize, extent: u64, start: u64, count: u64, step: u64) -> Result<()> {
+    if step == 0 {
+        return Err(fail!(InvalidArgument, "dimension {dimension}: step 0"));
+    }
+    let fits = match count.checked_sub(1) {
+        None => start <= extent,
+        Some(more) => {
+            more.checked_mul(step).and_then(|way| way.checked_add(start)).is_some_and(|last| last < extent)
+        }
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(fail!(
+        InvalidArgument,
+        "dimension {dimension}: start {start} + {count} positions with step {step} pass its end at {extent}"
+    ))
+}
+
+#[cfg(test)]
+#[path = "slice_tests.rs"]
+mod tests;

@@ -1,0 +1,185 @@
+//! What the values of sparse indices and the sizes of quantized parts have to keep.
+
+use crate::error::{broken, Result, Rule};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::element_count;
+use crate::model::value::Value;
+
+/// Calls `body` with every integer of `bytes` and its position after `base`. A negative one comes as
+/// the largest number, which no bound allows.
+pub(crate) fn each_index(
+    dtype: Dtype,
+    bytes: &[u8],
+    base: u64,
+    mut body: impl FnMut(u64, u64) -> Result<()>,
+) -> Result<()> {
+    let mut at = base;
+    macro_rules! each {
+        ($integer:ty) => {
+            for element in bytes.chunks_exact(size_of::<$integer>()) {
+                let value = element.first_chunk().map_or(0, |b| <$integer>::from_ne_bytes(*b));
+                body(u64::try_from(value).unwrap_or(u64::MAX), at)?;
+                at = at.wrapping_add(1);
+            }
+        };
+    }
+    match dtype {
+        Dtype::U64 => each!(u64),
+        Dtype::U32 => each!(u32),
+        Dtype::U16 => each!(u16),
+        Dtype::U8 => each!(u8),
+        Dtype::I64 => each!(i64),
+        Dtype::I32 => each!(i32),
+        Dtype::I16 => each!(i16),
+        Dtype::I8 => each!(i8),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A check of index values that are given in order, in as many chunks as there are.
+pub(crate) enum IndexCheck<'a> {
+    /// Begins with 0, never decreases, ends with `nnz`.
+    Pointers { previous: u64, nnz: u64 },
+    /// All below a number of columns.
+    Columns { columns: u64 },
+    /// Runs of `nnz`, each below its dimension.
+    Coordinates { shape: &'a [u64], nnz: u64 },
+}
+
+impl IndexCheck<'_> {
+    pub(crate) fn chunk(&mut self, dtype: Dtype, bytes: &[u8], base: u64) -> Result<()> {
+        match self {
+            IndexCheck::Pointers { previous, .. } => each_index(dtype, bytes, base, |value, at| {
+                if at == 0 && value != 0 {
+                    return Err(broken!(Rule::CsrIndptrOrder, "its first row pointer is {value}, not 0"));
+                }
+                if value < *previous {
+                    return Err(broken!(
+                        Rule::CsrIndptrOrder,
+                        "its row pointer {at} is {value}, less than {previous} before it"
+                    ));
+                }
+                *previous = value;
+                Ok(())
+            }),
+            IndexCheck::Columns { columns } => {
+                each_index(dtype, bytes, base, |value, at| match value < *columns {
+                    true => Ok(()),
+                    false => Err(broken!(
+                        Rule::CsrColumn,
+                        "its column index {at} is {}, not below the {columns} columns",
+                        Shown(value)
+                    )),
+                })
+            }
+            IndexCheck::Coordinates { shape, nnz } => each_index(dtype, bytes, base, |value, at| {
+                let dimension = at.checked_div(*nnz).unwrap_or(0);
+                let bound = usize::try_from(dimension).ok().and_then(|d| shape.get(d)).copied().unwrap_or(0);
+                match value < bound {
+                    true => Ok(()),
+                    false => Err(broken!(
+                        Rule::CooCoordinate,
+                        "its coordinate {at} is {}, not below dimension {dimension} of {bound}",
+                        Shown(value)
+                    )),
+                }
+            }),
+        }
+    }
+
+    pub(crate) fn end(&self) -> Result<()> {
+        match self {
+            IndexCheck::Pointers { previous, nnz } if previous != nnz => Err(broken!(
+                Rule::CsrIndptrOrder,
+                "its last row pointer is {}, but there are {nnz} entries",
+                Shown(*previous)
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The largest number stands for a negative one, too.
+struct Shown(u64);
+
+impl std::fmt::Display for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            u64::MAX => f.write_str("negative or 2^64-1"),
+            value => write!(f, "{value}"),
+        }
+    }
+}
+
+/// The sizes of a quantized_group object's parts and what its attributes say of them. Attributes that
+/// are absent or of another kind say nothing, and so nothing follows from them.
+#[derive(Default)]
+pub(crate) struct QuantizedSizes<'a> {
+    pub shape: &'a [u64],
+    pub bits: Option<u64>,
+    pub group_size: Option<u64>,
+    /// How many weights one element of which dtype packs.
+    pub packing: Option<(u64, Dtype)>,
+    pub packed_dtype: Option<Dtype>,
+    pub packed_size: u64,
+    pub packed_count: u64,
+    pub scale_count: u64,
+    pub zero_count: Option<u64>,
+}
+
+/// "8_per_i32": how many weights one element packs.
+pub(crate) fn parse_packing(value: &Value) -> Option<(u64, Dtype)> {
+    let (count, dtype) = value.as_text()?.split_once("_per_")?;
+    let count = count.parse().ok().filter(|n| *n > 0)?;
+    Some((count, Dtype::from_name(dtype)?))
+}
+
+impl QuantizedSizes<'_> {
+    /// Room for every weight, a scale for every group, as many zero points as they need.
+    pub(crate) fn check(&self) -> Result<()> {
+        let rule = Rule::QuantizedGeometry;
+        let Some(weights) = element_count(self.shape) else {
+            return Err(broken!(rule, "the shape {:?} leaves 64 bits", self.shape));
+        };
+        if let Some(zeros) = self.zero_count.filter(|zeros| (*zeros == 0) != (self.scale_count == 0)) {
+            return Err(broken!(rule, "it has {} scales, but {zeros} zero points", self.scale_count));
+        }
+        if let Some(bits) = self.bits {
+            let needed = u128::from(weights).saturating_mul(u128::from(bits));
+            let there = u128::from(self.packed_size).saturating_mul(8);
+            if !(1..=64).contains(&bits) || there < needed {
+                return Err(broken!(
+                    rule,
+                    "{weights} weights of {bits} bits take {needed} bits, its packed_weight has {there}"
+                ));
+            }
+        }
+        if let Some((per, dtype)) = self.packing {
+            let width = (dtype.size() as u64).saturating_mul(8);
+            if let Some(bits) = self.bits.filter(|bits| per.saturating_mul(*bits) > width) {
+                let name = dtype.name();
+                return Err(broken!(rule, "{per} weights of {bits} bits do not fit in one {name}"));
+            }
+            if self.packed_dtype == Some(dtype) && self.packed_count.saturating_mul(per) < weights {
+                return Err(broken!(
+                    rule,
+                    "its {} packed elements of {per} weights are fewer than the {weights} of its shape",
+                    self.packed_count
+                ));
+            }
+        }
+        match self.group_size {
+            Some(group)
+                if u128::from(self.scale_count).saturating_mul(u128::from(group)) < u128::from(weights) =>
+            {
+                Err(broken!(
+                    rule,
+                    "its {} scales for groups of {group} do not reach its {weights} weights",
+                    self.scale_count
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}

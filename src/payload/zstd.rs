@@ -1,0 +1,179 @@
+//! zstd: sizes from headers, decoding in one shot, in ranges and piece by piece, and writing frames.
+//!
+//! Where the stored bytes are in memory as a whole, headers are walked first: nothing is decoded
+//! that cannot give the wanted size, and no memory is sized by a header alone, because its blocks
+//! must be able to hold what it promises.
+
+mod encode;
+mod part;
+mod stream;
+mod walk;
+
+use std::ops::Range;
+
+use zstd_safe::DCtx;
+
+use crate::error::{broken, fail, Error, Result, Rule};
+use walk::{Header, Walk};
+
+pub(crate) use encode::FrameEncoder;
+pub(crate) use part::{decode_chunks, decode_counted, decode_range};
+#[cfg(test)]
+pub(crate) use stream::StreamDecoder;
+
+/// `ZSTD_error_prefix_unknown`.
+const CODE_PREFIX: usize = 10;
+/// `ZSTD_error_frameParameter_windowTooLarge`.
+const CODE_WINDOW: usize = 16;
+/// `ZSTD_error_memory_allocation`.
+const CODE_MEMORY: usize = 64;
+/// `ZSTD_error_dstSize_tooSmall`.
+const CODE_ROOM: usize = 70;
+
+/// What frame headers tell about the decoded size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KnownSize {
+    /// Every frame says its size; this is their sum.
+    Exact(u64),
+    /// Not every frame does; more than this the blocks cannot hold.
+    AtMost(u64),
+}
+
+/// One frame of a component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Its bytes among the stored bytes.
+    pub stored: Range<usize>,
+    /// What it gives of the decoded bytes.
+    pub decoded: Range<u64>,
+}
+
+/// Walks the frame and block headers and adds up the decoded sizes; decodes nothing.
+pub(crate) fn known_size(stored: &[u8]) -> Result<KnownSize> {
+    let (mut sum, mut exact) = (0u64, true);
+    for header in Walk::new(stored) {
+        let header = header?;
+        exact &= header.content.is_some();
+        sum = sum
+            .checked_add(header.most)
+            .ok_or_else(|| broken!(Rule::ZstdCorrupt, "the zstd frames' sizes add up to more than 2^64"))?;
+    }
+    Ok(if exact { KnownSize::Exact(sum) } else { KnownSize::AtMost(sum) })
+}
+
+/// An error if the headers rule out that the frames give `wanted` bytes.
+fn check_size(stored: &[u8], wanted: u64) -> Result<KnownSize> {
+    let known = known_size(stored)?;
+    match known {
+        KnownSize::Exact(size) if size != wanted => {
+            Err(broken!(Rule::ZstdLength, "the zstd frames hold {size} bytes, {wanted} are declared"))
+        }
+        KnownSize::AtMost(most) if most < wanted => {
+            Err(broken!(Rule::ZstdLength, "the zstd frames hold at most {most} bytes, {wanted} are declared"))
+        }
+        _ => Ok(known),
+    }
+}
+
+/// Decodes all frames straight into `dst`: exactly as many bytes as it has, or an error.
+///
+/// After an error `dst` has undefined contents.
+pub(crate) fn decode_into(stored: &[u8], dst: &mut [u8]) -> Result<()> {
+    let wanted = dst.len();
+    check_size(stored, u64::try_from(wanted).unwrap_or(u64::MAX))?;
+    let mut context = context()?;
+    let mut rest = dst;
+    for header in data_frames(stored) {
+        let header = header?;
+        let room = match header.content {
+            Some(content) => usize::try_from(content).unwrap_or(usize::MAX),
+            None => rest.len(),
+        };
+        let longer =
+            || broken!(Rule::ZstdLength, "the zstd frames hold more than the {wanted} bytes declared");
+        let room = rest.get_mut(..room).ok_or_else(longer)?;
+        let written = match one_shot(&mut context, stored, &header, room) {
+            // Room for what the header promised was there: then it lied, else the manifest did.
+            Err(code) if code_number(code) == CODE_ROOM && header.content.is_none() => return Err(longer()),
+            other => other.map_err(|code| frame_error(code, &header))?,
+        };
+        rest = rest.get_mut(written..).unwrap_or_default();
+    }
+    match rest.len() {
+        0 => Ok(()),
+        short => {
+            let held = wanted.saturating_sub(short);
+            Err(broken!(Rule::ZstdLength, "the zstd frames hold {held} bytes, {wanted} are declared"))
+        }
+    }
+}
+
+/// The table of all frames with data, where each says its size; their sum must be `decoded_size`.
+pub(crate) fn frames(stored: &[u8], decoded_size: u64) -> Result<Option<Vec<Frame>>> {
+    if let KnownSize::AtMost(_) = check_size(stored, decoded_size)? {
+        return Ok(None);
+    }
+    let mut table = Vec::new();
+    let mut start = 0u64;
+    for header in data_frames(stored) {
+        let header = header?;
+        let end = start.saturating_add(header.most); // the sum was found to fit
+        table.try_reserve(1)?;
+        table.push(Frame { stored: header.stored, decoded: start..end });
+        start = end;
+    }
+    Ok(Some(table))
+}
+
+/// The frames that hold data.
+fn data_frames(stored: &[u8]) -> impl Iterator<Item = Result<Header>> + '_ {
+    Walk::new(stored).filter(|header| !header.as_ref().is_ok_and(|header| header.skippable))
+}
+
+/// Decodes one frame into `room`: how many bytes, or libzstd's code.
+///
+/// Back-references are read from `room` itself: no window is allocated.
+fn one_shot(
+    context: &mut DCtx<'static>,
+    stored: &[u8],
+    header: &Header,
+    room: &mut [u8],
+) -> std::result::Result<usize, usize> {
+    context.decompress(room, stored.get(header.stored.clone()).unwrap_or_default())
+}
+
+/// A decoder's state, which is of a fixed size.
+fn context() -> Result<DCtx<'static>> {
+    DCtx::try_create().ok_or_else(|| fail!(OutOfMemory, "could not allocate a zstd decoder"))
+}
+
+/// The number of an error in `zstd_errors.h`; libzstd returns it negated.
+fn code_number(code: usize) -> usize {
+    code.wrapping_neg()
+}
+
+/// What libzstd says of one frame.
+#[cold]
+fn frame_error(code: usize, header: &Header) -> Error {
+    decoder_error(code, format_args!("zstd frame at byte {} of the stored bytes", header.stored.start))
+}
+
+/// What libzstd says, with what it was about.
+#[cold]
+fn decoder_error(code: usize, about: std::fmt::Arguments<'_>) -> Error {
+    let name = zstd_safe::get_error_name(code);
+    if code_number(code) == CODE_MEMORY {
+        return fail!(OutOfMemory, "{about}: {name}");
+    }
+    broken!(Rule::ZstdCorrupt, "{about}: {name}")
+}
+
+/// libzstd refuses what it never should.
+#[cold]
+fn internal(code: usize) -> Error {
+    fail!(Internal, "zstd: {}", zstd_safe::get_error_name(code))
+}
+
+#[cfg(test)]
+#[path = "zstd_tests.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! Decoding piece by piece, where the stored or the decoded bytes are not in memory as a whole.
+
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
+
+use super::{code_number, CODE_PREFIX, CODE_WINDOW};
+use crate::error::{broken, fail, Result, Rule};
+
+/// The largest window kept: 128 MiB, what every zstd decoder is asked to support at most by default.
+pub(super) const WINDOW_LOG: u32 = 27;
+
+/// Decodes frames from pieces of the stored bytes, in order.
+pub(crate) struct StreamDecoder {
+    /// libzstd's state. It allocates the smaller of a frame's window and its content.
+    context: DCtx<'static>,
+    /// Stored bytes taken.
+    consumed: u64,
+    /// Frames that ended.
+    frames: u64,
+    /// The last byte taken was the last of a frame.
+    finished: bool,
+}
+
+impl StreamDecoder {
+    /// Before the first byte.
+    pub(crate) fn new() -> Result<Self> {
+        let mut context = super::context()?;
+        context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG)).map_err(super::internal)?;
+        Ok(StreamDecoder { context, consumed: 0, frames: 0, finished: false })
+    }
+
+    /// Takes from the front of `input` and writes decoded bytes to the front of `out`; how many.
+    ///
+    /// Returns when `out` is full or `input` is used up, whichever comes first. Where `out` was filled,
+    /// more may be waiting: call again, with no input if none is left. Fewer bytes than `out` takes
+    /// mean that nothing waits.
+    pub(crate) fn decode(&mut self, input: &mut &[u8], out: &mut [u8]) -> Result<usize> {
+        let mut written = 0;
+        // At a frame's end nothing waits, and asking would begin a frame that is not there.
+        while written < out.len() && !(input.is_empty() && (self.finished || self.consumed == 0)) {
+            let mut from = InBuffer::around(input);
+            let mut to = OutBuffer::around_pos(&mut *out, written);
+            let result = self.context.decompress_stream(&mut to, &mut from);
+            let (taken, now) = (from.pos(), to.pos());
+            let result = match result {
+                Ok(result) => result,
+                Err(code) => {
+                    let error = self.error(code, taken);
+                    self.finished = false; // whatever came before, here is no good end
+                    return Err(error);
+                }
+            };
+            self.finished = result == 0;
+            self.frames = self.frames.saturating_add(u64::from(self.finished));
+            self.consumed = self.consumed.saturating_add(u64::try_from(taken).unwrap_or(u64::MAX));
+            *input = input.get(taken..).unwrap_or_default();
+            let idle = taken == 0 && now == written;
+            written = now;
+            if input.is_empty() || idle {
+                break; // with room left in `out` nothing waits
+            }
+        }
+        Ok(written)
+    }
+
+    #[cfg(test)]
+    /// Whether a frame, and no other after it, was decoded to its end: where the stored bytes may end.
+    pub(crate) fn finished_frame(&self) -> bool {
+        self.finished
+    }
+
+    /// An error if the stored bytes must not end here.
+    pub(crate) fn check_end(&self) -> Result<()> {
+        match (self.finished, self.consumed) {
+            (true, _) => Ok(()),
+            (false, 0) => {
+                Err(broken!(Rule::ZstdCorrupt, "no stored bytes; in zstd even nothing takes a frame"))
+            }
+            (false, consumed) => {
+                Err(broken!(Rule::ZstdCorrupt, "the stored bytes end within a zstd frame, at {consumed}"))
+            }
+        }
+    }
+
+    /// What libzstd says, with where.
+    #[cold]
+    fn error(&self, code: usize, taken: usize) -> crate::error::Error {
+        let at = self.consumed.saturating_add(u64::try_from(taken).unwrap_or(u64::MAX));
+        match code_number(code) {
+            CODE_PREFIX if self.finished && self.frames > 0 => {
+                broken!(Rule::ZstdTrailing, "the stored bytes from {} on are no zstd frame", self.consumed)
+            }
+            CODE_WINDOW => fail!(
+                Unsupported,
+                "a zstd frame before byte {at} of the stored bytes has a window over 2^{WINDOW_LOG} bytes"
+            ),
+            _ => super::decoder_error(code, format_args!("zstd data near byte {at} of the stored bytes")),
+        }
+    }
+}

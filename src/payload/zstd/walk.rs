@@ -1,0 +1,216 @@
+//! Frame and block headers of zstd data (RFC 8878, section 3.1): where frames end and how large they
+//! are at most, without decoding anything.
+
+use std::ops::Range;
+
+use crate::error::{broken, Error, Result, Rule};
+
+/// The first four bytes of a frame.
+const MAGIC: u32 = 0xFD2F_B528;
+/// The first four bytes of a skippable frame, with the lowest four bits zero.
+const SKIPPABLE: u32 = 0x184D_2A50;
+/// No block decodes to more.
+const BLOCK_MOST: u64 = 128 << 10;
+/// libzstd takes no larger window, streaming or not: 2^31, and up to 7/8 more.
+const WINDOW_LOG_MOST: u32 = 31;
+
+/// What the headers of one frame say.
+#[derive(Debug)]
+pub(super) struct Header {
+    /// Its bytes.
+    pub(super) stored: Range<usize>,
+    /// The size it decodes to, where its header says it. A skippable frame: 0.
+    pub(super) content: Option<u64>,
+    /// It cannot decode to more: `content`, or what its blocks can hold.
+    pub(super) most: u64,
+    /// How far it refers back: what a streaming decoder must keep.
+    pub(super) window: u64,
+    /// Holds nothing to decode.
+    pub(super) skippable: bool,
+}
+
+/// Goes from frame to frame; ends after the first error.
+pub(super) struct Walk<'a> {
+    /// All frames.
+    stored: &'a [u8],
+    /// Where the next one begins.
+    at: usize,
+    /// Nothing follows an error.
+    failed: bool,
+}
+
+impl<'a> Walk<'a> {
+    /// Begins at the first byte.
+    pub(super) fn new(stored: &'a [u8]) -> Self {
+        Walk { stored, at: 0, failed: false }
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Result<Header>;
+
+    fn next(&mut self) -> Option<Result<Header>> {
+        // No bytes at all are an error, not the end: even nothing takes a frame.
+        if self.failed || (self.at > 0 && self.at >= self.stored.len()) {
+            return None;
+        }
+        let header = Reader { stored: self.stored, at: self.at, start: self.at }.frame();
+        match &header {
+            Ok(header) => self.at = header.stored.end,
+            Err(_) => self.failed = true,
+        }
+        Some(header)
+    }
+}
+
+/// Reads one frame's headers.
+struct Reader<'a> {
+    /// All frames.
+    stored: &'a [u8],
+    /// The next byte to read.
+    at: usize,
+    /// Where this frame began.
+    start: usize,
+}
+
+impl Reader<'_> {
+    /// `count` (up to 8) bytes as a little-endian number.
+    fn number(&mut self, count: usize) -> Result<u64> {
+        let end = self.at.saturating_add(count);
+        let Some(bytes) = self.stored.get(self.at..end) else {
+            return Err(self.cut());
+        };
+        self.at = end;
+        Ok(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+    }
+
+    /// Passes over `count` bytes.
+    fn skip(&mut self, count: u64) -> Result<()> {
+        let end = usize::try_from(count).ok().and_then(|count| self.at.checked_add(count));
+        match end.filter(|&end| end <= self.stored.len()) {
+            Some(end) => self.at = end,
+            None => return Err(self.cut()),
+        }
+        Ok(())
+    }
+
+    /// The stored bytes end within the frame.
+    fn cut(&self) -> Error {
+        self.corrupt(format_args!("the stored bytes end within it, at {}", self.stored.len()))
+    }
+
+    /// The frame is wrong.
+    fn corrupt(&self, what: std::fmt::Arguments<'_>) -> Error {
+        broken!(Rule::ZstdCorrupt, "zstd frame at byte {} of the stored bytes: {what}", self.start)
+    }
+
+    /// One frame from its magic number to its last byte.
+    fn frame(self) -> Result<Header> {
+        let left = self.stored.len().saturating_sub(self.start);
+        if left == 0 {
+            return Err(broken!(Rule::ZstdCorrupt, "no stored bytes; in zstd even nothing takes a frame"));
+        }
+        let magic = self.stored.get(self.start..).and_then(|rest| rest.first_chunk::<4>());
+        let magic = magic.map(|bytes| u32::from_le_bytes(*bytes));
+        match magic {
+            Some(MAGIC) => self.data_frame(),
+            Some(magic) if magic & !0xF == SKIPPABLE => self.skippable_frame(),
+            _ if self.start > 0 => {
+                let at = self.start;
+                Err(broken!(Rule::ZstdTrailing, "the {left} stored bytes from {at} on are no zstd frame"))
+            }
+            Some(magic) => {
+                Err(self.corrupt(format_args!("it begins with {magic:#010x}, zstd with {MAGIC:#010x}")))
+            }
+            None => Err(self.cut()),
+        }
+    }
+
+    /// A frame that decoders pass over.
+    fn skippable_frame(mut self) -> Result<Header> {
+        self.skip(4)?;
+        let size = self.number(4)?;
+        self.skip(size)?;
+        Ok(Header { stored: self.start..self.at, content: Some(0), most: 0, window: 0, skippable: true })
+    }
+
+    /// A frame with data.
+    fn data_frame(mut self) -> Result<Header> {
+        self.skip(4)?;
+        let descriptor = self.number(1)?;
+        if descriptor & 0x08 != 0 {
+            return Err(self.corrupt(format_args!("a reserved bit of its header is set")));
+        }
+        let single_segment = descriptor & 0x20 != 0;
+        let mut window = if single_segment { 0 } else { self.window()? };
+        let dictionary = self.number(match descriptor & 3 {
+            3 => 4,
+            size => {
+                if size == 2 {
+                    2
+                } else {
+                    usize::from(size == 1)
+                }
+            }
+        })?;
+        if dictionary != 0 {
+            return Err(self.corrupt(format_args!("it needs dictionary {dictionary}; the format has none")));
+        }
+        let content = match descriptor >> 6 {
+            0 if single_segment => Some(self.number(1)?),
+            0 => None,
+            1 => Some(self.number(2)?.saturating_add(256)),
+            2 => Some(self.number(4)?),
+            _ => Some(self.number(8)?),
+        };
+        if let (true, Some(content)) = (single_segment, content) {
+            window = content;
+        }
+        let held = self.blocks(window.min(BLOCK_MOST))?;
+        if descriptor & 0x04 != 0 {
+            self.skip(4)?; // its own checksum
+        }
+        if let Some(content) = content.filter(|&content| content > held) {
+            return Err(self.corrupt(format_args!(
+                "its header promises {content} bytes, its blocks hold {held} at most"
+            )));
+        }
+        let most = content.unwrap_or(held);
+        Ok(Header { stored: self.start..self.at, content, most, window, skippable: false })
+    }
+
+    /// The window descriptor.
+    fn window(&mut self) -> Result<u64> {
+        let byte = self.number(1)?;
+        let log = u32::try_from(byte >> 3).unwrap_or(u32::MAX).saturating_add(10);
+        let base = 1u64.checked_shl(log).unwrap_or(u64::MAX); // 2^41 at most
+        if log > WINDOW_LOG_MOST {
+            return Err(
+                self.corrupt(format_args!("its window of 2^{log} bytes is larger than any decoder takes"))
+            );
+        }
+        Ok(base.saturating_add((base >> 3).saturating_mul(byte & 7)))
+    }
+
+    /// Passes over the blocks to the last one; the most that they can hold.
+    fn blocks(&mut self, block_most: u64) -> Result<u64> {
+        let mut held = 0u64;
+        loop {
+            let header = self.number(3)?;
+            let size = header >> 3;
+            let (stored, decoded) = match header >> 1 & 3 {
+                0 => (size, size),
+                1 => (1, size), // one byte, so many times
+                2 => (size, block_most),
+                _ => {
+                    return Err(self.corrupt(format_args!("a block of the reserved kind, before {}", self.at)))
+                }
+            };
+            self.skip(stored)?;
+            held = held.saturating_add(decoded.min(block_most));
+            if header & 1 != 0 {
+                return Ok(held);
+            }
+        }
+    }
+}

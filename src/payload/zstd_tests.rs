@@ -1,0 +1,224 @@
+//! Frames that we write and frames that others might: sizes, one shot, ranges, pieces, and every way
+//! to cut or change them.
+
+use super::*;
+use crate::error::Cause;
+
+/// Bytes that compress somewhat, different each `seed`.
+fn text(seed: u64, size: usize) -> Vec<u8> {
+    let mut state = seed;
+    let step = |state: &mut u64| {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state >> 33
+    };
+    let mut bytes = Vec::with_capacity(size);
+    while bytes.len() < size {
+        let (byte, run) = (step(&mut state) as u8, 1 + step(&mut state) % 40);
+        bytes.extend((0..run).map(|_| byte));
+    }
+    bytes.truncate(size);
+    bytes
+}
+
+/// A frame as we write it.
+fn sized(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    FrameEncoder::new(3).unwrap().encode(bytes, &mut out).unwrap();
+    out
+}
+
+/// A frame without content size in its header, with its own checksum.
+fn unsized_frame(bytes: &[u8]) -> Vec<u8> {
+    let mut context = zstd_safe::CCtx::try_create().unwrap();
+    context.set_parameter(zstd_safe::CParameter::ContentSizeFlag(false)).unwrap();
+    context.set_parameter(zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
+    let mut out = vec![0; zstd_safe::compress_bound(bytes.len())];
+    let size = context.compress2(&mut out[..], bytes).unwrap();
+    out.truncate(size);
+    out
+}
+
+/// A frame for decoders to pass over.
+fn skippable(size: u32) -> Vec<u8> {
+    let mut out = 0x184D_2A53u32.to_le_bytes().to_vec();
+    out.extend(size.to_le_bytes());
+    out.extend((0..size).map(|i| i as u8));
+    out
+}
+
+/// A frame header by hand: these many bytes promised, then these blocks.
+fn by_hand(content: u64, blocks: &[u8]) -> Vec<u8> {
+    let mut out = 0xFD2F_B528u32.to_le_bytes().to_vec();
+    out.push(0b1100_0000); // content size of 8 bytes, with a window
+    out.push(0x58); // 2 MiB
+    out.extend(content.to_le_bytes());
+    out.extend(blocks);
+    out
+}
+
+/// Several kinds of frames and what they hold.
+fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
+    let (a, b, c) = (text(1, 70_000), text(2, 300_000), text(3, 1_500_000));
+    let all = [&a[..], &b, &c].concat();
+    vec![
+        ("one", sized(&b), b.clone()),
+        ("nothing", sized(&[]), vec![]),
+        ("one byte", sized(&[7]), vec![7]),
+        ("one large", sized(&c), c.clone()),
+        ("three", [sized(&a), sized(&b), sized(&c)].concat(), all.clone()),
+        ("one of unknown size", unsized_frame(&c), c.clone()),
+        ("unknown between", [sized(&a), unsized_frame(&b), sized(&c)].concat(), all.clone()),
+        ("unknown outside", [unsized_frame(&a), sized(&b), unsized_frame(&c)].concat(), all.clone()),
+        ("empty ones", [sized(&[]), unsized_frame(&[]), sized(&a), sized(&[])].concat(), a.clone()),
+        (
+            "skippable ones",
+            [skippable(0), sized(&a), skippable(300), sized(&b), sized(&c), skippable(5)].concat(),
+            all,
+        ),
+        ("only skippable", skippable(3), vec![]),
+    ]
+}
+
+#[test]
+fn every_road_gives_the_same_bytes() {
+    for (name, stored, want) in mixtures() {
+        let size = want.len() as u64;
+        match known_size(&stored).unwrap() {
+            KnownSize::Exact(exact) => assert_eq!(exact, size, "{name}"),
+            KnownSize::AtMost(most) => {
+                assert!(most >= size && name.contains("unknown") || name == "empty ones", "{name}");
+                assert!(most <= zstd_safe::decompress_bound(&stored).unwrap(), "{name}");
+            }
+        }
+        let mut got = vec![0xEE; want.len()];
+        decode_into(&stored, &mut got).unwrap();
+        assert!(got == want, "{name}");
+
+        let mut chunked = Vec::new();
+        let mut sink = |bytes: &[u8]| {
+            chunked.extend_from_slice(bytes);
+            Ok(())
+        };
+        assert_eq!(decode_chunks(&stored, size, &mut sink).unwrap(), size, "{name}");
+        assert!(chunked == want, "{name}");
+        assert_eq!(decode_counted(&stored, size).unwrap(), size, "{name}");
+        if size > 0 {
+            assert_eq!(decode_counted(&stored, size - 1).unwrap_err().cause(), Cause::Limit, "{name}");
+            let error = decode_chunks(&stored, size - 1, &mut |_| Ok(())).unwrap_err();
+            assert_eq!(error.cause(), Cause::Limit, "{name}");
+        }
+
+        // One byte more or less than there is.
+        for wrong in [size + 1, size.wrapping_sub(1)] {
+            if wrong > 1 << 40 {
+                continue;
+            }
+            let error = decode_into(&stored, &mut vec![0; wrong as usize]).unwrap_err();
+            assert_eq!(error.rule(), Some(Rule::ZstdLength), "{name}: {error}");
+            assert!(error.message().contains(&wrong.to_string()), "{name}: {error}");
+        }
+    }
+}
+
+#[test]
+fn frame_tables() {
+    for (name, stored, want) in mixtures() {
+        let size = want.len() as u64;
+        let table = frames(&stored, size).unwrap();
+        assert_eq!(table.is_some(), matches!(known_size(&stored), Ok(KnownSize::Exact(_))), "{name}");
+        let Some(table) = table else { continue };
+        let mut end = 0;
+        for frame in table {
+            assert_eq!(frame.decoded.start, end, "{name}");
+            end = frame.decoded.end;
+            let mut got = vec![0; (frame.decoded.end - frame.decoded.start) as usize];
+            decode_into(&stored[frame.stored], &mut got).unwrap();
+            assert!(got == want[frame.decoded.start as usize..frame.decoded.end as usize], "{name}");
+        }
+        assert_eq!(end, size, "{name}");
+        assert_eq!(frames(&stored, size + 1).unwrap_err().rule(), Some(Rule::ZstdLength), "{name}");
+    }
+}
+
+#[test]
+fn ranges() {
+    for (name, stored, want) in mixtures() {
+        let size = want.len() as u64;
+        let mut points = vec![0, 1, 69_999, 70_000, 131_072, 370_001, size / 2];
+        points.extend([size.saturating_sub(1), size]);
+        points.retain(|&point| point <= size);
+        for &from in &points {
+            for &to in &points {
+                if to < from {
+                    continue;
+                }
+                let mut got = vec![0xEE; (to - from) as usize];
+                decode_range(&stored, size, from, &mut got).unwrap();
+                assert!(got == want[from as usize..to as usize], "{name}: {from}..{to}");
+            }
+        }
+        let past = decode_range(&stored, size, size, &mut [0]).unwrap_err();
+        assert_eq!(past.cause(), Cause::InvalidArgument);
+        let past = decode_range(&stored, size, u64::MAX, &mut [0, 0]).unwrap_err();
+        assert_eq!(past.cause(), Cause::InvalidArgument);
+        if let Ok(KnownSize::Exact(_)) = known_size(&stored) {
+            let wrong = decode_range(&stored, size + 1, 0, &mut [0]).unwrap_err();
+            assert_eq!(wrong.rule(), Some(Rule::ZstdLength), "{name}");
+        }
+    }
+    // A frame of unknown size that ends before the range, and before the declared size.
+    let (a, b) = (text(4, 1000), text(5, 500));
+    let stored = [unsized_frame(&a), sized(&b)].concat();
+    for offset in [0, 999, 1499, 1500] {
+        let error = decode_range(&stored, 1501, offset, &mut vec![0; 1501 - offset as usize]).unwrap_err();
+        assert_eq!(error.rule(), Some(Rule::ZstdLength), "{offset}: {error}");
+    }
+}
+
+#[test]
+fn a_range_does_not_need_the_other_frames() {
+    let (a, b) = (text(6, 5000), text(7, 5000));
+    let mut stored = [sized(&a), sized(&b)].concat();
+    let second = sized(&a).len();
+    for byte in &mut stored[second - 40..second - 4] {
+        *byte ^= 0xFF; // the first frame's data: its headers stay
+    }
+    let mut got = vec![0; 5000];
+    decode_range(&stored, 10_000, 5000, &mut got).unwrap();
+    assert!(got == b);
+    assert_eq!(decode_range(&stored, 10_000, 0, &mut got).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
+}
+
+#[test]
+fn pieces_of_every_size() {
+    for (name, stored, want) in mixtures() {
+        for (piece, room) in
+            [(1, 1000), (3, 100_000), (1000, 77), (1 << 20, 1 << 22), (stored.len(), want.len())]
+        {
+            if piece.min(room) < 100 && want.len() > 400_000 {
+                continue; // slow and nothing new
+            }
+            let mut decoder = StreamDecoder::new().unwrap();
+            assert!(!decoder.finished_frame());
+            let (mut got, mut out) = (Vec::new(), vec![0; room.max(1)]);
+            for mut input in stored.chunks(piece) {
+                loop {
+                    let written = decoder.decode(&mut input, &mut out).unwrap();
+                    got.extend_from_slice(&out[..written]);
+                    if written < out.len() {
+                        assert!(input.is_empty(), "{name}");
+                        break;
+                    }
+                }
+            }
+            assert!(decoder.finished_frame(), "{name} in {piece}s");
+            assert!(got == want, "{name} in {piece}s to {room}s");
+            decoder.check_end().unwrap();
+            assert_eq!(decoder.decode(&mut &[][..], &mut out).unwrap(), 0);
+            assert!(decoder.finished_frame(), "{name}: asking for more changes nothing");
+        }
+    }
+}
+
+#[path = "zstd_hostile.rs"]
+mod hostile;

@@ -1,0 +1,324 @@
+//! CBOR (RFC 7049), as much of it as a manifest needs: a bounded cursor that pulls heads, text and
+//! whole values out of a slice. [`super::cbor_encode`] is the way back.
+//!
+//! Nothing here recurses, and nothing is allocated for a length that the input merely claims.
+//! It knows no tensor. (`ciborium`, which the tests compare with, builds a tree of the whole input
+//! and recurses; a manifest of 100,000 objects is opened without either.)
+
+mod container;
+
+use crate::error::{broken, Result, Rule};
+use crate::model::value::Value;
+use container::{Container, Step};
+use std::borrow::Cow;
+
+/// How deep the content of one attribute map, or one unknown field, may nest.
+pub(crate) const MAX_DEPTH: usize = 64;
+
+/// One item's head (RFC 7049 section 2.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Head {
+    /// Major type 0.
+    Unsigned(u64),
+    /// Major type 1: the integer -1 - n.
+    Negative(u64),
+    /// Major type 2; no length means chunks follow.
+    Bytes(Option<u64>),
+    /// Major type 3; no length means chunks follow.
+    Text(Option<u64>),
+    /// Major type 4; no length means until a break.
+    Array(Option<u64>),
+    /// Major type 5; no length means until a break.
+    Map(Option<u64>),
+    /// Major type 6.
+    Tag(u64),
+    /// Major type 7: false, true, null, undefined and the unassigned ones.
+    Simple(u8),
+    /// Major type 7: half, single and double precision.
+    Float(f64),
+    /// The end of an indefinite length.
+    Break,
+}
+
+pub(super) const FALSE: u8 = 20;
+pub(super) const TRUE: u8 = 21;
+pub(super) const NULL: u8 = 22;
+
+impl Head {
+    /// `null`.
+    pub const NULL: Head = Head::Simple(NULL);
+
+    /// What to call it in a message.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Head::Unsigned(_) => "an unsigned integer",
+            Head::Negative(_) => "a negative integer",
+            Head::Bytes(_) => "a byte string",
+            Head::Text(_) => "a text string",
+            Head::Array(_) => "an array",
+            Head::Map(_) => "a map",
+            Head::Tag(_) => "a tagged item",
+            Head::Simple(FALSE | TRUE) => "a boolean",
+            Head::Simple(NULL) => "null",
+            Head::Simple(_) => "a simple value",
+            Head::Float(_) => "a float",
+            Head::Break => "a break",
+        }
+    }
+}
+
+/// A place in the input. Offsets in messages count from the start of the file.
+#[derive(Clone)]
+pub struct Cursor<'a> {
+    input: &'a [u8],
+    at: usize,
+    base: u64,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of `input`, which begins `base` bytes into the file.
+    pub fn new(input: &'a [u8], base: u64) -> Self {
+        Cursor { input, at: 0, base }
+    }
+
+    /// Bytes consumed so far.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Offset in the file of the next byte.
+    pub fn file_offset(&self) -> u64 {
+        self.base.saturating_add(self.at as u64)
+    }
+
+    /// Bytes that are left.
+    pub fn remaining(&self) -> usize {
+        self.input.len().saturating_sub(self.at)
+    }
+
+    #[cold]
+    fn malformed(&self, what: &str) -> crate::error::Error {
+        broken!(Rule::CborMalformed, "CBOR at offset {}: {what}", self.file_offset())
+    }
+
+    fn take(&mut self, count: u64) -> Result<&'a [u8]> {
+        let end = usize::try_from(count).ok().and_then(|n| self.at.checked_add(n));
+        let taken = end.and_then(|end| self.input.get(self.at..end));
+        match (taken, end) {
+            (Some(bytes), Some(end)) => {
+                self.at = end;
+                Ok(bytes)
+            }
+            _ => Err(broken!(
+                Rule::CborMalformed,
+                "CBOR at offset {}: {count} bytes are promised, {} are left",
+                self.file_offset(),
+                self.remaining()
+            )),
+        }
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let Some(bytes) = self.input.get(self.at..).and_then(|rest| rest.first_chunk::<N>()) else {
+            return Err(self.malformed("the input ends within an item"));
+        };
+        self.at = self.at.saturating_add(N);
+        Ok(*bytes)
+    }
+
+    /// The next item's head, without consuming it.
+    pub fn peek(&self) -> Result<Head> {
+        self.clone().head()
+    }
+
+    /// The next item's head.
+    #[inline]
+    pub fn head(&mut self) -> Result<Head> {
+        let [initial] = self.fixed::<1>()?;
+        let major = initial >> 5;
+        let info = initial & 0x1f;
+        let argument = match info {
+            0..=23 => Some(u64::from(info)),
+            24 => Some(u64::from(u8::from_be_bytes(self.fixed()?))),
+            25 => Some(u64::from(u16::from_be_bytes(self.fixed()?))),
+            26 => Some(u64::from(u32::from_be_bytes(self.fixed()?))),
+            27 => Some(u64::from_be_bytes(self.fixed()?)),
+            31 => None,
+            _ => return Err(self.malformed("additional information 28 to 30 is reserved")),
+        };
+        match (major, argument) {
+            (0, Some(v)) => Ok(Head::Unsigned(v)),
+            (1, Some(v)) => Ok(Head::Negative(v)),
+            (2, length) => Ok(Head::Bytes(length)),
+            (3, length) => Ok(Head::Text(length)),
+            (4, length) => Ok(Head::Array(length)),
+            (5, length) => Ok(Head::Map(length)),
+            (6, Some(tag)) => Ok(Head::Tag(tag)),
+            (7, None) => Ok(Head::Break),
+            (7, Some(v)) => self.simple_or_float(info, v),
+            _ => Err(self.malformed("an integer or tag of indefinite length")),
+        }
+    }
+
+    fn simple_or_float(&self, info: u8, argument: u64) -> Result<Head> {
+        match info {
+            25 => {
+                let bits = u16::try_from(argument).unwrap_or_default();
+                Ok(Head::Float(half::f16::from_bits(bits).to_f64()))
+            }
+            26 => {
+                let bits = u32::try_from(argument).unwrap_or_default();
+                Ok(Head::Float(f64::from(f32::from_bits(bits))))
+            }
+            27 => Ok(Head::Float(f64::from_bits(argument))),
+            24 if argument < 32 => Err(self.malformed("a simple value below 32 in two bytes")),
+            _ => Ok(Head::Simple(u8::try_from(argument).unwrap_or_default())),
+        }
+    }
+
+    fn utf8(&self, bytes: &'a [u8]) -> Result<&'a str> {
+        std::str::from_utf8(bytes).map_err(|e| {
+            let end = self.file_offset();
+            let start = end.saturating_sub(bytes.len() as u64);
+            broken!(
+                Rule::CborUtf8,
+                "the text at offset {start} is not UTF-8 from its byte {}",
+                e.valid_up_to()
+            )
+        })
+    }
+
+    /// The text behind its head; borrowed from the input unless it comes in chunks.
+    #[inline]
+    pub fn text_body(&mut self, length: Option<u64>) -> Result<Cow<'a, str>> {
+        if let Some(length) = length {
+            let bytes = self.take(length)?;
+            return self.utf8(bytes).map(Cow::Borrowed);
+        }
+        let mut joined = String::new();
+        loop {
+            match self.head()? {
+                Head::Break => return Ok(Cow::Owned(joined)),
+                Head::Text(Some(length)) => {
+                    let bytes = self.take(length)?;
+                    let chunk = self.utf8(bytes)?;
+                    joined.try_reserve(chunk.len())?;
+                    joined.push_str(chunk);
+                }
+                _ => return Err(self.malformed("a chunk of a text string is not a definite text string")),
+            }
+        }
+    }
+
+    fn bytes_body(&mut self, length: Option<u64>) -> Result<Value> {
+        if let Some(length) = length {
+            return Value::bytes(self.take(length)?);
+        }
+        let mut joined: Vec<u8> = Vec::new();
+        loop {
+            match self.head()? {
+                Head::Break => return Value::bytes(&joined),
+                Head::Bytes(Some(length)) => {
+                    let chunk = self.take(length)?;
+                    joined.try_reserve(chunk.len())?;
+                    joined.extend_from_slice(chunk);
+                }
+                _ => return Err(self.malformed("a chunk of a byte string is not a definite byte string")),
+            }
+        }
+    }
+
+    /// The next item whole. It is checked to be well-formed, valid UTF-8, at most [`MAX_DEPTH`]
+    /// deep, and without duplicate keys.
+    pub fn value(&mut self) -> Result<Value> {
+        let mut open: Vec<Container> = Vec::new();
+        loop {
+            let head = self.head()?;
+            let mut complete = match head {
+                Head::Unsigned(v) => Value::Unsigned(v),
+                Head::Negative(v) => Value::Negative(v),
+                Head::Float(v) => Value::Float(v),
+                Head::Simple(FALSE) => Value::Bool(false),
+                Head::Simple(TRUE) => Value::Bool(true),
+                Head::Simple(NULL) => Value::Null,
+                Head::Simple(v) => Value::Simple(v),
+                Head::Text(length) => Value::text(&self.text_body(length)?)?,
+                Head::Bytes(length) => self.bytes_body(length)?,
+                Head::Array(_) | Head::Map(_) | Head::Tag(_) => {
+                    if open.len() > MAX_DEPTH {
+                        return Err(broken!(
+                            Rule::CborDepth,
+                            "CBOR at offset {} nests deeper than {MAX_DEPTH} levels",
+                            self.file_offset()
+                        ));
+                    }
+                    match Container::open(head, self)? {
+                        Step::Finished(value) => value,
+                        Step::Open(container) => {
+                            open.try_reserve(1)?;
+                            open.push(container);
+                            continue;
+                        }
+                    }
+                }
+                Head::Break => match open.pop() {
+                    Some(container) => container.at_break(self)?,
+                    None => return Err(self.malformed("a break outside of an indefinite length")),
+                },
+            };
+            // Hand the finished value to the container around it, as long as that finishes too.
+            loop {
+                let Some(container) = open.pop() else { return Ok(complete) };
+                match container.put(complete, self)? {
+                    Step::Finished(value) => complete = value,
+                    Step::Open(container) => {
+                        open.push(container); // in the place that it was popped from
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Steps over the next item; checks the same as [`Cursor::value`].
+    pub fn skip(&mut self) -> Result<()> {
+        match self.peek()? {
+            Head::Array(_) | Head::Map(_) | Head::Tag(_) | Head::Bytes(None) => self.value().map(drop),
+            Head::Text(length) => {
+                self.head()?;
+                self.text_body(length).map(drop)
+            }
+            Head::Bytes(Some(length)) => {
+                self.head()?;
+                self.take(length).map(drop)
+            }
+            Head::Break => Err(self.malformed("a break outside of an indefinite length")),
+            _ => self.head().map(drop),
+        }
+    }
+
+    /// Whether another element follows in an array or map of which `left` are left.
+    #[inline]
+    pub fn another(&mut self, left: &mut Option<u64>) -> Result<bool> {
+        match left {
+            Some(0) => Ok(false),
+            Some(n) => {
+                *n = n.saturating_sub(1);
+                Ok(true)
+            }
+            None => {
+                if self.input.get(self.at) == Some(&0xff) {
+                    self.at = self.at.saturating_add(1);
+                    return Ok(false);
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// How many elements of at least `each` bytes the rest of the input can hold, of `claimed` ones.
+    pub fn plausible(&self, claimed: Option<u64>, each: usize) -> usize {
+        let most = self.remaining().checked_div(each).unwrap_or(0);
+        claimed.map_or(0, |n| usize::try_from(n).unwrap_or(usize::MAX).min(most))
+    }
+}

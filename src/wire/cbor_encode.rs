@@ -1,0 +1,121 @@
+//! CBOR in its deterministic form: definite lengths, shortest heads, shortest floats (RFC 7049
+//! section 3.9). Map keys keep the order in which they are given.
+
+use super::cbor::{FALSE, NULL, TRUE};
+use crate::error::Result;
+use crate::model::value::Value;
+
+/// Appends one head in its shortest form. Floats and simple values have their own functions.
+fn head(out: &mut Vec<u8>, major: u8, argument: u64) -> Result<()> {
+    out.try_reserve(9)?;
+    let initial = major << 5;
+    let bytes = argument.to_be_bytes();
+    let [.., b4, b5, b6, b7] = bytes;
+    if argument < 24 {
+        out.push(initial | b7);
+    } else if argument <= 0xff {
+        out.extend_from_slice(&[initial | 24, b7]);
+    } else if argument <= 0xffff {
+        out.extend_from_slice(&[initial | 25, b6, b7]);
+    } else if argument <= 0xffff_ffff {
+        out.extend_from_slice(&[initial | 26, b4, b5, b6, b7]);
+    } else {
+        out.push(initial | 27);
+        out.extend_from_slice(&bytes);
+    }
+    Ok(())
+}
+
+/// Appends an unsigned integer.
+pub fn unsigned(out: &mut Vec<u8>, value: u64) -> Result<()> {
+    head(out, 0, value)
+}
+
+/// Appends a text string.
+pub fn text(out: &mut Vec<u8>, text: &str) -> Result<()> {
+    head(out, 3, text.len() as u64)?;
+    out.try_reserve(text.len())?;
+    out.extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+/// Appends the head of an array of `count` items.
+pub fn array(out: &mut Vec<u8>, count: u64) -> Result<()> {
+    head(out, 4, count)
+}
+
+/// Appends the head of a map of `count` pairs.
+pub fn map(out: &mut Vec<u8>, count: u64) -> Result<()> {
+    head(out, 5, count)
+}
+
+/// Appends the head of a map of indefinite length; [`end`] ends it.
+pub fn open_map(out: &mut Vec<u8>) -> Result<()> {
+    out.try_reserve(1)?;
+    out.push(0xbf);
+    Ok(())
+}
+
+/// Ends an indefinite length.
+pub fn end(out: &mut Vec<u8>) -> Result<()> {
+    out.try_reserve(1)?;
+    out.push(0xff);
+    Ok(())
+}
+
+/// Appends a float in the shortest form that loses nothing (RFC 7049 section 3.9).
+fn float(out: &mut Vec<u8>, value: f64) -> Result<()> {
+    out.try_reserve(9)?;
+    let half = half::f16::from_f64(value);
+    if value.is_nan() {
+        out.extend_from_slice(&[0xf9, 0x7e, 0x00]);
+    } else if half.to_f64().to_bits() == value.to_bits() {
+        out.push(0xf9);
+        out.extend_from_slice(&half.to_bits().to_be_bytes());
+    } else if f64::from(narrow(value)).to_bits() == value.to_bits() {
+        out.push(0xfa);
+        out.extend_from_slice(&narrow(value).to_be_bytes());
+    } else {
+        out.push(0xfb);
+        out.extend_from_slice(&value.to_be_bytes());
+    }
+    Ok(())
+}
+
+/// The nearest single; whether it is the same number is the caller's question.
+#[allow(clippy::cast_possible_truncation, reason = "the caller compares the result with the argument")]
+fn narrow(value: f64) -> f32 {
+    value as f32
+}
+
+/// Appends a whole value. The depth of a [`Value`] is bounded, so this recursion is too.
+pub fn value(out: &mut Vec<u8>, item: &Value) -> Result<()> {
+    match item {
+        Value::Null => head(out, 7, u64::from(NULL)),
+        Value::Bool(true) => head(out, 7, u64::from(TRUE)),
+        Value::Bool(false) => head(out, 7, u64::from(FALSE)),
+        Value::Simple(v) => head(out, 7, u64::from(*v)),
+        Value::Unsigned(v) => head(out, 0, *v),
+        Value::Negative(v) => head(out, 1, *v),
+        Value::Float(v) => float(out, *v),
+        Value::Text(v) => text(out, v.as_str()),
+        Value::Bytes(bytes) => {
+            head(out, 2, bytes.len() as u64)?;
+            out.try_reserve(bytes.len())?;
+            out.extend_from_slice(bytes);
+            Ok(())
+        }
+        Value::Array(items) => {
+            array(out, items.len() as u64)?;
+            items.iter().try_for_each(|item| value(out, item))
+        }
+        Value::Map(pairs) => {
+            map(out, pairs.len() as u64)?;
+            pairs.iter().try_for_each(|(k, v)| value(out, k).and_then(|()| value(out, v)))
+        }
+        Value::Tag(tag, inner) => {
+            head(out, 6, *tag)?;
+            inner.iter().try_for_each(|item| value(out, item))
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What the codecs share: pulling typed fields out of CBOR maps into the flat manifest tables.
+
+use super::cbor::{Cursor, Head};
+use super::frame::{Frame, Limits};
+use crate::error::{broken, fail, Error, Result, Rule};
+use crate::model::manifest::{Manifest, Text};
+use crate::model::value::{self, Value};
+use std::borrow::Cow;
+
+/// A manifest that is being read.
+pub struct Decoder<'a> {
+    /// Where we are.
+    pub cursor: Cursor<'a>,
+    /// What has been read.
+    pub manifest: Manifest,
+}
+
+/// The keys of one map that were met: known ones as bits, unknown ones as they are.
+#[derive(Default)]
+pub struct Keys {
+    known: u32,
+    unknown: Vec<(Value, Value)>,
+}
+
+impl Keys {
+    /// Notes a known key; a second time is an error.
+    #[inline]
+    pub fn once(&mut self, bit: u32, key: &str) -> Result<()> {
+        let mask = 1u32.checked_shl(bit).unwrap_or(0);
+        if self.known & mask != 0 {
+            return Err(broken!(Rule::CborDuplicateKey, "the field \"{key}\" stands twice in one map"));
+        }
+        self.known |= mask;
+        Ok(())
+    }
+
+    /// Whether the known key was met.
+    #[inline]
+    pub fn has(&self, bit: u32) -> bool {
+        self.known & 1u32.checked_shl(bit).unwrap_or(0) != 0
+    }
+
+    /// Keeps an unknown key with what stands under it.
+    pub fn keep(&mut self, key: &str, value: Value) -> Result<()> {
+        self.unknown.try_reserve(1)?;
+        self.unknown.push((Value::text(key)?, value));
+        Ok(())
+    }
+
+    /// The unknown ones, now checked to be different from each other.
+    pub fn into_unknown(self) -> Result<Vec<(Value, Value)>> {
+        if !value::keys_are_unique(&self.unknown)? {
+            return Err(broken!(Rule::CborDuplicateKey, "an unknown field stands twice in one map"));
+        }
+        Ok(self.unknown)
+    }
+}
+
+#[cold]
+fn wrong(at: u64, rule: Rule, what: &str, wanted: &str, found: &Head) -> Error {
+    broken!(rule, "{what} at offset {at} is {}, not {wanted}", found.kind())
+}
+
+impl<'a> Decoder<'a> {
+    /// At the start of the manifest.
+    pub fn new(frame: &Frame, bytes: &'a [u8]) -> Result<Self> {
+        let mut manifest = Manifest::default();
+        // Names and shapes are a good third of a usual manifest: one allocation, rarely grown.
+        manifest.texts.reserve(bytes.len().checked_div(4).unwrap_or(0))?;
+        Ok(Decoder { cursor: Cursor::new(bytes, frame.manifest.start), manifest })
+    }
+
+    /// The head of a map, and how many pairs it has.
+    #[inline]
+    pub fn map(&mut self, rule: Rule, what: &str) -> Result<Option<u64>> {
+        let at = self.cursor.file_offset();
+        match self.cursor.head()? {
+            Head::Map(left) => Ok(left),
+            other => Err(wrong(at, rule, what, "a map", &other)),
+        }
+    }
+
+    /// A map's key, which the spec defines as text.
+    #[inline]
+    pub fn key(&mut self) -> Result<Cow<'a, str>> {
+        let at = self.cursor.file_offset();
+        match self.cursor.head()? {
+            Head::Text(length) => self.cursor.text_body(length),
+            other => Err(wrong(at, Rule::KeyType, "a key", "a text string", &other)),
+        }
+    }
+
+    /// A text.
+    #[inline]
+    pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
+        let at = self.cursor.file_offset();
+        match self.cursor.head()? {
+            Head::Text(length) => self.cursor.text_body(length),
+            other => Err(wrong(at, rule, what, "a text string", &other)),
+        }
+    }
+
+    /// A text or null.
+    #[inline]
+    pub fn optional_text(&mut self, rule: Rule, what: &str) -> Result<Option<Cow<'a, str>>> {
+        let at = self.cursor.file_offset();
+        match self.cursor.head()? {
+            Head::Text(length) => self.cursor.text_body(length).map(Some),
+            Head::NULL => Ok(None),
+            other => Err(wrong(at, rule, what, "a text string", &other)),
+        }
+    }
+
+    /// An integer from 0 to 2^64-1.
+    #[inline]
+    pub fn unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
+        let at = self.cursor.file_offset();
+        match self.cursor.head()? {
+            Head::Unsigned(v) => Ok(v),
+            other => Err(wrong(at, rule, what, "an unsigned integer", &other)),
+        }
+    }
+
+    /// An integer from 0 to 2^64-1, or null.
+    #[inline]
+    pub fn optional_unsigned(&mut self, rule: Rule, what: &str) -> Result<Option<u64>> {
+        let at = self.cursor.file_offset();
+        match self.cursor.head()? {
+            Head::Unsigned(v) => Ok(Some(v)),
+            Head::NULL => Ok(None),
+            other => Err(wrong(at, rule, what, "an unsigned integer", &other)),
+        }
+    }
+
+    /// A shape, appended to the dimensions: where it begins and its rank.
+    #[inline]
+    pub fn shape(&mut self) -> Result<(u32, u32)> {
+        let at = self.cursor.file_offset();
+        let mut left = match self.cursor.head()? {
+            Head::Array(left) => left,
+            other => return Err(wrong(at, Rule::ShapeType, "\"shape\"", "an array", &other)),
+        };
+        let start = self.manifest.dimensions.len();
+        while self.cursor.another(&mut left)? {
+            let dimension = self.unsigned(Rule::ShapeType, "a dimension of \"shape\"")?;
+            self.manifest.dimensions.try_reserve(1)?;
+            self.manifest.dimensions.push(dimension);
+        }
+        let rank = self.manifest.dimensions.len().saturating_sub(start);
+        Ok((table_position(start)?, table_position(rank)?))
+    }
+
+    /// A map of attributes, or null for none.
+    pub fn attributes(&mut self) -> Result<Option<Value>> {
+        let at = self.cursor.file_offset();
+        match self.cursor.peek()? {
+            Head::Map(_) => self.cursor.value().map(Some),
+            Head::NULL => self.cursor.skip().map(|()| None),
+            other => Err(wrong(at, Rule::AttributesType, "\"attributes\"", "a map", &other)),
+        }
+    }
+
+    /// Keeps an object's attributes and gives their position.
+    pub fn keep_attributes(&mut self, attributes: Option<Value>) -> Result<Option<u32>> {
+        let Some(attributes) = attributes else { return Ok(None) };
+        let at = table_position(self.manifest.values.len())?;
+        self.manifest.values.try_reserve(1)?;
+        self.manifest.values.push(attributes);
+        Ok(Some(at))
+    }
+
+    /// Steps over an unknown field, remembering its key.
+    pub fn unknown_field(&mut self, keys: &mut Keys, key: &str) -> Result<()> {
+        self.cursor.skip()?;
+        keys.keep(key, Value::Null)
+    }
+
+    /// Keeps a text in the manifest's arena.
+    pub fn keep(&mut self, text: &str) -> Result<Text> {
+        self.manifest.texts.add(text)
+    }
+
+    /// One more object is about to come; `limits` may forbid it.
+    pub fn count_object(&self, limits: &Limits) -> Result<()> {
+        if self.manifest.objects.len() as u64 >= limits.objects {
+            return Err(fail!(Limit, "the file has more than {} objects", limits.objects));
+        }
+        Ok(())
+    }
+
+    /// The manifest is one item: nothing may follow it.
+    pub fn end(self) -> Result<Manifest> {
+        match self.cursor.remaining() {
+            0 => Ok(self.manifest),
+            left => Err(broken!(
+                Rule::CborTrailing,
+                "{left} bytes follow the manifest's one item, from offset {}",
+                self.cursor.file_offset()
+            )),
+        }
+    }
+}
+
+/// A position in one of the manifest's tables.
+pub fn table_position(at: usize) -> Result<u32> {
+    u32::try_from(at).map_err(|_| fail!(Limit, "a table of the manifest passes 2^32 entries"))
+}

@@ -1,0 +1,47 @@
+//! Bytes to model and back: where the manifest stands, how each version spells it, which rules a
+//! file has to keep. Pure functions over slices; no files, no clock, no panics.
+//!
+//! Versions end here: [`decode`] yields the same [`Manifest`] for all four containers.
+
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
+pub mod cbor;
+pub mod cbor_encode;
+pub mod fields;
+pub mod frame;
+pub mod json;
+
+pub mod v0_1;
+pub mod v1;
+pub mod v1_0;
+pub mod v1_encode;
+pub mod validate;
+
+pub use frame::{detect, Container, Frame, Limits};
+pub use validate::Validated;
+
+use crate::error::Result;
+use crate::model::manifest::Manifest;
+
+/// The manifest in `bytes`, which are those of `frame.manifest`, checked against every rule that
+/// the manifest and the file's size can tell.
+pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Validated> {
+    let manifest: Manifest = match frame.container {
+        Container::V0_1 => v0_1::decode(frame, bytes, limits)?,
+        Container::V1_0 => v1_0::decode(frame, bytes, limits)?,
+        Container::V1 => v1::decode(frame, bytes, limits)?,
+    };
+    validate::validate(manifest, frame)
+}

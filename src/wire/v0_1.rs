@@ -1,0 +1,246 @@
+//! 0.1: an array of tensors behind the blobs, each a map; no components, no formats, the old dtype
+//! names, an optional byte order (0.1 sections 3.3 and 4).
+//!
+//! A tensor becomes an object of one component, `data`. Fields that the spec does not name are the
+//! object's attributes. A `layout` that is not dense is a format of that name.
+
+use super::cbor_encode as put;
+use super::fields::{table_position, Decoder, Keys};
+use super::frame::{Frame, Limits};
+use crate::error::{broken, fail, Result, Rule};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Version};
+use crate::model::value::Value;
+
+/// The role that a 0.1 tensor's bytes get.
+pub(crate) const ROLE: &str = "data";
+
+/// Reads a 0.1 index.
+pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> {
+    let mut d = Decoder::new(frame, bytes)?;
+    d.manifest.version = Some(Version::V0_1);
+    d.manifest.version_text = Some(d.keep("0.1.0")?);
+    if bytes.is_empty() {
+        return Ok(d.manifest); // 16 bytes, index size 0: empty to the 0.1 readers
+    }
+    let mut left = match d.cursor.head()? {
+        super::cbor::Head::Array(left) => left,
+        other => {
+            return Err(broken!(
+                Rule::RootType,
+                "the index at offset {} is {}, not an array",
+                frame.manifest.start,
+                other.kind()
+            ))
+        }
+    };
+    while d.cursor.another(&mut left)? {
+        d.count_object(limits)?;
+        let position = d.manifest.objects.len();
+        tensor(&mut d).map_err(|e| e.within(format_args!("tensor {position}")))?;
+    }
+    d.end()
+}
+
+#[derive(Default)]
+struct Fields {
+    offset: Option<u64>,
+    size: Option<u64>,
+    dtype: Option<Dtype>,
+    shape: Option<(u32, u32)>,
+    encoding: Option<Encoding>,
+    layout: Option<Format>,
+    big_endian: bool,
+    sparse: bool,
+}
+
+fn tensor(d: &mut Decoder<'_>) -> Result<()> {
+    let mut keys = Keys::default();
+    let mut f = Fields::default();
+    let mut extra = Extra::default();
+    let mut name = None;
+    let mut left = d.map(Rule::ObjectType, "its definition")?;
+    while d.cursor.another(&mut left)? {
+        let key = d.key()?;
+        match &*key {
+            "name" => {
+                keys.once(0, &key)?;
+                let text = d.text(Rule::NameMissing, "\"name\"")?;
+                name = Some(d.keep(&text)?);
+            }
+            "offset" => {
+                keys.once(1, &key)?;
+                f.offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
+            }
+            "size" => {
+                keys.once(2, &key)?;
+                f.size = Some(d.unsigned(Rule::LengthType, "\"size\"")?);
+            }
+            "dtype" => {
+                keys.once(3, &key)?;
+                let text = d.text(Rule::DtypeType, "\"dtype\"")?;
+                f.dtype = Dtype::from_old_name(&text);
+                if f.dtype.is_none() {
+                    extra.dtype = Some(d.keep(&text)?);
+                }
+            }
+            "shape" => {
+                keys.once(4, &key)?;
+                f.shape = Some(d.shape()?);
+            }
+            "encoding" => {
+                keys.once(5, &key)?;
+                f.encoding = Some(match &*d.text(Rule::EncodingType, "\"encoding\"")? {
+                    "raw" => Encoding::Raw,
+                    "zstd" => Encoding::Zstd,
+                    other => {
+                        extra.encoding = Some(d.keep(other)?);
+                        Encoding::Other
+                    }
+                });
+            }
+            "layout" => {
+                keys.once(6, &key)?;
+                let text = d.text(Rule::LayoutType, "\"layout\"")?;
+                f.sparse = text == "sparse";
+                f.layout = Some(if text == "dense" { Format::Dense } else { Format::Other(d.keep(&text)?) });
+            }
+            "data_endianness" => {
+                keys.once(7, &key)?;
+                f.big_endian = match &*d.text(Rule::EndiannessValue, "\"data_endianness\"")? {
+                    "little" => false,
+                    "big" => true,
+                    other => {
+                        let rule = Rule::EndiannessValue;
+                        return Err(broken!(
+                            rule,
+                            "\"data_endianness\" is {other:?}, neither little nor big"
+                        ));
+                    }
+                };
+            }
+            "checksum" => {
+                keys.once(8, &key)?;
+                let text = d.text(Rule::DigestType, "\"checksum\"")?;
+                extra.digest = Some(d.keep(&text)?);
+            }
+            custom => {
+                let value = d.cursor.value().map_err(|e| e.within(format_args!("field {custom:?}")))?;
+                keys.keep(custom, value)?;
+            }
+        }
+    }
+    let custom = keys.into_unknown()?;
+    let name = name.ok_or_else(|| broken!(Rule::NameMissing, "it has no \"name\""))?;
+    let (shape_start, rank) = f.shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
+    if f.dtype.is_none() && extra.dtype.is_none() {
+        return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
+    }
+    let is_text =
+        |(key, value): &(Value, Value)| key.as_text() == Some("sparse_format") && value.as_text().is_some();
+    if f.sparse && !custom.iter().any(is_text) {
+        return Err(broken!(
+            Rule::SparseFormat,
+            "its layout is sparse, but no text says the \"sparse_format\""
+        ));
+    }
+    let encoding = f.encoding.ok_or_else(|| broken!(Rule::EncodingType, "it has no \"encoding\""))?;
+    let component = Component {
+        role: d.manifest.intern_role(ROLE)?,
+        dtype: f.dtype,
+        logical: LogicalType::Absent,
+        encoding,
+        // Of raw data only, and single bytes have no order (0.1 section 6).
+        big_endian: f.big_endian && encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1),
+        offset: f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?,
+        stored_size: f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?,
+        size: None,
+        page_exclusive: false,
+        size_declared: false,
+        extra: d.manifest.add_extra(extra)?,
+    };
+    let attributes = if custom.is_empty() { None } else { d.keep_attributes(Some(Value::Map(custom)))? };
+    let component_start = table_position(d.manifest.components.len())?;
+    d.manifest.components.try_reserve(1)?;
+    d.manifest.components.push(component);
+    let object = Object {
+        name,
+        format: f.layout.unwrap_or(Format::Dense),
+        shape_start,
+        rank,
+        component_start,
+        component_count: 1,
+        attributes,
+    };
+    d.manifest.objects.try_reserve(1)?;
+    d.manifest.objects.push(object);
+    Ok(())
+}
+
+/// Names that a custom field cannot have.
+pub(crate) const FIELDS: [&str; 9] =
+    ["name", "offset", "size", "dtype", "shape", "encoding", "layout", "data_endianness", "checksum"];
+
+/// Spells the manifest as a 0.1 index: the fields in the order of the releases.
+pub fn encode(manifest: &Manifest, out: &mut Vec<u8>) -> Result<()> {
+    if manifest.attributes.as_ref().is_some_and(|a| a.pairs().is_some_and(|p| !p.is_empty())) {
+        return Err(fail!(Unsupported, "spec 0.1.0 cannot say attributes of the file"));
+    }
+    put::array(out, manifest.objects.len() as u64)?;
+    manifest.objects.iter().try_for_each(|object| {
+        let name = manifest.texts.get(object.name);
+        encode_tensor(manifest, object, out).map_err(|e| e.within(format_args!("object {name:?}")))
+    })
+}
+
+/// One element of the index. What 0.1 cannot say is refused.
+pub fn encode_tensor(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) -> Result<()> {
+    let [component] = manifest.components(object) else {
+        return Err(fail!(Unsupported, "spec 0.1.0 cannot say an object of several components"));
+    };
+    let dtype = match (object.format, component.dtype, component.logical) {
+        (Format::Dense, Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => dtype,
+        (Format::Dense, ..) => return Err(fail!(Unsupported, "spec 0.1.0 cannot say its type")),
+        _ => return Err(fail!(Unsupported, "spec 0.1.0 cannot say a format other than dense")),
+    };
+    let custom = manifest.object_attributes(object).and_then(Value::pairs).unwrap_or_default();
+    let digest = manifest.digest(component);
+    put::open_map(out)?; // the releases' maps are of indefinite length
+    put::text(out, "name")?;
+    put::text(out, manifest.texts.get(object.name))?;
+    put::text(out, "offset")?;
+    put::unsigned(out, component.offset)?;
+    put::text(out, "size")?;
+    put::unsigned(out, component.stored_size)?;
+    put::text(out, "dtype")?;
+    put::text(out, dtype.old_name())?;
+    put::text(out, "layout")?;
+    put::text(out, "dense")?;
+    put::text(out, "shape")?;
+    let shape = manifest.shape(object);
+    put::array(out, shape.len() as u64)?;
+    shape.iter().try_for_each(|d| put::unsigned(out, *d))?;
+    put::text(out, "encoding")?;
+    match component.encoding {
+        Encoding::Raw => {
+            put::text(out, "raw")?;
+            put::text(out, "data_endianness")?;
+            put::text(out, if component.big_endian { "big" } else { "little" })?;
+        }
+        Encoding::Zstd => put::text(out, "zstd")?,
+        Encoding::Other => return Err(fail!(Unsupported, "spec 0.1.0 cannot say its encoding")),
+    }
+    if let Some(digest) = digest {
+        put::text(out, "checksum")?;
+        put::text(out, digest)?;
+    }
+    for (key, value) in custom {
+        let name = key.as_text().unwrap_or_default();
+        if key.as_text().is_none() || FIELDS.contains(&name) {
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot say an attribute of the name {name:?}"));
+        }
+        put::value(out, key)?;
+        put::value(out, value)?;
+    }
+    put::end(out)
+}

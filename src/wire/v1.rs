@@ -1,0 +1,313 @@
+//! 1.1 and 1.2: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1
+//! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
+
+use super::fields::{table_position, Decoder, Keys};
+use super::frame::{Frame, Limits};
+use crate::error::{broken, fail, Result, Rule};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Version};
+
+/// A storage type, and the logical type that its name brings along in 1.1.
+pub type NamedDtype = (Dtype, Option<Logical>);
+
+/// What differs between the 1.x manifests.
+pub struct Dialect {
+    /// The key of the objects.
+    pub objects_key: &'static str,
+    /// dtype by name, and what it implies.
+    pub dtype: fn(&str) -> Option<NamedDtype>,
+    /// The dtype stands in the object and not in its components (1.0).
+    pub dtype_in_object: bool,
+}
+
+const DIALECT: Dialect = Dialect { objects_key: "objects", dtype: dtype_by_name, dtype_in_object: false };
+
+fn dtype_by_name(name: &str) -> Option<NamedDtype> {
+    match Dtype::from_name(name) {
+        Some(dtype) => Some((dtype, None)),
+        None => Dtype::from_compound_name(name).map(|(dtype, logical)| (dtype, Some(logical))),
+    }
+}
+
+/// Reads a 1.1 or 1.2 manifest.
+pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> {
+    decode_dialect(frame, bytes, limits, &DIALECT)
+}
+
+/// Reads a 1.x manifest.
+pub fn decode_dialect(frame: &Frame, bytes: &[u8], limits: &Limits, dialect: &Dialect) -> Result<Manifest> {
+    let mut d = Decoder::new(frame, bytes)?;
+    let mut keys = Keys::default();
+    let mut left = d.map(Rule::RootType, "the manifest")?;
+    while d.cursor.another(&mut left)? {
+        let key = d.key()?;
+        match &*key {
+            "version" => {
+                keys.once(0, &key)?;
+                let version = d.text(Rule::VersionMissing, "\"version\"")?;
+                d.manifest.version_text = Some(d.keep(&version)?);
+            }
+            "attributes" => {
+                keys.once(1, &key)?;
+                d.manifest.attributes = d.attributes().map_err(|e| e.within(format_args!("the file")))?;
+            }
+            name if name == dialect.objects_key => {
+                keys.once(2, &key)?;
+                objects(&mut d, limits, dialect)?;
+            }
+            _ => d.unknown_field(&mut keys, &key)?,
+        }
+    }
+    if d.manifest.version_text.is_none() {
+        return Err(broken!(Rule::VersionMissing, "the manifest has no \"version\""));
+    }
+    if !keys.has(2) {
+        return Err(broken!(Rule::ObjectsMissing, "the manifest has no \"{}\"", dialect.objects_key));
+    }
+    keys.into_unknown()?;
+    let mut manifest = d.end()?;
+    manifest.version = Some(version(manifest.version_text())?);
+    Ok(manifest)
+}
+
+/// What the `version` text means: only the major number decides whether the file can be read.
+fn version(text: &str) -> Result<Version> {
+    let mut numbers = text.split('.');
+    if numbers.next() != Some("1") {
+        return Err(fail!(
+            Unsupported,
+            "the manifest says version {text:?}; only 1.x is known in this container"
+        ));
+    }
+    let minor = numbers.next().unwrap_or_default();
+    let digits =
+        minor.find(|c: char| !c.is_ascii_digit()).map_or(minor, |end| minor.get(..end).unwrap_or_default());
+    // A minor version of twenty digits is later than 1.2, too.
+    let later = digits.trim_start_matches('0');
+    Ok(if matches!(later, "" | "1") { Version::V1_1 } else { Version::V1_2 })
+}
+
+fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()> {
+    // The least that an object with one component takes; a claim beyond what is left is not believed.
+    const LEAST: usize = 48;
+    let what = if dialect.dtype_in_object { "\"tensors\"" } else { "\"objects\"" };
+    let mut left = d.map(Rule::ObjectsMissing, what)?;
+    let expected = d.cursor.plausible(left, LEAST);
+    d.manifest.objects.try_reserve_exact(expected)?;
+    d.manifest.components.try_reserve_exact(expected)?;
+    while d.cursor.another(&mut left)? {
+        d.count_object(limits)?;
+        let name = d.key()?;
+        object(d, &name, dialect).map_err(|e| e.within(format_args!("object {name:?}")))?;
+    }
+    Ok(())
+}
+
+fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
+    let name = d.keep(name)?;
+    let mut keys = Keys::default();
+    let mut left = d.map(Rule::ObjectType, "its definition")?;
+    let (mut shape, mut format, mut attributes, mut dtype) = (None, None, None, None);
+    let component_start = table_position(d.manifest.components.len())?;
+    while d.cursor.another(&mut left)? {
+        let key = d.key()?;
+        match &*key {
+            "shape" => {
+                keys.once(0, &key)?;
+                shape = Some(d.shape()?);
+            }
+            "format" => {
+                keys.once(1, &key)?;
+                let text = d.text(Rule::FormatType, "\"format\"")?;
+                format = Some(match Format::from_name(&text) {
+                    Some(format) => format,
+                    None => Format::Other(d.keep(&text)?),
+                });
+            }
+            "attributes" => {
+                keys.once(2, &key)?;
+                attributes = d.attributes()?;
+            }
+            "components" => {
+                keys.once(3, &key)?;
+                components(d, dialect)?;
+            }
+            "dtype" if dialect.dtype_in_object => {
+                keys.once(4, &key)?;
+                dtype = Some(d.text(Rule::DtypeType, "\"dtype\"")?);
+            }
+            _ => d.unknown_field(&mut keys, &key)?,
+        }
+    }
+    let (shape_start, rank) = shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
+    let format = format.ok_or_else(|| broken!(Rule::FormatType, "it has no \"format\""))?;
+    if !keys.has(3) {
+        return Err(broken!(Rule::ComponentsType, "it has no \"components\""));
+    }
+    keys.into_unknown()?;
+    let component_end = table_position(d.manifest.components.len())?;
+    let attributes = d.keep_attributes(attributes)?;
+    let component_count = component_end.saturating_sub(component_start);
+    d.manifest.objects.try_reserve(1)?;
+    d.manifest.objects.push(Object {
+        name,
+        format,
+        shape_start,
+        rank,
+        component_start,
+        component_count,
+        attributes,
+    });
+    if dialect.dtype_in_object {
+        let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
+        super::v1_0::spread_dtype(&mut d.manifest, component_start as usize, &dtype)?;
+    }
+    Ok(())
+}
+
+fn components(d: &mut Decoder<'_>, dialect: &Dialect) -> Result<()> {
+    let mut left = d.map(Rule::ComponentsType, "\"components\"")?;
+    while d.cursor.another(&mut left)? {
+        let role = d.key()?;
+        component(d, &role, dialect).map_err(|e| e.within(format_args!("component {role:?}")))?;
+    }
+    Ok(())
+}
+
+/// The texts of a component that cannot be judged before all of its fields were seen.
+#[derive(Default)]
+struct Names {
+    dtype: Option<NamedDtype>,
+    logical: LogicalName,
+}
+
+#[derive(Default)]
+enum LogicalName {
+    #[default]
+    Absent,
+    Known(Logical),
+    Dtype(Dtype),
+    Other,
+}
+
+fn component(d: &mut Decoder<'_>, role: &str, dialect: &Dialect) -> Result<()> {
+    let role = d.manifest.intern_role(role)?;
+    let mut keys = Keys::default();
+    let mut left = d.map(Rule::ComponentType, "its definition")?;
+    let (mut offset, mut length, mut size) = (None, None, None);
+    let mut names = Names::default();
+    let mut extra = Extra::default();
+    let mut encoding = Encoding::Raw;
+    while d.cursor.another(&mut left)? {
+        let key = d.key()?;
+        match &*key {
+            "dtype" => {
+                keys.once(0, &key)?;
+                let text = d.text(Rule::DtypeType, "\"dtype\"")?;
+                names.dtype = (dialect.dtype)(&text);
+                if names.dtype.is_none() {
+                    extra.dtype = Some(d.keep(&text)?);
+                }
+            }
+            "type" => {
+                keys.once(1, &key)?;
+                if let Some(text) = d.optional_text(Rule::TypeType, "\"type\"")? {
+                    names.logical = logical_by_name(&text);
+                    if !matches!(names.logical, LogicalName::Known(_)) {
+                        extra.logical = Some(d.keep(&text)?);
+                    }
+                }
+            }
+            "offset" => {
+                keys.once(2, &key)?;
+                offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
+            }
+            "length" => {
+                keys.once(3, &key)?;
+                length = Some(d.unsigned(Rule::LengthType, "\"length\"")?);
+            }
+            "uncompressed_length" => {
+                keys.once(4, &key)?;
+                size = d.optional_unsigned(Rule::UncompressedLengthType, "\"uncompressed_length\"")?;
+            }
+            "encoding" => {
+                keys.once(5, &key)?;
+                encoding = match d.optional_text(Rule::EncodingType, "\"encoding\"")?.as_deref() {
+                    None | Some("raw") => Encoding::Raw,
+                    Some("zstd") => Encoding::Zstd,
+                    Some(other) => {
+                        extra.encoding = Some(d.keep(other)?);
+                        Encoding::Other
+                    }
+                };
+            }
+            "digest" => {
+                keys.once(6, &key)?;
+                if let Some(text) = d.optional_text(Rule::DigestType, "\"digest\"")? {
+                    extra.digest = Some(d.keep(&text)?);
+                }
+            }
+            _ => d.unknown_field(&mut keys, &key)?,
+        }
+    }
+    if !keys.has(0) && !dialect.dtype_in_object {
+        return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
+    }
+    let logical = settle_logical(&names)?;
+    let component = Component {
+        role,
+        dtype: names.dtype.map(|(dtype, _)| dtype),
+        logical,
+        encoding,
+        big_endian: false,
+        offset: offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?,
+        stored_size: length.ok_or_else(|| broken!(Rule::LengthType, "it has no \"length\""))?,
+        size,
+        page_exclusive: false,
+        size_declared: size.is_some(),
+        extra: d.manifest.add_extra(extra)?,
+    };
+    keys.into_unknown()?;
+    d.manifest.components.try_reserve(1)?;
+    d.manifest.components.push(component);
+    Ok(())
+}
+
+fn logical_by_name(name: &str) -> LogicalName {
+    if let Some(logical) = Logical::from_name(name) {
+        return LogicalName::Known(logical);
+    }
+    Dtype::from_name(name).map_or(LogicalName::Other, LogicalName::Dtype)
+}
+
+/// `type` against `dtype`: the spec's table gives each logical type its storage type.
+fn settle_logical(names: &Names) -> Result<LogicalType> {
+    let (dtype, implied) = match names.dtype {
+        Some((dtype, implied)) => (Some(dtype), implied),
+        None => (None, None),
+    };
+    let mismatch = |logical: &str, dtype: Dtype| {
+        broken!(
+            Rule::TypeDtypeMismatch,
+            "the type {logical:?} does not go with the dtype \"{}\"",
+            dtype.name()
+        )
+    };
+    match (&names.logical, dtype, implied) {
+        (LogicalName::Absent, _, Some(implied)) => Ok(LogicalType::Known(implied)),
+        (LogicalName::Absent, _, None) => Ok(LogicalType::Absent),
+        (LogicalName::Known(t), _, Some(implied)) if *t != implied => {
+            let name = implied.name_in_1_1().unwrap_or_default();
+            Err(broken!(
+                Rule::TypeDtypeMismatch,
+                "the type \"{}\" does not go with the dtype {name:?}",
+                t.name()
+            ))
+        }
+        (LogicalName::Known(t), Some(dtype), None) if t.dtype() != dtype => Err(mismatch(t.name(), dtype)),
+        (LogicalName::Known(t), _, _) => Ok(LogicalType::Known(*t)),
+        (LogicalName::Dtype(t), Some(dtype), None) if *t == dtype => Ok(LogicalType::SameAsDtype),
+        (LogicalName::Dtype(t), Some(dtype), _) => Err(mismatch(t.name(), dtype)),
+        (LogicalName::Dtype(_) | LogicalName::Other, _, _) => Ok(LogicalType::Other),
+    }
+}

@@ -1,0 +1,64 @@
+//! 1.0, which two releases wrote and no published text describes: framed like 0.1 (no footer
+//! magic), spelled like 1.1 but with `tensors` instead of `objects`, the old dtype names, and the
+//! dtype in the tensor: it is that of `values` or `data`, while sparse indices are always u64.
+
+use super::fields::Decoder;
+use super::frame::{footer_missing, Frame, Limits};
+use super::v1::{self, Dialect};
+use crate::error::{Result, Rule};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Manifest, Version};
+
+const DIALECT: Dialect = Dialect { objects_key: "tensors", dtype: dtype_by_name, dtype_in_object: true };
+
+fn dtype_by_name(name: &str) -> Option<(Dtype, Option<Logical>)> {
+    Dtype::from_old_name(name).map(|dtype| (dtype, None))
+}
+
+/// Reads a 1.0 manifest. A 1.1 file that lost its last bytes frames like one: only `tensors` makes
+/// it 1.0.
+pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> {
+    if !has_tensors(frame, bytes) {
+        return Err(footer_missing(frame.file_size));
+    }
+    let mut manifest = v1::decode_dialect(frame, bytes, limits, &DIALECT)?;
+    manifest.version = Some(Version::V1_0);
+    Ok(manifest)
+}
+
+fn has_tensors(frame: &Frame, bytes: &[u8]) -> bool {
+    let look = || -> Result<bool> {
+        let mut d = Decoder::new(frame, bytes)?;
+        let mut left = d.map(Rule::RootType, "the manifest")?;
+        while d.cursor.another(&mut left)? {
+            if d.key()? == "tensors" {
+                return Ok(true);
+            }
+            d.cursor.skip()?;
+        }
+        Ok(false)
+    };
+    look().unwrap_or(false)
+}
+
+/// Gives the components from `first` on the dtype that their tensor names, where they name none.
+pub fn spread_dtype(manifest: &mut Manifest, first: usize, name: &str) -> Result<()> {
+    let known = Dtype::from_old_name(name);
+    for at in first..manifest.components.len() {
+        let Some(mut component) = manifest.components.get(at).copied() else { continue };
+        let mut extra = manifest.extra(&component);
+        if component.dtype.is_some() || extra.dtype.is_some() {
+            continue;
+        }
+        let is_index = matches!(manifest.texts.get(component.role), "indices" | "indptr" | "coords");
+        component.dtype = if is_index { Some(Dtype::U64) } else { known };
+        if component.dtype.is_none() {
+            extra.dtype = Some(manifest.texts.add(name)?);
+            component.extra = manifest.add_extra(extra)?;
+        }
+        if let Some(place) = manifest.components.get_mut(at) {
+            *place = component;
+        }
+    }
+    Ok(())
+}

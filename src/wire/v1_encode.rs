@@ -1,0 +1,148 @@
+//! The way back to a 1.1 or 1.2 manifest: deterministic CBOR, objects in their order, fields in the
+//! order of the spec, absent fields left out.
+
+use super::cbor_encode as put;
+use crate::error::{Cause, Error, Result};
+use crate::model::manifest::{Component, Encoding, Format, LogicalType, Manifest, Object, Text, Version};
+use crate::model::value::Value;
+
+/// The size trailer and magic behind a manifest of `manifest_size` bytes.
+pub fn footer(manifest_size: u64) -> [u8; 16] {
+    let mut footer = [0; 16];
+    let (size, magic) = footer.split_at_mut(8);
+    size.copy_from_slice(&manifest_size.to_le_bytes());
+    magic.copy_from_slice(super::frame::MAGIC_1);
+    footer
+}
+
+/// Spells the manifest as 1.1 or 1.2: deterministic CBOR, the objects in their order, the fields in
+/// the spec's order, absent fields left out.
+pub fn encode(manifest: &Manifest, version: Version, out: &mut Vec<u8>) -> Result<()> {
+    let attributes = manifest.attributes.as_ref().filter(|a| !is_empty_map(a));
+    put::map(out, if attributes.is_some() { 3 } else { 2 })?;
+    put::text(out, "version")?;
+    put::text(out, version_text(version))?;
+    if let Some(attributes) = attributes {
+        put::text(out, "attributes")?;
+        put::value(out, attributes)?;
+    }
+    put::text(out, "objects")?;
+    put::map(out, manifest.objects.len() as u64)?;
+    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, version, out))
+}
+
+/// What `version` says in a file that we write.
+pub fn version_text(version: Version) -> &'static str {
+    match version {
+        Version::V0_1 => "0.1.0",
+        Version::V1_0 => "1.0",
+        Version::V1_1 => "1.1.0",
+        Version::V1_2 => "1.2.0",
+    }
+}
+
+fn is_empty_map(value: &Value) -> bool {
+    value.pairs().is_some_and(<[_]>::is_empty)
+}
+
+/// One entry of `objects`: the name and the definition.
+pub fn encode_object(
+    manifest: &Manifest,
+    object: &Object,
+    version: Version,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let texts = &manifest.texts;
+    put::text(out, texts.get(object.name))?;
+    let attributes = manifest.object_attributes(object).filter(|a| !is_empty_map(a));
+    put::map(out, if attributes.is_some() { 4 } else { 3 })?;
+    put::text(out, "shape")?;
+    let shape = manifest.shape(object);
+    put::array(out, shape.len() as u64)?;
+    shape.iter().try_for_each(|d| put::unsigned(out, *d))?;
+    put::text(out, "format")?;
+    put::text(out, format_name(manifest, object.format))?;
+    if let Some(attributes) = attributes {
+        put::text(out, "attributes")?;
+        put::value(out, attributes)?;
+    }
+    put::text(out, "components")?;
+    let components = manifest.components(object);
+    put::map(out, components.len() as u64)?;
+    for component in components {
+        let role = texts.get(component.role);
+        put::text(out, role)?;
+        encode_component(manifest, component, version, out)
+            .map_err(|e| e.within(format_args!("component {role:?}")))?;
+    }
+    Ok(())
+}
+
+/// The name of a format, the file's own where it is unknown.
+pub fn format_name(manifest: &Manifest, format: Format) -> &str {
+    match format {
+        Format::Other(text) => manifest.texts.get(text),
+        known => known.name().unwrap_or_default(),
+    }
+}
+
+fn encode_component(manifest: &Manifest, c: &Component, version: Version, out: &mut Vec<u8>) -> Result<()> {
+    let extra = manifest.extra(c);
+    let name = |text: Option<Text>| text.map(|t| manifest.texts.get(t)).unwrap_or_default();
+    let mut dtype = match c.dtype {
+        Some(dtype) => dtype.name(),
+        None => name(extra.dtype),
+    };
+    let mut logical = match c.logical {
+        LogicalType::Absent => None,
+        LogicalType::Known(t) => Some(t.name()),
+        LogicalType::SameAsDtype | LogicalType::Other => Some(name(extra.logical)),
+    };
+    if version < Version::V1_2 {
+        if let LogicalType::Known(t) = c.logical {
+            // 1.1 has no `type`; four logical types are dtypes of their own there.
+            dtype = t.name_in_1_1().ok_or_else(|| unsaid(version, "type", t.name()))?;
+            logical = None;
+        }
+        if let Some(logical) = logical {
+            return Err(unsaid(version, "type", logical));
+        }
+    }
+    let encoding = match c.encoding {
+        Encoding::Raw => None,
+        Encoding::Zstd => Some("zstd"),
+        Encoding::Other => Some(name(extra.encoding)),
+    };
+    let size = c.size.filter(|_| version >= Version::V1_2 && c.encoding != Encoding::Raw);
+    let optional = [logical.is_some(), size.is_some(), encoding.is_some(), extra.digest.is_some()];
+    put::map(out, optional.iter().map(|there| u64::from(*there)).fold(3, u64::saturating_add))?;
+    put::text(out, "dtype")?;
+    put::text(out, dtype)?;
+    if let Some(logical) = logical {
+        put::text(out, "type")?;
+        put::text(out, logical)?;
+    }
+    put::text(out, "offset")?;
+    put::unsigned(out, c.offset)?;
+    put::text(out, "length")?;
+    put::unsigned(out, c.stored_size)?;
+    if let Some(size) = size {
+        put::text(out, "uncompressed_length")?;
+        put::unsigned(out, size)?;
+    }
+    if let Some(encoding) = encoding {
+        put::text(out, "encoding")?;
+        put::text(out, encoding)?;
+    }
+    if let Some(digest) = extra.digest {
+        put::text(out, "digest")?;
+        put::text(out, manifest.texts.get(digest))?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn unsaid(version: Version, what: &str, which: &str) -> Error {
+    let version = version_text(version);
+    Error::new(Cause::Unsupported, format_args!("spec {version} cannot say the {what} {which:?}"))
+}
