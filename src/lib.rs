@@ -17,7 +17,7 @@
 //!   capi     zt_open, zt_component_read, ...        zt_write_dense, zt_writer_finish, ...
 //! ```
 //!
-//! ```ignore
+//! ```no_run
 //! use ztensor::reader::{File, OpenOptions};
 //!
 //! let file = File::open("model.zt", &OpenOptions::default())?;
@@ -31,8 +31,13 @@
 #![warn(missing_docs)]
 
 pub mod error;
+pub mod io;
 pub mod model;
 #[forbid(unsafe_code)]
 mod payload;
+#[forbid(unsafe_code)]
+pub mod reader;
+#[forbid(unsafe_code)]
+mod threads;
 #[forbid(unsafe_code)]
 pub mod wire;

@@ -1,0 +1,83 @@
+//! Memory for decoded bytes: 64-byte aligned, zeroed, asked for fallibly.
+
+use crate::error::{Error, Result};
+
+/// One cache line; what the specs align to.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+/// From this size on, memory comes straight from the system: fresh pages are zero already, and the
+/// kernel may give huge ones.
+const FROM_SYSTEM: usize = 1 << 20;
+
+enum Memory {
+    Heap(Vec<Line>),
+    System(memmap2::MmapMut),
+}
+
+/// Zeroed memory at a multiple of 64 bytes.
+pub struct AlignedBuffer {
+    memory: Memory,
+    size: usize,
+}
+
+impl AlignedBuffer {
+    /// `size` zero bytes.
+    pub fn zeroed(size: usize) -> Result<Self> {
+        if size >= FROM_SYSTEM {
+            let map = memmap2::MmapMut::map_anon(size).map_err(|_| Error::out_of_memory(size))?;
+            #[cfg(target_os = "linux")]
+            let _ = map.advise(memmap2::Advice::HugePage); // only a wish
+            return Ok(AlignedBuffer { memory: Memory::System(map), size });
+        }
+        let lines = size.div_ceil(size_of::<Line>());
+        let mut heap: Vec<Line> = Vec::new();
+        heap.try_reserve_exact(lines).map_err(|_| Error::out_of_memory(size))?;
+        heap.resize(lines, Line([0; 64]));
+        Ok(AlignedBuffer { memory: Memory::Heap(heap), size })
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        match &self.memory {
+            Memory::System(map) => map.get(..self.size).unwrap_or_default(),
+            // SAFETY: `heap` owns `heap.len() * 64 >= size` initialised bytes, and any byte is a u8.
+            Memory::Heap(heap) => unsafe { std::slice::from_raw_parts(heap.as_ptr().cast(), self.size) },
+        }
+    }
+
+    /// The bytes, to be written.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            Memory::System(map) => map.get_mut(..self.size).unwrap_or_default(),
+            // SAFETY: as above, and `&mut self` is the only way to them meanwhile.
+            Memory::Heap(heap) => unsafe {
+                std::slice::from_raw_parts_mut(heap.as_mut_ptr().cast(), self.size)
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_aligned_zero_and_of_the_size_asked_for() {
+        for size in [0, 1, 63, 64, 65, 4096, FROM_SYSTEM - 1, FROM_SYSTEM, FROM_SYSTEM + 5] {
+            let mut b = AlignedBuffer::zeroed(size).unwrap();
+            assert_eq!(b.as_slice().len(), size);
+            assert_eq!(b.as_slice().as_ptr() as usize % 64, 0);
+            assert!(b.as_slice().iter().all(|x| *x == 0));
+            b.as_mut_slice().fill(7);
+            assert!(b.as_slice().iter().all(|x| *x == 7));
+        }
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        assert!(AlignedBuffer::zeroed(usize::MAX / 2).is_err());
+        assert!(AlignedBuffer::zeroed(usize::MAX).is_err());
+    }
+}

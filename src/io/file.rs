@@ -1,0 +1,144 @@
+//! Positioned reads from an open file: nothing is mapped, so a file that is cut short under us is
+//! an error and not a signal.
+
+use super::direct::DirectFile;
+use super::{Advice, ByteSource};
+use crate::error::{fail, Error, Result};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A range of an open file.
+pub struct FileSource {
+    file: File,
+    path: Option<PathBuf>,
+    base: u64,
+    size: u64,
+}
+
+/// Opens a path for reading: a regular file or a block device, never waiting for a FIFO's writer.
+pub fn open_for_reading(path: &Path) -> Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_CLOEXEC);
+    options.open(path).map_err(|e| Error::io("could not open it", &e))
+}
+
+/// The size of an open file, found by asking or, where that says nothing, by seeking.
+fn size_of(file: &File) -> Result<u64> {
+    let meta = file.metadata().map_err(|e| Error::io("could not ask for its size", &e))?;
+    if meta.is_dir() {
+        return Err(fail!(Io, "it is a folder"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let kind = meta.file_type();
+        if kind.is_fifo() || kind.is_socket() || kind.is_char_device() {
+            return Err(fail!(
+                Io,
+                "it is a FIFO, a socket or a character device, which cannot be read at an offset"
+            ));
+        }
+        if kind.is_block_device() {
+            use std::io::Seek;
+            let mut seeker: &File = file;
+            let end = seeker.seek(std::io::SeekFrom::End(0));
+            return end.map_err(|e| Error::io("could not find the end of the device", &e));
+        }
+    }
+    Ok(meta.len())
+}
+
+impl FileSource {
+    /// The file at `path`, whole.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = open_for_reading(path)?;
+        let size = size_of(&file)?;
+        Ok(FileSource { file, path: Some(path.to_path_buf()), base: 0, size })
+    }
+
+    /// `length` bytes from `base` on; a length of 0 means to the end.
+    pub fn from_file(file: File, base: u64, length: u64) -> Result<Self> {
+        let end = size_of(&file)?;
+        let room = end.checked_sub(base).ok_or_else(|| {
+            fail!(InvalidArgument, "offset {base} is past the end of the file of {end} bytes")
+        })?;
+        if length > room {
+            return Err(fail!(
+                InvalidArgument,
+                "offset {base} and length {length} pass the end of the file of {end} bytes"
+            ));
+        }
+        let size = if length == 0 { room } else { length };
+        Ok(FileSource { file, path: None, base, size })
+    }
+
+    /// The open file, and the range of it that is ours.
+    pub fn parts(&self) -> (&File, u64, u64) {
+        (&self.file, self.base, self.size)
+    }
+}
+
+/// Fills `dst` from `offset` of `file`; short counts and interruptions are taken up again.
+pub fn read_exact_at(file: &File, mut offset: u64, mut dst: &mut [u8]) -> Result<()> {
+    while !dst.is_empty() {
+        match read_some_at(file, dst, offset) {
+            Ok(0) => {
+                let left = dst.len();
+                return Err(fail!(
+                    Io,
+                    "the file ends at byte {offset}, {left} bytes early: it was cut short while open"
+                ));
+            }
+            Ok(n) => {
+                dst = dst.get_mut(n..).unwrap_or_default();
+                offset = offset.saturating_add(n as u64);
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => {
+                let left = dst.len();
+                return Err(Error::io("", &e).within(format_args!("could not read {left} bytes at {offset}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn read_some_at(file: &File, dst: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, dst, offset)
+}
+
+#[cfg(windows)]
+fn read_some_at(file: &File, dst: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, dst, offset)
+}
+
+impl ByteSource for FileSource {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
+        None
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        read_exact_at(&self.file, self.base.saturating_add(offset), dst)
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
+        super::map::advise_file(&self.file, self.base, range, advice)
+    }
+
+    fn is_file(&self) -> bool {
+        true
+    }
+
+    fn direct(&self) -> Result<Option<DirectFile>> {
+        DirectFile::open(&self.file, self.path.as_deref(), self.base)
+    }
+}

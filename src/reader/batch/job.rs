@@ -1,0 +1,260 @@
+//! Requests cut into jobs that can be done in any order by any thread.
+
+use super::{BatchOptions, BatchRequest, Part};
+use crate::error::{fail, Result};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::Encoding;
+use crate::payload::byte_order::swap_in_place;
+use crate::payload::digest::{self, Algorithm, Claim};
+use crate::payload::zstd::{self, Frame};
+use crate::reader::Component;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+/// A request while its jobs are done.
+pub struct Request<'a> {
+    pub component: Component<'a>,
+    pub tag: u64,
+    /// Jobs that are not done yet.
+    pub left: AtomicUsize,
+    pub failed: AtomicBool,
+    claim: Option<Claim>,
+}
+
+/// Some bytes of a request.
+pub struct Job<'a> {
+    /// Where the stored bytes are: what jobs are sorted by.
+    pub place: u64,
+    /// Position of the request.
+    pub request: usize,
+    pub work: Work<'a>,
+}
+
+pub enum Work<'a> {
+    /// Stored bytes, as they are, to their place.
+    Copy { offset: u64, dst: &'a mut [u8] },
+    /// The same for a whole component, hashed on the way.
+    Hash { offset: u64, dst: &'a mut [u8], digest: Algorithm },
+    /// Some frames of a compressed component whose stored bytes are in memory.
+    Frames { stored: &'a [u8], frames: Vec<Frame>, dst: &'a mut [u8] },
+    /// All else: one thread does what a single call would.
+    Other { part: Part<'a>, dst: &'a mut [u8] },
+}
+
+impl Job<'_> {
+    /// Bytes that it delivers.
+    pub fn bytes(&self) -> u64 {
+        match &self.work {
+            Work::Copy { dst, .. }
+            | Work::Hash { dst, .. }
+            | Work::Frames { dst, .. }
+            | Work::Other { dst, .. } => dst.len() as u64,
+        }
+    }
+}
+
+impl Request<'_> {
+    /// The algorithm of the digest that is to be checked.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        self.claim.as_ref().and_then(Claim::algorithm)
+    }
+
+    pub fn has_digest(&self) -> bool {
+        self.claim.is_some()
+    }
+
+    pub fn check_digest(&self, computed: &Claim) -> Result<()> {
+        match &self.claim {
+            Some(claim) => digest::check(claim, computed),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Requests and their jobs. Sizes are checked here, before anything is read.
+#[allow(clippy::type_complexity, reason = "two lists")]
+pub fn plan<'a, 'r: 'a>(
+    requests: &'a mut [BatchRequest<'r>],
+    options: &BatchOptions,
+) -> Result<(Vec<Request<'a>>, Vec<Job<'a>>)> {
+    let mut plan = Vec::new();
+    plan.try_reserve_exact(requests.len())?;
+    let mut jobs = Vec::new();
+    jobs.try_reserve(requests.len())?;
+    for (at, request) in requests.iter_mut().enumerate() {
+        let component = request.component;
+        let before = jobs.len();
+        let claim = claim_of(&component, &request.part, options.verify).map_err(|e| component.wrap(e))?;
+        let dst = std::mem::take(&mut request.dst);
+        let dst = fit(&component, &request.part, dst).map_err(|e| component.wrap(e))?;
+        cut(&component, request.part, claim.as_ref(), dst, options, at, &mut jobs)
+            .map_err(|e| component.wrap(e))?;
+        let left = AtomicUsize::new(jobs.len().saturating_sub(before));
+        plan.push(Request { component, tag: request.tag, left, failed: AtomicBool::new(false), claim });
+    }
+    Ok((plan, jobs))
+}
+
+/// The digest to be checked, if the request reads all that it covers and it can be checked.
+fn claim_of(component: &Component<'_>, part: &Part<'_>, verify: bool) -> Result<Option<Claim>> {
+    match (component.digest(), part) {
+        (Some(text), Part::Whole) if verify => {
+            Ok(Some(digest::parse(text)?).filter(|claim| claim.algorithm().is_some()))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The front of `dst` that the request fills.
+fn fit<'d>(component: &Component<'_>, part: &Part<'_>, dst: &'d mut [u8]) -> Result<&'d mut [u8]> {
+    component.check_known()?;
+    let size = match part {
+        Part::Whole => component.size_inner()?,
+        Part::Slab(slab) => {
+            if component.object().format() != crate::model::manifest::Format::Dense
+                || component.role() != "data"
+            {
+                return Err(fail!(Unsupported, "only the data of a dense object can be sliced"));
+            }
+            component.slab(slab)?.size()
+        }
+        Part::Range { offset, length } => {
+            let size = component.size_inner()?;
+            if offset.checked_add(*length).is_none_or(|end| end > size) {
+                return Err(fail!(
+                    InvalidArgument,
+                    "the range of {length} bytes at {offset} passes its {size} decoded bytes"
+                ));
+            }
+            *length
+        }
+    };
+    let room = dst.len();
+    let front = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
+    front.ok_or_else(|| fail!(BufferSize, "the request reads {size} bytes, the memory for it has {room}"))
+}
+
+fn cut<'a>(
+    component: &Component<'a>,
+    part: Part<'a>,
+    claim: Option<&Claim>,
+    dst: &'a mut [u8],
+    options: &BatchOptions,
+    request: usize,
+    jobs: &mut Vec<Job<'a>>,
+) -> Result<()> {
+    let chunk = usize::try_from(options.chunk_size).unwrap_or(usize::MAX);
+    let mut push = |place: u64, work: Work<'a>| -> Result<()> {
+        jobs.try_reserve(1)?;
+        jobs.push(Job { place, request, work });
+        Ok(())
+    };
+    let start = component.offset();
+    let raw = component.encoding() == Encoding::Raw;
+    match part {
+        Part::Whole if raw => match claim.and_then(Claim::algorithm) {
+            Some(digest) => push(start, Work::Hash { offset: start, dst, digest }),
+            None => copies(start, dst, chunk, &mut push),
+        },
+        // Where elements have to be turned, a piece must not cut one: whole components only.
+        Part::Range { offset, .. } if raw && !component.swaps() => {
+            copies(start.saturating_add(offset), dst, chunk, &mut push)
+        }
+        Part::Whole if claim.is_none() => match component.frame_table(dst.len())? {
+            Some((stored, frames)) => frame_jobs(start, stored, frames, dst, chunk, &mut push),
+            None => push(start, Work::Other { part, dst }),
+        },
+        _ => push(start, Work::Other { part, dst }),
+    }
+}
+
+type Push<'p, 'a> = dyn FnMut(u64, Work<'a>) -> Result<()> + 'p;
+
+fn copies<'a>(start: u64, dst: &'a mut [u8], chunk: usize, push: &mut Push<'_, 'a>) -> Result<()> {
+    if dst.is_empty() {
+        return push(start, Work::Copy { offset: start, dst });
+    }
+    let mut offset = start;
+    for piece in dst.chunks_mut(chunk) {
+        let size = piece.len() as u64;
+        push(offset, Work::Copy { offset, dst: piece })?;
+        offset = offset.saturating_add(size);
+    }
+    Ok(())
+}
+
+/// Neighbouring frames in jobs of about a chunk of decoded bytes.
+fn frame_jobs<'a>(
+    start: u64,
+    stored: &'a [u8],
+    frames: Vec<Frame>,
+    mut dst: &'a mut [u8],
+    chunk: usize,
+    push: &mut Push<'_, 'a>,
+) -> Result<()> {
+    let mut group: Vec<Frame> = Vec::new();
+    let mut size = 0usize;
+    let mut frames = frames.into_iter().peekable();
+    while let Some(frame) = frames.next() {
+        let decoded = frame.decoded.end.saturating_sub(frame.decoded.start);
+        size = size.saturating_add(usize::try_from(decoded).unwrap_or(usize::MAX));
+        group.try_reserve(1)?;
+        group.push(frame);
+        if size < chunk && frames.peek().is_some() {
+            continue;
+        }
+        let place = group.first().map_or(0, |f| f.stored.start as u64);
+        let (now, later) = std::mem::take(&mut dst)
+            .split_at_mut_checked(size)
+            .ok_or_else(|| fail!(Internal, "the frames pass the declared size"))?;
+        dst = later;
+        push(
+            start.saturating_add(place),
+            Work::Frames { stored, frames: std::mem::take(&mut group), dst: now },
+        )?;
+        size = 0;
+    }
+    Ok(())
+}
+
+/// Decodes neighbouring frames to their places in `dst`.
+pub fn decode_frames(stored: &[u8], frames: &[Frame], dst: &mut [u8]) -> Result<()> {
+    let mut rest = dst;
+    for frame in frames {
+        let size = frame.decoded.end.saturating_sub(frame.decoded.start);
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let (now, later) = std::mem::take(&mut rest)
+            .split_at_mut_checked(size)
+            .ok_or_else(|| fail!(Internal, "the frames pass their job"))?;
+        rest = later;
+        zstd::decode_into(stored.get(frame.stored.clone()).unwrap_or_default(), now)?;
+    }
+    Ok(())
+}
+
+impl<'a> Component<'a> {
+    /// The frames of a compressed component whose stored bytes are in memory and that has several.
+    fn frame_table(&self, size: usize) -> Result<Option<(&'a [u8], Vec<Frame>)>> {
+        let Some(stored) = self.file.source.slice(self.stored_range()) else { return Ok(None) };
+        self.check_claim(stored, size as u64)?;
+        let table = zstd::frames(stored, size as u64)?;
+        Ok(table.filter(|frames| frames.len() > 1).map(|frames| (stored, frames)))
+    }
+
+    /// Memory that reading it as one takes beside the destination.
+    pub fn temporary_memory(&self) -> u64 {
+        let lent = self.file.source.slice(self.stored_range()).is_some();
+        if lent || self.encoding() == Encoding::Raw {
+            0
+        } else {
+            self.stored_size()
+        }
+    }
+
+    /// A piece of whole elements is in its place: turns it to the host's order, checks bools.
+    pub fn finish_piece(&self, piece: &mut [u8]) -> Result<()> {
+        if self.swaps() {
+            swap_in_place(piece, self.dtype().map_or(1, Dtype::size));
+        }
+        self.check_bool(piece)
+    }
+}

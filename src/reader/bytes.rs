@@ -1,0 +1,323 @@
+//! The ways to a component's bytes, cheapest first: lent, copied, decoded, converted.
+
+use super::stored::{for_each_chunk, zeroed};
+use super::{Advice, Component};
+use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::io::AlignedBuffer;
+use crate::model::dtype::Dtype;
+use crate::model::manifest::Encoding;
+use crate::payload::byte_order::{swap_in_place, to_host_needed};
+use crate::payload::digest;
+use crate::payload::zstd::{self, KnownSize};
+use std::sync::atomic::Ordering;
+
+/// Where memory pages and direct reads agree to start.
+const DIRECT_ALIGNMENT: u64 = 4096;
+
+/// A component's decoded bytes: lent by the file, or in memory of their own.
+pub enum Loaded<'f> {
+    /// In the file's mapping or memory.
+    Lent(&'f [u8]),
+    /// Decoded.
+    Owned(AlignedBuffer),
+}
+
+impl Loaded<'_> {
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Loaded::Lent(bytes) => bytes,
+            Loaded::Owned(buffer) => buffer.as_slice(),
+        }
+    }
+}
+
+/// What would work on a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Its bytes can be lent.
+    pub map: bool,
+    /// Its bytes can be had.
+    pub read: bool,
+    /// A range can be had without the rest.
+    pub range: bool,
+    /// Its stored bytes can go from the disk to their place as they are.
+    pub direct: bool,
+    /// It has a digest that can be checked.
+    pub verify: bool,
+    /// Its pages are its own.
+    pub page_exclusive: bool,
+}
+
+impl<'f> Component<'f> {
+    /// What would work.
+    pub fn caps(&self) -> Caps {
+        let entry = self.entry;
+        let readable = self.check_known().is_ok();
+        let file_backed = self.file.source().is_file();
+        let claim = self.digest().and_then(|d| digest::parse(d).ok());
+        Caps {
+            map: self.lend_inner().is_ok(),
+            read: readable,
+            range: readable,
+            direct: entry.encoding == Encoding::Raw && file_backed && entry.offset % DIRECT_ALIGNMENT == 0,
+            verify: claim.is_some_and(|c| c.algorithm().is_some()),
+            page_exclusive: entry.page_exclusive,
+        }
+    }
+
+    /// Decoded bytes. Where neither manifest nor shape tells, the frame headers or, if they do not
+    /// either, decoding once finds it out; the answer is kept.
+    pub fn size(&self) -> Result<u64> {
+        self.size_inner().map_err(|e| self.wrap(e))
+    }
+
+    pub(super) fn size_inner(&self) -> Result<u64> {
+        if let Some(size) = self.entry.size {
+            return Ok(size);
+        }
+        self.check_known()?;
+        // 0 is "not asked yet"; the size plus one is kept. Two threads may both find it out.
+        let place = self.file.found_sizes.get(self.index);
+        if let Some(found) = place.map(|p| p.load(Ordering::Relaxed)).and_then(|v| v.checked_sub(1)) {
+            return Ok(found);
+        }
+        let limit = self.decoded_limit();
+        let size = self.with_stored(|stored| match zstd::known_size(stored)? {
+            KnownSize::Exact(size) => Ok(size),
+            KnownSize::AtMost(_) => zstd::decode_counted(stored, limit),
+        })?;
+        if let Some(place) = place {
+            place.store(size.saturating_add(1), Ordering::Relaxed);
+        }
+        Ok(size)
+    }
+
+    /// Refuses what this version does not know how to read.
+    pub(super) fn check_known(&self) -> Result<()> {
+        if self.entry.dtype.is_none() {
+            return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
+        }
+        if self.entry.encoding == Encoding::Other {
+            return Err(fail!(Unsupported, "its encoding {:?} is unknown", self.encoding_name()));
+        }
+        Ok(())
+    }
+
+    fn decoded_limit(&self) -> u64 {
+        const DEFAULT: u64 = 1 << 30;
+        const RATIO: u64 = 256;
+        let by_ratio = self.entry.stored_size.saturating_mul(RATIO);
+        self.file.max_decoded_size.unwrap_or_else(|| by_ratio.max(DEFAULT))
+    }
+
+    /// Before anything is allocated or decoded for a claim of `size` bytes: can the stored bytes
+    /// hold that, and is it allowed?
+    pub(super) fn check_claim(&self, stored: &[u8], size: u64) -> Result<()> {
+        let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = zstd::known_size(stored)?;
+        if most < size {
+            return Err(broken!(
+                Rule::ZstdLength,
+                "{size} bytes are declared, but its {} stored bytes hold at most {most}",
+                stored.len()
+            ));
+        }
+        let limit = self.decoded_limit();
+        if size > limit {
+            return Err(fail!(Limit, "it decodes to {size} bytes, above the limit of {limit}"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.entry.dtype.map_or(1, Dtype::size)
+    }
+
+    pub(super) fn swaps(&self) -> bool {
+        to_host_needed(self.entry.big_endian, self.width())
+    }
+
+    fn fix_order(&self, bytes: &mut [u8]) {
+        if self.swaps() {
+            swap_in_place(bytes, self.width());
+        }
+    }
+
+    pub(super) fn check_bool(&self, bytes: &[u8]) -> Result<()> {
+        if self.file.strict && self.entry.dtype == Some(Dtype::Bool) {
+            return check_bool_bytes(bytes, 0);
+        }
+        Ok(())
+    }
+
+    /// Lends the bytes where they are.
+    pub fn lend(&self) -> Result<&'f [u8]> {
+        self.lend_inner().map_err(|e| self.wrap(e))
+    }
+
+    pub(super) fn lend_inner(&self) -> Result<&'f [u8]> {
+        let not = |why: &str| Err(Error::new(Cause::NotMappable, format_args!("it cannot be lent: {why}")));
+        self.check_known()?;
+        if self.entry.encoding != Encoding::Raw {
+            return not("it is compressed");
+        }
+        if self.swaps() {
+            return not("its byte order is not this machine's");
+        }
+        let Some(bytes) = self.file.source.slice(self.stored_range()) else {
+            return not("the file is neither mapped nor in memory");
+        };
+        if bytes.is_empty() {
+            return Ok(EMPTY.0.get(..0).unwrap_or_default());
+        }
+        let wanted = self.width();
+        if bytes.as_ptr().addr() & wanted.saturating_sub(1) != 0 {
+            return not("the memory that holds the file is not aligned");
+        }
+        self.check_bool(bytes)?;
+        Ok(bytes)
+    }
+
+    /// Fills the front of `dst` with the decoded bytes.
+    pub fn read(&self, dst: &mut [u8]) -> Result<()> {
+        self.read_inner(dst).map_err(|e| self.wrap(e))
+    }
+
+    pub(super) fn read_inner(&self, dst: &mut [u8]) -> Result<()> {
+        self.check_known()?;
+        let size = self.size_inner()?;
+        let room = dst.len();
+        let fitting = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
+        let dst =
+            fitting.ok_or_else(|| fail!(BufferSize, "it has {size} bytes, the memory for it {room}"))?;
+        match self.entry.encoding {
+            Encoding::Zstd => self.with_stored(|stored| {
+                self.check_claim(stored, size)?;
+                zstd::decode_into(stored, dst)
+            })?,
+            _ => self.file.source().read_at(self.entry.offset, dst)?,
+        }
+        self.fix_order(dst);
+        self.check_bool(dst)
+    }
+
+    /// Fills `dst` with the decoded bytes from `offset` on.
+    pub fn read_range(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.read_range_inner(offset, dst).map_err(|e| self.wrap(e))
+    }
+
+    pub(super) fn read_range_inner(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.check_known()?;
+        let size = self.size_inner()?;
+        let length = dst.len() as u64;
+        if offset.checked_add(length).is_none_or(|end| end > size) {
+            return Err(fail!(
+                InvalidArgument,
+                "the range of {length} bytes at {offset} passes its {size} decoded bytes"
+            ));
+        }
+        if self.swaps() {
+            return self.read_range_swapped(offset, dst, size);
+        }
+        self.read_stored_order(offset, dst, size)?;
+        self.check_bool(dst)
+    }
+
+    /// The range in the file's byte order.
+    fn read_stored_order(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<()> {
+        match self.entry.encoding {
+            Encoding::Zstd => self.with_stored(|stored| {
+                self.check_claim(stored, size)?;
+                zstd::decode_range(stored, size, offset, dst)
+            }),
+            _ => self.file.source().read_at(self.entry.offset.saturating_add(offset), dst),
+        }
+    }
+
+    /// A range may begin and end within an element: whole ones are read, turned, and cut.
+    fn read_range_swapped(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<()> {
+        let width = self.width();
+        let end = offset.saturating_add(dst.len() as u64);
+        let first = offset - offset % (width as u64).max(1);
+        let last = end.checked_next_multiple_of(width as u64).unwrap_or(end).min(size);
+        let mut whole = zeroed(usize::try_from(last.saturating_sub(first)).unwrap_or(usize::MAX))?;
+        self.read_stored_order(first, &mut whole, size)?;
+        swap_in_place(&mut whole, width);
+        let skip = usize::try_from(offset.saturating_sub(first)).unwrap_or(0);
+        let wanted = whole.get(skip..).and_then(|w| w.get(..dst.len()));
+        let wanted = wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?;
+        dst.copy_from_slice(wanted);
+        Ok(())
+    }
+
+    /// The decoded bytes, 64-byte aligned: lent where that can be, else in fresh memory.
+    pub fn load(&self) -> Result<Loaded<'f>> {
+        self.load_inner().map_err(|e| self.wrap(e))
+    }
+
+    pub(super) fn load_inner(&self) -> Result<Loaded<'f>> {
+        if let Ok(bytes) = self.lend_inner() {
+            if bytes.as_ptr().addr() & 63 == 0 {
+                return Ok(Loaded::Lent(bytes));
+            }
+        }
+        self.check_known()?;
+        let size = self.size_inner()?;
+        if self.entry.encoding == Encoding::Zstd {
+            self.with_stored(|stored| self.check_claim(stored, size))?;
+        }
+        let size = usize::try_from(size)
+            .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;
+        let mut buffer = AlignedBuffer::zeroed(size)?;
+        self.read_inner(buffer.as_mut_slice())?;
+        Ok(Loaded::Owned(buffer))
+    }
+
+    /// Tells the system what will be done with the stored bytes.
+    pub fn advise(&self, advice: Advice) -> Result<()> {
+        self.file.source().advise(self.stored_range(), advice).map_err(|e| self.wrap(e))
+    }
+
+    /// Checks the digest against the stored bytes.
+    pub fn verify_digest(&self) -> Result<()> {
+        self.verify_digest_inner().map_err(|e| self.wrap(e))
+    }
+
+    fn verify_digest_inner(&self) -> Result<()> {
+        let Some(text) = self.digest() else { return Err(fail!(Unsupported, "it has no digest to check")) };
+        let claim = digest::parse(text)?;
+        let Some(algorithm) = claim.algorithm() else {
+            return Err(fail!(Unsupported, "the algorithm of its digest {text:?} is unknown"));
+        };
+        digest::check(&claim, &self.hash_stored(algorithm)?)
+    }
+}
+
+impl Component<'_> {
+    /// The digest of its stored bytes.
+    pub(super) fn hash_stored(&self, algorithm: digest::Algorithm) -> Result<digest::Claim> {
+        let mut hasher = digest::Hasher::new(algorithm);
+        for_each_chunk(self.file.source(), self.stored_range(), &mut |chunk| {
+            hasher.update(chunk);
+            Ok(())
+        })?;
+        Ok(hasher.finish())
+    }
+}
+
+/// Refuses bool bytes other than 0 and 1; `base` is where they begin.
+pub(super) fn check_bool_bytes(bytes: &[u8], base: u64) -> Result<()> {
+    match bytes.iter().position(|b| *b > 1) {
+        None => Ok(()),
+        Some(at) => {
+            let value = bytes.get(at).copied().unwrap_or_default();
+            let at = base.saturating_add(at as u64);
+            Err(broken!(Rule::BoolByte, "its bool at byte {at} is {value}, neither 0 nor 1"))
+        }
+    }
+}
+
+/// What is lent for no bytes at all: aligned, and not NULL.
+#[repr(align(64))]
+struct Aligned([u8; 64]);
+static EMPTY: Aligned = Aligned([0; 64]);

@@ -1,0 +1,268 @@
+//! Opening a file and asking what it holds.
+//!
+//! An open [`File`] never changes: any number of threads may use it at once. [`Object`] and
+//! [`Component`] are places in it, as cheap as two numbers.
+
+mod batch;
+mod bytes;
+mod decoded;
+mod index;
+mod object;
+mod slice;
+mod stored;
+mod structure;
+mod verify;
+mod view;
+
+pub use batch::{BatchOptions, BatchRequest, BatchStats, Direct, Part, Progress};
+pub use bytes::{Caps, Loaded};
+pub use object::{Component, Object};
+pub use slice::Hyperslab;
+pub use verify::{VerifyOptions, VerifyReport};
+pub use view::{CooView, CsrView, Kept, QuantizedView, TensorView, ViewPart};
+
+pub(crate) use stored::last_good_end;
+
+pub use crate::io::{Advice, ByteSource};
+
+use crate::error::{Error, Result};
+use crate::io::file::FileSource;
+use crate::io::map::{page_size, MapSource};
+use crate::io::memory::MemorySource;
+use crate::model::manifest::{Encoding, Manifest, Version};
+use crate::model::value::Value;
+use crate::wire::{self, frame, Frame, Limits};
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+/// How a file's bytes are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Mapped: bytes can be lent. The file must not be cut short while it is open.
+    #[default]
+    Map,
+    /// Read on demand, never mapped.
+    Read,
+}
+
+/// How to open a file.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// How the bytes are reached.
+    pub mode: Mode,
+    /// Check every digest before the file is handed out.
+    pub verify: bool,
+    /// Also refuse what a lenient reader may pass over.
+    pub strict: bool,
+    /// Largest manifest, in bytes.
+    pub max_manifest_size: u64,
+    /// Largest decoded size of one compressed component, in bytes; none for the default, which is
+    /// 1 GiB or 256 times the stored size, whichever is more.
+    pub max_decoded_size: Option<u64>,
+    /// Most objects.
+    pub max_objects: u64,
+    /// What will be done with the bytes.
+    pub advice: Advice,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        let limits = Limits::default();
+        OpenOptions {
+            mode: Mode::Map,
+            verify: false,
+            strict: false,
+            max_manifest_size: limits.manifest_size,
+            max_decoded_size: None,
+            max_objects: limits.objects,
+            advice: Advice::Normal,
+        }
+    }
+}
+
+/// An open `.zt` file.
+pub struct File {
+    source: Box<dyn ByteSource>,
+    manifest: Manifest,
+    names: index::Names,
+    frame: Frame,
+    strict: bool,
+    max_decoded_size: Option<u64>,
+    label: String,
+    /// Decoded sizes that no manifest tells, found when first asked for; see `Component::size`.
+    found_sizes: Vec<AtomicU64>,
+    kept: view::KeptBuffers,
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "File({:?}, {} objects)", self.label, self.manifest.objects.len())
+    }
+}
+
+impl File {
+    /// Opens the file at `path`.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
+        let path = path.as_ref();
+        let label = path.display().to_string();
+        let source = FileSource::open(path).and_then(|file| with_mode(file, options));
+        File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)
+    }
+
+    /// Opens `length` bytes from `offset` of an open file; a length of 0 means to its end.
+    pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
+        let label = format!("the file at offset {offset}");
+        let source = FileSource::from_file(file, offset, length).and_then(|file| with_mode(file, options));
+        File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)
+    }
+
+    /// Opens bytes that are in memory.
+    pub fn open_memory<B>(bytes: B, options: &OpenOptions) -> Result<File>
+    where
+        B: AsRef<[u8]> + Send + Sync + 'static,
+    {
+        File::from_source(Box::new(MemorySource::new(bytes)), options, String::from("the file in memory"))
+    }
+
+    /// Opens whatever can be read at an offset; `label` is what messages call it.
+    pub fn from_source(source: Box<dyn ByteSource>, options: &OpenOptions, label: String) -> Result<File> {
+        match File::assemble(source, options) {
+            Ok(mut file) => {
+                file.label = label;
+                Ok(file)
+            }
+            Err(e) => Err(e.within(format_args!("{label}"))),
+        }
+    }
+
+    fn assemble(source: Box<dyn ByteSource>, options: &OpenOptions) -> Result<File> {
+        let limits = Limits {
+            manifest_size: options.max_manifest_size.min(u64::from(u32::MAX)),
+            objects: options.max_objects.min(u64::from(u32::MAX)),
+        };
+        let (frame, mut manifest) = read_manifest(source.as_ref(), &limits)
+            .map_err(|e| stored::explain_unfinished_append(source.as_ref(), &limits, e))?;
+        let names = index::Names::build(&manifest, manifest.version == Some(Version::V0_1))?;
+        index::mark_page_exclusive(&mut manifest, page_size() as u64)?;
+        let mut found_sizes = Vec::new();
+        if manifest.components.iter().any(|c| c.size.is_none() && c.encoding == Encoding::Zstd) {
+            found_sizes.try_reserve_exact(manifest.components.len())?;
+            found_sizes.resize_with(manifest.components.len(), AtomicU64::default);
+        }
+        let file = File {
+            source,
+            manifest,
+            names,
+            frame,
+            strict: options.strict,
+            max_decoded_size: options.max_decoded_size,
+            label: String::new(), // `from_source` puts it in front of what goes wrong here
+            found_sizes,
+            kept: view::KeptBuffers::default(),
+        };
+        stored::check_short_frames(&file)?;
+        if options.strict {
+            structure::check_strict_metadata(&file)?;
+        }
+        if options.advice != Advice::Normal {
+            file.source.advise(0..file.frame.file_size, options.advice)?;
+        }
+        if options.verify {
+            let digests_only = VerifyOptions { contents: false, ..VerifyOptions::default() };
+            file.verify(&digests_only, &|_, _| true, &mut VerifyReport::default())?;
+        }
+        Ok(file)
+    }
+
+    /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
+    pub fn version(&self) -> &str {
+        self.manifest.version_text()
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.frame.file_size
+    }
+
+    /// The file's own attributes, a map.
+    pub fn attributes(&self) -> Option<&Value> {
+        self.manifest.attributes.as_ref()
+    }
+
+    /// Number of objects.
+    pub fn object_count(&self) -> usize {
+        self.manifest.objects.len()
+    }
+
+    /// The object at `index`, in file order.
+    pub fn object(&self, index: usize) -> Option<Object<'_>> {
+        self.manifest.objects.get(index).map(|entry| Object { file: self, entry })
+    }
+
+    /// All objects, in file order.
+    pub fn objects(&self) -> impl ExactSizeIterator<Item = Object<'_>> {
+        self.manifest.objects.iter().map(|entry| Object { file: self, entry })
+    }
+
+    /// The object of that name; the first one where a 0.1 file has several.
+    pub fn find(&self, name: &str) -> Option<Object<'_>> {
+        self.find_position(name).and_then(|at| self.object(at))
+    }
+
+    /// The position of the object of that name.
+    pub fn find_position(&self, name: &str) -> Option<usize> {
+        self.names.find(&self.manifest, name)
+    }
+
+    /// The component at position `index` of all, which is part of the object at position `object`.
+    pub fn component_at(&self, object: usize, index: usize) -> Option<Component<'_>> {
+        let object = self.manifest.objects.get(object)?;
+        let entry = self.manifest.components.get(index)?;
+        Some(Component { file: self, object, entry, index })
+    }
+
+    /// What the file claims to hold, as plain data.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Where the manifest stands and how the file is framed.
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    pub(crate) fn source(&self) -> &dyn ByteSource {
+        self.source.as_ref()
+    }
+
+    #[cold]
+    fn in_file(&self, error: Error) -> Error {
+        if self.label.is_empty() {
+            return error;
+        }
+        error.within(format_args!("{}", self.label))
+    }
+}
+
+fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSource>> {
+    Ok(match options.mode {
+        Mode::Map => Box::new(MapSource::new(file)?),
+        Mode::Read => Box::new(file),
+    })
+}
+
+/// Detects, reads and decodes; checked against everything that needs no component's bytes.
+pub(crate) fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
+    let size = source.size();
+    let mut head = [0; frame::END_BYTES];
+    let mut tail = [0; frame::END_BYTES];
+    let ends = usize::try_from(size).unwrap_or(usize::MAX).min(frame::END_BYTES);
+    let head = head.get_mut(..ends).unwrap_or_default();
+    let tail = tail.get_mut(..ends).unwrap_or_default();
+    source.read_at(0, head)?;
+    source.read_at(size.saturating_sub(ends as u64), tail)?;
+    let frame = frame::detect(size, head, tail, limits)?;
+    let validated =
+        stored::with_range(source, frame.manifest.clone(), |bytes| wire::decode(&frame, bytes, limits))?;
+    Ok((frame, validated.into_inner()))
+}

@@ -1,0 +1,176 @@
+//! Places in an open file: an object, a component. What the manifest says of them.
+
+use super::File;
+use crate::error::{broken, Error, Result, Rule};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{self, element_count, Encoding, Extra, Format, LogicalType};
+use crate::model::value::Value;
+use crate::wire;
+
+/// A named tensor of an open file.
+#[derive(Clone, Copy)]
+pub struct Object<'f> {
+    pub(super) file: &'f File,
+    pub(super) entry: &'f manifest::Object,
+}
+
+impl<'f> Object<'f> {
+    /// Its name.
+    pub fn name(&self) -> &'f str {
+        self.file.manifest.texts.get(self.entry.name)
+    }
+
+    /// Its dimensions.
+    pub fn shape(&self) -> &'f [u64] {
+        self.file.manifest.shape(self.entry)
+    }
+
+    /// Product of the dimensions; none where it leaves 64 bits, as sparse shapes may.
+    pub fn element_count(&self) -> Option<u64> {
+        element_count(self.shape())
+    }
+
+    /// The layout of its components.
+    pub fn format(&self) -> Format {
+        self.entry.format
+    }
+
+    /// The layout's name, as the file spells it.
+    pub fn format_name(&self) -> &'f str {
+        wire::v1_encode::format_name(&self.file.manifest, self.entry.format)
+    }
+
+    /// Its attributes, a map.
+    pub fn attributes(&self) -> Option<&'f Value> {
+        self.file.manifest.object_attributes(self.entry)
+    }
+
+    /// Its components, in file order.
+    pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'f>> + use<'f> {
+        let (file, object) = (self.file, self.entry);
+        let entries = file.manifest.components(object).iter().enumerate();
+        entries.map(move |(at, entry)| Component {
+            file,
+            object,
+            entry,
+            index: (object.component_start as usize).saturating_add(at),
+        })
+    }
+
+    /// The component of that role.
+    pub fn component(&self, role: &str) -> Option<Component<'f>> {
+        self.components().find(|c| c.role() == role)
+    }
+
+    /// The component of that role, or an error that names what is missing.
+    pub(super) fn required(&self, role: &str) -> Result<Component<'f>> {
+        self.component(role)
+            .ok_or_else(|| self.wrap(broken!(Rule::ComponentMissing, "it has no component {role:?}")))
+    }
+
+    #[cold]
+    pub(super) fn wrap(&self, error: Error) -> Error {
+        self.file.in_file(error.within(format_args!("object {:?}", self.name())))
+    }
+}
+
+/// One blob of an open file.
+#[derive(Clone, Copy)]
+pub struct Component<'f> {
+    pub(super) file: &'f File,
+    pub(super) object: &'f manifest::Object,
+    pub(super) entry: &'f manifest::Component,
+    /// Among all components of the file.
+    pub(super) index: usize,
+}
+
+impl<'f> Component<'f> {
+    /// Its name within the object.
+    pub fn role(&self) -> &'f str {
+        self.file.manifest.texts.get(self.entry.role)
+    }
+
+    /// Its storage type; none where the name is unknown to this version.
+    pub fn dtype(&self) -> Option<Dtype> {
+        self.entry.dtype
+    }
+
+    /// Its storage type's name in spec 1.2, or the file's own name.
+    pub fn dtype_name(&self) -> &'f str {
+        match self.entry.dtype {
+            Some(dtype) => dtype.name(),
+            None => self.text(self.extra().dtype),
+        }
+    }
+
+    /// Its logical type.
+    pub fn logical(&self) -> LogicalType {
+        self.entry.logical
+    }
+
+    /// Its logical type where this version knows it.
+    pub fn known_logical(&self) -> Option<Logical> {
+        self.entry.known_logical()
+    }
+
+    /// Its logical type's name; none where it is absent.
+    pub fn logical_name(&self) -> Option<&'f str> {
+        match self.entry.logical {
+            LogicalType::Absent => None,
+            LogicalType::Known(logical) => Some(logical.name()),
+            LogicalType::SameAsDtype | LogicalType::Other => Some(self.text(self.extra().logical)),
+        }
+    }
+
+    /// Its encoding.
+    pub fn encoding(&self) -> Encoding {
+        self.entry.encoding
+    }
+
+    /// Its encoding's name.
+    pub fn encoding_name(&self) -> &'f str {
+        match self.entry.encoding {
+            Encoding::Raw => "raw",
+            Encoding::Zstd => "zstd",
+            Encoding::Other => self.text(self.extra().encoding),
+        }
+    }
+
+    /// Its first stored byte, from the start of the file.
+    pub fn offset(&self) -> u64 {
+        self.entry.offset
+    }
+
+    /// Its stored bytes.
+    pub fn stored_size(&self) -> u64 {
+        self.entry.stored_size
+    }
+
+    /// Its digest as the file spells it.
+    pub fn digest(&self) -> Option<&'f str> {
+        self.file.manifest.digest(self.entry)
+    }
+
+    /// What the manifest says, as plain data.
+    pub fn entry(&self) -> &'f manifest::Component {
+        self.entry
+    }
+
+    /// The object that it is part of.
+    pub fn object(&self) -> Object<'f> {
+        Object { file: self.file, entry: self.object }
+    }
+
+    fn extra(&self) -> Extra {
+        self.file.manifest.extra(self.entry)
+    }
+
+    fn text(&self, text: Option<manifest::Text>) -> &'f str {
+        text.map(|t| self.file.manifest.texts.get(t)).unwrap_or_default()
+    }
+
+    #[cold]
+    pub(super) fn wrap(&self, error: Error) -> Error {
+        self.object().wrap(error.within(format_args!("component {:?}", self.role())))
+    }
+}

@@ -1,0 +1,131 @@
+//! Hyperslabs of dense objects: only the bytes that the slab needs, as far as the encoding allows.
+
+use super::stored::zeroed;
+use super::{Component, Object};
+use crate::error::{fail, Result};
+use crate::model::manifest::{Encoding, Format, LogicalType};
+use crate::payload::byte_order::swap_in_place;
+use crate::payload::slice::{Slab, Window};
+
+/// In each dimension `count` elements from `start`, `step` apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Hyperslab<'a> {
+    /// First position of each dimension.
+    pub start: &'a [u64],
+    /// How many of each dimension.
+    pub count: &'a [u64],
+    /// How far apart; none for 1.
+    pub step: Option<&'a [u64]>,
+}
+
+/// A read covers at most this many bytes of the file.
+const LIMIT: u64 = 4 << 20;
+/// Unwanted bytes that are rather read than skipped.
+const GAP: u64 = 64 << 10;
+
+impl Object<'_> {
+    /// Fills the front of `dst` with the slab's elements, row-major and without gaps.
+    pub fn read_slice(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
+        if self.format() != Format::Dense {
+            let format = self.format_name();
+            return Err(
+                self.wrap(fail!(Unsupported, "its format is {format:?}; only dense objects can be sliced"))
+            );
+        }
+        let data = self.required("data")?;
+        data.read_slab_inner(slab, dst).map_err(|e| data.wrap(e))
+    }
+}
+
+impl Component<'_> {
+    /// The slab in bytes of this component.
+    pub(super) fn slab(&self, slab: &Hyperslab<'_>) -> Result<Slab> {
+        let ratio = match self.entry.logical {
+            LogicalType::Known(logical) => logical.ratio(),
+            LogicalType::Absent | LogicalType::SameAsDtype => 1,
+            LogicalType::Other => {
+                let name = self.logical_name().unwrap_or_default();
+                return Err(fail!(
+                    Unsupported,
+                    "its type {name:?} is unknown, so its elements cannot be told apart"
+                ));
+            }
+        };
+        let Some(width) = self.entry.element_size() else {
+            return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
+        };
+        let shape = self.file.manifest.shape(self.object);
+        Slab::new(shape, slab.start, slab.count, slab.step, width.saturating_mul(ratio))
+    }
+
+    pub(super) fn read_slab_inner(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
+        let slab = self.slab(slab)?;
+        let (size, room) = (slab.size(), dst.len());
+        let fitting = usize::try_from(size).ok().and_then(|n| dst.get_mut(..n));
+        let dst = fitting
+            .ok_or_else(|| fail!(BufferSize, "the slab has {size} bytes, the memory for it {room}"))?;
+        if self.entry.encoding == Encoding::Zstd {
+            self.read_covering(&slab, dst)?;
+        } else {
+            self.read_pieces(&slab, dst)?;
+        }
+        if self.swaps() {
+            swap_in_place(dst, self.entry.dtype.map_or(1, crate::model::dtype::Dtype::size));
+        }
+        Ok(())
+    }
+
+    /// Raw: piece by piece, whole runs straight to their place.
+    fn read_pieces(&self, slab: &Slab, dst: &mut [u8]) -> Result<()> {
+        let mut covering = Vec::new();
+        for piece in slab.windows().flat_map(|window| window.pieces(LIMIT, GAP)) {
+            let place = destination(&piece, dst)?;
+            let offset = self.entry.offset.saturating_add(piece.source_offset);
+            if piece.count == 1 || piece.stride == piece.block {
+                self.file.source().read_at(offset, place)?;
+                continue;
+            }
+            let size = usize::try_from(piece.source_size()).unwrap_or(usize::MAX);
+            if covering.len() < size {
+                covering = zeroed(size)?;
+            }
+            let bytes = covering.get_mut(..size).unwrap_or_default();
+            self.file.source().read_at(offset, bytes)?;
+            piece.gather(bytes, place)?;
+        }
+        Ok(())
+    }
+
+    /// Compressed: what lies between the slab's first and last byte is decoded, then gathered.
+    fn read_covering(&self, slab: &Slab, dst: &mut [u8]) -> Result<()> {
+        let ends = slab.windows().map(|w| (w.source_offset, w.source_offset.saturating_add(w.source_size())));
+        let covering = ends.fold(None, |found: Option<(u64, u64)>, (start, end)| match found {
+            None => Some((start, end)),
+            Some((a, b)) => Some((a.min(start), b.max(end))),
+        });
+        let Some((start, end)) = covering else { return Ok(()) };
+        let size = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+        let decoded_size = self.size_inner()?;
+        let mut bytes = Vec::new();
+        self.with_stored(|stored| {
+            self.check_claim(stored, decoded_size)?;
+            bytes = zeroed(size)?;
+            crate::payload::zstd::decode_range(stored, decoded_size, start, &mut bytes)
+        })?;
+        for window in slab.windows() {
+            let from = usize::try_from(window.source_offset.saturating_sub(start)).unwrap_or(usize::MAX);
+            let source = bytes.get(from..).unwrap_or_default();
+            window.gather(source, destination(&window, dst)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a window's bytes go.
+fn destination<'d>(window: &Window, dst: &'d mut [u8]) -> Result<&'d mut [u8]> {
+    let start = usize::try_from(window.dest_offset).ok();
+    let size = usize::try_from(window.dest_size()).ok();
+    let end = start.zip(size).and_then(|(start, size)| start.checked_add(size));
+    let place = start.zip(end).and_then(|(start, end)| dst.get_mut(start..end));
+    place.ok_or_else(|| fail!(Internal, "a window leaves the slab"))
+}

@@ -1,0 +1,198 @@
+//! Stored bytes as slices, whole or in chunks, and what they tell at open.
+
+use super::{Component, File};
+use crate::error::{broken, fail, Error, Result, Rule};
+use crate::io::ByteSource;
+use crate::model::manifest::{Encoding, Version};
+use crate::payload::zstd::{self, KnownSize};
+use crate::wire::{frame, Limits};
+use std::ops::Range;
+
+/// Bytes that are read at a time where not all are needed at once.
+pub const CHUNK: usize = 1 << 20;
+
+/// Gives `body` the bytes of `range`: lent where that can be, else read into fresh memory. The range
+/// was checked against the size of the source.
+pub fn with_range<T>(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    body: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<T> {
+    if let Some(bytes) = source.slice(range.clone()) {
+        return body(bytes);
+    }
+    let size = range.end.saturating_sub(range.start);
+    let size = usize::try_from(size)
+        .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))?;
+    let mut bytes = zeroed(size)?;
+    source.read_at(range.start, &mut bytes)?;
+    body(&bytes)
+}
+
+/// Zero bytes, asked for fallibly.
+pub fn zeroed(size: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| Error::out_of_memory(size))?;
+    bytes.resize(size, 0);
+    Ok(bytes)
+}
+
+/// Gives `body` the bytes of `range` front to back, at most [`CHUNK`] at a time.
+pub fn for_each_chunk(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    body: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    if let Some(bytes) = source.slice(range.clone()) {
+        return bytes.chunks(CHUNK).try_for_each(body);
+    }
+    let whole = range.end.saturating_sub(range.start);
+    let mut buffer = zeroed(usize::try_from(whole).unwrap_or(CHUNK).min(CHUNK))?;
+    let mut at = range.start;
+    while at < range.end {
+        let left = usize::try_from(range.end.saturating_sub(at)).unwrap_or(CHUNK);
+        let chunk = buffer.get_mut(..left.min(CHUNK)).unwrap_or_default();
+        source.read_at(at, chunk)?;
+        body(chunk)?;
+        at = at.saturating_add(chunk.len() as u64);
+    }
+    Ok(())
+}
+
+impl Component<'_> {
+    /// Where its stored bytes are.
+    pub(super) fn stored_range(&self) -> Range<u64> {
+        self.entry.offset..self.entry.end()
+    }
+
+    /// Gives `body` its stored bytes front to back.
+    pub(crate) fn for_each_stored(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        for_each_chunk(self.file.source(), self.stored_range(), body)
+    }
+
+    /// Which text of the spec its file follows.
+    pub(crate) fn source_version(&self) -> Version {
+        self.file.manifest.version.unwrap_or(Version::V1_2)
+    }
+
+    /// Whether a bool of it is neither 0 nor 1.
+    pub(crate) fn has_odd_bools(&self) -> Result<bool> {
+        let mut odd = false;
+        self.for_each_decoded(&mut |chunk| {
+            odd |= chunk.iter().any(|b| *b > 1);
+            Ok(())
+        })?;
+        Ok(odd)
+    }
+
+    /// Gives `body` all of its stored bytes.
+    pub(super) fn with_stored<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+        with_range(self.file.source(), self.stored_range(), body)
+    }
+}
+
+/// Versions before 1.2 do not tell the decoded size of a compressed component; of a dense one the
+/// shape does. If the component is small enough that a look costs next to nothing, and its frames
+/// cannot fill the shape, that is told at open.
+pub fn check_short_frames(file: &File) -> Result<()> {
+    const SMALL: u64 = 4096;
+    for object in file.objects() {
+        for component in object.components() {
+            let entry = component.entry();
+            let untold = entry.encoding == Encoding::Zstd && !entry.size_declared;
+            let (Some(expected), true) = (entry.size, untold && entry.stored_size <= SMALL) else { continue };
+            let known = component.with_stored(|stored| Ok(zstd::known_size(stored).ok()))?;
+            let short = match known {
+                Some(KnownSize::Exact(size)) if size < expected => Some(size),
+                _ => None,
+            };
+            if let Some(size) = short {
+                let error = broken!(
+                    Rule::DenseSize,
+                    "its zstd frames hold {size} bytes, but the shape {:?} takes {expected}",
+                    object.shape()
+                );
+                return Err(component.wrap(error));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How far back from the end of a file an open looks for the end of an unfinished append. A repair
+/// looks everywhere.
+const LOOK_BACK: u64 = 256 << 20;
+
+/// A 1.x file that does not end in its footer: if a whole file ends within it, an append was not
+/// finished, and the message says so.
+pub fn explain_unfinished_append(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error {
+    if error.rule() != Some(Rule::FooterMagic) {
+        return error;
+    }
+    match last_good_end(source, limits, LOOK_BACK) {
+        Ok(Some((end, _))) => broken!(
+            Rule::UnfinishedAppend,
+            "the file ends in an unfinished append; last good end at byte {end} of {}; zt_repair cuts it back",
+            source.size()
+        ),
+        _ => error,
+    }
+}
+
+/// The last byte position at which a whole 1.x file ends, and its number of objects, looking at no
+/// more than `look_back` bytes.
+pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, look_back: u64) -> Result<Option<(u64, u64)>> {
+    /// Magics in the bytes of a tensor cost a look each; nobody writes many of them in good faith.
+    const MOST_CANDIDATES: usize = 16;
+    const OVERLAP: u64 = 7;
+    let size = source.size();
+    let floor = size.saturating_sub(look_back);
+    let mut end = size;
+    let mut candidates = 0;
+    let mut buffer = zeroed(CHUNK)?;
+    while end > floor {
+        let start = end.saturating_sub(CHUNK as u64).max(floor);
+        let window =
+            buffer.get_mut(..usize::try_from(end.saturating_sub(start)).unwrap_or(0)).unwrap_or_default();
+        source.read_at(start, window)?;
+        let magics = window.windows(8).enumerate().rev().filter(|(_, w)| *w == frame::MAGIC_1);
+        for (at, _) in magics {
+            let behind = start.saturating_add(at as u64).saturating_add(8);
+            if behind == size || behind <= 24 {
+                continue; // the end that was refused already, or the header
+            }
+            candidates += 1;
+            if candidates > MOST_CANDIDATES {
+                return Ok(None);
+            }
+            let prefix = Prefix { source, size: behind };
+            if let Ok((_, manifest)) = super::read_manifest(&prefix, limits) {
+                return Ok(Some((behind, manifest.objects.len() as u64)));
+            }
+        }
+        end = if start == floor { floor } else { start.saturating_add(OVERLAP) };
+    }
+    Ok(None)
+}
+
+/// The front of a source, as if the file ended there.
+pub struct Prefix<'a> {
+    /// The whole.
+    pub source: &'a dyn ByteSource,
+    /// Where it is made to end.
+    pub size: u64,
+}
+
+impl ByteSource for Prefix<'_> {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
+        self.source.slice(range)
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.source.read_at(offset, dst)
+    }
+}

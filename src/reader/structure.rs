@@ -1,0 +1,202 @@
+//! What the bytes of sparse and quantized objects have to keep, checked over decoded chunks so that
+//! the memory needed does not depend on the file.
+
+use super::{Component, File, Object};
+use crate::error::{broken, fail, Result, Rule};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Encoding, Format, LogicalType, Version};
+use crate::model::value::Value;
+use crate::payload::digest;
+use crate::payload::structure::IndexCheck;
+
+/// The numbers of a sparse_csr object that its manifest entry and sizes give.
+pub(super) struct CsrGeometry<'f> {
+    pub values: Component<'f>,
+    pub indices: Component<'f>,
+    pub indptr: Component<'f>,
+    pub rows: u64,
+    pub columns: u64,
+    pub nnz: u64,
+}
+
+/// The same of a sparse_coo object.
+pub(super) struct CooGeometry<'f> {
+    pub values: Component<'f>,
+    pub coords: Component<'f>,
+    pub nnz: u64,
+}
+
+impl<'f> Component<'f> {
+    /// Elements of the dtype, which the size has to be a whole number of.
+    pub(super) fn storage_count(&self) -> Result<u64> {
+        let size = self.size_inner()?;
+        let Some(width) = self.entry.element_size() else {
+            return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
+        };
+        match size.checked_rem(width) {
+            Some(0) => Ok(size.checked_div(width).unwrap_or(0)),
+            _ => Err(broken!(
+                Rule::ElementSize,
+                "its {size} bytes are no whole number of {width}-byte elements"
+            )),
+        }
+    }
+
+    /// Values, a pair counting as one; none where the logical type and so the ratio is unknown.
+    fn value_count(&self) -> Result<Option<u64>> {
+        let count = self.storage_count()?;
+        let ratio = match self.entry.logical {
+            LogicalType::Known(logical) => logical.ratio(),
+            LogicalType::Absent | LogicalType::SameAsDtype => 1,
+            LogicalType::Other => return Ok(None),
+        };
+        match count.checked_rem(ratio) {
+            Some(0) => Ok(count.checked_div(ratio)),
+            _ => Err(broken!(Rule::ElementSize, "its {count} numbers are no whole number of pairs")),
+        }
+    }
+
+    /// Spec 1.2 demands u64 of indices; before, any integer would do.
+    fn check_index_dtype(&self) -> Result<Dtype> {
+        let later = self.file.manifest.version == Some(Version::V1_2);
+        match self.entry.dtype {
+            Some(Dtype::U64) => Ok(Dtype::U64),
+            Some(dtype) if !later && dtype.is_integer() => Ok(dtype),
+            _ => {
+                let wanted = if later { "u64, as spec 1.2 demands" } else { "an integer" };
+                let found = self.dtype_name();
+                Err(broken!(Rule::IndexDtype, "its dtype is {found:?}, but an index has to be {wanted}"))
+            }
+        }
+    }
+
+    /// Runs a check over all of its values.
+    pub(super) fn check_indices(&self, check: &mut IndexCheck<'_>) -> Result<()> {
+        let dtype = self.check_index_dtype().map_err(|e| self.wrap(e))?;
+        let width = dtype.size() as u64;
+        let mut base = 0u64;
+        let done = self.for_each_decoded_inner(&mut |chunk| {
+            check.chunk(dtype, chunk, base)?;
+            base = base.saturating_add((chunk.len() as u64).checked_div(width).unwrap_or(0));
+            Ok(())
+        });
+        done.and_then(|()| check.end()).map_err(|e| self.wrap(e))
+    }
+}
+
+impl<'f> Object<'f> {
+    pub(super) fn csr_geometry(&self) -> Result<CsrGeometry<'f>> {
+        let (values, indices, indptr) =
+            (self.required("values")?, self.required("indices")?, self.required("indptr")?);
+        let [rows, columns] = *self.shape() else {
+            let rank = self.shape().len();
+            return Err(self.wrap(broken!(Rule::CsrRank, "its rank is {rank}, but rows and columns are two")));
+        };
+        indices.check_index_dtype().map_err(|e| indices.wrap(e))?;
+        indptr.check_index_dtype().map_err(|e| indptr.wrap(e))?;
+        let nnz = indices.storage_count().map_err(|e| indices.wrap(e))?;
+        if let Some(count) = values.value_count().map_err(|e| values.wrap(e))?.filter(|count| *count != nnz) {
+            let error = broken!(Rule::CsrIndicesCount, "it has {count} values, but {nnz} column indices");
+            return Err(self.wrap(error));
+        }
+        let pointers = indptr.storage_count().map_err(|e| indptr.wrap(e))?;
+        if rows.checked_add(1) != Some(pointers) {
+            let error = broken!(
+                Rule::CsrIndptrCount,
+                "it has {pointers} row pointers for {rows} rows; one more is due"
+            );
+            return Err(self.wrap(error));
+        }
+        Ok(CsrGeometry { values, indices, indptr, rows, columns, nnz })
+    }
+
+    pub(super) fn coo_geometry(&self) -> Result<CooGeometry<'f>> {
+        let (values, coords) = (self.required("values")?, self.required("coords")?);
+        coords.check_index_dtype().map_err(|e| coords.wrap(e))?;
+        let rank = self.shape().len() as u64;
+        let found = coords.storage_count().map_err(|e| coords.wrap(e))?;
+        let counted = values.value_count().map_err(|e| values.wrap(e))?;
+        let nnz = counted.or(found.checked_div(rank)).unwrap_or(0);
+        if nnz.checked_mul(rank) != Some(found) {
+            let error = broken!(
+                Rule::CooCount,
+                "it has {found} coordinates; {nnz} values in {rank} dimensions take {}",
+                u128::from(nnz).saturating_mul(u128::from(rank))
+            );
+            return Err(self.wrap(error));
+        }
+        if rank == 0 && nnz > 1 {
+            return Err(self.wrap(broken!(Rule::CooCount, "it has {nnz} values, but a scalar has one place")));
+        }
+        Ok(CooGeometry { values, coords, nnz })
+    }
+
+    /// The structure of a sparse or quantized object; nothing to check for other formats.
+    pub(super) fn check_structure(&self) -> Result<()> {
+        match self.format() {
+            Format::SparseCsr => {
+                let g = self.csr_geometry()?;
+                g.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: g.nnz })?;
+                g.indices.check_indices(&mut IndexCheck::Columns { columns: g.columns })
+            }
+            Format::SparseCoo => {
+                let g = self.coo_geometry()?;
+                g.coords.check_indices(&mut IndexCheck::Coordinates { shape: self.shape(), nnz: g.nnz })
+            }
+            Format::QuantizedGroup => self.quantized_geometry().map(drop),
+            Format::Dense | Format::Other(_) => Ok(()),
+        }
+    }
+
+    /// The attribute of that name, if it is a number.
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        self.attributes()?.get(key).and_then(Value::as_u64)
+    }
+}
+
+/// What `strict` refuses at open and a lenient reader passes over.
+pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
+    let version = file.manifest.version.unwrap_or(Version::V1_2);
+    let text = file.version();
+    let numbers = text.split('.').filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())).count();
+    if version >= Version::V1_1 && (numbers != 3 || text.split('.').count() != 3) {
+        return Err(broken!(Rule::VersionForm, "the version {text:?} is not three numbers"));
+    }
+    for (at, object) in file.objects().enumerate() {
+        if file.find_position(object.name()) != Some(at) {
+            return Err(broken!(Rule::NameDuplicate, "object {:?} is there twice", object.name()));
+        }
+        if let Format::Other(_) = object.format() {
+            let name = object.format_name();
+            return Err(object.wrap(fail!(Unsupported, "its format {name:?} is unknown")));
+        }
+        if object.format() == Format::QuantizedGroup {
+            object.required("zeros")?;
+        }
+        for component in object.components() {
+            strict_component(&component).map_err(|e| component.wrap(e))?;
+        }
+    }
+    Ok(())
+}
+
+fn strict_component(component: &Component<'_>) -> Result<()> {
+    if component.entry.dtype.is_none() {
+        return Err(fail!(Unsupported, "its dtype {:?} is unknown", component.dtype_name()));
+    }
+    if component.entry.encoding == Encoding::Other {
+        return Err(fail!(Unsupported, "its encoding {:?} is unknown", component.encoding_name()));
+    }
+    if component.entry.logical == LogicalType::Other {
+        let name = component.logical_name().unwrap_or_default();
+        return Err(fail!(Unsupported, "its type {name:?} is unknown"));
+    }
+    if let Some(text) = component.digest() {
+        digest::parse(text)?;
+    }
+    let sparse = matches!(component.object().format(), Format::SparseCsr | Format::SparseCoo);
+    if sparse && matches!(component.role(), "indices" | "indptr" | "coords") {
+        component.check_index_dtype()?;
+    }
+    Ok(())
+}

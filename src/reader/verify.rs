@@ -1,0 +1,237 @@
+//! Verification of a whole file: digests, decoding, structure, bool bytes, padding.
+
+use super::bytes::check_bool_bytes;
+use super::stored::for_each_chunk;
+use super::{Component, File, Object};
+use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Encoding, Version};
+use crate::threads;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What to verify.
+#[derive(Clone, Copy, Debug)]
+pub struct VerifyOptions {
+    /// Digests of components that have one.
+    pub digests: bool,
+    /// Decoding, sizes, sparse and quantized structure, bool bytes.
+    pub contents: bool,
+    /// Refuse padding that is not zero.
+    pub padding: bool,
+    /// Threads; 0 for as many as there are processors.
+    pub threads: usize,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        VerifyOptions { digests: true, contents: true, padding: false, threads: 0 }
+    }
+}
+
+/// What was verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// Objects.
+    pub objects: u64,
+    /// Components.
+    pub components: u64,
+    /// Stored bytes.
+    pub bytes: u64,
+    /// Digests that agree.
+    pub digests_verified: u64,
+    /// Components without a digest.
+    pub digests_absent: u64,
+    /// Digests of unknown algorithms.
+    pub digests_unknown: u64,
+    /// Padding bytes that are not zero.
+    pub padding_nonzero: u64,
+}
+
+impl VerifyReport {
+    fn add(&mut self, other: &VerifyReport) {
+        self.objects = self.objects.saturating_add(other.objects);
+        self.components = self.components.saturating_add(other.components);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.digests_verified = self.digests_verified.saturating_add(other.digests_verified);
+        self.digests_absent = self.digests_absent.saturating_add(other.digests_absent);
+        self.digests_unknown = self.digests_unknown.saturating_add(other.digests_unknown);
+        self.padding_nonzero = self.padding_nonzero.saturating_add(other.padding_nonzero);
+    }
+}
+
+/// What the threads of one verification share.
+struct Shared<'a> {
+    options: &'a VerifyOptions,
+    go_on: &'a (dyn Fn(u64, u64) -> bool + Sync),
+    next: AtomicUsize,
+    done: AtomicU64,
+    total: u64,
+    stop: AtomicBool,
+    /// The failure that is first in file order, and its object.
+    failure: Mutex<Option<(usize, Error)>>,
+    report: Mutex<VerifyReport>,
+    /// Progress is told by one thread at a time.
+    telling: Mutex<()>,
+}
+
+impl File {
+    /// Verifies; `go_on` is told bytes done and in all, and may stop it. The report says what was done,
+    /// also where the outcome is a failure.
+    pub fn verify(
+        &self,
+        options: &VerifyOptions,
+        go_on: &(dyn Fn(u64, u64) -> bool + Sync),
+        report: &mut VerifyReport,
+    ) -> Result<()> {
+        let total = self.manifest.components.iter().map(|c| c.stored_size).fold(0, u64::saturating_add);
+        let shared = Shared {
+            options,
+            go_on,
+            next: AtomicUsize::new(0),
+            done: AtomicU64::new(0),
+            total,
+            stop: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            report: Mutex::new(VerifyReport::default()),
+            telling: Mutex::new(()),
+        };
+        let wanted = threads::count(options.threads).min(self.object_count().max(1));
+        threads::run(wanted, &|| self.verify_some(&shared));
+        *report = shared.report.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, error)) = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        if options.contents || options.padding {
+            report.padding_nonzero = self.nonzero_padding(options.padding || self.strict)?;
+        }
+        Ok(())
+    }
+
+    /// One thread's part: objects in file order, until there are no more or one before has failed.
+    fn verify_some(&self, shared: &Shared<'_>) {
+        loop {
+            let at = shared.next.fetch_add(1, Ordering::Relaxed);
+            let Some(object) = self.object(at) else { return };
+            if shared.stop.load(Ordering::Relaxed) {
+                return; // whoever failed had a smaller number, as numbers are handed out in order
+            }
+            let mut report = VerifyReport::default();
+            let outcome = object.verify(shared, &mut report);
+            shared.report.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
+            if let Err(error) = outcome {
+                shared.stop.store(true, Ordering::Relaxed);
+                let mut first = shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                if first.as_ref().is_none_or(|(other, _)| at < *other) {
+                    *first = Some((at, error));
+                }
+            }
+        }
+    }
+
+    /// Bytes between the components (and before the manifest) that are not zero.
+    fn nonzero_padding(&self, refuse: bool) -> Result<u64> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        ranges.try_reserve_exact(self.manifest.components.len().saturating_add(1))?;
+        ranges.extend(
+            self.manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())),
+        );
+        ranges.sort_unstable();
+        let manifest = self.frame.manifest.start;
+        ranges.push((manifest, manifest));
+        let mut at = 8u64; // behind the magic
+        let mut nonzero = 0u64;
+        for (start, end) in ranges {
+            if start > at {
+                let mut base = at;
+                for_each_chunk(self.source(), at..start, &mut |chunk| {
+                    let found = chunk.iter().position(|b| *b != 0);
+                    if let (Some(first), true) = (found, refuse) {
+                        let first = base.saturating_add(first as u64);
+                        return Err(broken!(
+                            Rule::PaddingNonzero,
+                            "the padding at offset {first} is not zero"
+                        ));
+                    }
+                    nonzero = nonzero.saturating_add(chunk.iter().filter(|b| **b != 0).count() as u64);
+                    base = base.saturating_add(chunk.len() as u64);
+                    Ok(())
+                })
+                .map_err(|e| self.in_file(e))?;
+            }
+            at = at.max(end);
+        }
+        Ok(nonzero)
+    }
+}
+
+impl Object<'_> {
+    fn verify(&self, shared: &Shared<'_>, report: &mut VerifyReport) -> Result<()> {
+        for component in self.components() {
+            component.verify(shared.options, report)?;
+            let size = component.stored_size();
+            let done = shared.done.fetch_add(size, Ordering::Relaxed).saturating_add(size);
+            let _one_at_a_time = shared.telling.lock().unwrap_or_else(PoisonError::into_inner);
+            if !(shared.go_on)(done, shared.total) {
+                return Err(self.file.in_file(fail!(
+                    Cancelled,
+                    "stopped after {done} of {} bytes",
+                    shared.total
+                )));
+            }
+        }
+        if shared.options.contents {
+            self.check_structure()?;
+        }
+        report.objects = report.objects.saturating_add(1);
+        Ok(())
+    }
+}
+
+impl Component<'_> {
+    fn verify(&self, options: &VerifyOptions, report: &mut VerifyReport) -> Result<()> {
+        if options.digests {
+            self.verify_digest_into(report)?;
+        }
+        if options.contents {
+            self.verify_contents().map_err(|e| self.wrap(e))?;
+        }
+        report.components = report.components.saturating_add(1);
+        report.bytes = report.bytes.saturating_add(self.stored_size());
+        Ok(())
+    }
+
+    fn verify_digest_into(&self, report: &mut VerifyReport) -> Result<()> {
+        if self.digest().is_none() {
+            report.digests_absent = report.digests_absent.saturating_add(1);
+            return Ok(());
+        }
+        match self.verify_digest() {
+            Ok(()) => report.digests_verified = report.digests_verified.saturating_add(1),
+            // Not an error of the file, and not a success: it is counted.
+            Err(e) if e.cause() == Cause::Unsupported => {
+                report.digests_unknown = report.digests_unknown.saturating_add(1);
+            }
+            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+
+    /// That it can be decoded to its size, and that bools are bools.
+    fn verify_contents(&self) -> Result<()> {
+        self.check_known()?;
+        // In 0.1 any byte but zero is true.
+        let bools = self.dtype() == Some(Dtype::Bool) && self.file.manifest.version != Some(Version::V0_1);
+        if self.encoding() != Encoding::Zstd && !bools {
+            return Ok(());
+        }
+        let mut base = 0u64;
+        self.for_each_decoded_inner(&mut |chunk| {
+            if bools {
+                check_bool_bytes(chunk, base)?;
+            }
+            base = base.saturating_add(chunk.len() as u64);
+            Ok(())
+        })
+    }
+}

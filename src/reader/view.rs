@@ -1,0 +1,217 @@
+//! Views: all parts of an object, checked, so that an engine can index them blindly. Lent where that
+//! can be; else decoded once into memory that the file keeps.
+
+use super::{Component, Object};
+use crate::error::{fail, Result};
+use crate::io::AlignedBuffer;
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Format, LogicalType};
+use crate::model::value::{Text, Value};
+use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Decoded components that the file keeps, by their position among all components.
+#[derive(Default)]
+pub struct KeptBuffers {
+    buffers: Mutex<HashMap<usize, Arc<AlignedBuffer>, RandomState>>,
+}
+
+/// Bytes that are lent, or that the file keeps.
+pub enum Kept<'f> {
+    /// In the file's mapping or memory.
+    Lent(&'f [u8]),
+    /// Decoded; the file holds another reference until it is closed.
+    Decoded(Arc<AlignedBuffer>),
+}
+
+/// One component of a view.
+pub struct ViewPart<'f> {
+    kept: Kept<'f>,
+    /// Elements of the dtype.
+    pub count: u64,
+    /// The storage type.
+    pub dtype: Dtype,
+    /// The logical type.
+    pub logical: LogicalType,
+}
+
+impl ViewPart<'_> {
+    /// The elements, in the host's byte order.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.kept {
+            Kept::Lent(bytes) => bytes,
+            Kept::Decoded(buffer) => buffer.as_slice(),
+        }
+    }
+}
+
+/// A dense tensor.
+pub struct TensorView<'f> {
+    /// The elements, row-major.
+    pub data: ViewPart<'f>,
+    /// The dimensions.
+    pub shape: &'f [u64],
+}
+
+/// A matrix of compressed sparse rows.
+pub struct CsrView<'f> {
+    /// Number of rows.
+    pub rows: u64,
+    /// Number of columns.
+    pub columns: u64,
+    /// Number of entries.
+    pub nnz: u64,
+    /// The entries.
+    pub values: ViewPart<'f>,
+    /// Their columns.
+    pub indices: ViewPart<'f>,
+    /// Where each row begins, and the end.
+    pub indptr: ViewPart<'f>,
+}
+
+/// A coordinate list.
+pub struct CooView<'f> {
+    /// Number of entries.
+    pub nnz: u64,
+    /// The dimensions.
+    pub shape: &'f [u64],
+    /// The entries.
+    pub values: ViewPart<'f>,
+    /// A run of coordinates for each dimension.
+    pub coords: ViewPart<'f>,
+}
+
+/// Quantized groups.
+pub struct QuantizedView<'f> {
+    /// The dimensions of what was quantized.
+    pub shape: &'f [u64],
+    /// Bits of a weight, if told.
+    pub bits: Option<u64>,
+    /// Weights of a group, if told.
+    pub group_size: Option<u64>,
+    /// How weights are packed, if told.
+    pub packing: Option<&'f Text>,
+    /// The packed weights.
+    pub packed_weight: ViewPart<'f>,
+    /// A scale for each group.
+    pub scales: ViewPart<'f>,
+    /// A zero point for each group, if there are any.
+    pub zeros: Option<ViewPart<'f>>,
+}
+
+impl<'f> Component<'f> {
+    fn part(&self) -> Result<ViewPart<'f>> {
+        let kept = self.kept().map_err(|e| self.wrap(e))?;
+        let count = self.storage_count().map_err(|e| self.wrap(e))?;
+        let dtype =
+            self.entry.dtype.ok_or_else(|| fail!(Internal, "a readable component without a dtype"))?;
+        Ok(ViewPart { kept, count, dtype, logical: self.entry.logical })
+    }
+
+    fn kept(&self) -> Result<Kept<'f>> {
+        if let Ok(bytes) = self.lend_inner() {
+            return Ok(Kept::Lent(bytes));
+        }
+        let held = || self.file.kept.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = held().get(&self.index) {
+            return Ok(Kept::Decoded(Arc::clone(found)));
+        }
+        // Decoded outside of the lock; if another thread was faster, its memory is the one.
+        let buffer = match self.load_inner()? {
+            super::Loaded::Owned(buffer) => Arc::new(buffer),
+            super::Loaded::Lent(bytes) => return Ok(Kept::Lent(bytes)),
+        };
+        let mut held = held();
+        held.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not keep a decoded component"))?;
+        Ok(Kept::Decoded(Arc::clone(held.entry(self.index).or_insert(buffer))))
+    }
+}
+
+impl<'f> Object<'f> {
+    fn check_format(&self, wanted: Format) -> Result<()> {
+        if self.format() == wanted {
+            return Ok(());
+        }
+        let (found, wanted) = (self.format_name(), wanted.name().unwrap_or_default());
+        Err(self.wrap(fail!(Unsupported, "its format is {found:?}, not {wanted:?}")))
+    }
+
+    /// The tensor, ready to use.
+    pub fn tensor_view(&self) -> Result<TensorView<'f>> {
+        self.check_format(Format::Dense)?;
+        Ok(TensorView { data: self.required("data")?.part()?, shape: self.shape() })
+    }
+
+    /// The parts of a sparse_csr object, checked to be one.
+    pub fn csr_view(&self) -> Result<CsrView<'f>> {
+        self.check_format(Format::SparseCsr)?;
+        let g = self.csr_geometry()?;
+        let view = CsrView {
+            rows: g.rows,
+            columns: g.columns,
+            nnz: g.nnz,
+            values: g.values.part()?,
+            indices: g.indices.part()?,
+            indptr: g.indptr.part()?,
+        };
+        check_part(&g.indptr, &view.indptr, &mut IndexCheck::Pointers { previous: 0, nnz: g.nnz })?;
+        check_part(&g.indices, &view.indices, &mut IndexCheck::Columns { columns: g.columns })?;
+        Ok(view)
+    }
+
+    /// The parts of a sparse_coo object, checked to be one.
+    pub fn coo_view(&self) -> Result<CooView<'f>> {
+        self.check_format(Format::SparseCoo)?;
+        let g = self.coo_geometry()?;
+        let (shape, nnz) = (self.shape(), g.nnz);
+        let view = CooView { nnz, shape, values: g.values.part()?, coords: g.coords.part()? };
+        check_part(&g.coords, &view.coords, &mut IndexCheck::Coordinates { shape, nnz })?;
+        Ok(view)
+    }
+
+    /// The parts of a quantized_group object, checked to fit each other.
+    pub fn quantized_view(&self) -> Result<QuantizedView<'f>> {
+        self.check_format(Format::QuantizedGroup)?;
+        let (packed_weight, scales, zeros) = self.quantized_geometry()?;
+        let packing = self.attributes().and_then(|a| a.get("packing"));
+        Ok(QuantizedView {
+            shape: self.shape(),
+            bits: self.number("bits"),
+            group_size: self.number("group_size"),
+            packing: match packing {
+                Some(Value::Text(text)) => Some(text),
+                _ => None,
+            },
+            packed_weight: packed_weight.part()?,
+            scales: scales.part()?,
+            zeros: zeros.map(|z| z.part()).transpose()?,
+        })
+    }
+
+    /// The parts of a quantized_group object, whose sizes fit each other.
+    #[allow(clippy::type_complexity, reason = "three parts, the last one optional")]
+    pub(super) fn quantized_geometry(&self) -> Result<(Component<'f>, Component<'f>, Option<Component<'f>>)> {
+        let (packed, scales) = (self.required("packed_weight")?, self.required("scales")?);
+        let zeros = self.component("zeros");
+        let count = |c: &Component<'_>| c.storage_count().map_err(|e| c.wrap(e));
+        let sizes = QuantizedSizes {
+            shape: self.shape(),
+            bits: self.number("bits"),
+            group_size: self.number("group_size"),
+            packing: self.attributes().and_then(|a| a.get("packing")).and_then(parse_packing),
+            packed_dtype: packed.dtype(),
+            packed_size: packed.size()?,
+            packed_count: count(&packed)?,
+            scale_count: count(&scales)?,
+            zero_count: zeros.as_ref().map(count).transpose()?,
+        };
+        sizes.check().map_err(|e| self.wrap(e))?;
+        Ok((packed, scales, zeros))
+    }
+}
+
+fn check_part(component: &Component<'_>, part: &ViewPart<'_>, check: &mut IndexCheck<'_>) -> Result<()> {
+    check.chunk(part.dtype, part.bytes(), 0).and_then(|()| check.end()).map_err(|e| component.wrap(e))
+}
