@@ -41,3 +41,5 @@ pub mod reader;
 mod threads;
 #[forbid(unsafe_code)]
 pub mod wire;
+#[forbid(unsafe_code)]
+pub mod writer;

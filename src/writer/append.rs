@@ -1,0 +1,232 @@
+//! More objects for a file that is there. The old manifest is carried over as it is spelled: its
+//! entries are copied byte for byte, unknown fields included, and new ones are put behind them.
+
+use super::{set_pair, State, Summary, Writer, WriterOptions};
+use crate::error::{fail, Result, Rule};
+use crate::io::sink::AppendSink;
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Encoding, Format, LogicalType, Manifest, Version};
+use crate::model::value::Value;
+use crate::reader::{File, Mode, OpenOptions};
+use crate::wire::cbor::{Cursor, Head};
+use crate::wire::{self, cbor_encode as put, Container, Frame, Limits};
+use std::ops::Range;
+use std::path::Path;
+
+/// The file that is appended to.
+pub struct Base {
+    file: File,
+    /// Its manifest as it is spelled.
+    manifest: Vec<u8>,
+}
+
+impl Base {
+    /// Whether an object of that name is in it.
+    pub fn has(&self, name: &str) -> bool {
+        self.file.find_position(name).is_some()
+    }
+}
+
+impl Writer {
+    /// More objects for the 1.1 or 1.2 file at `path`.
+    pub fn append(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Writer> {
+        let path = path.as_ref();
+        // No mapping: the file is about to change.
+        let open = OpenOptions { mode: Mode::Read, max_objects: u64::MAX, ..OpenOptions::default() };
+        let file = File::open(path, &open)?;
+        let label = path.display().to_string();
+        Writer::over_file(file, path, options, &label).map_err(|e| e.within(format_args!("{label}")))
+    }
+
+    fn over_file(file: File, path: &Path, options: &WriterOptions, label: &str) -> Result<Writer> {
+        options.check()?;
+        if file.frame().container != Container::V1 {
+            let version = file.version();
+            return Err(fail!(
+                Unsupported,
+                "a file of version {version} cannot be appended to; copy it to a new one"
+            ));
+        }
+        let range = file.frame().manifest.clone();
+        let size = usize::try_from(range.end.saturating_sub(range.start))
+            .map_err(|_| fail!(Unsupported, "the manifest does not fit this process's address space"))?;
+        let mut manifest = Vec::new();
+        manifest.try_reserve_exact(size)?;
+        manifest.resize(size, 0);
+        file.source().read_at(range.start, &mut manifest)?;
+        let end = file.size();
+        let sink = AppendSink::open(path, range.start..end, options.durable)?;
+        // What is added is spelled as 1.2; whether the file then says so is decided at the end.
+        let options = WriterOptions { version: Version::V1_2, ..options.clone() };
+        let mut writer = Writer::over(Box::new(sink), &options, end);
+        writer.base = Some(Base { file, manifest });
+        writer.label = label.to_owned();
+        Ok(writer)
+    }
+
+    pub(super) fn finish_append(&mut self, base: Base) -> Result<Summary> {
+        if let State::Over(why) = self.state {
+            return Err(fail!(State, "{why}"));
+        }
+        let parts = Parts::of(&base.manifest)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve(base.manifest.len())?;
+        let attributes = self.merged_attributes(&base.file)?;
+        let has_attributes = parts.pairs.iter().any(|(key, _)| *key == Key::Attributes);
+        let pairs =
+            (parts.pairs.len() as u64).saturating_add(u64::from(attributes.is_some() && !has_attributes));
+        put::map(&mut bytes, pairs)?;
+        if let (Some(attributes), false) = (&attributes, has_attributes) {
+            put::text(&mut bytes, "attributes")?;
+            put::value(&mut bytes, attributes)?;
+        }
+        for (key, pair) in &parts.pairs {
+            match (key, &attributes) {
+                (Key::Version, _) if self.raises_version(base.file.manifest()) => {
+                    put::text(&mut bytes, "version")?;
+                    put::text(&mut bytes, wire::v1_encode::version_text(Version::V1_2))?;
+                }
+                (Key::Attributes, Some(attributes)) => {
+                    put::text(&mut bytes, "attributes")?;
+                    put::value(&mut bytes, attributes)?;
+                }
+                (Key::Objects, _) => {
+                    let (old, new) = (base.file.object_count() as u64, self.manifest.objects.len() as u64);
+                    put::text(&mut bytes, "objects")?;
+                    put::map(&mut bytes, old.saturating_add(new))?;
+                    copy(&mut bytes, base.manifest.get(parts.entries.clone()).unwrap_or_default())?;
+                    for object in &self.manifest.objects {
+                        wire::v1_encode::encode_object(&self.manifest, object, Version::V1_2, &mut bytes)?;
+                    }
+                }
+                _ => copy(&mut bytes, base.manifest.get(pair.clone()).unwrap_or_default())?,
+            }
+        }
+        let combined = self.check_combined(&bytes)?;
+        self.put_end(&bytes)?;
+        Ok(self.summary(combined.0, combined.1))
+    }
+
+    /// The whole manifest once more, as a reader will see it: nothing that does not open is published.
+    fn check_combined(&self, bytes: &[u8]) -> Result<(u64, u64)> {
+        let end = self.position.saturating_add(bytes.len() as u64);
+        let frame = Frame {
+            container: Container::V1,
+            manifest: self.position..end,
+            file_size: end.saturating_add(16),
+        };
+        let limits = Limits { objects: u64::from(u32::MAX), ..Limits::default() };
+        let manifest = wire::decode(&frame, bytes, &limits)?.into_inner();
+        Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
+    }
+
+    /// The file's attributes with the new ones, if there are new ones.
+    fn merged_attributes(&mut self, file: &File) -> Result<Option<Value>> {
+        if self.attributes.is_empty() {
+            return Ok(None);
+        }
+        let mut merged = Vec::new();
+        for (key, value) in file.attributes().and_then(Value::pairs).unwrap_or_default() {
+            merged.try_reserve(1)?;
+            merged.push((key.try_clone()?, value.try_clone()?));
+        }
+        for (key, value) in std::mem::take(&mut self.attributes) {
+            set_pair(&mut merged, key.as_text().unwrap_or_default(), value)?;
+        }
+        Ok(Some(Value::Map(merged)))
+    }
+
+    /// A 1.1 file becomes 1.2 when something of 1.2 is added, unless an object that is there would
+    /// break a rule of 1.2: then the version stays, as the releases leave it, and readers take the new
+    /// fields all the same.
+    fn raises_version(&self, old: &Manifest) -> bool {
+        let added = self.manifest.components.iter();
+        let mut added = added.filter(|c| c.encoding == Encoding::Zstd || c.logical != LogicalType::Absent);
+        old.version == Some(Version::V1_1)
+            && added.next().is_some()
+            && old.objects.iter().all(|o| keeps_1_2(old, o))
+    }
+}
+
+/// Whether an object of a 1.1 file keeps the rules that only 1.2 has.
+fn keeps_1_2(manifest: &Manifest, object: &crate::model::manifest::Object) -> bool {
+    let sparse = matches!(object.format, Format::SparseCsr | Format::SparseCoo);
+    manifest.components(object).iter().all(|c| {
+        let index = sparse && matches!(manifest.texts.get(c.role), "indices" | "indptr" | "coords");
+        (c.encoding != Encoding::Zstd || c.size_declared) && (!index || c.dtype == Some(Dtype::U64))
+    })
+}
+
+fn copy(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    out.try_reserve(bytes.len())?;
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Version,
+    Attributes,
+    Objects,
+    Other,
+}
+
+/// Where the parts of a manifest stand in its bytes. It was decoded before, so it is well-formed.
+struct Parts {
+    /// The root's pairs, each from its key to the end of its value.
+    pairs: Vec<(Key, Range<usize>)>,
+    /// The entries of `objects`, without the map's head and end.
+    entries: Range<usize>,
+}
+
+impl Parts {
+    fn of(bytes: &[u8]) -> Result<Parts> {
+        let mut cursor = Cursor::new(bytes, 0);
+        let mut parts = Parts { pairs: Vec::new(), entries: 0..0 };
+        let mut left = map_length(&mut cursor)?;
+        while cursor.another(&mut left)? {
+            let start = cursor.position();
+            let key = match cursor.head()? {
+                Head::Text(length) => cursor.text_body(length)?,
+                _ => return Err(unexpected()),
+            };
+            let key = match &*key {
+                "version" => Key::Version,
+                "attributes" => Key::Attributes,
+                "objects" => Key::Objects,
+                _ => Key::Other,
+            };
+            if key == Key::Objects {
+                parts.entries = entries(&mut cursor)?;
+            } else {
+                cursor.skip()?;
+            }
+            parts.pairs.try_reserve(1)?;
+            parts.pairs.push((key, start..cursor.position()));
+        }
+        Ok(parts)
+    }
+}
+
+fn entries(cursor: &mut Cursor<'_>) -> Result<Range<usize>> {
+    let mut left = map_length(cursor)?;
+    let start = cursor.position();
+    let mut end = start;
+    while cursor.another(&mut left)? {
+        cursor.skip()?;
+        cursor.skip()?;
+        end = cursor.position();
+    }
+    Ok(start..end)
+}
+
+fn map_length(cursor: &mut Cursor<'_>) -> Result<Option<u64>> {
+    match cursor.head()? {
+        Head::Map(length) => Ok(length),
+        _ => Err(unexpected()),
+    }
+}
+
+fn unexpected() -> crate::error::Error {
+    crate::error::broken!(Rule::CborMalformed, "the manifest changed while it was being appended to")
+}

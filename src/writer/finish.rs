@@ -1,0 +1,83 @@
+//! The end of a file: manifest and footer, then it is published.
+
+use super::{State, Summary, Writer};
+use crate::error::{fail, Result};
+use crate::model::manifest::{Manifest, Version};
+use crate::model::value::Value;
+use crate::wire::{self, frame, Container, Frame};
+
+impl Writer {
+    /// Writes manifest and footer and publishes the file. The writer is over then, whatever is
+    /// returned; if it failed, the destination is as it was before.
+    pub fn finish(&mut self) -> Result<Summary> {
+        self.check_idle()?;
+        let outcome = match self.base.take() {
+            Some(base) => self.finish_append(base),
+            None => self.finish_new(),
+        };
+        match outcome {
+            Ok(summary) => {
+                self.sink = None;
+                self.state = State::Over("the writer is finished");
+                Ok(summary)
+            }
+            Err(e) if !self.is_alive() => Err(e),
+            Err(e) => Err(self.break_down(e)),
+        }
+    }
+
+    fn finish_new(&mut self) -> Result<Summary> {
+        let mut manifest = std::mem::take(&mut self.manifest);
+        manifest.version = Some(self.options.version);
+        if !self.attributes.is_empty() {
+            manifest.attributes = Some(Value::Map(std::mem::take(&mut self.attributes)));
+        }
+        let mut bytes = Vec::new();
+        match self.options.version {
+            Version::V0_1 => wire::v0_1::encode(&manifest, &mut bytes)?,
+            version => wire::v1_encode::encode(&manifest, version, &mut bytes)?,
+        }
+        let (objects, components) = (manifest.objects.len() as u64, manifest.components.len() as u64);
+        self.check(manifest, bytes.len() as u64)?;
+        self.put_end(&bytes)?;
+        Ok(self.summary(objects, components))
+    }
+
+    /// The rules that every reader checks, before the file is closed.
+    fn check(&self, manifest: Manifest, size: u64) -> Result<()> {
+        let start = self.position;
+        let end = start.saturating_add(size);
+        let container = if self.options.version == Version::V0_1 { Container::V0_1 } else { Container::V1 };
+        let behind = if container == Container::V0_1 { 8 } else { 16 };
+        let frame = Frame { container, manifest: start..end, file_size: end.saturating_add(behind) };
+        wire::validate::validate(manifest, &frame).map(drop)
+    }
+
+    /// Manifest, footer, publication.
+    pub(super) fn put_end(&mut self, manifest: &[u8]) -> Result<()> {
+        let size = manifest.len() as u64;
+        if size > frame::MANIFEST_LIMIT {
+            return Err(fail!(Limit, "a manifest of {size} bytes is above the specs' limit of 1 GiB"));
+        }
+        self.put(manifest)?;
+        match self.options.version {
+            Version::V0_1 => self.put(&size.to_le_bytes())?,
+            _ => self.put(&wire::v1_encode::footer(size))?,
+        }
+        let published = match self.sink.as_mut() {
+            Some(sink) => sink.publish(),
+            None => Err(fail!(State, "the writer is finished")),
+        };
+        published.map_err(|e| self.break_down(e))
+    }
+
+    pub(super) fn summary(&self, objects: u64, components: u64) -> Summary {
+        Summary {
+            file_size: self.position,
+            objects,
+            components,
+            stored_bytes: self.stored_bytes,
+            data_bytes: self.data_bytes,
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Writing files: a state machine over a sink that never seeks. Every call checks everything that it
+//! can before it writes a byte, so that a refused call leaves the writer as it was.
+
+mod append;
+mod copy;
+mod finish;
+mod objects;
+mod repair;
+mod stream;
+
+pub use copy::Recode;
+pub use repair::{repair, RepairOptions, RepairReport};
+
+use crate::error::{fail, Cause, Error, Result};
+use crate::io::sink::FileSink;
+use crate::io::ByteSink;
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Encoding, Manifest, Object, Version};
+use crate::model::value::{self, Value};
+use crate::payload::zstd::FrameEncoder;
+use crate::wire::frame;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+use std::path::Path;
+use stream::OpenComponent;
+
+pub use crate::payload::digest::Algorithm;
+
+/// Longest name that is written, in bytes.
+const NAME_LIMIT: usize = 64 << 10;
+
+/// How to write.
+#[derive(Clone, Debug)]
+pub struct WriterOptions {
+    /// Which text of the spec to follow.
+    pub version: Version,
+    /// Components start at multiples of this.
+    pub alignment: u64,
+    /// Large ones at multiples of this; 0 for no difference.
+    pub large_alignment: u64,
+    /// From how many bytes a component is large.
+    pub large_size: u64,
+    /// Where a component asks for none.
+    pub encoding: Encoding,
+    /// The level of zstd.
+    pub zstd_level: i32,
+    /// Where a component asks for none.
+    pub digest: Option<Algorithm>,
+    /// Threads that compress; 0 for as many as there are processors.
+    pub threads: usize,
+    /// Sync file and folder before the end.
+    pub durable: bool,
+    /// Bytes of an independent zstd frame.
+    pub frame_size: u64,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        WriterOptions {
+            version: Version::V1_2,
+            alignment: frame::ALIGNMENT,
+            large_alignment: 0,
+            large_size: 1 << 20,
+            encoding: Encoding::Raw,
+            zstd_level: 3,
+            digest: None,
+            threads: 0,
+            durable: false,
+            frame_size: 1 << 20,
+        }
+    }
+}
+
+impl WriterOptions {
+    fn check(&self) -> Result<()> {
+        for (name, value) in [("alignment", self.alignment), ("large_alignment", self.large_alignment)] {
+            let none = name == "large_alignment" && value == 0;
+            if !none && (!value.is_power_of_two() || !(frame::ALIGNMENT..=1 << 40).contains(&value)) {
+                return Err(fail!(InvalidArgument, "{name} is {value}, not a power of two from 64 to 2^40"));
+            }
+        }
+        if !(1024..=1 << 30).contains(&self.frame_size) {
+            return Err(fail!(InvalidArgument, "frame_size is {}, not from 1024 to 2^30", self.frame_size));
+        }
+        if self.encoding == Encoding::Other || self.version == Version::V1_0 {
+            return Err(fail!(InvalidArgument, "that encoding or version cannot be written"));
+        }
+        FrameEncoder::new(self.zstd_level).map(drop)
+    }
+}
+
+/// A logical type to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogicalName<'a> {
+    /// One that this version knows.
+    Known(Logical),
+    /// Any other.
+    Other(&'a str),
+}
+
+/// An object to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectSpec<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The name of its format.
+    pub format: &'a str,
+    /// Its dimensions.
+    pub shape: &'a [u64],
+}
+
+/// A component to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct ComponentSpec<'a> {
+    /// Its name within the object.
+    pub role: &'a str,
+    /// Its storage type.
+    pub dtype: Dtype,
+    /// Its logical type.
+    pub logical: Option<LogicalName<'a>>,
+    /// Its encoding; none for the writer's.
+    pub encoding: Option<Encoding>,
+    /// Its digest; the outer none for the writer's, the inner one for no digest.
+    pub digest: Option<Option<Algorithm>>,
+    /// How many bytes will be streamed, if that is known.
+    pub size: Option<u64>,
+}
+
+impl<'a> ComponentSpec<'a> {
+    /// A component as the writer's options have it.
+    pub fn new(role: &'a str, dtype: Dtype) -> Self {
+        ComponentSpec { role, dtype, logical: None, encoding: None, digest: None, size: None }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Bytes of the file.
+    pub file_size: u64,
+    /// Objects in it.
+    pub objects: u64,
+    /// Components in it.
+    pub components: u64,
+    /// Stored bytes that this writer wrote.
+    pub stored_bytes: u64,
+    /// The same before encoding.
+    pub data_bytes: u64,
+}
+
+/// Where the writer is.
+enum State {
+    /// Between objects.
+    Idle,
+    /// Within one; perhaps within a component.
+    Object { mark: crate::model::manifest::Mark, entry: Object, attributes: Vec<(Value, Value)> },
+    /// Writing failed, or the writer was finished: nothing more goes.
+    Over(&'static str),
+}
+
+/// A file that is being written.
+pub struct Writer {
+    options: WriterOptions,
+    sink: Option<Box<dyn ByteSink>>,
+    position: u64,
+    manifest: Manifest,
+    attributes: Vec<(Value, Value)>,
+    names: HashTable<u32>,
+    hasher: RandomState,
+    state: State,
+    component: Option<OpenComponent>,
+    encoders: Vec<FrameEncoder>,
+    base: Option<append::Base>,
+    stored_bytes: u64,
+    data_bytes: u64,
+    label: String,
+}
+
+impl Writer {
+    /// A new file at `path`, published when it is finished.
+    pub fn create(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Writer> {
+        let path = path.as_ref();
+        let label = path.display().to_string();
+        let create = || {
+            options.check()?;
+            let sink = Box::new(FileSink::create(path, options.durable)?);
+            Writer::begin_file(sink, options)
+        };
+        let mut writer = create().map_err(|e| e.within(format_args!("{label}")))?;
+        writer.label = label;
+        Ok(writer)
+    }
+
+    /// A new file that goes to `sink`.
+    pub fn to_sink(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
+        options.check()?;
+        Writer::begin_file(sink, options)
+    }
+
+    fn begin_file(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
+        let magic = if options.version == Version::V0_1 { frame::MAGIC_0_1 } else { frame::MAGIC_1 };
+        let mut writer = Writer::over(sink, options, 0);
+        writer.put(magic)?;
+        Ok(writer)
+    }
+
+    fn over(sink: Box<dyn ByteSink>, options: &WriterOptions, position: u64) -> Writer {
+        Writer {
+            options: options.clone(),
+            sink: Some(sink),
+            position,
+            manifest: Manifest::default(),
+            attributes: Vec::new(),
+            names: HashTable::new(),
+            hasher: RandomState::default(),
+            state: State::Idle,
+            component: None,
+            encoders: Vec::new(),
+            base: None,
+            stored_bytes: 0,
+            data_bytes: 0,
+            label: String::from("the file"),
+        }
+    }
+
+    /// Appends bytes to the file. A failure is for good.
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some(sink) = self.sink.as_mut() else { return Err(fail!(State, "the writer is finished")) };
+        match sink.write(bytes) {
+            Ok(()) => {
+                self.position = self.position.saturating_add(bytes.len() as u64);
+                Ok(())
+            }
+            Err(error) => Err(self.break_down(error)),
+        }
+    }
+
+    /// The sink is dropped, which leaves the destination as it was.
+    fn break_down(&mut self, error: Error) -> Error {
+        self.sink = None;
+        self.component = None;
+        self.state = State::Over("the writer has failed");
+        error.within(format_args!("{}", self.label))
+    }
+
+    /// Zero bytes up to a multiple of `alignment`.
+    fn align(&mut self, alignment: u64) -> Result<()> {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        let target = self.position.checked_next_multiple_of(alignment);
+        let target = target.ok_or_else(|| fail!(Limit, "the file passes 2^64 bytes"))?;
+        while self.position < target {
+            let left = usize::try_from(target.saturating_sub(self.position)).unwrap_or(usize::MAX);
+            self.put(ZEROS.get(..left.min(ZEROS.len())).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing has failed for good.
+    fn is_alive(&self) -> bool {
+        self.sink.is_some()
+    }
+
+    fn check_idle(&self) -> Result<()> {
+        match &self.state {
+            State::Idle => Ok(()),
+            State::Object { entry, .. } => {
+                let name = self.manifest.texts.get(entry.name);
+                Err(fail!(State, "object {name:?} is still open; end it first"))
+            }
+            State::Over(why) => Err(fail!(State, "{why}")),
+        }
+    }
+
+    /// Whether an object of that name is there.
+    fn is_taken(&self, name: &str) -> bool {
+        if self.base.as_ref().is_some_and(|base| base.has(name)) {
+            return true;
+        }
+        let hash = self.hasher.hash_one(name);
+        self.names.find(hash, |at| self.name_at(*at) == name).is_some()
+    }
+
+    fn name_at(&self, at: u32) -> &str {
+        let object = self.manifest.objects.get(at as usize);
+        object.map(|o| self.manifest.texts.get(o.name)).unwrap_or_default()
+    }
+
+    /// Reserves the place that `remember` will need.
+    fn reserve_name(&mut self) -> Result<()> {
+        let (manifest, hasher) = (&self.manifest, &self.hasher);
+        let rehash = |at: &u32| {
+            let object = manifest.objects.get(*at as usize);
+            hasher.hash_one(object.map(|o| manifest.texts.get(o.name)).unwrap_or_default())
+        };
+        let reserved = self.names.try_reserve(1, rehash);
+        reserved.map_err(|_| {
+            Error::new(Cause::OutOfMemory, format_args!("could not allocate the index of names"))
+        })
+    }
+
+    /// Notes the name of the object that was pushed last.
+    fn remember_last(&mut self) {
+        let Some(at) = self.manifest.objects.len().checked_sub(1).and_then(|at| u32::try_from(at).ok())
+        else {
+            return;
+        };
+        let hash = self.hasher.hash_one(self.name_at(at));
+        let (manifest, hasher) = (&self.manifest, &self.hasher);
+        self.names.insert_unique(hash, at, |at| {
+            let object = manifest.objects.get(*at as usize);
+            hasher.hash_one(object.map(|o| manifest.texts.get(o.name)).unwrap_or_default())
+        });
+    }
+
+    /// Sets an attribute of the file.
+    pub fn set_attribute(&mut self, key: &str, value: Value) -> Result<()> {
+        if let State::Over(why) = self.state {
+            return Err(fail!(State, "{why}"));
+        }
+        if self.options.version == Version::V0_1 {
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot say attributes of the file"));
+        }
+        set_pair(&mut self.attributes, key, value)
+    }
+
+    /// Sets all attributes of the file at once; keys may be of any kind.
+    pub fn set_attributes(&mut self, attributes: Vec<(Value, Value)>) -> Result<()> {
+        if let State::Over(why) = self.state {
+            return Err(fail!(State, "{why}"));
+        }
+        if self.options.version == Version::V0_1 && !attributes.is_empty() {
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot say attributes of the file"));
+        }
+        check_unique(&attributes)?;
+        self.attributes = attributes;
+        Ok(())
+    }
+
+    /// Sets an attribute of the object that is open.
+    pub fn set_object_attribute(&mut self, key: &str, value: Value) -> Result<()> {
+        match &mut self.state {
+            State::Object { attributes, .. } => {
+                if self.options.version == Version::V0_1 && crate::wire::v0_1::FIELDS.contains(&key) {
+                    return Err(fail!(Unsupported, "spec 0.1.0 cannot say an attribute of the name {key:?}"));
+                }
+                set_pair(attributes, key, value)
+            }
+            State::Idle => Err(fail!(State, "no object is open")),
+            State::Over(why) => Err(fail!(State, "{why}")),
+        }
+    }
+}
+
+/// Puts a pair into a map's pairs; one of the same key is replaced.
+fn set_pair(pairs: &mut Vec<(Value, Value)>, key: &str, value: Value) -> Result<()> {
+    if let Some((_, place)) = pairs.iter_mut().find(|(k, _)| k.as_text() == Some(key)) {
+        *place = value;
+        return Ok(());
+    }
+    let key = Value::text(key)?;
+    pairs.try_reserve(1)?;
+    pairs.push((key, value));
+    Ok(())
+}
+
+/// Attributes that came all at once: no key twice.
+fn check_unique(pairs: &[(Value, Value)]) -> Result<()> {
+    match value::keys_are_unique(pairs)? {
+        true => Ok(()),
+        false => Err(fail!(Exists, "an attribute is there twice")),
+    }
+}

@@ -1,0 +1,316 @@
+//! Objects: opened, given components, ended; or all of it in one call.
+
+use super::stream::component_entry;
+use super::{check_unique, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT};
+use crate::error::{fail, Result};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Format, Object, Version};
+use crate::model::value::Value;
+use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
+use crate::wire::fields::table_position;
+
+impl Writer {
+    /// Opens an object that is written component by component.
+    pub fn begin(&mut self, spec: &ObjectSpec<'_>, attributes: Vec<(Value, Value)>) -> Result<()> {
+        self.check_idle()?;
+        let in_object = |e: crate::error::Error| e.within(format_args!("object {:?}", spec.name));
+        self.check_object(spec, &attributes).map_err(in_object)?;
+        let mark = self.manifest.mark();
+        match self.open_entry(spec) {
+            Ok(entry) => {
+                self.state = State::Object { mark, entry, attributes };
+                Ok(())
+            }
+            Err(e) => {
+                self.manifest.rollback(&mark);
+                Err(in_object(e))
+            }
+        }
+    }
+
+    fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &[(Value, Value)]) -> Result<()> {
+        if spec.name.len() > NAME_LIMIT {
+            return Err(fail!(Limit, "a name of {} bytes is longer than {NAME_LIMIT}", spec.name.len()));
+        }
+        if self.is_taken(spec.name) {
+            return Err(fail!(Exists, "an object of that name is there already"));
+        }
+        check_unique(attributes)?;
+        if spec.format == "sparse_csr" && spec.shape.len() != 2 {
+            let rank = spec.shape.len();
+            return Err(fail!(InvalidArgument, "its format is sparse_csr, but its rank is {rank}, not 2"));
+        }
+        if self.options.version == Version::V0_1 {
+            if spec.format != "dense" {
+                return Err(fail!(Unsupported, "spec 0.1.0 cannot say the format {:?}", spec.format));
+            }
+            let cannot = |key: &Value| key.as_text().is_none_or(|k| crate::wire::v0_1::FIELDS.contains(&k));
+            if let Some((key, _)) = attributes.iter().find(|(key, _)| cannot(key)) {
+                return Err(fail!(Unsupported, "spec 0.1.0 cannot say an attribute of the name {key:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn open_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
+        self.reserve_name()?;
+        let name = self.manifest.texts.add(spec.name)?;
+        let format = match Format::from_name(spec.format) {
+            Some(format) => format,
+            None => Format::Other(self.manifest.texts.add(spec.format)?),
+        };
+        let shape_start = table_position(self.manifest.dimensions.len())?;
+        self.manifest.dimensions.try_reserve(spec.shape.len())?;
+        self.manifest.dimensions.extend_from_slice(spec.shape);
+        self.manifest.objects.try_reserve(1)?;
+        self.manifest.values.try_reserve(1)?;
+        Ok(Object {
+            name,
+            format,
+            shape_start,
+            rank: table_position(spec.shape.len())?,
+            component_start: table_position(self.manifest.components.len())?,
+            component_count: 0,
+            attributes: None,
+        })
+    }
+
+    /// The object that is open.
+    pub(super) fn open_object(&self) -> Result<Object> {
+        match &self.state {
+            State::Object { entry, .. } => Ok(*entry),
+            State::Idle => Err(fail!(State, "no object is open")),
+            State::Over(why) => Err(fail!(State, "{why}")),
+        }
+    }
+
+    /// Counts a component that was pushed.
+    pub(super) fn count_component(&mut self) {
+        if let State::Object { entry, .. } = &mut self.state {
+            entry.component_count = entry.component_count.saturating_add(1);
+        }
+    }
+
+    /// Ends the open object.
+    pub fn end(&mut self) -> Result<()> {
+        let entry = self.open_object()?;
+        self.end_component()?;
+        let entry = Object { component_count: self.open_object()?.component_count, ..entry };
+        for role in entry.format.required_roles() {
+            if self.manifest.component(&entry, role).is_none() {
+                let name = self.manifest.texts.get(entry.name);
+                return Err(fail!(
+                    InvalidArgument,
+                    "object {name:?} has no component {role:?}, which its format requires"
+                ));
+            }
+        }
+        let State::Object { attributes, .. } = std::mem::replace(&mut self.state, State::Idle) else {
+            return Err(fail!(Internal, "an open object is not open"));
+        };
+        let attributes = if attributes.is_empty() {
+            None
+        } else {
+            let at = table_position(self.manifest.values.len())?;
+            self.manifest.values.push(Value::Map(attributes)); // reserved when the object was opened
+            Some(at)
+        };
+        self.manifest.objects.push(Object { attributes, ..entry }); // likewise
+        self.remember_last();
+        Ok(())
+    }
+
+    /// Writes an object with all of its components. Everything is checked before a byte is written.
+    pub fn write_object(
+        &mut self,
+        spec: &ObjectSpec<'_>,
+        attributes: Vec<(Value, Value)>,
+        components: &[(ComponentSpec<'_>, &[u8])],
+    ) -> Result<()> {
+        self.begin(spec, attributes)?;
+        let checked = self.check_components(spec, components);
+        if let Err(e) = checked {
+            self.forget_object();
+            return Err(e.within(format_args!("object {:?}", spec.name)));
+        }
+        let before = self.position;
+        let written = components.iter().try_for_each(|(spec, data)| self.component_whole(spec, data));
+        match written.and_then(|()| self.end()) {
+            Ok(()) => Ok(()),
+            // What passed the checks above fails only on the way to the file; half an object there would
+            // be padding that is not zero: then it is over for good.
+            Err(e) if self.position != before && self.is_alive() => Err(self.break_down(e)),
+            Err(e) => {
+                self.forget_object();
+                Err(e)
+            }
+        }
+    }
+
+    /// Back to before the object was opened.
+    pub(super) fn forget_object(&mut self) {
+        if let State::Object { mark, .. } = &self.state {
+            let mark = *mark;
+            self.manifest.rollback(&mark);
+            self.component = None;
+            self.state = State::Idle;
+        }
+    }
+
+    fn check_components(
+        &mut self,
+        spec: &ObjectSpec<'_>,
+        components: &[(ComponentSpec<'_>, &[u8])],
+    ) -> Result<()> {
+        let object = self.open_object()?;
+        for role in object.format.required_roles() {
+            if !components.iter().any(|(c, _)| c.role == *role) {
+                return Err(fail!(
+                    InvalidArgument,
+                    "it has no component {role:?}, which its format requires"
+                ));
+            }
+        }
+        let mut roles = Vec::new();
+        roles.try_reserve_exact(components.len())?;
+        roles.extend(components.iter().map(|(c, _)| c.role));
+        roles.sort_unstable();
+        if let Some(pair) = roles.windows(2).find(|pair| pair.first() == pair.last()) {
+            let role = pair.first().copied().unwrap_or_default();
+            return Err(fail!(Exists, "it has two components {role:?}"));
+        }
+        if self.options.version == Version::V0_1 && components.len() != 1 {
+            return Err(fail!(
+                Unsupported,
+                "spec 0.1.0 cannot say an object of {} components",
+                components.len()
+            ));
+        }
+        for (component, data) in components {
+            let in_component =
+                |e: crate::error::Error| e.within(format_args!("component {:?}", component.role));
+            let mark = self.manifest.mark();
+            let tried = component_entry(self, component).and_then(|_| {
+                let expected = super::stream::expected_size(object.format, spec.shape, component)?;
+                super::stream::check_final_size(component.dtype, expected, data.len() as u64)
+            });
+            self.manifest.rollback(&mark);
+            tried.map_err(in_component)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a sparse_csr object; its structure is checked first.
+    #[allow(clippy::too_many_arguments, reason = "a sparse matrix has that many parts")]
+    pub fn write_csr(
+        &mut self,
+        name: &str,
+        dtype: Dtype,
+        logical: Option<Logical>,
+        shape: &[u64],
+        values: &[u8],
+        indices: &[u64],
+        indptr: &[u64],
+    ) -> Result<()> {
+        let in_object = |e: crate::error::Error| e.within(format_args!("object {name:?}"));
+        check_values(dtype, logical, values, indices.len() as u64).map_err(in_object)?;
+        let columns = shape.get(1).copied().unwrap_or(0);
+        let nnz = indices.len() as u64;
+        let (indices, indptr) = (host_bytes(indices)?, host_bytes(indptr)?);
+        check_index(&indptr, IndexCheck::Pointers { previous: 0, nnz }).map_err(in_object)?;
+        check_index(&indices, IndexCheck::Columns { columns }).map_err(in_object)?;
+        let object = ObjectSpec { name, format: "sparse_csr", shape };
+        let logical = logical.map(super::LogicalName::Known);
+        self.write_object(
+            &object,
+            Vec::new(),
+            &[
+                (ComponentSpec { logical, ..ComponentSpec::new("values", dtype) }, values),
+                (ComponentSpec::new("indices", Dtype::U64), &indices),
+                (ComponentSpec::new("indptr", Dtype::U64), &indptr),
+            ],
+        )
+    }
+
+    /// Writes a sparse_coo object; its structure is checked first.
+    #[allow(clippy::too_many_arguments, reason = "a sparse tensor has that many parts")]
+    pub fn write_coo(
+        &mut self,
+        name: &str,
+        dtype: Dtype,
+        logical: Option<Logical>,
+        shape: &[u64],
+        nnz: u64,
+        values: &[u8],
+        coords: &[u64],
+    ) -> Result<()> {
+        let in_object = |e: crate::error::Error| e.within(format_args!("object {name:?}"));
+        check_values(dtype, logical, values, nnz).map_err(in_object)?;
+        let coords = host_bytes(coords)?;
+        check_index(&coords, IndexCheck::Coordinates { shape, nnz }).map_err(in_object)?;
+        let object = ObjectSpec { name, format: "sparse_coo", shape };
+        let logical = logical.map(super::LogicalName::Known);
+        self.write_object(
+            &object,
+            Vec::new(),
+            &[
+                (ComponentSpec { logical, ..ComponentSpec::new("values", dtype) }, values),
+                (ComponentSpec::new("coords", Dtype::U64), &coords),
+            ],
+        )
+    }
+
+    /// Writes a quantized_group object; its geometry is checked first.
+    pub fn write_quantized(
+        &mut self,
+        name: &str,
+        shape: &[u64],
+        attributes: Vec<(Value, Value)>,
+        components: &[(ComponentSpec<'_>, &[u8])],
+    ) -> Result<()> {
+        let attribute = |key: &str| attributes.iter().find(|(k, _)| k.as_text() == Some(key)).map(|(_, v)| v);
+        let part = |role: &str| components.iter().find(|(c, _)| c.role == role);
+        let count = |(c, data): &(ComponentSpec<'_>, &[u8])| (data.len() / c.dtype.size()) as u64;
+        let sizes = QuantizedSizes {
+            shape,
+            bits: attribute("bits").and_then(Value::as_u64),
+            group_size: attribute("group_size").and_then(Value::as_u64),
+            packing: attribute("packing").and_then(parse_packing),
+            packed_dtype: part("packed_weight").map(|(c, _)| c.dtype),
+            packed_size: part("packed_weight").map_or(0, |(_, data)| data.len() as u64),
+            packed_count: part("packed_weight").map_or(0, count),
+            scale_count: part("scales").map_or(0, count),
+            zero_count: part("zeros").map(count),
+        };
+        sizes.check().map_err(|e| e.within(format_args!("object {name:?}")))?;
+        self.write_object(&ObjectSpec { name, format: "quantized_group", shape }, attributes, components)
+    }
+}
+
+/// Values of a sparse object: as many elements as there are entries.
+fn check_values(dtype: Dtype, logical: Option<Logical>, values: &[u8], nnz: u64) -> Result<()> {
+    let width = dtype.size() as u64;
+    let ratio = logical.map_or(1, Logical::ratio);
+    let wanted = nnz.checked_mul(width).and_then(|n| n.checked_mul(ratio));
+    if wanted != Some(values.len() as u64) {
+        return Err(fail!(
+            BufferSize,
+            "{nnz} entries take {} bytes of values, {} are given",
+            u128::from(nnz).saturating_mul(u128::from(width)).saturating_mul(u128::from(ratio)),
+            values.len()
+        ));
+    }
+    Ok(())
+}
+
+fn check_index(numbers: &[u8], mut check: IndexCheck<'_>) -> Result<()> {
+    check.chunk(Dtype::U64, numbers, 0).and_then(|()| check.end())
+}
+
+/// Numbers as the bytes that they are in memory: what a component takes.
+fn host_bytes(numbers: &[u64]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(numbers.len().saturating_mul(8))?;
+    numbers.iter().for_each(|n| bytes.extend_from_slice(&n.to_ne_bytes()));
+    Ok(bytes)
+}

@@ -1,0 +1,389 @@
+//! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
+//! may be larger than memory.
+
+use super::{Algorithm, ComponentSpec, LogicalName, Writer};
+use crate::error::{fail, Error, Result};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{element_count, Component, Encoding, Extra, Format, LogicalType, Version};
+use crate::payload::byte_order::{swap_in_place, to_host_needed};
+use crate::payload::digest::{self, Hasher};
+use crate::payload::zstd::FrameEncoder;
+use crate::threads;
+use std::sync::{Mutex, PoisonError};
+
+/// A component whose bytes are still coming.
+pub struct OpenComponent {
+    entry: Component,
+    extra: Extra,
+    hasher: Option<(Algorithm, Hasher)>,
+    /// Bytes given so far.
+    given: u64,
+    /// Bytes that have to come, where that is known.
+    expected: Option<u64>,
+    /// What is not compressed yet.
+    pending: Vec<u8>,
+    /// Whether a frame was written.
+    framed: bool,
+    /// The part of an element that a call ended in, where elements have to be turned.
+    partial: Vec<u8>,
+    /// Its bytes come with `data`, not all at once.
+    streamed: bool,
+}
+
+/// Bytes that a component must have, if its object's shape tells.
+pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
+    if format != Format::Dense || spec.role != "data" {
+        return Ok(None);
+    }
+    let ratio = match spec.logical {
+        None => 1,
+        Some(LogicalName::Known(logical)) => logical.ratio(),
+        Some(LogicalName::Other(_)) => return Ok(None),
+    };
+    let width = spec.dtype.size() as u64;
+    let size = element_count(shape).and_then(|n| n.checked_mul(ratio)).and_then(|n| n.checked_mul(width));
+    match size {
+        Some(size) => Ok(Some(size)),
+        None => Err(fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits")),
+    }
+}
+
+/// Whether a component may end with so many bytes.
+pub fn check_final_size(dtype: Dtype, expected: Option<u64>, size: u64) -> Result<()> {
+    match expected {
+        Some(expected) if expected != size => {
+            Err(fail!(BufferSize, "it takes {expected} bytes, {size} are given"))
+        }
+        None if size % (dtype.size() as u64) != 0 => {
+            Err(fail!(BufferSize, "{size} bytes are no whole number of {}-byte elements", dtype.size()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The manifest's entry for a component, without what only its bytes tell.
+pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<(Component, Extra)> {
+    let version = writer.options.version;
+    let mut extra = Extra::default();
+    let logical = match spec.logical {
+        None => LogicalType::Absent,
+        Some(LogicalName::Known(logical)) => {
+            if logical.dtype() != spec.dtype {
+                return Err(fail!(
+                    InvalidArgument,
+                    "the type \"{}\" goes with the dtype \"{}\", not with \"{}\"",
+                    logical.name(),
+                    logical.dtype().name(),
+                    spec.dtype.name()
+                ));
+            }
+            let said =
+                version == Version::V1_2 || version == Version::V1_1 && logical.name_in_1_1().is_some();
+            if !said && writer.base.is_none() {
+                let name = logical.name();
+                return Err(fail!(Unsupported, "the version that is written cannot say the type \"{name}\""));
+            }
+            LogicalType::Known(logical)
+        }
+        Some(LogicalName::Other(name)) => {
+            if Dtype::from_name(name).is_some() || crate::model::dtype::Logical::from_name(name).is_some() {
+                return Err(fail!(
+                    InvalidArgument,
+                    "the type {name:?} is a known one; give it by its number"
+                ));
+            }
+            if version != Version::V1_2 && writer.base.is_none() {
+                return Err(fail!(Unsupported, "the version that is written cannot say the type {name:?}"));
+            }
+            extra.logical = Some(writer.manifest.texts.add(name)?);
+            LogicalType::Other
+        }
+    };
+    if version == Version::V0_1 && spec.role != crate::wire::v0_1::ROLE {
+        return Err(fail!(Unsupported, "spec 0.1.0 cannot say the component {:?}", spec.role));
+    }
+    if spec.role.len() > super::NAME_LIMIT {
+        return Err(fail!(Limit, "a role of {} bytes is longer than {}", spec.role.len(), super::NAME_LIMIT));
+    }
+    let encoding = spec.encoding.unwrap_or(writer.options.encoding);
+    let entry = Component {
+        role: writer.manifest.intern_role(spec.role)?,
+        dtype: Some(spec.dtype),
+        logical,
+        encoding,
+        big_endian: false,
+        offset: 0,
+        stored_size: 0,
+        size: None,
+        size_declared: false,
+        page_exclusive: false,
+        extra: None,
+    };
+    Ok((entry, extra))
+}
+
+impl Writer {
+    /// Opens a component of the open object, to be given its bytes by [`Writer::data`].
+    pub fn component(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
+        self.open_component(spec, spec.size, true)
+    }
+
+    /// Writes a component of the open object whole.
+    pub fn component_whole(&mut self, spec: &ComponentSpec<'_>, data: &[u8]) -> Result<()> {
+        let object = self.open_object()?;
+        let shape = self.manifest.shape(&object);
+        let expected = expected_size(object.format, shape, spec)?;
+        check_final_size(spec.dtype, expected, data.len() as u64)
+            .map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
+        self.open_component(spec, Some(data.len() as u64), false)?;
+        self.take_in(data)?;
+        self.end_component()
+    }
+
+    fn open_component(&mut self, spec: &ComponentSpec<'_>, size: Option<u64>, streamed: bool) -> Result<()> {
+        self.end_component()?;
+        let object = self.open_object()?;
+        if self.manifest.component(&object, spec.role).is_some() {
+            return Err(fail!(Exists, "the object has a component {:?} already", spec.role));
+        }
+        if self.options.version == Version::V0_1 && object.component_count > 0 {
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot say an object of several components"));
+        }
+        let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
+        if let (Some(said), Some(due)) = (size, by_shape) {
+            check_final_size(spec.dtype, Some(due), said)?;
+        }
+        let expected = by_shape.or(size);
+        self.manifest.components.try_reserve(1)?;
+        self.manifest.extras.try_reserve(1)?;
+        let mark = self.manifest.mark();
+        let made = component_entry(self, spec);
+        let (mut entry, extra) = match made {
+            Ok(made) => made,
+            Err(e) => {
+                self.manifest.rollback(&mark);
+                return Err(e);
+            }
+        };
+        let algorithm = spec.digest.unwrap_or(self.options.digest);
+        let large = expected.is_none_or(|size| size >= self.options.large_size);
+        let alignment = self.options.alignment.max(if large { self.options.large_alignment } else { 0 });
+        self.align(alignment)?;
+        entry.offset = self.position;
+        self.component = Some(OpenComponent {
+            entry,
+            extra,
+            hasher: algorithm.map(|a| (a, Hasher::new(a))),
+            given: 0,
+            expected,
+            pending: Vec::new(),
+            framed: false,
+            partial: Vec::new(),
+            streamed,
+        });
+        Ok(())
+    }
+
+    /// Adds bytes to the open component.
+    pub fn data(&mut self, data: &[u8]) -> Result<()> {
+        self.open_object()?;
+        let Some(open) = self.component.as_ref().filter(|c| c.streamed) else {
+            return Err(fail!(State, "no component is open for data"));
+        };
+        let given = open.given.saturating_add(data.len() as u64);
+        if let Some(expected) = open.expected.filter(|expected| given > *expected) {
+            let role = self.manifest.texts.get(open.entry.role);
+            return Err(fail!(
+                BufferSize,
+                "component {role:?} takes {expected} bytes, these would make {given}"
+            ));
+        }
+        self.take_in(data)
+    }
+
+    /// Bytes in the host's order, already counted and allowed.
+    fn take_in(&mut self, data: &[u8]) -> Result<()> {
+        let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
+        open.given = open.given.saturating_add(data.len() as u64);
+        let width = open.entry.dtype.map_or(1, Dtype::size);
+        if !to_host_needed(false, width) {
+            let outcome = self.encode(data);
+            return self.or_broken(outcome);
+        }
+        let turned = open.turn(data, width);
+        let outcome = turned.and_then(|turned| self.encode(&turned));
+        self.or_broken(outcome)
+    }
+
+    /// A failure while bytes are on their way leaves half a component behind: it is for good.
+    fn or_broken(&mut self, outcome: Result<()>) -> Result<()> {
+        outcome.map_err(|e| if self.is_alive() { self.break_down(e) } else { e })
+    }
+
+    /// Bytes in the file's order, to the encoding.
+    fn encode(&mut self, mut data: &[u8]) -> Result<()> {
+        let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
+        if open.entry.encoding != Encoding::Zstd {
+            return self.store(data);
+        }
+        let frame = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
+        // Fill up a frame that was begun, then take whole frames as they lie, then keep the rest.
+        if !open.pending.is_empty() {
+            let room = frame.saturating_sub(open.pending.len()).min(data.len());
+            let (now, later) = data.split_at_checked(room).unwrap_or_default();
+            open.pending.try_reserve(now.len())?;
+            open.pending.extend_from_slice(now);
+            data = later;
+            if open.pending.len() < frame {
+                return Ok(());
+            }
+            let pending = std::mem::take(&mut open.pending);
+            self.store_frames(&pending, frame)?;
+        }
+        let whole = data.len() - data.len() % frame;
+        let (frames, rest) = data.split_at_checked(whole).unwrap_or_default();
+        if !frames.is_empty() {
+            self.store_frames(frames, frame)?;
+        }
+        if let Some(open) = self.component.as_mut() {
+            open.pending.try_reserve(rest.len())?;
+            open.pending.extend_from_slice(rest);
+        }
+        Ok(())
+    }
+
+    /// Compresses frames side by side and stores them in order.
+    fn store_frames(&mut self, data: &[u8], frame: usize) -> Result<()> {
+        /// Compressed frames that wait for their turn, for each thread.
+        const AHEAD: usize = 4;
+        let threads = threads::count(self.options.threads);
+        while self.encoders.len() < threads {
+            self.encoders.try_reserve(1)?;
+            self.encoders.push(FrameEncoder::new(self.options.zstd_level)?);
+        }
+        let wave = frame.saturating_mul(threads.saturating_mul(AHEAD));
+        for part in data.chunks(wave) {
+            let frames = compress(part, frame, &mut self.encoders)?;
+            for compressed in frames {
+                self.store(&compressed)?;
+            }
+        }
+        if let Some(open) = self.component.as_mut() {
+            open.framed = true;
+        }
+        Ok(())
+    }
+
+    /// Stored bytes, to the file and the hash.
+    pub(super) fn store(&mut self, stored: &[u8]) -> Result<()> {
+        if let Some(open) = self.component.as_mut() {
+            open.entry.stored_size = open.entry.stored_size.saturating_add(stored.len() as u64);
+            if let Some((_, hasher)) = &mut open.hasher {
+                hasher.update(stored);
+            }
+        }
+        self.put(stored)
+    }
+
+    /// Ends the open component, if there is one.
+    pub(super) fn end_component(&mut self) -> Result<()> {
+        let Some(open) = self.component.as_ref() else { return Ok(()) };
+        let dtype = open.entry.dtype.unwrap_or(Dtype::U8);
+        check_final_size(dtype, open.expected, open.given).map_err(|e| {
+            let role = self.manifest.texts.get(open.entry.role);
+            e.within(format_args!("component {role:?}"))
+        })?;
+        let outcome = self.close_component();
+        self.or_broken(outcome)
+    }
+
+    fn close_component(&mut self) -> Result<()> {
+        self.last_frame()?;
+        let Some(open) = self.component.take() else { return Ok(()) };
+        let OpenComponent { mut entry, mut extra, hasher, given, .. } = open;
+        entry.size = Some(given);
+        entry.size_declared = entry.encoding != Encoding::Raw;
+        if let Some((_, hasher)) = hasher {
+            extra.digest = Some(self.manifest.texts.add(&digest::spell(&hasher.finish())?)?);
+        }
+        self.data_bytes = self.data_bytes.saturating_add(given);
+        self.push_component(entry, extra)
+    }
+
+    /// What is left for a frame, compressed; even a component of nothing takes a frame.
+    fn last_frame(&mut self) -> Result<()> {
+        let Some(open) = self.component.as_mut() else { return Ok(()) };
+        if open.entry.encoding != Encoding::Zstd || (open.pending.is_empty() && open.framed) {
+            return Ok(());
+        }
+        let pending = std::mem::take(&mut open.pending);
+        if self.encoders.is_empty() {
+            self.encoders.try_reserve(1)?;
+            self.encoders.push(FrameEncoder::new(self.options.zstd_level)?);
+        }
+        let mut frame = Vec::new();
+        if let Some(encoder) = self.encoders.first_mut() {
+            encoder.encode(&pending, &mut frame)?;
+        }
+        self.store(&frame)
+    }
+
+    /// Notes a written component in the manifest.
+    pub(super) fn push_component(&mut self, mut entry: Component, extra: Extra) -> Result<()> {
+        entry.extra = self.manifest.add_extra(extra)?;
+        self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
+        self.manifest.components.try_reserve(1)?;
+        self.manifest.components.push(entry);
+        self.count_component();
+        Ok(())
+    }
+}
+
+impl OpenComponent {
+    /// Whole elements of what was given, turned to little-endian; a partial one waits for the rest.
+    fn turn(&mut self, data: &[u8], width: usize) -> Result<Vec<u8>> {
+        let mut turned = std::mem::take(&mut self.partial);
+        turned.try_reserve(data.len())?;
+        turned.extend_from_slice(data);
+        let whole = turned.len() - turned.len() % width.max(1);
+        self.partial.try_reserve(width)?;
+        self.partial.extend_from_slice(turned.get(whole..).unwrap_or_default());
+        turned.truncate(whole);
+        swap_in_place(&mut turned, width);
+        Ok(turned)
+    }
+}
+
+/// Each `frame` bytes of `data` as a zstd frame of its own, in order.
+fn compress(data: &[u8], frame: usize, encoders: &mut [FrameEncoder]) -> Result<Vec<Vec<u8>>> {
+    let count = data.len().div_ceil(frame.max(1));
+    let threads = encoders.len().min(count);
+    let queue = Mutex::new(data.chunks(frame.max(1)).enumerate());
+    let mut results: Vec<Vec<u8>> = Vec::new();
+    results.try_reserve_exact(count)?;
+    results.resize_with(count, Vec::new);
+    let results = Mutex::new((results, None::<Error>));
+    let free = Mutex::new(encoders.iter_mut().collect::<Vec<_>>());
+    threads::run(threads, &|| {
+        let Some(encoder) = free.lock().unwrap_or_else(PoisonError::into_inner).pop() else { return };
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((at, input)) = next else { return };
+            let mut output = Vec::new();
+            let outcome = encoder.encode(input, &mut output);
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            match outcome {
+                Ok(()) => {
+                    if let Some(place) = results.0.get_mut(at) {
+                        *place = output;
+                    }
+                }
+                Err(error) => results.1 = Some(error),
+            }
+        }
+    });
+    match results.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        (_, Some(error)) => Err(error),
+        (frames, None) => Ok(frames),
+    }
+}
