@@ -1,0 +1,262 @@
+//! What comes in from C is checked here: the only code that trusts a raw pointer.
+
+use crate::error::{fail, Result};
+use std::ffi::{c_char, c_void, CStr};
+use std::mem::MaybeUninit;
+
+/// A pointer that must not be NULL.
+pub(super) fn required<T>(pointer: Option<T>, what: &str) -> Result<T> {
+    pointer.ok_or_else(|| fail!(InvalidArgument, "{what} is NULL"))
+}
+
+/// A NUL-ended name, as UTF-8.
+///
+/// # Safety
+/// `text` is NULL or a NUL-ended string that stays as it is for `'a`.
+pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
+    if text.is_null() {
+        return Err(fail!(InvalidArgument, "{what} is NULL"));
+    }
+    // SAFETY: not NULL, and NUL-ended by this function's contract.
+    let bytes = unsafe { CStr::from_ptr(text) };
+    bytes
+        .to_str()
+        .map_err(|e| fail!(InvalidArgument, "{what} is not UTF-8 from its byte {}", e.valid_up_to()))
+}
+
+/// A NUL-ended name, or one of `length` bytes if `length` is not 0.
+///
+/// # Safety
+/// As [`text`], or `length` readable bytes.
+pub(super) unsafe fn sized_text<'a>(pointer: *const c_char, length: usize, what: &str) -> Result<&'a str> {
+    if length == 0 {
+        // SAFETY: passed on.
+        return unsafe { text(pointer, what) };
+    }
+    // SAFETY: passed on; bytes have no alignment.
+    let bytes = unsafe { slice(pointer.cast::<u8>(), length, what)? };
+    let checked = std::str::from_utf8(bytes);
+    checked.map_err(|e| fail!(InvalidArgument, "{what} is not UTF-8 from its byte {}", e.valid_up_to()))
+}
+
+/// A path, as the platform's bytes.
+///
+/// # Safety
+/// As [`text`].
+pub(super) unsafe fn path<'a>(pointer: *const c_char) -> Result<&'a std::path::Path> {
+    if pointer.is_null() {
+        return Err(fail!(InvalidArgument, "path is NULL"));
+    }
+    #[cfg(unix)]
+    {
+        // SAFETY: not NULL, and NUL-ended by this function's contract.
+        let bytes = unsafe { CStr::from_ptr(pointer) }.to_bytes();
+        Ok(std::path::Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)))
+    }
+    #[cfg(not(unix))]
+    {
+        // SAFETY: passed on.
+        unsafe { text(pointer, "path") }.map(std::path::Path::new)
+    }
+}
+
+/// An array: (NULL, 0) is empty, (NULL, n) an error.
+///
+/// # Safety
+/// `pointer` is NULL or has `count` readable elements that nobody changes for `'a`.
+pub(super) unsafe fn slice<'a, T>(pointer: *const T, count: usize, what: &str) -> Result<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    check(pointer, count, what)?;
+    // SAFETY: not NULL, aligned, of a size that fits; readable by this function's contract.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// Memory of the caller's to be filled.
+///
+/// # Safety
+/// `pointer` is NULL or has `size` writable bytes that nobody else touches for `'a`.
+pub(super) unsafe fn bytes_mut<'a>(pointer: *mut c_void, size: usize, what: &str) -> Result<&'a mut [u8]> {
+    if size == 0 {
+        return Ok(&mut []);
+    }
+    check(pointer.cast::<u8>(), size, what)?;
+    // SAFETY: not NULL, and writable by this function's contract. What it held does not matter: u8 is
+    // only written here, and C's memory counts as initialised to Rust.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast::<u8>(), size) })
+}
+
+fn check<T>(pointer: *const T, count: usize, what: &str) -> Result<()> {
+    if pointer.is_null() {
+        return Err(fail!(InvalidArgument, "{what} is NULL, but {count} elements are said to be there"));
+    }
+    if !pointer.is_aligned() {
+        return Err(fail!(InvalidArgument, "{what} is not aligned to {} bytes", align_of::<T>()));
+    }
+    match count.checked_mul(size_of::<T>()) {
+        Some(size) if isize::try_from(size).is_ok() => Ok(()),
+        _ => Err(fail!(InvalidArgument, "{what}: {count} elements do not fit in memory")),
+    }
+}
+
+/// A struct of options that begins with `size_t struct_size`.
+///
+/// # Safety
+/// Implementors are `repr(C)`, start with a `usize` for their size, have no padding that would be
+/// taken for a field, and are valid with all bytes zero.
+pub(super) unsafe trait SizedStruct: Copy {
+    /// The name in C.
+    const NAME: &'static str;
+    /// Bytes up to the end of the last field.
+    const SIZE: usize;
+}
+
+/// The part of a sized struct that the caller has, zeros for the rest; NULL is all zeros.
+///
+/// # Safety
+/// `pointer` is NULL or points to `struct_size` readable bytes, the first of which are that number.
+pub(super) unsafe fn options<T: SizedStruct>(pointer: *const T) -> Result<T> {
+    let mut copy = MaybeUninit::<T>::zeroed();
+    if pointer.is_null() {
+        // SAFETY: valid with all bytes zero, by the trait's contract.
+        return Ok(unsafe { copy.assume_init() });
+    }
+    if !pointer.is_aligned() {
+        return Err(fail!(InvalidArgument, "{} is not aligned to {} bytes", T::NAME, align_of::<T>()));
+    }
+    // SAFETY: aligned, and the struct begins with its size.
+    let claimed = unsafe { pointer.cast::<usize>().read() };
+    if claimed < size_of::<usize>() || claimed > MOST {
+        return Err(fail!(
+            InvalidArgument,
+            "{}.struct_size is {claimed}; set it to sizeof ({}), {} here",
+            T::NAME,
+            T::NAME,
+            size_of::<T>()
+        ));
+    }
+    // SAFETY: the caller has that many bytes; the copy holds the smaller number of them.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            pointer.cast::<u8>(),
+            copy.as_mut_ptr().cast::<u8>(),
+            claimed.min(T::SIZE),
+        );
+    }
+    if claimed > size_of::<T>() {
+        let unknown = claimed.saturating_sub(size_of::<T>());
+        // SAFETY: within the caller's struct.
+        let tail = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>().add(size_of::<T>()), unknown) };
+        if tail.iter().any(|b| *b != 0) {
+            return Err(fail!(
+                InvalidArgument,
+                "{} of {claimed} bytes sets a field that this version does not know (it knows {})",
+                T::NAME,
+                size_of::<T>()
+            ));
+        }
+    }
+    // SAFETY: valid with all bytes zero, and what was copied are fields of plain integers and pointers.
+    Ok(unsafe { copy.assume_init() })
+}
+
+/// No header is that much newer: a larger claim is a forgotten struct_size.
+const MOST: usize = 4096;
+
+/// Fills a sized struct of the caller's, as much of it as the caller has. `struct_size` is kept.
+///
+/// # Safety
+/// `pointer` is NULL or points to `struct_size` writable bytes, the first of which are that number.
+pub(super) unsafe fn fill<T: SizedStruct>(pointer: *mut T, value: T) -> Result<()> {
+    if pointer.is_null() {
+        return Ok(());
+    }
+    // SAFETY: passed on.
+    let size = unsafe { struct_size(pointer)? };
+    let head = size_of::<usize>();
+    // SAFETY: both sides have that many bytes behind their first field.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            (&raw const value).cast::<u8>().add(head),
+            pointer.cast::<u8>().add(head),
+            size.min(T::SIZE).saturating_sub(head),
+        );
+    }
+    Ok(())
+}
+
+/// The claimed size of a struct that will be filled, checked. Zero for NULL.
+///
+/// # Safety
+/// As [`fill`].
+pub(super) unsafe fn struct_size<T: SizedStruct>(pointer: *const T) -> Result<usize> {
+    if pointer.is_null() {
+        return Ok(0);
+    }
+    if !pointer.is_aligned() {
+        return Err(fail!(InvalidArgument, "{} is not aligned to {} bytes", T::NAME, align_of::<T>()));
+    }
+    // SAFETY: aligned, and the struct begins with its size.
+    let claimed = unsafe { pointer.cast::<usize>().read() };
+    if claimed < size_of::<usize>() || claimed > MOST {
+        return Err(fail!(
+            InvalidArgument,
+            "{}.struct_size is {claimed}; set it to sizeof ({}), {} here",
+            T::NAME,
+            T::NAME,
+            size_of::<T>()
+        ));
+    }
+    Ok(claimed)
+}
+
+/// A sized struct that the call cannot do without.
+///
+/// # Safety
+/// As [`options`].
+pub(super) unsafe fn required_struct<T: SizedStruct>(pointer: *const T) -> Result<T> {
+    if pointer.is_null() {
+        return Err(fail!(InvalidArgument, "{} is NULL", T::NAME));
+    }
+    // SAFETY: passed on.
+    unsafe { options(pointer) }
+}
+
+/// Element `at` of an array of sized structs, whose stride is the size that each claims.
+///
+/// # Safety
+/// `first` points to `count` structs of the size that the first claims; `at < count`.
+pub(super) unsafe fn array_element<T: SizedStruct>(first: *const T, at: usize) -> Result<T> {
+    // SAFETY: passed on: the first element says how far the next is.
+    let stride = unsafe { struct_size(first)? };
+    let offset = stride.checked_mul(at).ok_or_else(|| fail!(InvalidArgument, "too many {}", T::NAME))?;
+    // SAFETY: within the array by this function's contract.
+    let element = unsafe { first.cast::<u8>().add(offset).cast::<T>() };
+    // SAFETY: passed on.
+    let claimed = unsafe { struct_size(element)? };
+    if claimed != stride {
+        return Err(fail!(
+            InvalidArgument,
+            "{} number {at} claims {claimed} bytes, the first {stride}",
+            T::NAME
+        ));
+    }
+    // SAFETY: passed on.
+    unsafe { options(element) }
+}
+
+/// A yes or no that came as an integer.
+pub(super) fn flag(value: u32, what: &str) -> Result<bool> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(fail!(InvalidArgument, "{what} is {other}, neither 0 nor 1")),
+    }
+}
+
+/// A file's or caller's size as one of this machine's.
+pub(super) fn to_usize(size: u64, what: &str) -> Result<usize> {
+    usize::try_from(size)
+        .map_err(|_| fail!(Unsupported, "{what} of {size} bytes does not fit this process's address space"))
+}

@@ -1,0 +1,239 @@
+//! The load plan: many reads in one call, in the order that the disk likes, on several threads.
+
+use super::arg::{self, SizedStruct};
+use super::callback::{progress, zt_progress_callback, Context};
+use super::component::zt_component;
+use super::guard::guard;
+use super::object::hyperslab;
+use super::open::zt_file;
+use super::status::{self, value, zt_status};
+use super::types::{self, zt_direct};
+use crate::error::{fail, Result};
+use crate::reader::{BatchOptions, BatchRequest, BatchStats, Part};
+use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
+use std::ptr::null;
+
+/// One read of a batch. All fields zero but struct_size, component, dst and dst_size read the whole
+/// component.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_read_request {
+    /// sizeof (zt_read_request), the same in every request of a call.
+    pub struct_size: usize,
+    /// What to read; of the file that the call names.
+    pub component: *const zt_component,
+    /// First decoded byte of a range.
+    pub offset: u64,
+    /// Bytes of the range; offset 0 and length 0 is the whole component.
+    pub length: u64,
+    /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of
+    /// starts. NULL unless count is given.
+    pub start: *const u64,
+    /// The rank's number of counts; NULL if this is not a hyperslab.
+    pub count: *const u64,
+    /// The rank's number of steps; NULL for 1 in every dimension.
+    pub step: *const u64,
+    /// Receives the bytes; no two requests of a call may share memory.
+    pub dst: *mut c_void,
+    /// Bytes at dst: at least as many as the request reads.
+    pub dst_size: usize,
+    /// Given to on_done; means nothing here.
+    pub tag: u64,
+}
+
+/// Told that a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
+/// thread at a time, not necessarily the caller's; it must not call zt_read_batch on the same file.
+pub type zt_done_callback = Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status)>;
+
+/// How to read a batch. All fields zero (but struct_size) are the defaults.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_read_options {
+    /// sizeof (zt_read_options)
+    pub struct_size: usize,
+    /// Threads; 0 for as many as there are processors, at most 16. 1 reads on the caller's thread.
+    pub threads: u32,
+    /// Whether to go past the page cache.
+    pub direct: zt_direct,
+    /// Bytes that a thread reads at a time; 0 for 4 MiB.
+    pub chunk_size: u64,
+    /// Most bytes of temporary memory in use at once, over all threads; 0 for 256 MiB. One request may
+    /// always use what it alone needs.
+    pub in_flight: u64,
+    /// 1: check the digest of every component that is read whole and has one that can be checked.
+    pub verify: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// Passed to the callbacks; may be NULL.
+    pub context: *mut c_void,
+    /// Told about every request that is done; may be NULL.
+    pub on_done: zt_done_callback,
+    /// Told about bytes that were delivered, and asked whether to go on; may be NULL.
+    pub progress: zt_progress_callback,
+}
+
+/// What a batch did.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_read_stats {
+    /// sizeof (zt_read_stats), set by the caller.
+    pub struct_size: usize,
+    /// Bytes delivered to the caller's memory.
+    pub bytes: u64,
+    /// Stored bytes that were read for it.
+    pub stored_bytes: u64,
+    /// Requests that are done.
+    pub requests: u64,
+    /// Digests that were checked and agreed.
+    pub digests_verified: u64,
+    /// Time, in nanoseconds.
+    pub nanoseconds: u64,
+    /// Threads that were used.
+    pub threads: u32,
+    /// 1 if reads went past the page cache.
+    pub direct: u32,
+    /// Why the reads took the way that they took: one line, lives as long as the library.
+    pub reason: *const c_char,
+}
+
+// SAFETY: repr(C), begins with its size, plain integers, pointers and optional functions.
+unsafe impl SizedStruct for zt_read_request {
+    const NAME: &'static str = "zt_read_request";
+    const SIZE: usize = offset_of!(zt_read_request, tag) + size_of::<u64>();
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_read_options {
+    const NAME: &'static str = "zt_read_options";
+    const SIZE: usize = offset_of!(zt_read_options, progress) + size_of::<usize>();
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_read_stats {
+    const NAME: &'static str = "zt_read_stats";
+    const SIZE: usize = offset_of!(zt_read_stats, reason) + size_of::<usize>();
+}
+
+/// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut
+/// into chunks, on several threads, straight into the caller's memory where the encoding allows.
+///
+/// requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
+/// defaults. stats: may be NULL; set struct_size; filled on success and on failure.
+/// The first failure stops the batch and is returned; which requests were done before is told by
+/// on_done. On failure the content of the dst of requests that are not done is undefined.
+/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
+/// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
+/// ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
+/// Threads: any; the call starts its own and waits for them. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_read_batch(
+    file: Option<&zt_file>,
+    requests: *const zt_read_request,
+    n: usize,
+    options: *const zt_read_options,
+    stats: *mut zt_read_stats,
+) -> zt_status {
+    guard(|| {
+        let file = arg::required(file, "file")?;
+        // SAFETY: options and stats NULL or of the size they say.
+        let (options, _) = unsafe { (arg::options(options)?, arg::struct_size(stats.cast_const())?) };
+        let batch = batch_options(&options)?;
+        let context = Context(options.context);
+        let on_done = move |tag: u64, outcome: &Result<()>| {
+            let Some(callback) = options.on_done else { return };
+            let status = match outcome {
+                Ok(()) => value::ZT_OK as zt_status,
+                Err(e) => status::of(e.cause()),
+            };
+            // SAFETY: the caller's function, called as its declaration says.
+            unsafe { callback(context.get(), tag, status) };
+        };
+        let go_on = progress(options.progress, options.context);
+        // SAFETY: "requests, n: the reads".
+        let mut plan = unsafe { plan(file, requests, n)? };
+        let mut did = BatchStats::default();
+        let outcome = file.file().read_batch(&mut plan, &batch, &on_done, &go_on, &mut did);
+        // SAFETY: stats NULL or of the size it says.
+        unsafe { arg::fill(stats, stats_of(&did))? };
+        outcome
+    })
+}
+
+fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
+    if options.reserved != 0 {
+        return Err(fail!(InvalidArgument, "zt_read_options.reserved is {}, not 0", options.reserved));
+    }
+    let default = BatchOptions::default();
+    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
+    Ok(BatchOptions {
+        threads: options.threads as usize,
+        direct: types::direct(options.direct)?,
+        chunk_size: or_default(options.chunk_size, default.chunk_size),
+        in_flight: or_default(options.in_flight, default.in_flight),
+        verify: arg::flag(options.verify, "zt_read_options.verify")?,
+    })
+}
+
+/// The caller's requests, checked one by one.
+///
+/// # Safety
+/// `requests` has `n` structs; the destinations are writable and do not overlap.
+unsafe fn plan<'a>(
+    file: &'a zt_file,
+    requests: *const zt_read_request,
+    n: usize,
+) -> Result<Vec<BatchRequest<'a>>> {
+    if n > 0 && requests.is_null() {
+        return Err(fail!(InvalidArgument, "requests is NULL, but {n} are said to be there"));
+    }
+    let mut plan = Vec::new();
+    plan.try_reserve_exact(n)?;
+    for at in 0..n {
+        let in_request = |e: crate::error::Error| e.within(format_args!("request {at}"));
+        // SAFETY: "requests, n: the reads".
+        let request = unsafe { arg::array_element(requests, at) }.map_err(in_request)?;
+        // SAFETY: passed on.
+        plan.push(unsafe { one(file, &request) }.map_err(in_request)?);
+    }
+    Ok(plan)
+}
+
+unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchRequest<'a>> {
+    // SAFETY: NULL or a component that is lent as long as the file is open.
+    let place: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+    if !std::ptr::eq(place.owner(), file) {
+        return Err(fail!(InvalidArgument, "its component is of another file"));
+    }
+    let component = place.component()?;
+    let part = if !request.count.is_null() {
+        if (request.offset, request.length) != (0, 0) {
+            return Err(fail!(InvalidArgument, "it has both a range and a hyperslab"));
+        }
+        // SAFETY: "the rank's number" of each.
+        Part::Slab(unsafe { hyperslab(&component.object(), request.start, request.count, request.step)? })
+    } else if !request.start.is_null() || !request.step.is_null() {
+        return Err(fail!(InvalidArgument, "it has start or step, but no count"));
+    } else if (request.offset, request.length) == (0, 0) {
+        Part::Whole
+    } else {
+        Part::Range { offset: request.offset, length: request.length }
+    };
+    // SAFETY: "dst_size: bytes at dst".
+    let dst = unsafe { arg::bytes_mut(request.dst, request.dst_size, "dst")? };
+    Ok(BatchRequest { component, part, dst, tag: request.tag })
+}
+
+fn stats_of(did: &BatchStats) -> zt_read_stats {
+    zt_read_stats {
+        struct_size: 0,
+        bytes: did.bytes,
+        stored_bytes: did.stored_bytes,
+        requests: did.requests,
+        digests_verified: did.digests_verified,
+        nanoseconds: did.nanoseconds,
+        threads: did.threads,
+        direct: u32::from(did.direct),
+        reason: if did.reason.is_empty() { null() } else { did.reason.as_ptr() },
+    }
+}

@@ -1,0 +1,397 @@
+//! Components: one blob each. Metadata first, then the ways to its bytes, cheapest first.
+
+use super::arg;
+use super::guard::guard;
+use super::open::zt_file;
+use super::status::zt_status;
+use super::types::{
+    self, dtype_number, encoding_number, logical_number, zt_advice, zt_dtype, zt_encoding, zt_type,
+    ZT_CAP_DIRECT, ZT_CAP_MAP, ZT_CAP_PAGE_EXCLUSIVE, ZT_CAP_RANGE, ZT_CAP_READ, ZT_CAP_VERIFY,
+};
+use crate::error::{fail, Result};
+use crate::io::AlignedBuffer;
+use crate::model::manifest::{self, Encoding, LogicalType};
+use crate::reader::{Component, Loaded};
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+
+/// One blob of an object; borrowed, lives until the file's last zt_close.
+pub struct zt_component {
+    file: *const zt_file,
+    object: usize,
+    index: usize,
+}
+
+impl zt_component {
+    pub(super) fn new(file: *const zt_file, object: usize, index: usize) -> Self {
+        zt_component { file, object, index }
+    }
+
+    pub(super) fn owner(&self) -> &zt_file {
+        // SAFETY: the file owns this table of places and is alive as long as they are lent.
+        unsafe { &*self.file }
+    }
+
+    pub(super) fn component(&self) -> Result<Component<'_>> {
+        let found = self.owner().file().component_at(self.object, self.index);
+        found.ok_or_else(|| fail!(Internal, "a component without its entry"))
+    }
+
+    fn entry(&self) -> Option<&manifest::Component> {
+        self.owner().file().manifest().components.get(self.index)
+    }
+
+    fn text(&self, text: manifest::Text) -> *const c_char {
+        self.owner().file().manifest().texts.get_c_bytes(text).as_ptr().cast()
+    }
+
+    fn extra(&self) -> manifest::Extra {
+        self.entry().map(|e| self.owner().file().manifest().extra(e)).unwrap_or_default()
+    }
+
+    fn optional(&self, text: Option<manifest::Text>) -> *const c_char {
+        text.map_or(null(), |t| self.text(t))
+    }
+}
+
+/// The component's name within its object: UTF-8 and NUL-ended.
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const c_char {
+    component.and_then(|c| c.entry().map(|e| c.text(e.role))).unwrap_or(null())
+}
+
+/// Bytes of the role, without the NUL at its end; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_role_len(component: Option<&zt_component>) -> usize {
+    component.and_then(|c| c.component().ok()).map_or(0, |c| c.role().len())
+}
+
+/// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 2.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dtype {
+    component.and_then(zt_component::entry).map_or(0, |e| dtype_number(e.dtype))
+}
+
+/// The storage type's name in spec 1.2, or the file's own where it is unknown.
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *const c_char {
+    let Some(component) = component else { return null() };
+    match component.entry().and_then(|e| e.dtype) {
+        Some(dtype) => super::library::constant(dtype.name()),
+        None => component.optional(component.extra().dtype),
+    }
+}
+
+/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
+/// spells that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 2.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type {
+    component.and_then(zt_component::entry).map_or(0, |e| logical_number(e.logical))
+}
+
+/// The logical type's name, the file's own where it is unknown.
+///
+/// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *const c_char {
+    let Some(component) = component else { return null() };
+    match component.entry().map(|e| e.logical) {
+        Some(LogicalType::Known(logical)) => super::library::constant(logical.name()),
+        Some(LogicalType::SameAsDtype | LogicalType::Other) => component.optional(component.extra().logical),
+        Some(LogicalType::Absent) | None => null(),
+    }
+}
+
+/// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_encoding {
+    component.and_then(zt_component::entry).map_or(0, |e| encoding_number(e.encoding))
+}
+
+/// The encoding's name, the file's own where it is unknown.
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -> *const c_char {
+    let Some(component) = component else { return null() };
+    match component.entry().map(|e| e.encoding) {
+        Some(Encoding::Raw) => c"raw".as_ptr(),
+        Some(Encoding::Zstd) => c"zstd".as_ptr(),
+        Some(Encoding::Other) => component.optional(component.extra().encoding),
+        None => null(),
+    }
+}
+
+/// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 sections 1 and 4.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {
+    component.and_then(zt_component::entry).map_or(0, |e| e.offset)
+}
+
+/// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> u64 {
+    component.and_then(zt_component::entry).map_or(0, |e| e.stored_size)
+}
+
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it cannot be told
+/// (unknown encodings without a declared size).
+///
+/// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
+/// manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
+/// damaged or pass max_decoded_size.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
+    let Some(component) = component else { return 0 };
+    match component.entry().and_then(|e| e.size) {
+        Some(size) => size,
+        None => super::guard::guard_value(0, || component.component().and_then(|c| c.size()).unwrap_or(0)),
+    }
+}
+
+/// The digest of the stored bytes as the file spells it, "sha256:8f4a...".
+///
+/// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *const c_char {
+    component.map_or(null(), |c| c.optional(c.extra().digest))
+}
+
+/// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
+    let Some(caps) = component.and_then(|c| c.component().ok()).map(|c| c.caps()) else { return 0 };
+    let bit = |yes: bool, bit: u32| if yes { bit } else { 0 };
+    bit(caps.map, ZT_CAP_MAP)
+        | bit(caps.read, ZT_CAP_READ)
+        | bit(caps.range, ZT_CAP_RANGE)
+        | bit(caps.direct, ZT_CAP_DIRECT)
+        | bit(caps.verify, ZT_CAP_VERIFY)
+        | bit(caps.page_exclusive, ZT_CAP_PAGE_EXCLUSIVE)
+}
+
+/// Lends the component's bytes where they are, without copying.
+///
+/// ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened
+/// by path; not NULL. It is not NULL for a component of no bytes. size: receives the bytes; may be
+/// NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
+/// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
+/// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
+/// The bytes are read-only; writing to them is a fault. In ZT_MODE_MAP see there what a file that
+/// changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_ptr(
+    component: Option<&zt_component>,
+    ptr: Option<&mut MaybeUninit<*const c_void>>,
+    size: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let component = arg::required(component, "component")?.component()?;
+        let ptr = arg::required(ptr, "ptr")?;
+        let bytes = component.lend()?;
+        ptr.write(bytes.as_ptr().cast());
+        if let Some(size) = size {
+            size.write(bytes.len());
+        }
+        Ok(())
+    })
+}
+
+/// Reads the component's decoded bytes straight into the caller's memory.
+///
+/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if
+/// there are none. dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is
+/// left alone. On failure the content of dst is undefined.
+/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
+/// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
+/// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
+/// Threads: any. Since 1.0. Spec 1.2 section 5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_read(
+    component: Option<&zt_component>,
+    dst: *mut c_void,
+    dst_size: usize,
+) -> zt_status {
+    guard(|| {
+        let component = arg::required(component, "component")?.component()?;
+        // SAFETY: "dst_size: its bytes".
+        component.read(unsafe { arg::bytes_mut(dst, dst_size, "dst")? })
+    })
+}
+
+/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
+/// touches are decoded, where the frames tell their sizes, as those that this library writes do.
+///
+/// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
+/// zt_component_read. On failure the content of dst is undefined.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_read_range(
+    component: Option<&zt_component>,
+    offset: u64,
+    dst: *mut c_void,
+    n: usize,
+) -> zt_status {
+    guard(|| {
+        let component = arg::required(component, "component")?.component()?;
+        // SAFETY: "receives n bytes".
+        component.read_range(offset, unsafe { arg::bytes_mut(dst, n, "dst")? })
+    })
+}
+
+/// Decoded bytes of a component, 64-byte aligned. A buffer keeps its file open.
+pub struct zt_buffer {
+    owner: *mut zt_file,
+    /// NULL and 0 if `owned` holds the bytes.
+    lent: *const u8,
+    size: usize,
+    owned: Option<AlignedBuffer>,
+}
+
+/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
+/// else in fresh memory.
+///
+/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
+/// the file, so that it may outlive the caller's zt_close.
+/// Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
+/// stored bytes were seen to be able to fill it.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_load(
+    component: Option<&zt_component>,
+    buffer: Option<&mut MaybeUninit<*mut zt_buffer>>,
+) -> zt_status {
+    let Some(out) = buffer else {
+        return guard(|| Err(fail!(InvalidArgument, "the place for the buffer is NULL")));
+    };
+    out.write(null_mut());
+    guard(|| {
+        let place = arg::required(component, "component")?;
+        let mut one = Vec::new();
+        one.try_reserve_exact(1)?;
+        let (lent, size, owned) = match place.component()?.load()? {
+            Loaded::Lent(bytes) => (bytes.as_ptr(), bytes.len(), None),
+            Loaded::Owned(memory) => (null(), memory.as_slice().len(), Some(memory)),
+        };
+        place.owner().retain();
+        one.push(zt_buffer { owner: place.file.cast_mut(), lent, size, owned });
+        out.write(Box::into_raw(one.into_boxed_slice()).cast::<zt_buffer>());
+        Ok(())
+    })
+}
+
+/// The bytes of a buffer.
+///
+/// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
+    match buffer {
+        None => null(),
+        Some(zt_buffer { owned: Some(memory), .. }) => memory.as_slice().as_ptr().cast(),
+        Some(lent) => lent.lent.cast(),
+    }
+}
+
+/// Number of bytes of a buffer; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_buffer_size(buffer: Option<&zt_buffer>) -> usize {
+    buffer.map_or(0, |b| b.size)
+}
+
+/// Ends a buffer and gives its reference to the file back.
+///
+/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
+    if buffer.is_null() {
+        return;
+    }
+    super::guard::guard_value((), || {
+        // SAFETY: from zt_component_load, which boxed a slice of one; not used again by the caller.
+        let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(buffer, 1)) };
+        let owner = one.first().map(|b| b.owner);
+        drop(one);
+        if let Some(owner) = owner {
+            // SAFETY: the reference that zt_component_load took.
+            unsafe { zt_file::release(owner) };
+        }
+    });
+}
+
+/// Reads the component's elements as another dtype.
+///
+/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and
+/// NaN stays NaN. Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers
+/// become narrower integers saturating, and floats by rounding once. To bool, all but zero is 1; from
+/// bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times
+/// two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
+/// are no whole number of elements, else as zt_component_read.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_read_as(
+    component: Option<&zt_component>,
+    dtype: zt_dtype,
+    dst: *mut c_void,
+    dst_size: usize,
+) -> zt_status {
+    guard(|| {
+        let component = arg::required(component, "component")?.component()?;
+        let dtype = types::dtype(dtype)?;
+        // SAFETY: "dst_size" bytes of room.
+        component.read_as(dtype, unsafe { arg::bytes_mut(dst, dst_size, "dst")? })
+    })
+}
+
+/// Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
+/// reading them, ZT_ADVICE_DONTNEED lets them go.
+///
+/// ZT_ADVICE_DONTNEED reaches only whole pages inside the component, so a neighbour's bytes stay (see
+/// ZT_CAP_PAGE_EXCLUSIVE). Where bytes are not in a file, nothing happens.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {
+    guard(|| arg::required(component, "component")?.component()?.advise(types::advice(advice)?))
+}
+
+/// Checks the component's digest against its stored bytes.
+///
+/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
+/// or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_verify(component: Option<&zt_component>) -> zt_status {
+    guard(|| arg::required(component, "component")?.component()?.verify_digest())
+}

@@ -1,0 +1,211 @@
+//! Objects: named tensors of an open file. Nothing here allocates, locks or fails but the slice.
+
+use super::arg;
+use super::component::zt_component;
+use super::guard::{guard, guard_value};
+use super::open::zt_file;
+use super::status::zt_status;
+use super::types::{format_number, zt_format};
+use crate::error::{fail, Result};
+use crate::model::manifest::{self, Format};
+use crate::model::value::Value;
+use crate::reader::{Hyperslab, Object};
+use std::ffi::{c_char, c_void};
+use std::ptr::null;
+
+/// A named tensor of an open file; borrowed, lives until the file's last zt_close.
+pub struct zt_object {
+    file: *const zt_file,
+    index: usize,
+    first_component: usize,
+}
+
+impl zt_object {
+    pub(super) fn new(file: *const zt_file, index: usize, first_component: usize) -> Self {
+        zt_object { file, index, first_component }
+    }
+
+    pub(super) fn owner(&self) -> &zt_file {
+        // SAFETY: the file owns this table of places and is alive as long as they are lent.
+        unsafe { &*self.file }
+    }
+
+    pub(super) fn object(&self) -> Result<Object<'_>> {
+        let found = self.owner().file().object(self.index);
+        found.ok_or_else(|| fail!(Internal, "an object without its entry"))
+    }
+
+    fn entry(&self) -> Option<&manifest::Object> {
+        self.owner().file().manifest().objects.get(self.index)
+    }
+
+    fn text(&self, text: manifest::Text) -> *const c_char {
+        self.owner().file().manifest().texts.get_c_bytes(text).as_ptr().cast()
+    }
+}
+
+/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
+    object.and_then(|o| o.entry().map(|e| o.text(e.name))).unwrap_or(null())
+}
+
+/// Bytes of the object's name, without the NUL at its end; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_name_len(object: Option<&zt_object>) -> usize {
+    object.and_then(|o| o.object().ok()).map_or(0, |o| o.name().len())
+}
+
+/// Number of dimensions; 0 for a scalar, and for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
+    object.and_then(zt_object::entry).map_or(0, |e| e.rank as usize)
+}
+
+/// The dimensions, zt_object_rank of them, outermost first.
+///
+/// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
+    object.and_then(|o| o.object().ok()).map_or(null(), |o| o.shape().as_ptr())
+}
+
+/// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
+/// and unknown formats may have such shapes).
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
+    object.and_then(|o| o.object().ok()).map_or(0, |o| o.element_count().unwrap_or(u64::MAX))
+}
+
+/// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
+    object.and_then(zt_object::entry).map_or(0, |e| format_number(e.format))
+}
+
+/// The layout's name, the file's own where it is unknown.
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_char {
+    let Some(object) = object else { return null() };
+    match object.entry().map(|e| e.format) {
+        Some(Format::Other(text)) => object.text(text),
+        Some(known) => super::library::constant(known.name().unwrap_or_default()),
+        None => null(),
+    }
+}
+
+/// The object's attributes.
+///
+/// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const Value {
+    super::value::lend(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
+}
+
+/// Number of components; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_component_count(object: Option<&zt_object>) -> usize {
+    object.and_then(zt_object::entry).map_or(0, |e| e.component_count as usize)
+}
+
+/// The component at index, in file order.
+///
+/// Returns a component that lives until the last zt_close; NULL if index is not below
+/// zt_object_component_count, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *const zt_component {
+    let Some(object) = object else { return null() };
+    if index >= zt_object_component_count(Some(object)) {
+        return null();
+    }
+    object.owner().component_place(object.first_component.saturating_add(index))
+}
+
+/// The component of that role: "data", "values", "scales" and so on.
+///
+/// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
+/// if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_find(
+    object: Option<&zt_object>,
+    role: *const c_char,
+) -> *const zt_component {
+    let Some(object) = object else { return null() };
+    guard_value(null(), || {
+        // SAFETY: "role: NUL-ended".
+        let Ok(role) = (unsafe { arg::text(role, "role") }) else { return null() };
+        let Ok(found) = object.object() else { return null() };
+        let at = found.components().position(|c| c.role() == role);
+        at.map_or(null(), |at| zt_component_at(Some(object), at))
+    })
+}
+
+/// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
+/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows.
+///
+/// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
+/// in every dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major
+/// and without gaps, in the host's byte order. dst_size: its bytes, at least the product of the
+/// counts times the element size (with the pair of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
+/// is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
+/// On failure the content of dst is undefined.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_read_slice(
+    object: Option<&zt_object>,
+    start: *const u64,
+    count: *const u64,
+    step: *const u64,
+    dst: *mut c_void,
+    dst_size: usize,
+) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        // SAFETY: "zt_object_rank numbers each", "dst_size: its bytes".
+        let (slab, dst) =
+            unsafe { (hyperslab(&object, start, count, step)?, arg::bytes_mut(dst, dst_size, "dst")?) };
+        object.read_slice(&slab, dst)
+    })
+}
+
+/// A hyperslab from the caller's arrays.
+///
+/// # Safety
+/// The pointers are NULL or have as many elements as the object has dimensions.
+pub(super) unsafe fn hyperslab<'a>(
+    object: &Object<'_>,
+    start: *const u64,
+    count: *const u64,
+    step: *const u64,
+) -> Result<Hyperslab<'a>> {
+    let rank = object.shape().len();
+    // SAFETY: passed on.
+    unsafe {
+        Ok(Hyperslab {
+            start: arg::slice(start, rank, "start")?,
+            count: arg::slice(count, rank, "count")?,
+            step: if step.is_null() { None } else { Some(arg::slice(step, rank, "step")?) },
+        })
+    }
+}

@@ -1,0 +1,386 @@
+//! Files: opening, counting references, what they say of themselves.
+
+use super::arg::{self, SizedStruct};
+use super::callback::{zt_source, CallbackSource};
+use super::component::zt_component;
+use super::guard::{guard, guard_value};
+use super::object::zt_object;
+use super::status::zt_status;
+use super::types::{self, zt_advice, zt_mode};
+use crate::error::{fail, Result};
+use crate::model::value::Value;
+use crate::reader::{File, OpenOptions};
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::{offset_of, MaybeUninit};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{fence, AtomicUsize, Ordering};
+
+/// An open .zt file. It never changes: any number of threads may use it at once.
+///
+/// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
+/// bytes) lives until its last zt_close.
+pub struct zt_file {
+    references: AtomicUsize,
+    file: File,
+    objects: Vec<zt_object>,
+    components: Vec<zt_component>,
+}
+
+/// How to open a file. All fields zero (but struct_size) are the defaults.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_open_options {
+    /// sizeof (zt_open_options)
+    pub struct_size: usize,
+    /// How the bytes are reached: ZT_MODE_MAP (default) or ZT_MODE_READ.
+    pub mode: zt_mode,
+    /// 0: the structure is checked. 1: every digest too, which reads every byte that has one.
+    pub verify: u32,
+    /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
+    /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
+    /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
+    pub strict: u32,
+    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on.
+    pub advice: zt_advice,
+    /// Largest manifest in bytes; 0 for the specs' 1 GiB.
+    pub max_manifest_size: u64,
+    /// Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
+    /// size, whichever is more.
+    pub max_decoded_size: u64,
+    /// Most objects; 0 for 2^24.
+    pub max_objects: u64,
+}
+
+// SAFETY: repr(C), begins with its size, plain integers, no padding between fields.
+unsafe impl SizedStruct for zt_open_options {
+    const NAME: &'static str = "zt_open_options";
+    const SIZE: usize = offset_of!(zt_open_options, max_objects) + size_of::<u64>();
+}
+
+fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
+    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
+    let default = OpenOptions::default();
+    Ok(OpenOptions {
+        mode: types::mode(options.mode)?,
+        verify: arg::flag(options.verify, "zt_open_options.verify")?,
+        strict: arg::flag(options.strict, "zt_open_options.strict")?,
+        max_manifest_size: or_default(options.max_manifest_size, default.max_manifest_size),
+        max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
+        max_objects: or_default(options.max_objects, default.max_objects),
+        advice: types::advice(options.advice)?,
+    })
+}
+
+impl zt_file {
+    /// On the heap, with a reference; the tables of places that C borrows point back to it.
+    fn new(file: File) -> Result<*mut zt_file> {
+        let manifest = file.manifest();
+        let mut objects = Vec::new();
+        objects.try_reserve_exact(manifest.objects.len())?;
+        let mut components = Vec::new();
+        components.try_reserve_exact(manifest.components.len())?;
+        let mut one = Vec::new();
+        one.try_reserve_exact(1)?;
+        one.push(zt_file { references: AtomicUsize::new(1), file, objects, components });
+        // A box of one, asked for fallibly; `release` takes it back.
+        let handle = Box::into_raw(one.into_boxed_slice()).cast::<zt_file>();
+        // SAFETY: fresh from the box above, and nobody else has it yet. The tables were reserved, so
+        // that filling them moves nothing and allocates nothing.
+        let this = unsafe { &mut *handle };
+        let manifest = this.file.manifest();
+        for (object_index, object) in manifest.objects.iter().enumerate() {
+            let first = object.component_start as usize;
+            this.objects.push(zt_object::new(handle, object_index, first));
+            for at in 0..object.component_count as usize {
+                this.components.push(zt_component::new(handle, object_index, first.saturating_add(at)));
+            }
+        }
+        Ok(handle)
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(super) fn object_place(&self, index: usize) -> *const zt_object {
+        self.objects.get(index).map_or(null(), std::ptr::from_ref)
+    }
+
+    pub(super) fn component_place(&self, index: usize) -> *const zt_component {
+        self.components.get(index).map_or(null(), std::ptr::from_ref)
+    }
+
+    /// One more reference.
+    pub(super) fn retain(&self) {
+        self.references.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One reference less; the last one frees.
+    ///
+    /// # Safety
+    /// `handle` came from [`zt_file::new`] and the caller owns one of its references.
+    pub(super) unsafe fn release(handle: *mut zt_file) {
+        // SAFETY: alive, as the caller still owns a reference.
+        let before = unsafe { (*handle).references.fetch_sub(1, Ordering::Release) };
+        if before == 1 {
+            fence(Ordering::Acquire);
+            // SAFETY: the last reference; the memory is a boxed slice of one (see `new`).
+            drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(handle, 1)) });
+        }
+    }
+}
+
+fn deliver(out: Option<&mut MaybeUninit<*mut zt_file>>, open: impl FnOnce() -> Result<File>) -> zt_status {
+    let Some(out) = out else {
+        return guard(|| Err(fail!(InvalidArgument, "the place for the file is NULL")));
+    };
+    out.write(null_mut());
+    guard(|| {
+        out.write(zt_file::new(open()?)?);
+        Ok(())
+    })
+}
+
+/// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
+///
+/// Checks everything that the manifest and the file's size can tell, in time and memory proportional
+/// to the manifest; no component's bytes are read (but see zt_open_options.verify).
+/// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
+/// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
+/// Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
+/// ZT_ERROR_UNSUPPORTED (another major version), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
+/// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
+/// good end is; zt_repair cuts it back.
+/// Threads: any. Since 1.0. Spec 1.2 section 5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_open(
+    path: *const c_char,
+    options: *const zt_open_options,
+    file: Option<&mut MaybeUninit<*mut zt_file>>,
+) -> zt_status {
+    deliver(file, || {
+        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
+        File::open(path, &open_options(&options)?)
+    })
+}
+
+/// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
+///
+/// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
+/// offset, length: the part, in bytes; length 0 means to the end of the file. Bytes can be lent if
+/// offset is a multiple of 64 (zt_component_caps tells).
+/// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_open_fd(
+    fd: c_int,
+    offset: u64,
+    length: u64,
+    options: *const zt_open_options,
+    file: Option<&mut MaybeUninit<*mut zt_file>>,
+) -> zt_status {
+    deliver(file, || {
+        // SAFETY: options NULL or of the size it says.
+        let options = unsafe { arg::options(options)? };
+        File::open_file(duplicate(fd)?, offset, length, &open_options(&options)?)
+    })
+}
+
+#[cfg(unix)]
+fn duplicate(fd: c_int) -> Result<std::fs::File> {
+    use std::os::fd::BorrowedFd;
+    if fd < 0 {
+        return Err(fail!(InvalidArgument, "{fd} is no file descriptor"));
+    }
+    // SAFETY: only borrowed for the duplication; a descriptor that is not open makes that fail.
+    let duplicate = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
+    let owned = duplicate.map_err(|e| crate::error::Error::io("could not duplicate the descriptor", &e))?;
+    Ok(std::fs::File::from(owned))
+}
+
+#[cfg(not(unix))]
+fn duplicate(_fd: c_int) -> Result<std::fs::File> {
+    Err(fail!(Unsupported, "zt_open_fd needs file descriptors"))
+}
+
+/// Bytes that the caller keeps.
+struct Borrowed(*const u8, usize);
+
+// SAFETY: only read, and "the bytes stay as they are until the last zt_close".
+unsafe impl Send for Borrowed {}
+// SAFETY: as above.
+unsafe impl Sync for Borrowed {}
+
+impl AsRef<[u8]> for Borrowed {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: checked by `arg::slice` when this was made, and kept by the caller since.
+        unsafe { std::slice::from_raw_parts(self.0, self.1) }
+    }
+}
+
+/// Opens a .zt file that is in memory.
+///
+/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close.
+/// Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
+/// where data's alignment is less than the element's size.
+/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_open_memory(
+    data: *const c_void,
+    size: usize,
+    options: *const zt_open_options,
+    file: Option<&mut MaybeUninit<*mut zt_file>>,
+) -> zt_status {
+    deliver(file, || {
+        // SAFETY: options NULL or of the size it says; data has size bytes.
+        let (options, bytes) =
+            unsafe { (arg::options(options)?, arg::slice(data.cast::<u8>(), size, "data")?) };
+        File::open_memory(Borrowed(bytes.as_ptr(), bytes.len()), &open_options(&options)?)
+    })
+}
+
+/// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
+///
+/// source: copied during the call; not NULL. Its context and functions are used until the last
+/// zt_close, from any thread that uses the file, also several at once. Its close function is called
+/// once, also when this call fails.
+/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
+/// whatever status a function of source gives.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_open_source(
+    source: *const zt_source,
+    options: *const zt_open_options,
+    file: Option<&mut MaybeUninit<*mut zt_file>>,
+) -> zt_status {
+    deliver(file, || {
+        // SAFETY: source of the size it says.
+        let source = CallbackSource::new(unsafe { arg::required_struct(source)? })?;
+        // SAFETY: options NULL or of the size it says.
+        let options = open_options(&unsafe { arg::options(options)? })?;
+        File::from_source(Box::new(source), &options, String::from("the caller's source"))
+    })
+}
+
+/// Another reference to an open file: zt_close has to be called once more.
+///
+/// file: NULL is fine. Returns file.
+/// Threads: any, at the same time as any other call on file. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
+    // SAFETY: NULL or an open file, of which the caller owns a reference.
+    if let Some(file) = unsafe { file.as_ref() } {
+        file.retain();
+    }
+    file
+}
+
+/// Gives a reference back. The last one closes the file and ends everything borrowed from it;
+/// buffers of zt_component_load hold a reference of their own.
+///
+/// file: NULL is fine. Using it after its last zt_close is undefined.
+/// Threads: any; no other thread may be using the reference that is given back. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
+    if !file.is_null() {
+        // SAFETY: an open file, of which the caller owns a reference.
+        guard_value((), || unsafe { zt_file::release(file) });
+    }
+}
+
+/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
+    let Some(file) = file else { return null() };
+    let manifest = file.file.manifest();
+    manifest.version_text.map_or(null(), |t| manifest.texts.get_c_bytes(t).as_ptr().cast())
+}
+
+/// Bytes of the file; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
+    file.map_or(0, |f| f.file.size())
+}
+
+/// The file's own attributes.
+///
+/// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const Value {
+    super::value::lend(file.and_then(|f| f.file.attributes()))
+}
+
+/// Number of objects; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
+    file.map_or(0, |f| f.objects.len())
+}
+
+/// The object at index, in file order.
+///
+/// Returns an object that lives until the last zt_close; NULL if index is not below
+/// zt_object_count, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const zt_object {
+    file.map_or(null(), |f| f.object_place(index))
+}
+
+/// The object of that name; the first one where a 0.1 file has several.
+///
+/// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
+/// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
+/// no failure: zt_last_error is left as it was.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_char) -> *const zt_object {
+    let Some(file) = file else { return null() };
+    guard_value(null(), || {
+        // SAFETY: "name: NUL-ended".
+        match unsafe { arg::text(name, "name") } {
+            Ok(name) => find(file, name),
+            Err(_) => null(),
+        }
+    })
+}
+
+/// The object of a name that is given with its length, so that it may hold a NUL.
+///
+/// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_find_n(
+    file: Option<&zt_file>,
+    name: *const c_char,
+    length: usize,
+) -> *const zt_object {
+    let Some(file) = file else { return null() };
+    guard_value(null(), || {
+        // SAFETY: "that many bytes".
+        let bytes = unsafe { arg::slice(name.cast::<u8>(), length, "name") };
+        match bytes.ok().and_then(|b| std::str::from_utf8(b).ok()) {
+            Some(name) => find(file, name),
+            None => null(),
+        }
+    })
+}
+
+fn find(file: &zt_file, name: &str) -> *const zt_object {
+    file.file.find_position(name).map_or(null(), |at| file.object_place(at))
+}
+
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<File>(); // "any number of threads may use it at once"
+};

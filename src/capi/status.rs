@@ -1,0 +1,91 @@
+//! `zt_status` and which failure becomes which number.
+
+use crate::error::Cause;
+
+/// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable
+/// and never reused; a later version may add some, so treat an unknown one as an error.
+#[allow(non_camel_case_types)]
+pub type zt_status = i32;
+
+/// The values of zt_status.
+#[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub enum zt_status_value {
+    /// Done.
+    ZT_OK = 0,
+    /// An argument that no file could make right: NULL, an unknown value, a name that is not UTF-8.
+    ZT_ERROR_INVALID_ARGUMENT = 1,
+    /// The operating system or a callback of the caller failed.
+    ZT_ERROR_IO = 2,
+    /// No such object, component, attribute or key.
+    ZT_ERROR_NOT_FOUND = 3,
+    /// Neither end of the file says that it is a zTensor file.
+    ZT_ERROR_NOT_ZTENSOR = 4,
+    /// The file breaks a rule of the format; the message names the rule.
+    ZT_ERROR_CORRUPT = 5,
+    /// The bytes do not have the digest that the file gives for them.
+    ZT_ERROR_DIGEST_MISMATCH = 6,
+    /// Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a major version.
+    ZT_ERROR_UNSUPPORTED = 7,
+    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects.
+    ZT_ERROR_LIMIT = 8,
+    /// The caller's memory is too small, or given data has another size than the shape says.
+    ZT_ERROR_BUFFER_SIZE = 9,
+    /// The bytes cannot be lent: compressed, of the other byte order, or not in memory.
+    ZT_ERROR_NOT_MAPPABLE = 10,
+    /// A writer used out of order.
+    ZT_ERROR_STATE = 11,
+    /// An object or component of that name is there already.
+    ZT_ERROR_EXISTS = 12,
+    /// A callback of the caller asked to stop.
+    ZT_ERROR_CANCELLED = 13,
+    /// Memory could not be had.
+    ZT_ERROR_OUT_OF_MEMORY = 14,
+    /// A bug of this library; please report the message.
+    ZT_ERROR_INTERNAL = 15,
+}
+
+pub(super) use zt_status_value as value;
+
+/// The status of a cause; the rule that broke is told in the message.
+pub(super) fn of(cause: Cause) -> zt_status {
+    let value = match cause {
+        Cause::InvalidArgument => value::ZT_ERROR_INVALID_ARGUMENT,
+        Cause::Io => value::ZT_ERROR_IO,
+        Cause::NotFound => value::ZT_ERROR_NOT_FOUND,
+        Cause::NotZtensor => value::ZT_ERROR_NOT_ZTENSOR,
+        Cause::Broken(_) => value::ZT_ERROR_CORRUPT,
+        Cause::DigestMismatch => value::ZT_ERROR_DIGEST_MISMATCH,
+        Cause::Unsupported => value::ZT_ERROR_UNSUPPORTED,
+        Cause::Limit => value::ZT_ERROR_LIMIT,
+        Cause::BufferSize => value::ZT_ERROR_BUFFER_SIZE,
+        Cause::NotMappable => value::ZT_ERROR_NOT_MAPPABLE,
+        Cause::State => value::ZT_ERROR_STATE,
+        Cause::Exists => value::ZT_ERROR_EXISTS,
+        Cause::Cancelled => value::ZT_ERROR_CANCELLED,
+        Cause::OutOfMemory => value::ZT_ERROR_OUT_OF_MEMORY,
+        Cause::Internal => value::ZT_ERROR_INTERNAL,
+    };
+    value as zt_status
+}
+
+/// The names of all statuses, by number.
+pub(super) const NAMES: [&std::ffi::CStr; 16] = [
+    c"ZT_OK",
+    c"ZT_ERROR_INVALID_ARGUMENT",
+    c"ZT_ERROR_IO",
+    c"ZT_ERROR_NOT_FOUND",
+    c"ZT_ERROR_NOT_ZTENSOR",
+    c"ZT_ERROR_CORRUPT",
+    c"ZT_ERROR_DIGEST_MISMATCH",
+    c"ZT_ERROR_UNSUPPORTED",
+    c"ZT_ERROR_LIMIT",
+    c"ZT_ERROR_BUFFER_SIZE",
+    c"ZT_ERROR_NOT_MAPPABLE",
+    c"ZT_ERROR_STATE",
+    c"ZT_ERROR_EXISTS",
+    c"ZT_ERROR_CANCELLED",
+    c"ZT_ERROR_OUT_OF_MEMORY",
+    c"ZT_ERROR_INTERNAL",
+];

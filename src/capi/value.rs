@@ -1,0 +1,260 @@
+//! Attribute values: the CBOR data model, read-only.
+
+use super::arg;
+use super::guard::{guard, guard_value};
+use super::status::zt_status;
+use super::types::{zt_value_kind_t, zt_value_kind_value as kind};
+use crate::error::{fail, Error};
+use crate::model::value::Value;
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null;
+
+/// A place for C to look at.
+pub(super) fn lend(value: Option<&Value>) -> *const Value {
+    value.map_or(null(), std::ptr::from_ref)
+}
+
+#[cold]
+fn not_a(kind: &str) -> Error {
+    fail!(InvalidArgument, "the value is no {kind}, or does not fit")
+}
+
+/// What kind of thing a value is; ZT_VALUE_NULL for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_kind(value: Option<&Value>) -> zt_value_kind_t {
+    let kind = match value {
+        None | Some(Value::Null) => kind::ZT_VALUE_NULL,
+        Some(Value::Bool(_)) => kind::ZT_VALUE_BOOL,
+        Some(Value::Unsigned(_) | Value::Negative(_)) => kind::ZT_VALUE_INT,
+        Some(Value::Float(_)) => kind::ZT_VALUE_FLOAT,
+        Some(Value::Text(_)) => kind::ZT_VALUE_STRING,
+        Some(Value::Bytes(_)) => kind::ZT_VALUE_BYTES,
+        Some(Value::Array(_)) => kind::ZT_VALUE_ARRAY,
+        Some(Value::Map(_)) => kind::ZT_VALUE_MAP,
+        Some(Value::Tag(..)) => kind::ZT_VALUE_TAG,
+        Some(Value::Simple(_)) => kind::ZT_VALUE_OTHER,
+    };
+    kind as zt_value_kind_t
+}
+
+/// The truth of a bool.
+///
+/// out: receives 0 or 1, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_get_bool(value: Option<&Value>, out: Option<&mut MaybeUninit<i32>>) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        match &arg::required(value, "value")? {
+            Value::Bool(truth) => out.write(i32::from(*truth)),
+            _ => return Err(not_a("bool")),
+        };
+        Ok(())
+    })
+}
+
+/// The number of an integer that fits an int64_t.
+///
+/// out: receives it, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_get_i64(value: Option<&Value>, out: Option<&mut MaybeUninit<i64>>) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        out.write(arg::required(value, "value")?.as_i64().ok_or_else(|| not_a("int64_t"))?);
+        Ok(())
+    })
+}
+
+/// The number of an integer that fits a uint64_t.
+///
+/// out: receives it, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_get_u64(value: Option<&Value>, out: Option<&mut MaybeUninit<u64>>) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        out.write(arg::required(value, "value")?.as_u64().ok_or_else(|| not_a("uint64_t"))?);
+        Ok(())
+    })
+}
+
+/// The number of a float, or of an integer, which is rounded if it has to be.
+///
+/// out: receives it, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+#[allow(clippy::cast_precision_loss, reason = "said in the doc")]
+pub extern "C" fn zt_value_get_f64(value: Option<&Value>, out: Option<&mut MaybeUninit<f64>>) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        match &arg::required(value, "value")? {
+            Value::Float(v) => out.write(*v),
+            Value::Unsigned(v) => out.write(*v as f64),
+            Value::Negative(n) => out.write(-1.0 - *n as f64),
+            _ => return Err(not_a("number")),
+        };
+        Ok(())
+    })
+}
+
+/// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
+///
+/// text: receives a string that lives until the last zt_close. length: receives its bytes without the
+/// NUL at the end; may be NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_get_string(
+    value: Option<&Value>,
+    text: Option<&mut MaybeUninit<*const c_char>>,
+    length: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(text, "text")?;
+        let Value::Text(text) = &arg::required(value, "value")? else { return Err(not_a("string")) };
+        out.write(text.as_c_bytes().as_ptr().cast());
+        if let Some(length) = length {
+            length.write(text.as_str().len());
+        }
+        Ok(())
+    })
+}
+
+/// The content of a byte string.
+///
+/// bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
+/// may be NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_get_bytes(
+    value: Option<&Value>,
+    bytes: Option<&mut MaybeUninit<*const c_void>>,
+    size: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(bytes, "bytes")?;
+        let Value::Bytes(bytes) = &arg::required(value, "value")? else { return Err(not_a("byte string")) };
+        out.write(bytes.as_ptr().cast());
+        if let Some(size) = size {
+            size.write(bytes.len());
+        }
+        Ok(())
+    })
+}
+
+/// The number of a tag; the tagged value is zt_value_at (value, 0).
+///
+/// out: receives it, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_get_tag(value: Option<&Value>, out: Option<&mut MaybeUninit<u64>>) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        let Value::Tag(tag, _) = &arg::required(value, "value")? else { return Err(not_a("tag")) };
+        out.write(*tag);
+        Ok(())
+    })
+}
+
+/// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_count(value: Option<&Value>) -> usize {
+    match value {
+        Some(Value::Array(items)) => items.len(),
+        Some(Value::Map(pairs)) => pairs.len(),
+        Some(Value::Tag(..)) => 1,
+        _ => 0,
+    }
+}
+
+/// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
+///
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
+/// for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_at(value: Option<&Value>, index: usize) -> *const Value {
+    lend(match value {
+        Some(Value::Array(items)) => items.get(index),
+        Some(Value::Map(pairs)) => pairs.get(index).map(|(_, v)| v),
+        Some(Value::Tag(_, inner)) => inner.get(index),
+        _ => None,
+    })
+}
+
+/// The key of a map's pair, in the file's order.
+///
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
+/// other kinds, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_value_key_at(value: Option<&Value>, index: usize) -> *const Value {
+    lend(value.and_then(|v| v.pairs()).and_then(|p| p.get(index)).map(|(k, _)| k))
+}
+
+/// What a map has under a text key; the pairs are looked at one after the other.
+///
+/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
+/// there is none, for other kinds, and for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_find(value: Option<&Value>, key: *const c_char) -> *const Value {
+    let Some(value) = value else { return null() };
+    guard_value(null(), || {
+        // SAFETY: "key: NUL-ended".
+        let Ok(key) = (unsafe { arg::text(key, "key") }) else { return null() };
+        lend(value.get(key))
+    })
+}
+
+/// Writes a value as JSON text. What JSON lacks: byte strings are {"$bytes": "hex"}, floats that are
+/// not finite {"$float": "nan"} (or "inf", "-inf"), tags {"$tag": [number, value]}, undefined
+/// {"$undefined": true}, other simple values {"$simple": number}, maps whose keys are not all text
+/// {"$map": [[key, value], ...]}. Integers are written in full, also those past 2^53.
+///
+/// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
+/// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
+/// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_to_json(
+    value: Option<&Value>,
+    buf: *mut c_char,
+    size: usize,
+    needed: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let value = arg::required(value, "value")?;
+        // SAFETY: "buf, size".
+        let buf = unsafe { arg::bytes_mut(buf.cast(), size, "buf")? };
+        let text = crate::wire::json::write(value)?;
+        let whole = text.len().saturating_add(1);
+        if let Some(needed) = needed {
+            needed.write(whole);
+        }
+        let Some(last) = buf.len().checked_sub(1) else { return Ok(()) };
+        let fits = text.len().min(last);
+        buf.get_mut(..fits)
+            .unwrap_or_default()
+            .copy_from_slice(text.as_bytes().get(..fits).unwrap_or_default());
+        if let Some(end) = buf.get_mut(fits) {
+            *end = 0;
+        }
+        if fits < text.len() {
+            return Err(fail!(BufferSize, "the JSON text takes {whole} bytes, the buffer has {size}"));
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,202 @@
+//! Verification of whole files, and repair of an unfinished append.
+
+use super::arg::{self, SizedStruct};
+use super::callback::{progress, zt_progress_callback};
+use super::guard::guard;
+use super::open::zt_file;
+use super::status::zt_status;
+use crate::error::{fail, Result};
+use crate::reader::{VerifyOptions, VerifyReport};
+use crate::writer::{repair, RepairOptions, RepairReport};
+use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
+
+/// Check the digests of components that have one.
+pub const ZT_VERIFY_DIGESTS: u32 = 1;
+/// Check the contents: decoding, sizes, sparse and quantized structure, bool bytes.
+pub const ZT_VERIFY_CONTENTS: u32 = 2;
+/// Refuse padding that is not zero, too.
+pub const ZT_VERIFY_PADDING: u32 = 4;
+
+/// What to verify. All fields zero (but struct_size) are the defaults.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_verify_options {
+    /// sizeof (zt_verify_options)
+    pub struct_size: usize,
+    /// A set of ZT_VERIFY_ bits; 0 for digests and contents.
+    pub checks: u32,
+    /// Threads; 0 for as many as there are processors, at most 16.
+    pub threads: u32,
+    /// Passed to progress; may be NULL.
+    pub context: *mut c_void,
+    /// Told about stored bytes that were checked, and asked whether to go on; may be NULL.
+    pub progress: zt_progress_callback,
+}
+
+/// What was verified.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_verify_report {
+    /// sizeof (zt_verify_report), set by the caller.
+    pub struct_size: usize,
+    /// Objects that were checked.
+    pub objects: u64,
+    /// Components that were checked.
+    pub components: u64,
+    /// Stored bytes that were read.
+    pub bytes: u64,
+    /// Digests that agree.
+    pub digests_verified: u64,
+    /// Components without a digest.
+    pub digests_absent: u64,
+    /// Digests of an algorithm that this version does not know: not verified.
+    pub digests_unknown: u64,
+    /// Bytes of padding that are not zero; writers must not leave any, readers may ignore them.
+    pub padding_nonzero: u64,
+}
+
+// SAFETY: repr(C), begins with its size, plain integers, a pointer and an optional function.
+unsafe impl SizedStruct for zt_verify_options {
+    const NAME: &'static str = "zt_verify_options";
+    const SIZE: usize = offset_of!(zt_verify_options, progress) + size_of::<usize>();
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_verify_report {
+    const NAME: &'static str = "zt_verify_report";
+    const SIZE: usize = offset_of!(zt_verify_report, padding_nonzero) + size_of::<u64>();
+}
+
+/// Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized
+/// structure, bool bytes.
+///
+/// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
+/// what was checked so far, on failure. A file without digests verifies: digests_absent tells.
+/// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
+/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
+/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_verify(
+    file: Option<&zt_file>,
+    options: *const zt_verify_options,
+    report: *mut zt_verify_report,
+) -> zt_status {
+    guard(|| {
+        let file = arg::required(file, "file")?.file();
+        // SAFETY: options and report NULL or of the size they say.
+        let (options, _) = unsafe { (arg::options(options)?, arg::struct_size(report.cast_const())?) };
+        let wanted = verify_options(&options)?;
+        let go_on = progress(options.progress, options.context);
+        let mut found = VerifyReport::default();
+        let outcome = file.verify(&wanted, &go_on, &mut found);
+        let filled = zt_verify_report {
+            struct_size: 0,
+            objects: found.objects,
+            components: found.components,
+            bytes: found.bytes,
+            digests_verified: found.digests_verified,
+            digests_absent: found.digests_absent,
+            digests_unknown: found.digests_unknown,
+            padding_nonzero: found.padding_nonzero,
+        };
+        // SAFETY: report NULL or of the size it says.
+        unsafe { arg::fill(report, filled)? };
+        outcome
+    })
+}
+
+fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
+    const KNOWN: u32 = ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS | ZT_VERIFY_PADDING;
+    if options.checks & !KNOWN != 0 {
+        return Err(fail!(
+            InvalidArgument,
+            "zt_verify_options.checks has unknown bits: {:#x}",
+            options.checks
+        ));
+    }
+    let checks = if options.checks == 0 { ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS } else { options.checks };
+    Ok(VerifyOptions {
+        digests: checks & ZT_VERIFY_DIGESTS != 0,
+        contents: checks & ZT_VERIFY_CONTENTS != 0,
+        padding: checks & ZT_VERIFY_PADDING != 0,
+        threads: options.threads as usize,
+    })
+}
+
+/// How to repair. All fields zero (but struct_size) are the defaults.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_repair_options {
+    /// sizeof (zt_repair_options)
+    pub struct_size: usize,
+    /// 1: only tell what would be done.
+    pub dry_run: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// Largest manifest in bytes; 0 for the specs' 1 GiB.
+    pub max_manifest_size: u64,
+}
+
+/// What a repair did, or would do.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_repair_report {
+    /// sizeof (zt_repair_report), set by the caller.
+    pub struct_size: usize,
+    /// Bytes of the file before.
+    pub old_size: u64,
+    /// Bytes of the file after; the same if there was nothing to repair.
+    pub new_size: u64,
+    /// Objects that the file then has.
+    pub objects: u64,
+}
+
+// SAFETY: repr(C), begins with its size, plain integers.
+unsafe impl SizedStruct for zt_repair_options {
+    const NAME: &'static str = "zt_repair_options";
+    const SIZE: usize = offset_of!(zt_repair_options, max_manifest_size) + size_of::<u64>();
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_repair_report {
+    const NAME: &'static str = "zt_repair_report";
+    const SIZE: usize = offset_of!(zt_repair_report, objects) + size_of::<u64>();
+}
+
+/// Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
+/// before the append is there again. A file that opens is left as it is.
+///
+/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
+/// success, untouched on failure.
+/// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
+/// repaired), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT; the
+/// file is then as it was.
+/// Threads: any; nobody else may have the file open for writing. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_repair(
+    path: *const c_char,
+    options: *const zt_repair_options,
+    report: *mut zt_repair_report,
+) -> zt_status {
+    guard(|| {
+        // SAFETY: "path: NUL-ended"; options and report NULL or of the size they say.
+        let (path, options, _) =
+            unsafe { (arg::path(path)?, arg::options(options)?, arg::struct_size(report.cast_const())?) };
+        if options.reserved != 0 {
+            return Err(fail!(InvalidArgument, "zt_repair_options.reserved is {}, not 0", options.reserved));
+        }
+        let mut wanted = RepairOptions {
+            dry_run: arg::flag(options.dry_run, "zt_repair_options.dry_run")?,
+            ..RepairOptions::default()
+        };
+        if options.max_manifest_size != 0 {
+            wanted.max_manifest_size = options.max_manifest_size;
+        }
+        let RepairReport { old_size, new_size, objects } = repair(path, &wanted)?;
+        let filled = zt_repair_report { struct_size: 0, old_size, new_size, objects };
+        // SAFETY: report NULL or of the size it says.
+        unsafe { arg::fill(report, filled) }
+    })
+}

@@ -1,0 +1,280 @@
+//! Views: all components of an object in one call, checked so that they can be indexed blindly.
+
+use super::arg::{self, SizedStruct};
+use super::guard::guard;
+use super::object::zt_object;
+use super::open::zt_file;
+use super::status::zt_status;
+use super::types::{dtype_number, logical_number, zt_dtype, zt_type};
+use crate::error::{fail, Result};
+use crate::reader::{File, ViewPart};
+use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
+use std::ptr::null;
+
+/// One component of a view.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_array {
+    /// The decoded elements in the host's byte order, 64-byte aligned; not NULL unless absent.
+    pub data: *const c_void,
+    /// Bytes.
+    pub size: usize,
+    /// Elements of the dtype (a complex value is two).
+    pub count: u64,
+    /// The storage type.
+    pub dtype: zt_dtype,
+    /// The logical type.
+    pub r#type: zt_type,
+}
+
+impl zt_array {
+    const ABSENT: zt_array = zt_array { data: null(), size: 0, count: 0, dtype: 0, r#type: 0 };
+
+    fn of(part: &ViewPart<'_>) -> zt_array {
+        // The file keeps decoded parts until its last zt_close, so lending their address is sound.
+        let bytes = part.bytes();
+        zt_array {
+            data: bytes.as_ptr().cast(),
+            size: bytes.len(),
+            count: part.count,
+            dtype: dtype_number(Some(part.dtype)),
+            r#type: logical_number(part.logical),
+        }
+    }
+}
+
+/// A dense tensor.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_tensor {
+    /// sizeof (zt_tensor), set by the caller.
+    pub struct_size: usize,
+    /// The elements, row-major, in the host's byte order, 64-byte aligned; not NULL.
+    pub data: *const c_void,
+    /// Bytes.
+    pub nbytes: usize,
+    /// The storage type.
+    pub dtype: zt_dtype,
+    /// The logical type.
+    pub r#type: zt_type,
+    /// The dimensions, rank of them.
+    pub shape: *const u64,
+    /// Number of dimensions.
+    pub rank: usize,
+}
+
+/// A matrix of compressed sparse rows. Row r has the entries indptr[r] up to indptr[r + 1].
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_csr {
+    /// sizeof (zt_csr), set by the caller.
+    pub struct_size: usize,
+    /// Number of rows.
+    pub rows: u64,
+    /// Number of columns.
+    pub columns: u64,
+    /// Number of stored entries.
+    pub nnz: u64,
+    /// The entries.
+    pub values: zt_array,
+    /// The column of each entry, checked to be below columns.
+    pub indices: zt_array,
+    /// rows + 1 numbers, checked to begin with 0, never to decrease and to end with nnz.
+    pub indptr: zt_array,
+}
+
+/// A coordinate list.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_coo {
+    /// sizeof (zt_coo), set by the caller.
+    pub struct_size: usize,
+    /// Number of stored entries.
+    pub nnz: u64,
+    /// The dimensions, rank of them.
+    pub shape: *const u64,
+    /// Number of dimensions.
+    pub rank: usize,
+    /// The entries.
+    pub values: zt_array,
+    /// rank runs of nnz numbers, a run for each dimension, checked to be below it.
+    pub coords: zt_array,
+}
+
+/// A tensor of quantized groups.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_quantized {
+    /// sizeof (zt_quantized), set by the caller.
+    pub struct_size: usize,
+    /// The dimensions, rank of them.
+    pub shape: *const u64,
+    /// Number of dimensions.
+    pub rank: usize,
+    /// The attribute "bits"; 0 if it is not there.
+    pub bits: u64,
+    /// The attribute "group_size"; 0 if it is not there.
+    pub group_size: u64,
+    /// The attribute "packing", NUL-ended; NULL if it is not there.
+    pub packing: *const c_char,
+    /// The packed weights.
+    pub packed_weight: zt_array,
+    /// The scale of each group.
+    pub scales: zt_array,
+    /// The zero point of each group; data is NULL if there are none.
+    pub zeros: zt_array,
+}
+
+// SAFETY: repr(C), begins with its size, plain integers and pointers.
+unsafe impl SizedStruct for zt_tensor {
+    const NAME: &'static str = "zt_tensor";
+    const SIZE: usize = offset_of!(zt_tensor, rank) + size_of::<usize>();
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_csr {
+    const NAME: &'static str = "zt_csr";
+    const SIZE: usize = offset_of!(zt_csr, indptr) + size_of::<zt_array>();
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_coo {
+    const NAME: &'static str = "zt_coo";
+    const SIZE: usize = offset_of!(zt_coo, coords) + size_of::<zt_array>();
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_quantized {
+    const NAME: &'static str = "zt_quantized";
+    const SIZE: usize = offset_of!(zt_quantized, zeros) + size_of::<zt_array>();
+}
+
+/// The place for a view, checked before any work is done.
+unsafe fn place<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
+    // SAFETY: passed on from the caller: NULL or of the size it says.
+    match unsafe { arg::struct_size(view.cast_const())? } {
+        0 => Err(fail!(InvalidArgument, "the place for the {} is NULL", T::NAME)),
+        _ => Ok(view),
+    }
+}
+
+/// The dense tensor of that name, ready to use.
+///
+/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the
+/// file keeps, and a second call gives the same memory.
+/// name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to
+/// lives until the last zt_close.
+/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
+/// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_tensor_view(
+    file: Option<&zt_file>,
+    name: *const c_char,
+    view: *mut zt_tensor,
+) -> zt_status {
+    guard(|| {
+        let file: &File = arg::required(file, "file")?.file();
+        // SAFETY: "name: NUL-ended"; view of the size it says.
+        let (name, view) = unsafe { (arg::text(name, "name")?, place(view)?) };
+        let object = file.find(name).ok_or_else(|| fail!(NotFound, "there is no object {name:?}"))?;
+        let found = object.tensor_view()?;
+        let data = zt_array::of(&found.data);
+        let filled = zt_tensor {
+            struct_size: 0,
+            data: data.data,
+            nbytes: data.size,
+            dtype: data.dtype,
+            r#type: data.r#type,
+            shape: found.shape.as_ptr(),
+            rank: found.shape.len(),
+        };
+        // SAFETY: view has the size it says.
+        unsafe { arg::fill(view, filled) }
+    })
+}
+
+/// The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
+///
+/// Without a copy where zt_component_ptr would work for every part; else decoded into memory that the
+/// file keeps. Checking reads indices and indptr once.
+/// view: set struct_size; filled on success, untouched on failure. What it points to lives until the
+/// last zt_close.
+/// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the
+/// structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
+/// ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
+/// integer dtype: look at it.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_csr) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        // SAFETY: view of the size it says.
+        let view = unsafe { place(view)? };
+        let found = object.csr_view()?;
+        let filled = zt_csr {
+            struct_size: 0,
+            rows: found.rows,
+            columns: found.columns,
+            nnz: found.nnz,
+            values: zt_array::of(&found.values),
+            indices: zt_array::of(&found.indices),
+            indptr: zt_array::of(&found.indptr),
+        };
+        // SAFETY: view has the size it says.
+        unsafe { arg::fill(view, filled) }
+    })
+}
+
+/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
+///
+/// As zt_csr_view in all else.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_coo) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        // SAFETY: view of the size it says.
+        let view = unsafe { place(view)? };
+        let found = object.coo_view()?;
+        let filled = zt_coo {
+            struct_size: 0,
+            nnz: found.nnz,
+            shape: found.shape.as_ptr(),
+            rank: found.shape.len(),
+            values: zt_array::of(&found.values),
+            coords: zt_array::of(&found.coords),
+        };
+        // SAFETY: view has the size it says.
+        unsafe { arg::fill(view, filled) }
+    })
+}
+
+/// The parts of a quantized_group object, checked to fit each other as far as its attributes tell:
+/// whole elements, room for every weight, a scale for every group, as many zeros as they need.
+///
+/// As zt_csr_view in all else.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mut zt_quantized) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        // SAFETY: view of the size it says.
+        let view = unsafe { place(view)? };
+        let found = object.quantized_view()?;
+        let filled = zt_quantized {
+            struct_size: 0,
+            shape: found.shape.as_ptr(),
+            rank: found.shape.len(),
+            bits: found.bits.unwrap_or(0),
+            group_size: found.group_size.unwrap_or(0),
+            packing: found.packing.map_or(null(), |t| t.as_c_bytes().as_ptr().cast()),
+            packed_weight: zt_array::of(&found.packed_weight),
+            scales: zt_array::of(&found.scales),
+            zeros: found.zeros.as_ref().map_or(zt_array::ABSENT, zt_array::of),
+        };
+        // SAFETY: view has the size it says.
+        unsafe { arg::fill(view, filled) }
+    })
+}

@@ -1,0 +1,227 @@
+//! Objects written in one call.
+
+use super::arg;
+use super::guard::guard;
+use super::status::zt_status;
+use super::types::{self, zt_dtype, zt_type};
+use super::writer::zt_writer;
+use super::writer_options::{self as description, zt_component_desc, zt_object_desc, zt_quantized_desc};
+use crate::error::{fail, Result};
+use crate::model::dtype::Dtype;
+use crate::model::value::Value;
+use crate::writer::{ComponentSpec, LogicalName, ObjectSpec};
+use std::ffi::{c_char, c_void};
+
+/// Writes a dense object at once.
+///
+/// name: NUL-ended UTF-8. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
+/// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
+/// row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
+/// ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
+/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_STATE if an object is open or the writer
+/// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_dense(
+    writer: Option<&mut zt_writer>,
+    name: *const c_char,
+    dtype: zt_dtype,
+    r#type: zt_type,
+    shape: *const u64,
+    rank: usize,
+    data: *const c_void,
+    size: usize,
+) -> zt_status {
+    guard(|| {
+        let writer = arg::required(writer, "writer")?;
+        // SAFETY: as the doc says of name, shape, data.
+        let (name, shape, data) = unsafe {
+            (
+                arg::text(name, "name")?,
+                arg::slice(shape, rank, "shape")?,
+                arg::slice(data.cast::<u8>(), size, "data")?,
+            )
+        };
+        let object = ObjectSpec { name, format: "dense", shape };
+        let component = ComponentSpec {
+            logical: types::logical(r#type)?.map(LogicalName::Known),
+            ..ComponentSpec::new("data", types::dtype(dtype)?)
+        };
+        writer.writer.write_object(&object, Vec::new(), &[(component, data)])
+    })
+}
+
+/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
+///
+/// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for
+/// complex types). indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order;
+/// nothing is kept after the call. name, dtype, type: as zt_write_dense.
+/// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
+/// nnz elements, else as zt_write_dense.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_csr(
+    writer: Option<&mut zt_writer>,
+    name: *const c_char,
+    dtype: zt_dtype,
+    r#type: zt_type,
+    shape: *const u64,
+    nnz: usize,
+    values: *const c_void,
+    values_size: usize,
+    indices: *const u64,
+    indptr: *const u64,
+) -> zt_status {
+    guard(|| {
+        let writer = arg::required(writer, "writer")?;
+        // SAFETY: as the doc says of each.
+        unsafe {
+            let name = arg::text(name, "name")?;
+            let shape: &[u64] = arg::slice(shape, 2, "shape")?;
+            let rows = arg::to_usize(shape.first().copied().unwrap_or(0), "indptr")?;
+            let pointers =
+                rows.checked_add(1).ok_or_else(|| fail!(InvalidArgument, "{rows} rows are too many"))?;
+            let values = arg::slice(values.cast::<u8>(), values_size, "values")?;
+            let indices = arg::slice(indices, nnz, "indices")?;
+            let indptr = arg::slice(indptr, pointers, "indptr")?;
+            let logical = types::logical(r#type)?;
+            writer.writer.write_csr(name, types::dtype(dtype)?, logical, shape, values, indices, indptr)
+        }
+    })
+}
+
+/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
+///
+/// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
+/// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
+/// nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_coo(
+    writer: Option<&mut zt_writer>,
+    name: *const c_char,
+    dtype: zt_dtype,
+    r#type: zt_type,
+    shape: *const u64,
+    rank: usize,
+    nnz: usize,
+    values: *const c_void,
+    values_size: usize,
+    coords: *const u64,
+) -> zt_status {
+    guard(|| {
+        let writer = arg::required(writer, "writer")?;
+        let total = rank.checked_mul(nnz);
+        let total =
+            total.ok_or_else(|| fail!(InvalidArgument, "{rank} runs of {nnz} coordinates are too many"))?;
+        // SAFETY: as the doc says of each.
+        unsafe {
+            let name = arg::text(name, "name")?;
+            let shape = arg::slice(shape, rank, "shape")?;
+            let values = arg::slice(values.cast::<u8>(), values_size, "values")?;
+            let coords = arg::slice(coords, total, "coords")?;
+            let logical = types::logical(r#type)?;
+            writer.writer.write_coo(name, types::dtype(dtype)?, logical, shape, nnz as u64, values, coords)
+        }
+    })
+}
+
+/// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
+///
+/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
+/// after the call. name: as zt_write_dense. Returns as zt_write_csr.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_quantized(
+    writer: Option<&mut zt_writer>,
+    name: *const c_char,
+    shape: *const u64,
+    rank: usize,
+    desc: *const zt_quantized_desc,
+) -> zt_status {
+    guard(|| {
+        let writer = arg::required(writer, "writer")?;
+        // SAFETY: as the doc says of each.
+        unsafe {
+            let name = arg::text(name, "name")?;
+            let shape = arg::slice(shape, rank, "shape")?;
+            let desc: zt_quantized_desc = arg::required_struct(desc)?;
+            if desc.reserved != 0 {
+                return Err(fail!(InvalidArgument, "zt_quantized_desc.reserved is {}, not 0", desc.reserved));
+            }
+            let part = |data: *const c_void, size: u64, what: &str| -> Result<&[u8]> {
+                arg::slice(data.cast::<u8>(), arg::to_usize(size, what)?, what)
+            };
+            let mut attributes = Vec::new();
+            attributes.try_reserve_exact(3)?;
+            for (key, number) in [("bits", desc.bits), ("group_size", desc.group_size)] {
+                if number != 0 {
+                    attributes.push((Value::text(key)?, Value::Unsigned(number)));
+                }
+            }
+            if !desc.packing.is_null() {
+                let packing = arg::text(desc.packing, "packing")?;
+                attributes.push((Value::text("packing")?, Value::text(packing)?));
+            }
+            let dtype = |number: zt_dtype, what: &str| -> Result<Dtype> {
+                types::dtype(number).map_err(|e| e.within(format_args!("{what}")))
+            };
+            let packed = part(desc.packed_weight, desc.packed_weight_size, "packed_weight")?;
+            let scales = part(desc.scales, desc.scales_size, "scales")?;
+            let mut parts: Vec<(ComponentSpec<'_>, &[u8])> = Vec::new();
+            parts.try_reserve_exact(3)?;
+            let packed_dtype = dtype(desc.packed_weight_dtype, "packed_weight")?;
+            parts.push((ComponentSpec::new("packed_weight", packed_dtype), packed));
+            parts.push((ComponentSpec::new("scales", dtype(desc.scales_dtype, "scales")?), scales));
+            if !desc.zeros.is_null() {
+                let zeros = part(desc.zeros, desc.zeros_size, "zeros")?;
+                parts.push((ComponentSpec::new("zeros", dtype(desc.zeros_dtype, "zeros")?), zeros));
+            }
+            writer.writer.write_quantized(name, shape, attributes, &parts)
+        }
+    })
+}
+
+/// Writes an object of any format with any components at once.
+///
+/// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
+/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
+/// that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
+/// objects is not checked here: zt_verify does.
+/// Threads: one at a time. Since 1.0. Spec 1.2 sections 1 to 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_object(
+    writer: Option<&mut zt_writer>,
+    desc: *const zt_object_desc,
+) -> zt_status {
+    guard(|| {
+        let writer = arg::required(writer, "writer")?;
+        // SAFETY: as the doc and the fields say.
+        unsafe {
+            let desc: zt_object_desc = arg::required_struct(desc)?;
+            let object = description::object_spec(&desc)?;
+            let count = desc.component_count;
+            if count > 0 && desc.components.is_null() {
+                return Err(fail!(InvalidArgument, "components is NULL, but {count} are said to be there"));
+            }
+            let mut components: Vec<(ComponentSpec<'_>, &[u8])> = Vec::new();
+            components.try_reserve_exact(count)?;
+            for at in 0..count {
+                let in_component = |e: crate::error::Error| e.within(format_args!("component {at}"));
+                let part: zt_component_desc =
+                    arg::array_element(desc.components, at).map_err(in_component)?;
+                let (spec, data) = description::component_spec(&part).map_err(in_component)?;
+                if data.is_none() && part.size != 0 {
+                    return Err(in_component(fail!(
+                        InvalidArgument,
+                        "data is NULL, but its size is {}",
+                        part.size
+                    )));
+                }
+                components.push((spec, data.unwrap_or_default()));
+            }
+            writer.writer.write_object(&object, description::attributes(&desc)?, &components)
+        }
+    })
+}

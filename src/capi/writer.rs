@@ -1,0 +1,264 @@
+//! Writing: create or append, objects at once or piece by piece, finish or abort.
+
+use super::arg;
+use super::callback::{zt_sink, CallbackSink};
+use super::guard::{guard, guard_value};
+use super::object::zt_object;
+use super::status::zt_status;
+use super::writer_options::{
+    self as description, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options,
+};
+use crate::error::{fail, Result};
+use crate::writer::Writer;
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// A file that is being written. It belongs to one thread at a time.
+///
+/// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
+/// ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
+/// zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
+pub struct zt_writer {
+    pub(super) writer: Writer,
+}
+
+fn deliver(
+    out: Option<&mut MaybeUninit<*mut zt_writer>>,
+    make: impl FnOnce() -> Result<Writer>,
+) -> zt_status {
+    let Some(out) = out else {
+        return guard(|| Err(fail!(InvalidArgument, "the place for the writer is NULL")));
+    };
+    out.write(null_mut());
+    guard(|| {
+        let mut one = Vec::new();
+        one.try_reserve_exact(1)?;
+        one.push(zt_writer { writer: make()? });
+        out.write(Box::into_raw(one.into_boxed_slice()).cast::<zt_writer>());
+        Ok(())
+    })
+}
+
+/// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
+/// zt_writer_finish; until then whatever is at path stays as it is.
+///
+/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced. A
+/// replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. options: NULL for the
+/// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
+/// zt_writer_abort.
+/// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any. Since 1.0. Spec 1.2 section 4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_writer_create(
+    path: *const c_char,
+    options: *const zt_writer_options,
+    writer: Option<&mut MaybeUninit<*mut zt_writer>>,
+) -> zt_status {
+    deliver(writer, || {
+        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
+        Writer::create(path, &description::writer_options(&options)?)
+    })
+}
+
+/// Begins to add objects to an existing 1.1 or 1.2 file, in place.
+///
+/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
+/// either the new file or the old bytes followed by an unfinished append, which zt_open names and
+/// zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
+/// place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
+/// an object that is there would break a rule of 1.2; then the version stays, as the released writers
+/// leave it. File attributes that are set replace those of the same key.
+/// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
+/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
+/// Threads: any; nobody else may be writing the file. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_writer_append(
+    path: *const c_char,
+    options: *const zt_writer_options,
+    writer: Option<&mut MaybeUninit<*mut zt_writer>>,
+) -> zt_status {
+    deliver(writer, || {
+        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        let (path, options): (_, zt_writer_options) = unsafe { (arg::path(path)?, arg::options(options)?) };
+        if options.spec_version != 0 {
+            return Err(fail!(InvalidArgument, "spec_version is given, but appending follows the file"));
+        }
+        Writer::append(path, &description::writer_options(&options)?)
+    })
+}
+
+/// Begins a file that goes to the caller's functions, front to back, never seeking.
+///
+/// sink: copied during the call; not NULL. Its close function is called once, also when this call
+/// fails. options: NULL for the defaults; durable does not matter. writer: as zt_writer_create.
+/// Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_writer_create_sink(
+    sink: *const zt_sink,
+    options: *const zt_writer_options,
+    writer: Option<&mut MaybeUninit<*mut zt_writer>>,
+) -> zt_status {
+    deliver(writer, || {
+        // SAFETY: sink of the size it says.
+        let sink = CallbackSink::new(unsafe { arg::required_struct(sink)? })?;
+        // SAFETY: options NULL or of the size it says.
+        let options = unsafe { arg::options(options)? };
+        Writer::to_sink(Box::new(sink), &description::writer_options(&options)?)
+    })
+}
+
+/// Opens an object that is written piece by piece: zt_write_component for each component, and
+/// zt_write_data for its bytes, as often as you like, then zt_write_end.
+///
+/// desc: not NULL, without components; nothing is kept after the call.
+/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
+/// Threads: one at a time. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_begin(
+    writer: Option<&mut zt_writer>,
+    desc: *const zt_object_desc,
+) -> zt_status {
+    guard(|| {
+        let writer = arg::required(writer, "writer")?;
+        // SAFETY: as the doc and the fields say.
+        unsafe {
+            let desc: zt_object_desc = arg::required_struct(desc)?;
+            if desc.component_count != 0 || !desc.components.is_null() {
+                return Err(fail!(
+                    InvalidArgument,
+                    "zt_write_begin takes no components; write them one by one"
+                ));
+            }
+            writer.writer.begin(&description::object_spec(&desc)?, description::attributes(&desc)?)
+        }
+    })
+}
+
+/// Opens a component of the open object; the one before it ends.
+///
+/// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
+/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
+/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
+/// ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
+/// zt_write_dense.
+/// Threads: one at a time. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_component(
+    writer: Option<&mut zt_writer>,
+    desc: *const zt_component_desc,
+) -> zt_status {
+    guard(|| {
+        let writer = arg::required(writer, "writer")?;
+        // SAFETY: as the doc and the fields say.
+        let (spec, data) = unsafe { description::component_spec(&arg::required_struct(desc)?)? };
+        match data {
+            Some(data) => writer.writer.component_whole(&spec, data),
+            None => writer.writer.component(&spec),
+        }
+    })
+}
+
+/// Adds bytes to the open component, in the host's byte order. A call may end within an element.
+///
+/// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
+/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
+/// than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
+/// Threads: one at a time. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_data(
+    writer: Option<&mut zt_writer>,
+    data: *const c_void,
+    size: usize,
+) -> zt_status {
+    guard(|| {
+        let writer = arg::required(writer, "writer")?;
+        // SAFETY: size bytes at data.
+        writer.writer.data(unsafe { arg::slice(data.cast::<u8>(), size, "data")? })
+    })
+}
+
+/// Ends the open object.
+///
+/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
+/// announced or than the shape of a dense object takes (more zt_write_data may follow),
+/// ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
+/// Threads: one at a time. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
+    guard(|| arg::required(writer, "writer")?.writer.end())
+}
+
+/// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
+/// attributes stay.
+///
+/// object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in
+/// 0.1), else as zt_write_dense and zt_component_read.
+/// Threads: one at a time for writer, any for object. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_copy(
+    writer: Option<&mut zt_writer>,
+    object: Option<&zt_object>,
+    new_name: *const c_char,
+) -> zt_status {
+    guard(|| {
+        let writer = arg::required(writer, "writer")?;
+        let object = arg::required(object, "object")?.object()?;
+        let name = if new_name.is_null() {
+            object.name()
+        } else {
+            // SAFETY: "new_name: NUL-ended".
+            unsafe { arg::text(new_name, "new_name")? }
+        };
+        writer.writer.copy(object, name)
+    })
+}
+
+/// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
+///
+/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
+/// untouched on failure.
+/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
+/// destination is as it was before the writer.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_writer_finish(
+    writer: *mut zt_writer,
+    summary: *mut zt_write_summary,
+) -> zt_status {
+    if writer.is_null() {
+        return super::status::value::ZT_OK as zt_status;
+    }
+    guard(|| {
+        // SAFETY: from one of the create functions, which boxed a slice of one; not used again.
+        let mut one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(writer, 1)) };
+        // SAFETY: summary NULL or of the size it says.
+        unsafe { arg::struct_size(summary.cast_const())? };
+        let writer = one.first_mut().ok_or_else(|| fail!(Internal, "a box of one is empty"))?;
+        let did = writer.writer.finish()?;
+        let filled = zt_write_summary {
+            struct_size: 0,
+            file_size: did.file_size,
+            objects: did.objects,
+            components: did.components,
+            stored_bytes: did.stored_bytes,
+            data_bytes: did.data_bytes,
+        };
+        // SAFETY: summary NULL or of the size it says.
+        unsafe { arg::fill(summary, filled) }
+    })
+}
+
+/// Ends the writer and leaves the destination as it was before.
+///
+/// writer: NULL is fine. Threads: one at a time. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_writer_abort(writer: *mut zt_writer) {
+    if writer.is_null() {
+        return;
+    }
+    // SAFETY: from one of the create functions, which boxed a slice of one; not used again.
+    guard_value((), || drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(writer, 1)) }));
+}

@@ -1,0 +1,301 @@
+//! What a writer is told: options, descriptions of objects and components, the summary.
+
+use super::arg::{self, SizedStruct};
+use super::types::{
+    self, zt_digest, zt_dtype, zt_encoding, zt_format, zt_spec_version, zt_type, zt_type_value,
+};
+use crate::error::{fail, Result};
+use crate::model::manifest::Encoding;
+use crate::model::value::Value;
+use crate::writer::{ComponentSpec, LogicalName, ObjectSpec, WriterOptions};
+use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
+
+/// How to write a file. All fields zero (but struct_size) are the defaults.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_writer_options {
+    /// sizeof (zt_writer_options)
+    pub struct_size: usize,
+    /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot say is
+    /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
+    pub spec_version: zt_spec_version,
+    /// The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
+    pub encoding: zt_encoding,
+    /// Components start at multiples of this: a power of two from 64; 0 for 64.
+    pub alignment: u64,
+    /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or
+    /// more for direct I/O and eviction page by page); 0 for no difference.
+    pub large_alignment: u64,
+    /// From how many bytes (before encoding) a component is large; 0 for 1 MiB. A streamed component
+    /// whose size is not said counts as large.
+    pub large_size: u64,
+    /// The zstd level, -7 to 22; 0 for zstd's default, 3.
+    pub zstd_level: i32,
+    /// The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
+    pub digest: zt_digest,
+    /// Threads for compression; 0 for as many as there are processors, at most 16. The bytes written
+    /// do not depend on it.
+    pub threads: u32,
+    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns.
+    pub durable: u32,
+    /// A compressed component of more bytes than this is written as independent zstd frames of this
+    /// many bytes, so that it decodes in parallel and by range; 0 for 1 MiB.
+    pub frame_size: u64,
+}
+
+// SAFETY: repr(C), begins with its size, plain integers.
+unsafe impl SizedStruct for zt_writer_options {
+    const NAME: &'static str = "zt_writer_options";
+    const SIZE: usize = offset_of!(zt_writer_options, frame_size) + size_of::<u64>();
+}
+
+/// A component to be written. All fields zero but struct_size, role, dtype, data and size are the
+/// usual one.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_component_desc {
+    /// sizeof (zt_component_desc), the same in every element of an array.
+    pub struct_size: usize,
+    /// The role, UTF-8, not NULL: "data", "values", "scales", or any other.
+    pub role: *const c_char,
+    /// Bytes of the role; 0 if it is NUL-ended.
+    pub role_len: usize,
+    /// The storage type; one of the 13.
+    pub dtype: zt_dtype,
+    /// The logical type; for ZT_TYPE_OTHER see type_name.
+    pub r#type: zt_type,
+    /// The logical type's name, NUL-ended, where type is ZT_TYPE_OTHER; else NULL.
+    pub type_name: *const c_char,
+    /// The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
+    pub encoding: zt_encoding,
+    /// The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
+    pub digest: zt_digest,
+    /// The elements, in the host's byte order; used during the call. NULL to stream them with
+    /// zt_write_data (after zt_write_component), or if there are none.
+    pub data: *const c_void,
+    /// Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
+    pub size: u64,
+}
+
+// SAFETY: repr(C), begins with its size, plain integers and pointers.
+unsafe impl SizedStruct for zt_component_desc {
+    const NAME: &'static str = "zt_component_desc";
+    const SIZE: usize = offset_of!(zt_component_desc, size) + size_of::<u64>();
+}
+
+/// An object to be written. All fields zero but struct_size, name, format, shape and rank are the
+/// usual one.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_object_desc {
+    /// sizeof (zt_object_desc)
+    pub struct_size: usize,
+    /// The name, UTF-8, not NULL.
+    pub name: *const c_char,
+    /// Bytes of the name; 0 if it is NUL-ended.
+    pub name_len: usize,
+    /// The layout; for ZT_FORMAT_OTHER see format_name.
+    pub format: zt_format,
+    /// Must be 0.
+    pub reserved: u32,
+    /// The layout's name, NUL-ended, where format is ZT_FORMAT_OTHER; else NULL.
+    pub format_name: *const c_char,
+    /// The dimensions, rank of them.
+    pub shape: *const u64,
+    /// Number of dimensions.
+    pub rank: usize,
+    /// The components of zt_write_object, component_count of them; must be empty for zt_write_begin.
+    pub components: *const zt_component_desc,
+    /// Number of components.
+    pub component_count: usize,
+    /// Attributes to take over from an open file, a map; may be NULL.
+    pub attributes: *const Value,
+    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See zt_writer_set_attribute_json.
+    pub attributes_json: *const c_char,
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_object_desc {
+    const NAME: &'static str = "zt_object_desc";
+    const SIZE: usize = offset_of!(zt_object_desc, attributes_json) + size_of::<usize>();
+}
+
+/// The parts of a quantized_group object to be written.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_quantized_desc {
+    /// sizeof (zt_quantized_desc)
+    pub struct_size: usize,
+    /// The attribute "bits"; 0 to leave it out.
+    pub bits: u64,
+    /// The attribute "group_size"; 0 to leave it out.
+    pub group_size: u64,
+    /// The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
+    pub packing: *const c_char,
+    /// The packed weights.
+    pub packed_weight: *const c_void,
+    /// Bytes at packed_weight.
+    pub packed_weight_size: u64,
+    /// The scale of each group.
+    pub scales: *const c_void,
+    /// Bytes at scales.
+    pub scales_size: u64,
+    /// The zero point of each group; NULL if there are none.
+    pub zeros: *const c_void,
+    /// Bytes at zeros.
+    pub zeros_size: u64,
+    /// The storage type of packed_weight.
+    pub packed_weight_dtype: zt_dtype,
+    /// The storage type of scales.
+    pub scales_dtype: zt_dtype,
+    /// The storage type of zeros.
+    pub zeros_dtype: zt_dtype,
+    /// Must be 0.
+    pub reserved: u32,
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_quantized_desc {
+    const NAME: &'static str = "zt_quantized_desc";
+    const SIZE: usize = offset_of!(zt_quantized_desc, reserved) + size_of::<u32>();
+}
+
+/// What a finished writer wrote.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_write_summary {
+    /// sizeof (zt_write_summary), set by the caller.
+    pub struct_size: usize,
+    /// Bytes of the whole file.
+    pub file_size: u64,
+    /// Objects in the file.
+    pub objects: u64,
+    /// Components in the file.
+    pub components: u64,
+    /// Stored bytes of the components that this writer wrote.
+    pub stored_bytes: u64,
+    /// Their bytes before encoding.
+    pub data_bytes: u64,
+}
+
+// SAFETY: as above.
+unsafe impl SizedStruct for zt_write_summary {
+    const NAME: &'static str = "zt_write_summary";
+    const SIZE: usize = offset_of!(zt_write_summary, data_bytes) + size_of::<u64>();
+}
+
+pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOptions> {
+    let default = WriterOptions::default();
+    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
+    Ok(WriterOptions {
+        version: types::spec_version(options.spec_version)?,
+        encoding: types::encoding(options.encoding)?.unwrap_or(Encoding::Raw),
+        alignment: or_default(options.alignment, default.alignment),
+        large_alignment: or_default(options.large_alignment, default.large_alignment),
+        large_size: or_default(options.large_size, default.large_size),
+        zstd_level: if options.zstd_level == 0 { default.zstd_level } else { options.zstd_level },
+        digest: types::digest(options.digest)?.flatten(),
+        threads: options.threads as usize,
+        durable: arg::flag(options.durable, "zt_writer_options.durable")?,
+        frame_size: or_default(options.frame_size, default.frame_size),
+    })
+}
+
+/// A logical type, by number or name.
+///
+/// # Safety
+/// `name` is NULL or NUL-ended and stays for `'a`.
+unsafe fn logical<'a>(number: zt_type, name: *const c_char) -> Result<Option<LogicalName<'a>>> {
+    if number == zt_type_value::ZT_TYPE_OTHER as zt_type {
+        // SAFETY: passed on.
+        return Ok(Some(LogicalName::Other(unsafe { arg::text(name, "type_name")? })));
+    }
+    if !name.is_null() {
+        return Err(fail!(InvalidArgument, "type_name is given, but type is {number}, not ZT_TYPE_OTHER"));
+    }
+    Ok(types::logical(number)?.map(LogicalName::Known))
+}
+
+/// A component's description, and its data if that is given at once.
+///
+/// # Safety
+/// The description's pointers are as its fields say, and stay for `'a`.
+pub(super) unsafe fn component_spec<'a>(
+    desc: &zt_component_desc,
+) -> Result<(ComponentSpec<'a>, Option<&'a [u8]>)> {
+    // SAFETY: passed on.
+    unsafe {
+        let spec = ComponentSpec {
+            role: arg::sized_text(desc.role, desc.role_len, "role")?,
+            dtype: types::dtype(desc.dtype)?,
+            logical: logical(desc.r#type, desc.type_name)?,
+            encoding: types::encoding(desc.encoding)?,
+            digest: types::digest(desc.digest)?,
+            size: Some(desc.size).filter(|s| *s != 0),
+        };
+        let data = if desc.data.is_null() {
+            None
+        } else {
+            let size = arg::to_usize(desc.size, "the component's data")?;
+            Some(arg::slice(desc.data.cast::<u8>(), size, "data")?)
+        };
+        Ok((spec, data))
+    }
+}
+
+/// An object's description.
+///
+/// # Safety
+/// The description's pointers are as its fields say, and stay for `'a`.
+pub(super) unsafe fn object_spec<'a>(desc: &zt_object_desc) -> Result<ObjectSpec<'a>> {
+    if desc.reserved != 0 {
+        return Err(fail!(InvalidArgument, "zt_object_desc.reserved is {}, not 0", desc.reserved));
+    }
+    // SAFETY: passed on.
+    unsafe {
+        let format = match types::format_name(desc.format)? {
+            Some(_) if !desc.format_name.is_null() => {
+                return Err(fail!(
+                    InvalidArgument,
+                    "format_name is given, but format is not ZT_FORMAT_OTHER"
+                ));
+            }
+            Some(name) => name,
+            None => arg::text(desc.format_name, "format_name")?,
+        };
+        Ok(ObjectSpec {
+            name: arg::sized_text(desc.name, desc.name_len, "name")?,
+            format,
+            shape: arg::slice(desc.shape, desc.rank, "shape")?,
+        })
+    }
+}
+
+/// The attributes that a description brings along.
+///
+/// # Safety
+/// As [`object_spec`].
+pub(super) unsafe fn attributes(desc: &zt_object_desc) -> Result<Vec<(Value, Value)>> {
+    let mut pairs = Vec::new();
+    // SAFETY: NULL or a value of an open file.
+    if let Some(value) = unsafe { desc.attributes.as_ref() } {
+        let Some(given) = value.pairs() else {
+            return Err(fail!(InvalidArgument, "attributes is no map"));
+        };
+        pairs.try_reserve_exact(given.len())?;
+        for (key, value) in given {
+            pairs.push((key.try_clone()?, value.try_clone()?));
+        }
+    }
+    if !desc.attributes_json.is_null() {
+        // SAFETY: passed on.
+        let text = unsafe { arg::text(desc.attributes_json, "attributes_json")? };
+        let Value::Map(parsed) = crate::wire::json::parse(text)? else {
+            return Err(fail!(InvalidArgument, "attributes_json is no JSON object"));
+        };
+        pairs.try_reserve(parsed.len())?;
+        pairs.extend(parsed);
+    }
+    Ok(pairs)
+}
