@@ -80,8 +80,8 @@
 #define ZT_CAP_VERIFY 16
 
 /**
- * No byte of another component shares a memory page with it: ZT_ADVICE_DONTNEED evicts all of it and
- * nothing else.
+ * It starts at a page boundary and no byte of another component is in its pages: ZT_ADVICE_DONTNEED
+ * evicts all of it and nothing else.
  */
 #define ZT_CAP_PAGE_EXCLUSIVE 32
 
@@ -406,8 +406,7 @@ typedef enum zt_advice_value {
      */
     ZT_ADVICE_LOCK = 5,
     /**
-     * Not again: the whole pages inside may be dropped from memory. Their content is read anew when
-     * it is touched.
+     * Not again: the pages may be dropped from memory. Their content is read anew when it is touched.
      */
     ZT_ADVICE_DONTNEED = 6,
 } zt_advice_value;
@@ -541,276 +540,6 @@ typedef struct zt_writer zt_writer;
  * and never reused; a later version may add some, so treat an unknown one as an error.
  */
 typedef int32_t zt_status;
-
-/**
- * A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
- */
-typedef int32_t zt_dtype;
-
-/**
- * A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
- */
-typedef int32_t zt_type;
-
-/**
- * A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
- */
-typedef int32_t zt_format;
-
-/**
- * How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
- */
-typedef int32_t zt_encoding;
-
-/**
- * How the file's bytes are reached: one of the ZT_MODE_ values.
- */
-typedef int32_t zt_mode;
-
-/**
- * What will be done with bytes: one of the ZT_ADVICE_ values.
- */
-typedef uint32_t zt_advice;
-
-/**
- * How to open a file. All fields zero (but struct_size) are the defaults.
- */
-typedef struct zt_open_options {
-    /**
-     * sizeof (zt_open_options)
-     */
-    size_t struct_size;
-    /**
-     * How the bytes are reached: ZT_MODE_MAP (default) or ZT_MODE_READ.
-     */
-    zt_mode mode;
-    /**
-     * 0: the structure is checked. 1: every digest too, which reads every byte that has one.
-     */
-    uint32_t verify;
-    /**
-     * 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
-     * encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
-     * and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
-     */
-    uint32_t strict;
-    /**
-     * What will be done with the whole file: ZT_ADVICE_NONE (default) and so on.
-     */
-    zt_advice advice;
-    /**
-     * Largest manifest in bytes; 0 for the specs' 1 GiB.
-     */
-    uint64_t max_manifest_size;
-    /**
-     * Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
-     * size, whichever is more.
-     */
-    uint64_t max_decoded_size;
-    /**
-     * Most objects; 0 for 2^24.
-     */
-    uint64_t max_objects;
-} zt_open_options;
-
-/**
- * Where the bytes of a file come from: the caller's functions. All are called with context, from any
- * thread that uses the file, also several at once; they must not call back into the same file's
- * zt_close. They return ZT_OK or the status that the failing call shall return.
- */
-typedef struct zt_source {
-    /**
-     * sizeof (zt_source)
-     */
-    size_t struct_size;
-    /**
-     * Passed to every function; may be NULL.
-     */
-    void *context;
-    /**
-     * Tells the bytes of the file. Called once. Not NULL.
-     */
-    zt_status (*size)(void *context, uint64_t *size);
-    /**
-     * Fills dst with n bytes from offset on: all of them, or a failure. Not NULL.
-     */
-    zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t n);
-    /**
-     * The file is done with the source. Called once, last; may be NULL.
-     */
-    void (*close)(void *context);
-} zt_source;
-
-/**
- * What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
- */
-typedef int32_t zt_value_kind_t;
-
-/**
- * A dense tensor.
- */
-typedef struct zt_tensor {
-    /**
-     * sizeof (zt_tensor), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * The elements, row-major, in the host's byte order, 64-byte aligned; not NULL.
-     */
-    const void *data;
-    /**
-     * Bytes.
-     */
-    size_t nbytes;
-    /**
-     * The storage type.
-     */
-    zt_dtype dtype;
-    /**
-     * The logical type.
-     */
-    zt_type type;
-    /**
-     * The dimensions, rank of them.
-     */
-    const uint64_t *shape;
-    /**
-     * Number of dimensions.
-     */
-    size_t rank;
-} zt_tensor;
-
-/**
- * One component of a view.
- */
-typedef struct zt_array {
-    /**
-     * The decoded elements in the host's byte order, 64-byte aligned; not NULL unless absent.
-     */
-    const void *data;
-    /**
-     * Bytes.
-     */
-    size_t size;
-    /**
-     * Elements of the dtype (a complex value is two).
-     */
-    uint64_t count;
-    /**
-     * The storage type.
-     */
-    zt_dtype dtype;
-    /**
-     * The logical type.
-     */
-    zt_type type;
-} zt_array;
-
-/**
- * A matrix of compressed sparse rows. Row r has the entries indptr[r] up to indptr[r + 1].
- */
-typedef struct zt_csr {
-    /**
-     * sizeof (zt_csr), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * Number of rows.
-     */
-    uint64_t rows;
-    /**
-     * Number of columns.
-     */
-    uint64_t columns;
-    /**
-     * Number of stored entries.
-     */
-    uint64_t nnz;
-    /**
-     * The entries.
-     */
-    struct zt_array values;
-    /**
-     * The column of each entry, checked to be below columns.
-     */
-    struct zt_array indices;
-    /**
-     * rows + 1 numbers, checked to begin with 0, never to decrease and to end with nnz.
-     */
-    struct zt_array indptr;
-} zt_csr;
-
-/**
- * A coordinate list.
- */
-typedef struct zt_coo {
-    /**
-     * sizeof (zt_coo), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * Number of stored entries.
-     */
-    uint64_t nnz;
-    /**
-     * The dimensions, rank of them.
-     */
-    const uint64_t *shape;
-    /**
-     * Number of dimensions.
-     */
-    size_t rank;
-    /**
-     * The entries.
-     */
-    struct zt_array values;
-    /**
-     * rank runs of nnz numbers, a run for each dimension, checked to be below it.
-     */
-    struct zt_array coords;
-} zt_coo;
-
-/**
- * A tensor of quantized groups.
- */
-typedef struct zt_quantized {
-    /**
-     * sizeof (zt_quantized), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * The dimensions, rank of them.
-     */
-    const uint64_t *shape;
-    /**
-     * Number of dimensions.
-     */
-    size_t rank;
-    /**
-     * The attribute "bits"; 0 if it is not there.
-     */
-    uint64_t bits;
-    /**
-     * The attribute "group_size"; 0 if it is not there.
-     */
-    uint64_t group_size;
-    /**
-     * The attribute "packing", NUL-ended; NULL if it is not there.
-     */
-    const char *packing;
-    /**
-     * The packed weights.
-     */
-    struct zt_array packed_weight;
-    /**
-     * The scale of each group.
-     */
-    struct zt_array scales;
-    /**
-     * The zero point of each group; data is NULL if there are none.
-     */
-    struct zt_array zeros;
-} zt_quantized;
 
 /**
  * One read of a batch. All fields zero but struct_size, component, dst and dst_size read the whole
@@ -967,6 +696,110 @@ typedef struct zt_read_stats {
 } zt_read_stats;
 
 /**
+ * A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
+ */
+typedef int32_t zt_dtype;
+
+/**
+ * A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
+ */
+typedef int32_t zt_type;
+
+/**
+ * How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
+ */
+typedef int32_t zt_encoding;
+
+/**
+ * What will be done with bytes: one of the ZT_ADVICE_ values.
+ */
+typedef uint32_t zt_advice;
+
+/**
+ * A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
+ */
+typedef int32_t zt_format;
+
+/**
+ * How the file's bytes are reached: one of the ZT_MODE_ values.
+ */
+typedef int32_t zt_mode;
+
+/**
+ * How to open a file. All fields zero (but struct_size) are the defaults.
+ */
+typedef struct zt_open_options {
+    /**
+     * sizeof (zt_open_options)
+     */
+    size_t struct_size;
+    /**
+     * How the bytes are reached: ZT_MODE_MAP (default) or ZT_MODE_READ.
+     */
+    zt_mode mode;
+    /**
+     * 0: the structure is checked. 1: every digest too, which reads every byte that has one.
+     */
+    uint32_t verify;
+    /**
+     * 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
+     * encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
+     * and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
+     */
+    uint32_t strict;
+    /**
+     * What will be done with the whole file: ZT_ADVICE_NONE (default) and so on.
+     */
+    zt_advice advice;
+    /**
+     * Largest manifest in bytes; 0 for the specs' 1 GiB.
+     */
+    uint64_t max_manifest_size;
+    /**
+     * Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
+     * size, whichever is more.
+     */
+    uint64_t max_decoded_size;
+    /**
+     * Most objects; 0 for 2^24.
+     */
+    uint64_t max_objects;
+} zt_open_options;
+
+/**
+ * Where the bytes of a file come from: the caller's functions. All are called with context, from any
+ * thread that uses the file, also several at once; they must not call back into the same file's
+ * zt_close. They return ZT_OK or the status that the failing call shall return.
+ */
+typedef struct zt_source {
+    /**
+     * sizeof (zt_source)
+     */
+    size_t struct_size;
+    /**
+     * Passed to every function; may be NULL.
+     */
+    void *context;
+    /**
+     * Tells the bytes of the file. Called once. Not NULL.
+     */
+    zt_status (*size)(void *context, uint64_t *size);
+    /**
+     * Fills dst with n bytes from offset on: all of them, or a failure. Not NULL.
+     */
+    zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t n);
+    /**
+     * The file is done with the source. Called once, last; may be NULL.
+     */
+    void (*close)(void *context);
+} zt_source;
+
+/**
+ * What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
+ */
+typedef int32_t zt_value_kind_t;
+
+/**
  * What to verify. All fields zero (but struct_size) are the defaults.
  */
 typedef struct zt_verify_options {
@@ -1075,97 +908,171 @@ typedef struct zt_repair_report {
 } zt_repair_report;
 
 /**
- * A version of the spec to write: one of the ZT_SPEC_ values.
+ * A dense tensor.
  */
-typedef uint32_t zt_spec_version;
-
-/**
- * A checksum algorithm: one of the ZT_DIGEST_ values.
- */
-typedef int32_t zt_digest;
-
-/**
- * How to write a file. All fields zero (but struct_size) are the defaults.
- */
-typedef struct zt_writer_options {
+typedef struct zt_tensor {
     /**
-     * sizeof (zt_writer_options)
+     * sizeof (zt_tensor), set by the caller.
      */
     size_t struct_size;
     /**
-     * Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot say is
-     * ZT_ERROR_UNSUPPORTED. Appending follows the file.
+     * The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
      */
-    zt_spec_version spec_version;
+    const void *data;
     /**
-     * The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
+     * Bytes.
      */
-    zt_encoding encoding;
+    size_t nbytes;
     /**
-     * Components start at multiples of this: a power of two from 64; 0 for 64.
+     * The storage type.
      */
-    uint64_t alignment;
+    zt_dtype dtype;
     /**
-     * Components of at least large_size bytes start at multiples of this coarser alignment (4096 or
-     * more for direct I/O and eviction page by page); 0 for no difference.
+     * The logical type.
      */
-    uint64_t large_alignment;
+    zt_type type;
     /**
-     * From how many bytes (before encoding) a component is large; 0 for 1 MiB. A streamed component
-     * whose size is not said counts as large.
+     * The dimensions, rank of them.
      */
-    uint64_t large_size;
+    const uint64_t *shape;
     /**
-     * The zstd level, -7 to 22; 0 for zstd's default, 3.
+     * Number of dimensions.
      */
-    int32_t zstd_level;
-    /**
-     * The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
-     */
-    zt_digest digest;
-    /**
-     * Threads for compression; 0 for as many as there are processors, at most 16. The bytes written
-     * do not depend on it.
-     */
-    uint32_t threads;
-    /**
-     * 1: the file and its folder are synced to the disk before zt_writer_finish returns.
-     */
-    uint32_t durable;
-    /**
-     * A compressed component of more bytes than this is written as independent zstd frames of this
-     * many bytes, so that it decodes in parallel and by range; 0 for 1 MiB.
-     */
-    uint64_t frame_size;
-} zt_writer_options;
+    size_t rank;
+} zt_tensor;
 
 /**
- * Where the bytes of a written file go: the caller's functions, called with context from the thread
- * that uses the writer, front to back.
+ * One component of a view.
  */
-typedef struct zt_sink {
+typedef struct zt_array {
     /**
-     * sizeof (zt_sink)
+     * The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless
+     * absent.
+     */
+    const void *data;
+    /**
+     * Bytes.
+     */
+    size_t size;
+    /**
+     * Elements of the dtype (a complex value is two).
+     */
+    uint64_t count;
+    /**
+     * The storage type.
+     */
+    zt_dtype dtype;
+    /**
+     * The logical type.
+     */
+    zt_type type;
+} zt_array;
+
+/**
+ * A matrix of compressed sparse rows. Row r has the entries indptr[r] up to indptr[r + 1].
+ */
+typedef struct zt_csr {
+    /**
+     * sizeof (zt_csr), set by the caller.
      */
     size_t struct_size;
     /**
-     * Passed to every function; may be NULL.
+     * Number of rows.
      */
-    void *context;
+    uint64_t rows;
     /**
-     * Takes the next n bytes: all of them, or a failure, after which nothing more is written. Not NULL.
+     * Number of columns.
      */
-    zt_status (*write)(void *context, const void *data, size_t n);
+    uint64_t columns;
     /**
-     * Everything was written; what it returns zt_writer_finish returns. Not called after a failure or
-     * an abort; may be NULL.
+     * Number of stored entries.
      */
-    zt_status (*finish)(void *context);
+    uint64_t nnz;
     /**
-     * The writer is done with the sink. Called once, last; may be NULL.
+     * The entries.
      */
-    void (*close)(void *context);
-} zt_sink;
+    struct zt_array values;
+    /**
+     * The column of each entry, checked to be below columns.
+     */
+    struct zt_array indices;
+    /**
+     * rows + 1 numbers, checked to begin with 0, never to decrease and to end with nnz.
+     */
+    struct zt_array indptr;
+} zt_csr;
+
+/**
+ * A coordinate list.
+ */
+typedef struct zt_coo {
+    /**
+     * sizeof (zt_coo), set by the caller.
+     */
+    size_t struct_size;
+    /**
+     * Number of stored entries.
+     */
+    uint64_t nnz;
+    /**
+     * The dimensions, rank of them.
+     */
+    const uint64_t *shape;
+    /**
+     * Number of dimensions.
+     */
+    size_t rank;
+    /**
+     * The entries.
+     */
+    struct zt_array values;
+    /**
+     * rank runs of nnz numbers, a run for each dimension, checked to be below it.
+     */
+    struct zt_array coords;
+} zt_coo;
+
+/**
+ * A tensor of quantized groups.
+ */
+typedef struct zt_quantized {
+    /**
+     * sizeof (zt_quantized), set by the caller.
+     */
+    size_t struct_size;
+    /**
+     * The dimensions, rank of them.
+     */
+    const uint64_t *shape;
+    /**
+     * Number of dimensions.
+     */
+    size_t rank;
+    /**
+     * The attribute "bits"; 0 if it is not there.
+     */
+    uint64_t bits;
+    /**
+     * The attribute "group_size"; 0 if it is not there.
+     */
+    uint64_t group_size;
+    /**
+     * The attribute "packing", NUL-ended; NULL if it is not there.
+     */
+    const char *packing;
+    /**
+     * The packed weights.
+     */
+    struct zt_array packed_weight;
+    /**
+     * The scale of each group.
+     */
+    struct zt_array scales;
+    /**
+     * The zero point of each group; data is NULL if there are none.
+     */
+    struct zt_array zeros;
+} zt_quantized;
 
 /**
  * The parts of a quantized_group object to be written.
@@ -1228,6 +1135,11 @@ typedef struct zt_quantized_desc {
      */
     uint32_t reserved;
 } zt_quantized_desc;
+
+/**
+ * A checksum algorithm: one of the ZT_DIGEST_ values.
+ */
+typedef int32_t zt_digest;
 
 /**
  * A component to be written. All fields zero but struct_size, role, dtype, data and size are the
@@ -1333,6 +1245,94 @@ typedef struct zt_object_desc {
 } zt_object_desc;
 
 /**
+ * A version of the spec to write: one of the ZT_SPEC_ values.
+ */
+typedef uint32_t zt_spec_version;
+
+/**
+ * How to write a file. All fields zero (but struct_size) are the defaults.
+ */
+typedef struct zt_writer_options {
+    /**
+     * sizeof (zt_writer_options)
+     */
+    size_t struct_size;
+    /**
+     * Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot say is
+     * ZT_ERROR_UNSUPPORTED. Appending follows the file.
+     */
+    zt_spec_version spec_version;
+    /**
+     * The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
+     */
+    zt_encoding encoding;
+    /**
+     * Components start at multiples of this: a power of two from 64; 0 for 64.
+     */
+    uint64_t alignment;
+    /**
+     * Components of at least large_size bytes start at multiples of this coarser alignment (4096 or
+     * more for direct I/O and eviction page by page); 0 for no difference.
+     */
+    uint64_t large_alignment;
+    /**
+     * From how many bytes (before encoding) a component is large; 0 for 1 MiB. A streamed component
+     * whose size is not said counts as large.
+     */
+    uint64_t large_size;
+    /**
+     * The zstd level, -7 to 22; 0 for zstd's default, 3.
+     */
+    int32_t zstd_level;
+    /**
+     * The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
+     */
+    zt_digest digest;
+    /**
+     * Threads for compression; 0 for as many as there are processors, at most 16. The bytes written
+     * do not depend on it.
+     */
+    uint32_t threads;
+    /**
+     * 1: the file and its folder are synced to the disk before zt_writer_finish returns.
+     */
+    uint32_t durable;
+    /**
+     * A compressed component of more bytes than this is written as independent zstd frames of this
+     * many bytes, so that it decodes in parallel and by range; 0 for 1 MiB.
+     */
+    uint64_t frame_size;
+} zt_writer_options;
+
+/**
+ * Where the bytes of a written file go: the caller's functions, called with context from the thread
+ * that uses the writer, front to back.
+ */
+typedef struct zt_sink {
+    /**
+     * sizeof (zt_sink)
+     */
+    size_t struct_size;
+    /**
+     * Passed to every function; may be NULL.
+     */
+    void *context;
+    /**
+     * Takes the next n bytes: all of them, or a failure, after which nothing more is written. Not NULL.
+     */
+    zt_status (*write)(void *context, const void *data, size_t n);
+    /**
+     * Everything was written; what it returns zt_writer_finish returns. Not called after a failure or
+     * an abort; may be NULL.
+     */
+    zt_status (*finish)(void *context);
+    /**
+     * The writer is done with the sink. Called once, last; may be NULL.
+     */
+    void (*close)(void *context);
+} zt_sink;
+
+/**
  * What a finished writer wrote.
  */
 typedef struct zt_write_summary {
@@ -1369,990 +1369,6 @@ typedef struct zt_write_summary {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
-
-/**
- * The version of the library that is loaded, "1.0.0".
- *
- * Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
- * Returns a string that is never NULL and lives as long as the library.
- * Threads: any. Since 1.0.
- */
-const char *zt_version(void);
-
-/**
- * The version of the binary interface that is loaded. It moves only when programs have to be
- * compiled anew.
- *
- * Threads: any. Since 1.0.
- */
-uint32_t zt_abi_version(void);
-
-/**
- * The calling thread's last failure as one line of English: path, object, component, offset, the
- * rule that was broken and the numbers that disagree.
- *
- * Only a failing call changes it; a call that succeeds leaves it as it was.
- * Returns a string that is never NULL ("no error" before the first failure). It is valid until the
- * same thread's next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
- * Threads: any; each has its own. Since 1.0.
- */
-const char *zt_last_error(void);
-
-/**
- * The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
- *
- * Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
- * number that this version does not know.
- * Threads: any. Since 1.0.
- */
-const char *zt_status_name(zt_status status);
-
-/**
- * The name of a dtype in spec 1.2, "bf16".
- *
- * Returns a string that lives as long as the library, or NULL for ZT_DTYPE_OTHER and numbers that
- * this version does not know.
- * Threads: any. Since 1.0.
- */
-const char *zt_dtype_name(zt_dtype dtype);
-
-/**
- * The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
- *
- * name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
- * Returns ZT_ERROR_NOT_FOUND for a name that this version does not know,
- * ZT_ERROR_INVALID_ARGUMENT for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
-
-/**
- * Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_dtype_size(zt_dtype dtype);
-
-/**
- * The name of a logical type in spec 1.2, "f8_e4m3fn".
- *
- * Returns a string that lives as long as the library, or NULL for ZT_TYPE_NONE, ZT_TYPE_OTHER and
- * numbers that this version does not know.
- * Threads: any. Since 1.0.
- */
-const char *zt_type_name(zt_type type);
-
-/**
- * The logical type of a name in spec 1.2, such as "f8_e4m3fn".
- *
- * name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
- * Returns ZT_ERROR_NOT_FOUND for a name that this version does not know,
- * ZT_ERROR_INVALID_ARGUMENT for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_type_from_name(const char *name, zt_type *type);
-
-/**
- * The name of a format in the spec, "sparse_csr".
- *
- * Returns a string that lives as long as the library, or NULL for ZT_FORMAT_OTHER and numbers that
- * this version does not know.
- * Threads: any. Since 1.0.
- */
-const char *zt_format_name(zt_format format);
-
-/**
- * The name of an encoding in the spec, "zstd".
- *
- * Returns a string that lives as long as the library, or NULL for ZT_ENCODING_DEFAULT,
- * ZT_ENCODING_OTHER and numbers that this version does not know.
- * Threads: any. Since 1.0.
- */
-const char *zt_encoding_name(zt_encoding encoding);
-
-/**
- * Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
- *
- * Checks everything that the manifest and the file's size can tell, in time and memory proportional
- * to the manifest; no component's bytes are read (but see zt_open_options.verify).
- * path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
- * options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
- * Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
- * ZT_ERROR_UNSUPPORTED (another major version), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
- * verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
- * A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
- * good end is; zt_repair cuts it back.
- * Threads: any. Since 1.0. Spec 1.2 section 5.
- */
-zt_status zt_open(const char *path, const struct zt_open_options *options, struct zt_file **file);
-
-/**
- * Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
- *
- * fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
- * offset, length: the part, in bytes; length 0 means to the end of the file. Bytes can be lent if
- * offset is a multiple of 64 (zt_component_caps tells).
- * options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
- * Threads: any. Since 1.0.
- */
-zt_status zt_open_fd(int fd,
-                     uint64_t offset,
-                     uint64_t length,
-                     const struct zt_open_options *options,
-                     struct zt_file **file);
-
-/**
- * Opens a .zt file that is in memory.
- *
- * data, size: its bytes; they are not copied and must stay as they are until the last zt_close.
- * Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
- * where data's alignment is less than the element's size.
- * options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
- * Threads: any. Since 1.0.
- */
-zt_status zt_open_memory(const void *data,
-                         size_t size,
-                         const struct zt_open_options *options,
-                         struct zt_file **file);
-
-/**
- * Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
- *
- * source: copied during the call; not NULL. Its context and functions are used until the last
- * zt_close, from any thread that uses the file, also several at once. Its close function is called
- * once, also when this call fails.
- * options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
- * whatever status a function of source gives.
- * Threads: any. Since 1.0.
- */
-zt_status zt_open_source(const struct zt_source *source,
-                         const struct zt_open_options *options,
-                         struct zt_file **file);
-
-/**
- * Another reference to an open file: zt_close has to be called once more.
- *
- * file: NULL is fine. Returns file.
- * Threads: any, at the same time as any other call on file. Since 1.0.
- */
-struct zt_file *zt_retain(struct zt_file *file);
-
-/**
- * Gives a reference back. The last one closes the file and ends everything borrowed from it;
- * buffers of zt_component_load hold a reference of their own.
- *
- * file: NULL is fine. Using it after its last zt_close is undefined.
- * Threads: any; no other thread may be using the reference that is given back. Since 1.0.
- */
-void zt_close(struct zt_file *file);
-
-/**
- * The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const char *zt_file_version(const struct zt_file *file);
-
-/**
- * Bytes of the file; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-uint64_t zt_file_size(const struct zt_file *file);
-
-/**
- * The file's own attributes.
- *
- * Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const struct zt_value *zt_file_attributes(const struct zt_file *file);
-
-/**
- * Number of objects; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_object_count(const struct zt_file *file);
-
-/**
- * The object at index, in file order.
- *
- * Returns an object that lives until the last zt_close; NULL if index is not below
- * zt_object_count, and for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_object *zt_object_at(const struct zt_file *file, size_t index);
-
-/**
- * The object of that name; the first one where a 0.1 file has several.
- *
- * name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
- * Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
- * no failure: zt_last_error is left as it was.
- * Threads: any. Since 1.0.
- */
-const struct zt_object *zt_object_find(const struct zt_file *file, const char *name);
-
-/**
- * The object of a name that is given with its length, so that it may hold a NUL.
- *
- * name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
- * Threads: any. Since 1.0.
- */
-const struct zt_object *zt_object_find_n(const struct zt_file *file,
-                                         const char *name,
-                                         size_t length);
-
-/**
- * Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_object_name(const struct zt_object *object);
-
-/**
- * Bytes of the object's name, without the NUL at its end; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_object_name_len(const struct zt_object *object);
-
-/**
- * Number of dimensions; 0 for a scalar, and for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-size_t zt_object_rank(const struct zt_object *object);
-
-/**
- * The dimensions, zt_object_rank of them, outermost first.
- *
- * Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const uint64_t *zt_object_shape(const struct zt_object *object);
-
-/**
- * Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
- * and unknown formats may have such shapes).
- *
- * Threads: any. Since 1.0.
- */
-uint64_t zt_object_element_count(const struct zt_object *object);
-
-/**
- * The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_format zt_object_format(const struct zt_object *object);
-
-/**
- * The layout's name, the file's own where it is unknown.
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_object_format_name(const struct zt_object *object);
-
-/**
- * The object's attributes.
- *
- * Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const struct zt_value *zt_object_attributes(const struct zt_object *object);
-
-/**
- * Number of components; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_object_component_count(const struct zt_object *object);
-
-/**
- * The component at index, in file order.
- *
- * Returns a component that lives until the last zt_close; NULL if index is not below
- * zt_object_component_count, and for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_component *zt_component_at(const struct zt_object *object, size_t index);
-
-/**
- * The component of that role: "data", "values", "scales" and so on.
- *
- * role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
- * if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
- * Threads: any. Since 1.0.
- */
-const struct zt_component *zt_component_find(const struct zt_object *object, const char *role);
-
-/**
- * Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
- * tensor-parallel ranks need: only those bytes are read, as far as the encoding allows.
- *
- * start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
- * in every dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major
- * and without gaps, in the host's byte order. dst_size: its bytes, at least the product of the
- * counts times the element size (with the pair of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
- * is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
- * On failure the content of dst is undefined.
- * Threads: any. Since 1.0.
- */
-zt_status zt_object_read_slice(const struct zt_object *object,
-                               const uint64_t *start,
-                               const uint64_t *count,
-                               const uint64_t *step,
-                               void *dst,
-                               size_t dst_size);
-
-/**
- * The component's name within its object: UTF-8 and NUL-ended.
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-const char *zt_component_role(const struct zt_component *component);
-
-/**
- * Bytes of the role, without the NUL at its end; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_component_role_len(const struct zt_component *component);
-
-/**
- * The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 2.
- */
-zt_dtype zt_component_dtype(const struct zt_component *component);
-
-/**
- * The storage type's name in spec 1.2, or the file's own where it is unknown.
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_component_dtype_name(const struct zt_component *component);
-
-/**
- * The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
- * spells that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 2.
- */
-zt_type zt_component_type(const struct zt_component *component);
-
-/**
- * The logical type's name, the file's own where it is unknown.
- *
- * Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_component_type_name(const struct zt_component *component);
-
-/**
- * The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-zt_encoding zt_component_encoding(const struct zt_component *component);
-
-/**
- * The encoding's name, the file's own where it is unknown.
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_component_encoding_name(const struct zt_component *component);
-
-/**
- * First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 sections 1 and 4.
- */
-uint64_t zt_component_offset(const struct zt_component *component);
-
-/**
- * Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-uint64_t zt_component_stored_size(const struct zt_component *component);
-
-/**
- * Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it cannot be told
- * (unknown encodings without a declared size).
- *
- * One case costs more than a look-up: compressed sparse components of files before 1.2, whose
- * manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
- * damaged or pass max_decoded_size.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-uint64_t zt_component_size(const struct zt_component *component);
-
-/**
- * The digest of the stored bytes as the file spells it, "sha256:8f4a...".
- *
- * Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const char *zt_component_digest(const struct zt_component *component);
-
-/**
- * What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-uint32_t zt_component_caps(const struct zt_component *component);
-
-/**
- * Lends the component's bytes where they are, without copying.
- *
- * ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened
- * by path; not NULL. It is not NULL for a component of no bytes. size: receives the bytes; may be
- * NULL. Both are untouched on failure.
- * Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
- * is neither mapped nor in memory (zt_component_read and zt_component_load work then);
- * ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
- * The bytes are read-only; writing to them is a fault. In ZT_MODE_MAP see there what a file that
- * changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
- */
-zt_status zt_component_ptr(const struct zt_component *component,
-                           const void **ptr,
-                           size_t *size);
-
-/**
- * Reads the component's decoded bytes straight into the caller's memory.
- *
- * dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if
- * there are none. dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is
- * left alone. On failure the content of dst is undefined.
- * Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
- * ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
- * checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
- * Threads: any. Since 1.0. Spec 1.2 section 5.
- */
-zt_status zt_component_read(const struct zt_component *component, void *dst, size_t dst_size);
-
-/**
- * Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
- * touches are decoded, where the frames tell their sizes, as those that this library writes do.
- *
- * offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
- * zt_component_read. On failure the content of dst is undefined.
- * Threads: any. Since 1.0.
- */
-zt_status zt_component_read_range(const struct zt_component *component,
-                                  uint64_t offset,
-                                  void *dst,
-                                  size_t n);
-
-/**
- * Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
- * else in fresh memory.
- *
- * buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
- * the file, so that it may outlive the caller's zt_close.
- * Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
- * stored bytes were seen to be able to fill it.
- * Threads: any. Since 1.0.
- */
-zt_status zt_component_load(const struct zt_component *component,
-                            struct zt_buffer **buffer);
-
-/**
- * The bytes of a buffer.
- *
- * Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const void *zt_buffer_data(const struct zt_buffer *buffer);
-
-/**
- * Number of bytes of a buffer; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_buffer_size(const struct zt_buffer *buffer);
-
-/**
- * Ends a buffer and gives its reference to the file back.
- *
- * buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
- */
-void zt_buffer_free(struct zt_buffer *buffer);
-
-/**
- * Reads the component's elements as another dtype.
- *
- * Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and
- * NaN stays NaN. Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers
- * become narrower integers saturating, and floats by rounding once. To bool, all but zero is 1; from
- * bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
- * dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times
- * two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
- * Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
- * are no whole number of elements, else as zt_component_read.
- * Threads: any. Since 1.0.
- */
-zt_status zt_component_read_as(const struct zt_component *component,
-                               zt_dtype dtype,
-                               void *dst,
-                               size_t dst_size);
-
-/**
- * Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
- * reading them, ZT_ADVICE_DONTNEED lets them go.
- *
- * ZT_ADVICE_DONTNEED reaches only whole pages inside the component, so a neighbour's bytes stay (see
- * ZT_CAP_PAGE_EXCLUSIVE). Where bytes are not in a file, nothing happens.
- * Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses.
- * Threads: any. Since 1.0.
- */
-zt_status zt_component_advise(const struct zt_component *component,
-                              zt_advice advice);
-
-/**
- * Checks the component's digest against its stored bytes.
- *
- * Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
- * or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_component_verify(const struct zt_component *component);
-
-/**
- * What kind of thing a value is; ZT_VALUE_NULL for NULL.
- *
- * Threads: any. Since 1.0.
- */
-zt_value_kind_t zt_value_kind(const struct zt_value *value);
-
-/**
- * The truth of a bool.
- *
- * out: receives 0 or 1, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_bool(const struct zt_value *value, int32_t *out);
-
-/**
- * The number of an integer that fits an int64_t.
- *
- * out: receives it, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_i64(const struct zt_value *value, int64_t *out);
-
-/**
- * The number of an integer that fits a uint64_t.
- *
- * out: receives it, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_u64(const struct zt_value *value, uint64_t *out);
-
-/**
- * The number of a float, or of an integer, which is rounded if it has to be.
- *
- * out: receives it, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_f64(const struct zt_value *value, double *out);
-
-/**
- * The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
- *
- * text: receives a string that lives until the last zt_close. length: receives its bytes without the
- * NUL at the end; may be NULL. Both are untouched on failure.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_string(const struct zt_value *value,
-                              const char **text,
-                              size_t *length);
-
-/**
- * The content of a byte string.
- *
- * bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
- * may be NULL. Both are untouched on failure.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_bytes(const struct zt_value *value, const void **bytes, size_t *size);
-
-/**
- * The number of a tag; the tagged value is zt_value_at (value, 0).
- *
- * out: receives it, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_tag(const struct zt_value *value, uint64_t *out);
-
-/**
- * Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_value_count(const struct zt_value *value);
-
-/**
- * The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
- *
- * Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
- * for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_value *zt_value_at(const struct zt_value *value,
-                                   size_t index);
-
-/**
- * The key of a map's pair, in the file's order.
- *
- * Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
- * other kinds, and for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_value *zt_value_key_at(const struct zt_value *value,
-                                       size_t index);
-
-/**
- * What a map has under a text key; the pairs are looked at one after the other.
- *
- * key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
- * there is none, for other kinds, and for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_value *zt_value_find(const struct zt_value *value, const char *key);
-
-/**
- * Writes a value as JSON text. What JSON lacks: byte strings are {"$bytes": "hex"}, floats that are
- * not finite {"$float": "nan"} (or "inf", "-inf"), tags {"$tag": [number, value]}, undefined
- * {"$undefined": true}, other simple values {"$simple": number}, maps whose keys are not all text
- * {"$map": [[key, value], ...]}. Integers are written in full, also those past 2^53.
- *
- * buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
- * needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
- * Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_to_json(const struct zt_value *value,
-                           char *buf,
-                           size_t size,
-                           size_t *needed);
-
-/**
- * The dense tensor of that name, ready to use.
- *
- * Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the
- * file keeps, and a second call gives the same memory.
- * name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to
- * lives until the last zt_close.
- * Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
- * ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_tensor_view(const struct zt_file *file,
-                         const char *name,
-                         struct zt_tensor *view);
-
-/**
- * The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
- *
- * Without a copy where zt_component_ptr would work for every part; else decoded into memory that the
- * file keeps. Checking reads indices and indptr once.
- * view: set struct_size; filled on success, untouched on failure. What it points to lives until the
- * last zt_close.
- * Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the
- * structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
- * ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
- * integer dtype: look at it.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_csr_view(const struct zt_object *object,
-                      struct zt_csr *view);
-
-/**
- * The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
- *
- * As zt_csr_view in all else.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_coo_view(const struct zt_object *object, struct zt_coo *view);
-
-/**
- * The parts of a quantized_group object, checked to fit each other as far as its attributes tell:
- * whole elements, room for every weight, a scale for every group, as many zeros as they need.
- *
- * As zt_csr_view in all else.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_quantized_view(const struct zt_object *object, struct zt_quantized *view);
-
-/**
- * Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut
- * into chunks, on several threads, straight into the caller's memory where the encoding allows.
- *
- * requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
- * defaults. stats: may be NULL; set struct_size; filled on success and on failure.
- * The first failure stops the batch and is returned; which requests were done before is told by
- * on_done. On failure the content of the dst of requests that are not done is undefined.
- * Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
- * zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
- * ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
- * Threads: any; the call starts its own and waits for them. Since 1.0.
- */
-zt_status zt_read_batch(const struct zt_file *file,
-                        const struct zt_read_request *requests,
-                        size_t n,
-                        const struct zt_read_options *options,
-                        struct zt_read_stats *stats);
-
-/**
- * Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized
- * structure, bool bytes.
- *
- * options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
- * what was checked so far, on failure. A file without digests verifies: digests_absent tells.
- * Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
- * ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
- * ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
- * Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
- */
-zt_status zt_verify(const struct zt_file *file,
-                    const struct zt_verify_options *options,
-                    struct zt_verify_report *report);
-
-/**
- * Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
- * before the append is there again. A file that opens is left as it is.
- *
- * path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
- * success, untouched on failure.
- * Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
- * repaired), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT; the
- * file is then as it was.
- * Threads: any; nobody else may have the file open for writing. Since 1.0.
- */
-zt_status zt_repair(const char *path,
-                    const struct zt_repair_options *options,
-                    struct zt_repair_report *report);
-
-/**
- * Begins a new file. It grows beside path under another name and takes path's place, atomically, at
- * zt_writer_finish; until then whatever is at path stays as it is.
- *
- * path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced. A
- * replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. options: NULL for the
- * defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
- * zt_writer_abort.
- * Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
- * Threads: any. Since 1.0. Spec 1.2 section 4.
- */
-zt_status zt_writer_create(const char *path,
-                           const struct zt_writer_options *options,
-                           struct zt_writer **writer);
-
-/**
- * Begins to add objects to an existing 1.1 or 1.2 file, in place.
- *
- * What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
- * either the new file or the old bytes followed by an unfinished append, which zt_open names and
- * zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
- * place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
- * an object that is there would break a rule of 1.2; then the version stays, as the released writers
- * leave it. File attributes that are set replace those of the same key.
- * path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
- * Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
- * Threads: any; nobody else may be writing the file. Since 1.0.
- */
-zt_status zt_writer_append(const char *path,
-                           const struct zt_writer_options *options,
-                           struct zt_writer **writer);
-
-/**
- * Begins a file that goes to the caller's functions, front to back, never seeking.
- *
- * sink: copied during the call; not NULL. Its close function is called once, also when this call
- * fails. options: NULL for the defaults; durable does not matter. writer: as zt_writer_create.
- * Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
- */
-zt_status zt_writer_create_sink(const struct zt_sink *sink,
-                                const struct zt_writer_options *options,
-                                struct zt_writer **writer);
-
-/**
- * Writes a dense object at once.
- *
- * name: NUL-ended UTF-8. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
- * dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
- * row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
- * ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
- * Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_STATE if an object is open or the writer
- * has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_write_dense(struct zt_writer *writer,
-                         const char *name,
-                         zt_dtype dtype,
-                         zt_type type,
-                         const uint64_t *shape,
-                         size_t rank,
-                         const void *data,
-                         size_t size);
-
-/**
- * Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
- *
- * shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for
- * complex types). indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order;
- * nothing is kept after the call. name, dtype, type: as zt_write_dense.
- * Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
- * nnz elements, else as zt_write_dense.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_write_csr(struct zt_writer *writer,
-                       const char *name,
-                       zt_dtype dtype,
-                       zt_type type,
-                       const uint64_t *shape,
-                       size_t nnz,
-                       const void *values,
-                       size_t values_size,
-                       const uint64_t *indices,
-                       const uint64_t *indptr);
-
-/**
- * Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
- *
- * shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
- * coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
- * nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_write_coo(struct zt_writer *writer,
-                       const char *name,
-                       zt_dtype dtype,
-                       zt_type type,
-                       const uint64_t *shape,
-                       size_t rank,
-                       size_t nnz,
-                       const void *values,
-                       size_t values_size,
-                       const uint64_t *coords);
-
-/**
- * Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
- *
- * shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
- * after the call. name: as zt_write_dense. Returns as zt_write_csr.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_write_quantized(struct zt_writer *writer,
-                             const char *name,
-                             const uint64_t *shape,
-                             size_t rank,
-                             const struct zt_quantized_desc *desc);
-
-/**
- * Writes an object of any format with any components at once.
- *
- * desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
- * Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
- * that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
- * objects is not checked here: zt_verify does.
- * Threads: one at a time. Since 1.0. Spec 1.2 sections 1 to 3.
- */
-zt_status zt_write_object(struct zt_writer *writer,
-                          const struct zt_object_desc *desc);
-
-/**
- * Opens an object that is written piece by piece: zt_write_component for each component, and
- * zt_write_data for its bytes, as often as you like, then zt_write_end.
- *
- * desc: not NULL, without components; nothing is kept after the call.
- * Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
- * Threads: one at a time. Since 1.0.
- */
-zt_status zt_write_begin(struct zt_writer *writer, const struct zt_object_desc *desc);
-
-/**
- * Opens a component of the open object; the one before it ends.
- *
- * desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
- * zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
- * Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
- * ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
- * zt_write_dense.
- * Threads: one at a time. Since 1.0.
- */
-zt_status zt_write_component(struct zt_writer *writer, const struct zt_component_desc *desc);
-
-/**
- * Adds bytes to the open component, in the host's byte order. A call may end within an element.
- *
- * data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
- * Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
- * than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
- * Threads: one at a time. Since 1.0.
- */
-zt_status zt_write_data(struct zt_writer *writer, const void *data, size_t size);
-
-/**
- * Ends the open object.
- *
- * Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
- * announced or than the shape of a dense object takes (more zt_write_data may follow),
- * ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
- * Threads: one at a time. Since 1.0.
- */
-zt_status zt_write_end(struct zt_writer *writer);
-
-/**
- * Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
- * attributes stay.
- *
- * object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
- * Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in
- * 0.1), else as zt_write_dense and zt_component_read.
- * Threads: one at a time for writer, any for object. Since 1.0.
- */
-zt_status zt_write_copy(struct zt_writer *writer,
-                        const struct zt_object *object,
-                        const char *new_name);
-
-/**
- * Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
- *
- * writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
- * untouched on failure.
- * Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
- * destination is as it was before the writer.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 4.
- */
-zt_status zt_writer_finish(struct zt_writer *writer, struct zt_write_summary *summary);
-
-/**
- * Ends the writer and leaves the destination as it was before.
- *
- * writer: NULL is fine. Threads: one at a time. Since 1.0.
- */
-void zt_writer_abort(struct zt_writer *writer);
 
 /**
  * Sets an attribute of the file to a bool; one of the same key is replaced.
@@ -2513,6 +1529,992 @@ zt_status zt_write_attribute_bytes(struct zt_writer *writer,
 zt_status zt_write_attribute_json(struct zt_writer *writer,
                                   const char *key,
                                   const char *value);
+
+/**
+ * Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut
+ * into chunks, on several threads, straight into the caller's memory where the encoding allows.
+ *
+ * requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
+ * defaults. stats: may be NULL; set struct_size; filled on success and on failure.
+ * The first failure stops the batch and is returned; which requests were done before is told by
+ * on_done. On failure the content of the dst of requests that are not done is undefined.
+ * Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
+ * zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
+ * ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
+ * Threads: any; the call starts its own and waits for them. Since 1.0.
+ */
+zt_status zt_read_batch(const struct zt_file *file,
+                        const struct zt_read_request *requests,
+                        size_t n,
+                        const struct zt_read_options *options,
+                        struct zt_read_stats *stats);
+
+/**
+ * The component's name within its object: UTF-8 and NUL-ended.
+ *
+ * Returns a string that lives until the last zt_close; NULL for NULL.
+ * Threads: any. Since 1.0. Spec 1.2 section 3.
+ */
+const char *zt_component_role(const struct zt_component *component);
+
+/**
+ * Bytes of the role, without the NUL at its end; 0 for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+size_t zt_component_role_len(const struct zt_component *component);
+
+/**
+ * The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
+ *
+ * Threads: any. Since 1.0. Spec 1.2 section 2.
+ */
+zt_dtype zt_component_dtype(const struct zt_component *component);
+
+/**
+ * The storage type's name in spec 1.2, or the file's own where it is unknown.
+ *
+ * Returns a string that lives until the last zt_close; NULL for NULL.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_component_dtype_name(const struct zt_component *component);
+
+/**
+ * The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
+ * spells that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
+ *
+ * Threads: any. Since 1.0. Spec 1.2 section 2.
+ */
+zt_type zt_component_type(const struct zt_component *component);
+
+/**
+ * The logical type's name, the file's own where it is unknown.
+ *
+ * Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_component_type_name(const struct zt_component *component);
+
+/**
+ * The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
+ *
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+zt_encoding zt_component_encoding(const struct zt_component *component);
+
+/**
+ * The encoding's name, the file's own where it is unknown.
+ *
+ * Returns a string that lives until the last zt_close; NULL for NULL.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_component_encoding_name(const struct zt_component *component);
+
+/**
+ * First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
+ *
+ * Threads: any. Since 1.0. Spec 1.2 sections 1 and 4.
+ */
+uint64_t zt_component_offset(const struct zt_component *component);
+
+/**
+ * Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
+ *
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+uint64_t zt_component_stored_size(const struct zt_component *component);
+
+/**
+ * Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it cannot be told
+ * (unknown encodings without a declared size).
+ *
+ * One case costs more than a look-up: compressed sparse components of files before 1.2, whose
+ * manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
+ * damaged or pass max_decoded_size.
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+uint64_t zt_component_size(const struct zt_component *component);
+
+/**
+ * The digest of the stored bytes as the file spells it, "sha256:8f4a...".
+ *
+ * Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+const char *zt_component_digest(const struct zt_component *component);
+
+/**
+ * What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+uint32_t zt_component_caps(const struct zt_component *component);
+
+/**
+ * Lends the component's bytes where they are, without copying.
+ *
+ * ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened
+ * by path (else see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the bytes; may be
+ * NULL. Both are untouched on failure.
+ * Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
+ * is neither mapped nor in memory (zt_component_read and zt_component_load work then);
+ * ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
+ * The bytes are read-only; writing to them is a fault. In ZT_MODE_MAP see there what a file that
+ * changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
+ */
+zt_status zt_component_ptr(const struct zt_component *component,
+                           const void **ptr,
+                           size_t *size);
+
+/**
+ * Reads the component's decoded bytes straight into the caller's memory.
+ *
+ * dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if
+ * there are none. dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is
+ * left alone. On failure the content of dst is undefined.
+ * Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
+ * ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
+ * checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
+ * Threads: any. Since 1.0. Spec 1.2 section 5.
+ */
+zt_status zt_component_read(const struct zt_component *component, void *dst, size_t dst_size);
+
+/**
+ * Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
+ * touches are decoded, where the frames tell their sizes, as those that this library writes do.
+ *
+ * offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
+ * Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
+ * zt_component_read. On failure the content of dst is undefined.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_component_read_range(const struct zt_component *component,
+                                  uint64_t offset,
+                                  void *dst,
+                                  size_t n);
+
+/**
+ * Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
+ * else in fresh memory.
+ *
+ * buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
+ * the file, so that it may outlive the caller's zt_close.
+ * Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
+ * stored bytes were seen to be able to fill it.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_component_load(const struct zt_component *component,
+                            struct zt_buffer **buffer);
+
+/**
+ * The bytes of a buffer.
+ *
+ * Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
+ * Threads: any. Since 1.0.
+ */
+const void *zt_buffer_data(const struct zt_buffer *buffer);
+
+/**
+ * Number of bytes of a buffer; 0 for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+size_t zt_buffer_size(const struct zt_buffer *buffer);
+
+/**
+ * Ends a buffer and gives its reference to the file back.
+ *
+ * buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
+ */
+void zt_buffer_free(struct zt_buffer *buffer);
+
+/**
+ * Reads the component's elements as another dtype.
+ *
+ * Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and
+ * NaN stays NaN. Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers
+ * become narrower integers saturating, and floats by rounding once. To bool, all but zero is 1; from
+ * bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+ * dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times
+ * two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
+ * Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
+ * are no whole number of elements, else as zt_component_read.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_component_read_as(const struct zt_component *component,
+                               zt_dtype dtype,
+                               void *dst,
+                               size_t dst_size);
+
+/**
+ * Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
+ * reading them, ZT_ADVICE_DONTNEED lets them go.
+ *
+ * ZT_ADVICE_DONTNEED reaches only pages that hold nothing of another component, so a neighbour's bytes
+ * stay: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. Where bytes are not in a file, nothing happens.
+ * Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses,
+ * ZT_ERROR_UNSUPPORTED for ZT_ADVICE_LOCK in ZT_MODE_READ: only a mapping can be locked.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_component_advise(const struct zt_component *component,
+                              zt_advice advice);
+
+/**
+ * Checks the component's digest against its stored bytes.
+ *
+ * Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
+ * or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+zt_status zt_component_verify(const struct zt_component *component);
+
+/**
+ * The version of the library that is loaded, "1.0.0".
+ *
+ * Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
+ * Returns a string that is never NULL and lives as long as the library.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_version(void);
+
+/**
+ * The version of the binary interface that is loaded. It moves only when programs have to be
+ * compiled anew.
+ *
+ * Threads: any. Since 1.0.
+ */
+uint32_t zt_abi_version(void);
+
+/**
+ * The calling thread's last failure as one line of English: path, object, component, offset, the
+ * rule that was broken and the numbers that disagree.
+ *
+ * Only a failing call changes it; a call that succeeds leaves it as it was.
+ * Returns a string that is never NULL ("no error" before the first failure). It is valid until the
+ * same thread's next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
+ * Threads: any; each has its own. Since 1.0.
+ */
+const char *zt_last_error(void);
+
+/**
+ * The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
+ *
+ * Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
+ * number that this version does not know.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_status_name(zt_status status);
+
+/**
+ * The name of a dtype in spec 1.2, "bf16".
+ *
+ * Returns a string that lives as long as the library, or NULL for ZT_DTYPE_OTHER and numbers that
+ * this version does not know.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_dtype_name(zt_dtype dtype);
+
+/**
+ * The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
+ *
+ * name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
+ * Returns ZT_ERROR_NOT_FOUND for a name that this version does not know,
+ * ZT_ERROR_INVALID_ARGUMENT for NULL.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
+
+/**
+ * Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
+ *
+ * Threads: any. Since 1.0.
+ */
+size_t zt_dtype_size(zt_dtype dtype);
+
+/**
+ * The name of a logical type in spec 1.2, "f8_e4m3fn".
+ *
+ * Returns a string that lives as long as the library, or NULL for ZT_TYPE_NONE, ZT_TYPE_OTHER and
+ * numbers that this version does not know.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_type_name(zt_type type);
+
+/**
+ * The logical type of a name in spec 1.2, such as "f8_e4m3fn".
+ *
+ * name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
+ * Returns ZT_ERROR_NOT_FOUND for a name that this version does not know,
+ * ZT_ERROR_INVALID_ARGUMENT for NULL.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_type_from_name(const char *name, zt_type *type);
+
+/**
+ * The name of a format in the spec, "sparse_csr".
+ *
+ * Returns a string that lives as long as the library, or NULL for ZT_FORMAT_OTHER and numbers that
+ * this version does not know.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_format_name(zt_format format);
+
+/**
+ * The name of an encoding in the spec, "zstd".
+ *
+ * Returns a string that lives as long as the library, or NULL for ZT_ENCODING_DEFAULT,
+ * ZT_ENCODING_OTHER and numbers that this version does not know.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_encoding_name(zt_encoding encoding);
+
+/**
+ * Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
+ *
+ * Returns a string that lives until the last zt_close; NULL for NULL.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_object_name(const struct zt_object *object);
+
+/**
+ * Bytes of the object's name, without the NUL at its end; 0 for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+size_t zt_object_name_len(const struct zt_object *object);
+
+/**
+ * Number of dimensions; 0 for a scalar, and for NULL.
+ *
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+size_t zt_object_rank(const struct zt_object *object);
+
+/**
+ * The dimensions, zt_object_rank of them, outermost first.
+ *
+ * Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+const uint64_t *zt_object_shape(const struct zt_object *object);
+
+/**
+ * Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
+ * and unknown formats may have such shapes).
+ *
+ * Threads: any. Since 1.0.
+ */
+uint64_t zt_object_element_count(const struct zt_object *object);
+
+/**
+ * The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
+ *
+ * Threads: any. Since 1.0. Spec 1.2 section 3.
+ */
+zt_format zt_object_format(const struct zt_object *object);
+
+/**
+ * The layout's name, the file's own where it is unknown.
+ *
+ * Returns a string that lives until the last zt_close; NULL for NULL.
+ * Threads: any. Since 1.0.
+ */
+const char *zt_object_format_name(const struct zt_object *object);
+
+/**
+ * The object's attributes.
+ *
+ * Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+const struct zt_value *zt_object_attributes(const struct zt_object *object);
+
+/**
+ * Number of components; 0 for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+size_t zt_object_component_count(const struct zt_object *object);
+
+/**
+ * The component at index, in file order.
+ *
+ * Returns a component that lives until the last zt_close; NULL if index is not below
+ * zt_object_component_count, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+const struct zt_component *zt_component_at(const struct zt_object *object, size_t index);
+
+/**
+ * The component of that role: "data", "values", "scales" and so on.
+ *
+ * role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
+ * if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
+ * Threads: any. Since 1.0.
+ */
+const struct zt_component *zt_component_find(const struct zt_object *object, const char *role);
+
+/**
+ * Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
+ * tensor-parallel ranks need: only those bytes are read, as far as the encoding allows.
+ *
+ * start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
+ * in every dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major
+ * and without gaps, in the host's byte order. dst_size: its bytes, at least the product of the
+ * counts times the element size (with the pair of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
+ * Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
+ * is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
+ * On failure the content of dst is undefined.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_object_read_slice(const struct zt_object *object,
+                               const uint64_t *start,
+                               const uint64_t *count,
+                               const uint64_t *step,
+                               void *dst,
+                               size_t dst_size);
+
+/**
+ * Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
+ *
+ * Checks everything that the manifest and the file's size can tell, in time and memory proportional
+ * to the manifest; no component's bytes are read (but see zt_open_options.verify).
+ * path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
+ * options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
+ * Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
+ * ZT_ERROR_UNSUPPORTED (another major version), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
+ * verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+ * A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
+ * good end is; zt_repair cuts it back.
+ * Threads: any. Since 1.0. Spec 1.2 section 5.
+ */
+zt_status zt_open(const char *path, const struct zt_open_options *options, struct zt_file **file);
+
+/**
+ * Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
+ *
+ * fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
+ * offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
+ * zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
+ * where it is none of the element's size (zt_component_caps tells).
+ * options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_open_fd(int fd,
+                     uint64_t offset,
+                     uint64_t length,
+                     const struct zt_open_options *options,
+                     struct zt_file **file);
+
+/**
+ * Opens a .zt file that is in memory.
+ *
+ * data, size: its bytes; they are not copied and must stay as they are until the last zt_close.
+ * Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
+ * where data's alignment is less than the element's size.
+ * options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_open_memory(const void *data,
+                         size_t size,
+                         const struct zt_open_options *options,
+                         struct zt_file **file);
+
+/**
+ * Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
+ *
+ * source: copied during the call; not NULL. Its context and functions are used until the last
+ * zt_close, from any thread that uses the file, also several at once. Its close function is called
+ * once, also when this call fails.
+ * options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
+ * whatever status a function of source gives.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_open_source(const struct zt_source *source,
+                         const struct zt_open_options *options,
+                         struct zt_file **file);
+
+/**
+ * Another reference to an open file: zt_close has to be called once more.
+ *
+ * file: NULL is fine. Returns file.
+ * Threads: any, at the same time as any other call on file. Since 1.0.
+ */
+struct zt_file *zt_retain(struct zt_file *file);
+
+/**
+ * Gives a reference back. The last one closes the file and ends everything borrowed from it;
+ * buffers of zt_component_load hold a reference of their own.
+ *
+ * file: NULL is fine. Using it after its last zt_close is undefined.
+ * Threads: any; no other thread may be using the reference that is given back. Since 1.0.
+ */
+void zt_close(struct zt_file *file);
+
+/**
+ * The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
+ *
+ * Returns a string that lives until the last zt_close; NULL for NULL.
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+const char *zt_file_version(const struct zt_file *file);
+
+/**
+ * Bytes of the file; 0 for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+uint64_t zt_file_size(const struct zt_file *file);
+
+/**
+ * The file's own attributes.
+ *
+ * Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+const struct zt_value *zt_file_attributes(const struct zt_file *file);
+
+/**
+ * Number of objects; 0 for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+size_t zt_object_count(const struct zt_file *file);
+
+/**
+ * The object at index, in file order.
+ *
+ * Returns an object that lives until the last zt_close; NULL if index is not below
+ * zt_object_count, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+const struct zt_object *zt_object_at(const struct zt_file *file, size_t index);
+
+/**
+ * The object of that name; the first one where a 0.1 file has several.
+ *
+ * name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
+ * Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
+ * no failure: zt_last_error is left as it was.
+ * Threads: any. Since 1.0.
+ */
+const struct zt_object *zt_object_find(const struct zt_file *file, const char *name);
+
+/**
+ * The object of a name that is given with its length, so that it may hold a NUL.
+ *
+ * name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
+ * Threads: any. Since 1.0.
+ */
+const struct zt_object *zt_object_find_n(const struct zt_file *file,
+                                         const char *name,
+                                         size_t length);
+
+/**
+ * What kind of thing a value is; ZT_VALUE_NULL for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+zt_value_kind_t zt_value_kind(const struct zt_value *value);
+
+/**
+ * The truth of a bool.
+ *
+ * out: receives 0 or 1, untouched on failure, not NULL.
+ * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_value_get_bool(const struct zt_value *value, int32_t *out);
+
+/**
+ * The number of an integer that fits an int64_t.
+ *
+ * out: receives it, untouched on failure, not NULL.
+ * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_value_get_i64(const struct zt_value *value, int64_t *out);
+
+/**
+ * The number of an integer that fits a uint64_t.
+ *
+ * out: receives it, untouched on failure, not NULL.
+ * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_value_get_u64(const struct zt_value *value, uint64_t *out);
+
+/**
+ * The number of a float, or of an integer, which is rounded if it has to be.
+ *
+ * out: receives it, untouched on failure, not NULL.
+ * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_value_get_f64(const struct zt_value *value, double *out);
+
+/**
+ * The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
+ *
+ * text: receives a string that lives until the last zt_close. length: receives its bytes without the
+ * NUL at the end; may be NULL. Both are untouched on failure.
+ * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_value_get_string(const struct zt_value *value,
+                              const char **text,
+                              size_t *length);
+
+/**
+ * The content of a byte string.
+ *
+ * bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
+ * may be NULL. Both are untouched on failure.
+ * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_value_get_bytes(const struct zt_value *value, const void **bytes, size_t *size);
+
+/**
+ * The number of a tag; the tagged value is zt_value_at (value, 0).
+ *
+ * out: receives it, untouched on failure, not NULL.
+ * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_value_get_tag(const struct zt_value *value, uint64_t *out);
+
+/**
+ * Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+size_t zt_value_count(const struct zt_value *value);
+
+/**
+ * The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
+ *
+ * Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
+ * for NULL.
+ * Threads: any. Since 1.0.
+ */
+const struct zt_value *zt_value_at(const struct zt_value *value,
+                                   size_t index);
+
+/**
+ * The key of a map's pair, in the file's order.
+ *
+ * Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
+ * other kinds, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+const struct zt_value *zt_value_key_at(const struct zt_value *value,
+                                       size_t index);
+
+/**
+ * What a map has under a text key; the pairs are looked at one after the other.
+ *
+ * key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
+ * there is none, for other kinds, and for NULL.
+ * Threads: any. Since 1.0.
+ */
+const struct zt_value *zt_value_find(const struct zt_value *value, const char *key);
+
+/**
+ * Writes a value as JSON text. What JSON lacks: byte strings are {"$bytes": "hex"}, floats that are
+ * not finite {"$float": "nan"} (or "inf", "-inf"), tags {"$tag": [number, value]}, undefined
+ * {"$undefined": true}, other simple values {"$simple": number}, maps whose keys are not all text
+ * {"$map": [[key, value], ...]}. Integers are written in full, also those past 2^53.
+ *
+ * buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
+ * needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
+ * Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_value_to_json(const struct zt_value *value,
+                           char *buf,
+                           size_t size,
+                           size_t *needed);
+
+/**
+ * Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized
+ * structure, bool bytes.
+ *
+ * options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
+ * what was checked so far, on failure. A file without digests verifies: digests_absent tells.
+ * Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
+ * ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
+ * ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
+ * Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
+ */
+zt_status zt_verify(const struct zt_file *file,
+                    const struct zt_verify_options *options,
+                    struct zt_verify_report *report);
+
+/**
+ * Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
+ * before the append is there again. A file that opens is left as it is.
+ *
+ * path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
+ * success, untouched on failure.
+ * Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
+ * repaired), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT; the
+ * file is then as it was.
+ * Threads: any; nobody else may have the file open for writing. Since 1.0.
+ */
+zt_status zt_repair(const char *path,
+                    const struct zt_repair_options *options,
+                    struct zt_repair_report *report);
+
+/**
+ * The dense tensor of that name, ready to use.
+ *
+ * Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the
+ * file keeps, and a second call gives the same memory.
+ * name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to
+ * lives until the last zt_close.
+ * Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
+ * ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+ * Threads: any. Since 1.0. Spec 1.2 section 3.
+ */
+zt_status zt_tensor_view(const struct zt_file *file,
+                         const char *name,
+                         struct zt_tensor *view);
+
+/**
+ * The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
+ *
+ * Without a copy where zt_component_ptr would work for every part; else decoded into memory that the
+ * file keeps. Checking reads indices and indptr once.
+ * view: set struct_size; filled on success, untouched on failure. What it points to lives until the
+ * last zt_close.
+ * Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the
+ * structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
+ * ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
+ * integer dtype: look at it.
+ * Threads: any. Since 1.0. Spec 1.2 section 3.
+ */
+zt_status zt_csr_view(const struct zt_object *object,
+                      struct zt_csr *view);
+
+/**
+ * The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
+ *
+ * As zt_csr_view in all else.
+ * Threads: any. Since 1.0. Spec 1.2 section 3.
+ */
+zt_status zt_coo_view(const struct zt_object *object, struct zt_coo *view);
+
+/**
+ * The parts of a quantized_group object, checked to fit each other as far as its attributes tell:
+ * whole elements, room for every weight, a scale for every group, as many zeros as they need.
+ *
+ * As zt_csr_view in all else.
+ * Threads: any. Since 1.0. Spec 1.2 section 3.
+ */
+zt_status zt_quantized_view(const struct zt_object *object, struct zt_quantized *view);
+
+/**
+ * Writes a dense object at once.
+ *
+ * name: NUL-ended UTF-8. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
+ * dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
+ * row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
+ * ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
+ * Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
+ * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_STATE if an object is open or the writer
+ * has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
+ * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+ */
+zt_status zt_write_dense(struct zt_writer *writer,
+                         const char *name,
+                         zt_dtype dtype,
+                         zt_type type,
+                         const uint64_t *shape,
+                         size_t rank,
+                         const void *data,
+                         size_t size);
+
+/**
+ * Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
+ *
+ * shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for
+ * complex types). indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order;
+ * nothing is kept after the call. name, dtype, type: as zt_write_dense.
+ * Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
+ * nnz elements, else as zt_write_dense.
+ * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+ */
+zt_status zt_write_csr(struct zt_writer *writer,
+                       const char *name,
+                       zt_dtype dtype,
+                       zt_type type,
+                       const uint64_t *shape,
+                       size_t nnz,
+                       const void *values,
+                       size_t values_size,
+                       const uint64_t *indices,
+                       const uint64_t *indptr);
+
+/**
+ * Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
+ *
+ * shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
+ * coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
+ * nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
+ * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+ */
+zt_status zt_write_coo(struct zt_writer *writer,
+                       const char *name,
+                       zt_dtype dtype,
+                       zt_type type,
+                       const uint64_t *shape,
+                       size_t rank,
+                       size_t nnz,
+                       const void *values,
+                       size_t values_size,
+                       const uint64_t *coords);
+
+/**
+ * Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
+ *
+ * shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
+ * after the call. name: as zt_write_dense. Returns as zt_write_csr.
+ * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+ */
+zt_status zt_write_quantized(struct zt_writer *writer,
+                             const char *name,
+                             const uint64_t *shape,
+                             size_t rank,
+                             const struct zt_quantized_desc *desc);
+
+/**
+ * Writes an object of any format with any components at once.
+ *
+ * desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
+ * Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
+ * that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
+ * objects is not checked here: zt_verify does.
+ * Threads: one at a time. Since 1.0. Spec 1.2 sections 1 to 3.
+ */
+zt_status zt_write_object(struct zt_writer *writer,
+                          const struct zt_object_desc *desc);
+
+/**
+ * Begins a new file. It grows beside path under another name and takes path's place, atomically, at
+ * zt_writer_finish; until then whatever is at path stays as it is.
+ *
+ * path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced. A
+ * replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. options: NULL for the
+ * defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
+ * zt_writer_abort.
+ * Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
+ * Threads: any. Since 1.0. Spec 1.2 section 4.
+ */
+zt_status zt_writer_create(const char *path,
+                           const struct zt_writer_options *options,
+                           struct zt_writer **writer);
+
+/**
+ * Begins to add objects to an existing 1.1 or 1.2 file, in place.
+ *
+ * What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
+ * either the new file or the old bytes followed by an unfinished append, which zt_open names and
+ * zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
+ * place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
+ * an object that is there would break a rule of 1.2; then the version stays, as the released writers
+ * leave it. File attributes that are set replace those of the same key.
+ * path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
+ * Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
+ * Threads: any; nobody else may be writing the file. Since 1.0.
+ */
+zt_status zt_writer_append(const char *path,
+                           const struct zt_writer_options *options,
+                           struct zt_writer **writer);
+
+/**
+ * Begins a file that goes to the caller's functions, front to back, never seeking.
+ *
+ * sink: copied during the call; not NULL. Its close function is called once, also when this call
+ * fails. options: NULL for the defaults; durable does not matter. writer: as zt_writer_create.
+ * Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
+ */
+zt_status zt_writer_create_sink(const struct zt_sink *sink,
+                                const struct zt_writer_options *options,
+                                struct zt_writer **writer);
+
+/**
+ * Opens an object that is written piece by piece: zt_write_component for each component, and
+ * zt_write_data for its bytes, as often as you like, then zt_write_end.
+ *
+ * desc: not NULL, without components; nothing is kept after the call.
+ * Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
+ * Threads: one at a time. Since 1.0.
+ */
+zt_status zt_write_begin(struct zt_writer *writer, const struct zt_object_desc *desc);
+
+/**
+ * Opens a component of the open object; the one before it ends.
+ *
+ * desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
+ * zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
+ * Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
+ * ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
+ * zt_write_dense.
+ * Threads: one at a time. Since 1.0.
+ */
+zt_status zt_write_component(struct zt_writer *writer, const struct zt_component_desc *desc);
+
+/**
+ * Adds bytes to the open component, in the host's byte order. A call may end within an element.
+ *
+ * data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
+ * Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
+ * than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
+ * Threads: one at a time. Since 1.0.
+ */
+zt_status zt_write_data(struct zt_writer *writer, const void *data, size_t size);
+
+/**
+ * Ends the open object.
+ *
+ * Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
+ * announced or than the shape of a dense object takes (more zt_write_data may follow),
+ * ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
+ * Threads: one at a time. Since 1.0.
+ */
+zt_status zt_write_end(struct zt_writer *writer);
+
+/**
+ * Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
+ * attributes stay.
+ *
+ * object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
+ * Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in
+ * 0.1), else as zt_write_dense and zt_component_read.
+ * Threads: one at a time for writer, any for object. Since 1.0.
+ */
+zt_status zt_write_copy(struct zt_writer *writer,
+                        const struct zt_object *object,
+                        const char *new_name);
+
+/**
+ * Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
+ *
+ * writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
+ * untouched on failure.
+ * Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
+ * destination is as it was before the writer.
+ * Threads: one at a time. Since 1.0. Spec 1.2 section 4.
+ */
+zt_status zt_writer_finish(struct zt_writer *writer, struct zt_write_summary *summary);
+
+/**
+ * Ends the writer and leaves the destination as it was before.
+ *
+ * writer: NULL is fine. Threads: one at a time. Since 1.0.
+ */
+void zt_writer_abort(struct zt_writer *writer);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -198,7 +198,7 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// Lends the component's bytes where they are, without copying.
 ///
 /// ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened
-/// by path; not NULL. It is not NULL for a component of no bytes. size: receives the bytes; may be
+/// by path (else see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the bytes; may be
 /// NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
 /// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
@@ -377,9 +377,10 @@ pub unsafe extern "C" fn zt_component_read_as(
 /// Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
 /// reading them, ZT_ADVICE_DONTNEED lets them go.
 ///
-/// ZT_ADVICE_DONTNEED reaches only whole pages inside the component, so a neighbour's bytes stay (see
-/// ZT_CAP_PAGE_EXCLUSIVE). Where bytes are not in a file, nothing happens.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses.
+/// ZT_ADVICE_DONTNEED reaches only pages that hold nothing of another component, so a neighbour's bytes
+/// stay: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. Where bytes are not in a file, nothing happens.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses,
+/// ZT_ERROR_UNSUPPORTED for ZT_ADVICE_LOCK in ZT_MODE_READ: only a mapping can be locked.
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {

@@ -169,8 +169,9 @@ pub unsafe extern "C" fn zt_open(
 /// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
-/// offset, length: the part, in bytes; length 0 means to the end of the file. Bytes can be lent if
-/// offset is a multiple of 64 (zt_component_caps tells).
+/// offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
+/// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
+/// where it is none of the element's size (zt_component_caps tells).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]

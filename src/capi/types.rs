@@ -150,8 +150,7 @@ pub enum zt_advice_value {
     ZT_ADVICE_POPULATE = 4,
     /// Locks the whole mapping in memory, within the process's limit on locked memory.
     ZT_ADVICE_LOCK = 5,
-    /// Not again: the whole pages inside may be dropped from memory. Their content is read anew when
-    /// it is touched.
+    /// Not again: the pages may be dropped from memory. Their content is read anew when it is touched.
     ZT_ADVICE_DONTNEED = 6,
 }
 
@@ -224,8 +223,8 @@ pub const ZT_CAP_RANGE: u32 = 4;
 pub const ZT_CAP_DIRECT: u32 = 8;
 /// There is a digest that this version can check.
 pub const ZT_CAP_VERIFY: u32 = 16;
-/// No byte of another component shares a memory page with it: ZT_ADVICE_DONTNEED evicts all of it and
-/// nothing else.
+/// It starts at a page boundary and no byte of another component is in its pages: ZT_ADVICE_DONTNEED
+/// evicts all of it and nothing else.
 pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
 #[cold]

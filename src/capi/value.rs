@@ -237,6 +237,7 @@ pub unsafe extern "C" fn zt_value_to_json(
 ) -> zt_status {
     guard(|| {
         let value = arg::required(value, "value")?;
+        let only_asks = buf.is_null() && size == 0;
         // SAFETY: "buf, size".
         let buf = unsafe { arg::bytes_mut(buf.cast(), size, "buf")? };
         let text = crate::wire::json::write(value)?;
@@ -244,15 +245,17 @@ pub unsafe extern "C" fn zt_value_to_json(
         if let Some(needed) = needed {
             needed.write(whole);
         }
-        let Some(last) = buf.len().checked_sub(1) else { return Ok(()) };
-        let fits = text.len().min(last);
+        if only_asks {
+            return Ok(());
+        }
+        let fits = text.len().min(size.saturating_sub(1));
         buf.get_mut(..fits)
             .unwrap_or_default()
             .copy_from_slice(text.as_bytes().get(..fits).unwrap_or_default());
         if let Some(end) = buf.get_mut(fits) {
             *end = 0;
         }
-        if fits < text.len() {
+        if whole > size {
             return Err(fail!(BufferSize, "the JSON text takes {whole} bytes, the buffer has {size}"));
         }
         Ok(())

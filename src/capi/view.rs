@@ -16,7 +16,8 @@ use std::ptr::null;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_array {
-    /// The decoded elements in the host's byte order, 64-byte aligned; not NULL unless absent.
+    /// The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless
+    /// absent.
     pub data: *const c_void,
     /// Bytes.
     pub size: usize,
@@ -50,7 +51,7 @@ impl zt_array {
 pub struct zt_tensor {
     /// sizeof (zt_tensor), set by the caller.
     pub struct_size: usize,
-    /// The elements, row-major, in the host's byte order, 64-byte aligned; not NULL.
+    /// The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
     pub data: *const c_void,
     /// Bytes.
     pub nbytes: usize,

@@ -3,6 +3,7 @@
 use super::stored::{for_each_chunk, zeroed};
 use super::{Advice, Component};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::io::map::page_size;
 use crate::io::AlignedBuffer;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
@@ -275,7 +276,13 @@ impl<'f> Component<'f> {
 
     /// Tells the system what will be done with the stored bytes.
     pub fn advise(&self, advice: Advice) -> Result<()> {
-        self.file.source().advise(self.stored_range(), advice).map_err(|e| self.wrap(e))
+        let mut range = self.stored_range();
+        if advice == Advice::DontNeed && self.entry.page_exclusive {
+            // The rest of its last page is padding, or of the manifest, which is not read again.
+            let page_end = range.end.checked_next_multiple_of(page_size() as u64);
+            range.end = page_end.unwrap_or(range.end).min(self.file.size());
+        }
+        self.file.source().advise(range, advice).map_err(|e| self.wrap(e))
     }
 
     /// Checks the digest against the stored bytes.

@@ -59,6 +59,7 @@ impl Component<'_> {
     }
 
     pub(super) fn read_slab_inner(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
+        self.check_known()?;
         let slab = self.slab(slab)?;
         let (size, room) = (slab.size(), dst.len());
         let fitting = usize::try_from(size).ok().and_then(|n| dst.get_mut(..n));

@@ -9,7 +9,7 @@ use crate::wire::{frame, Limits};
 use std::ops::Range;
 
 /// Bytes that are read at a time where not all are needed at once.
-pub const CHUNK: usize = 1 << 20;
+pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Gives `body` the bytes of `range`: lent where that can be, else read into fresh memory. The range
 /// was checked against the size of the source.
