@@ -7,7 +7,7 @@ use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Version};
 use crate::threads;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// What to verify.
@@ -65,14 +65,14 @@ struct Shared<'a> {
     options: &'a VerifyOptions,
     go_on: &'a (dyn Fn(u64, u64) -> bool + Sync),
     next: AtomicUsize,
-    done: AtomicU64,
     total: u64,
-    stop: AtomicBool,
-    /// The failure that is first in file order, and its object.
+    /// The first object in file order that failed so far.
+    failed_at: AtomicUsize,
+    /// The failure of that object.
     failure: Mutex<Option<(usize, Error)>>,
     report: Mutex<VerifyReport>,
-    /// Progress is told by one thread at a time.
-    telling: Mutex<()>,
+    /// Bytes done, as told; progress is told by one thread at a time.
+    told: Mutex<u64>,
 }
 
 impl File {
@@ -89,12 +89,11 @@ impl File {
             options,
             go_on,
             next: AtomicUsize::new(0),
-            done: AtomicU64::new(0),
             total,
-            stop: AtomicBool::new(false),
+            failed_at: AtomicUsize::new(usize::MAX),
             failure: Mutex::new(None),
             report: Mutex::new(VerifyReport::default()),
-            telling: Mutex::new(()),
+            told: Mutex::new(0),
         };
         let wanted = threads::count(options.threads).min(self.object_count().max(1));
         threads::run(wanted, &|| self.verify_some(&shared));
@@ -103,7 +102,15 @@ impl File {
             return Err(error);
         }
         if options.contents || options.padding {
-            report.padding_nonzero = self.nonzero_padding(options.padding || self.strict)?;
+            let (count, first) = self.nonzero_padding()?;
+            report.padding_nonzero = count;
+            if let Some(first) = first.filter(|_| options.padding || self.strict) {
+                let error = broken!(
+                    Rule::PaddingNonzero,
+                    "{count} bytes of padding are not zero, the first at {first}"
+                );
+                return Err(self.in_file(error));
+            }
         }
         Ok(())
     }
@@ -113,14 +120,14 @@ impl File {
         loop {
             let at = shared.next.fetch_add(1, Ordering::Relaxed);
             let Some(object) = self.object(at) else { return };
-            if shared.stop.load(Ordering::Relaxed) {
-                return; // whoever failed had a smaller number, as numbers are handed out in order
+            if at > shared.failed_at.load(Ordering::Relaxed) {
+                return; // everything before the failure is taken by somebody, who looks at it
             }
             let mut report = VerifyReport::default();
             let outcome = object.verify(shared, &mut report);
             shared.report.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
             if let Err(error) = outcome {
-                shared.stop.store(true, Ordering::Relaxed);
+                shared.failed_at.fetch_min(at, Ordering::Relaxed);
                 let mut first = shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
                 if first.as_ref().is_none_or(|(other, _)| at < *other) {
                     *first = Some((at, error));
@@ -129,8 +136,8 @@ impl File {
         }
     }
 
-    /// Bytes between the components (and before the manifest) that are not zero.
-    fn nonzero_padding(&self, refuse: bool) -> Result<u64> {
+    /// How many bytes between the components (and before the manifest) are not zero, and the first.
+    fn nonzero_padding(&self) -> Result<(u64, Option<u64>)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         ranges.try_reserve_exact(self.manifest.components.len().saturating_add(1))?;
         ranges.extend(
@@ -140,28 +147,21 @@ impl File {
         let manifest = self.frame.manifest.start;
         ranges.push((manifest, manifest));
         let mut at = 8u64; // behind the magic
-        let mut nonzero = 0u64;
+        let (mut count, mut first) = (0u64, None);
         for (start, end) in ranges {
-            if start > at {
-                let mut base = at;
-                for_each_chunk(self.source(), at..start, &mut |chunk| {
-                    let found = chunk.iter().position(|b| *b != 0);
-                    if let (Some(first), true) = (found, refuse) {
-                        let first = base.saturating_add(first as u64);
-                        return Err(broken!(
-                            Rule::PaddingNonzero,
-                            "the padding at offset {first} is not zero"
-                        ));
-                    }
-                    nonzero = nonzero.saturating_add(chunk.iter().filter(|b| **b != 0).count() as u64);
-                    base = base.saturating_add(chunk.len() as u64);
-                    Ok(())
-                })
-                .map_err(|e| self.in_file(e))?;
-            }
+            let mut base = at;
+            let gap = at..start.max(at);
+            let done = for_each_chunk(self.source(), gap, &mut |chunk| {
+                let found = chunk.iter().position(|b| *b != 0).map(|i| base.saturating_add(i as u64));
+                first = first.or(found);
+                count = count.saturating_add(chunk.iter().filter(|b| **b != 0).count() as u64);
+                base = base.saturating_add(chunk.len() as u64);
+                Ok(())
+            });
+            done.map_err(|e| self.in_file(e))?;
             at = at.max(end);
         }
-        Ok(nonzero)
+        Ok((count, first))
     }
 }
 
@@ -170,9 +170,9 @@ impl Object<'_> {
         for component in self.components() {
             component.verify(shared.options, report)?;
             let size = component.stored_size();
-            let done = shared.done.fetch_add(size, Ordering::Relaxed).saturating_add(size);
-            let _one_at_a_time = shared.telling.lock().unwrap_or_else(PoisonError::into_inner);
-            if !(shared.go_on)(done, shared.total) {
+            let mut done = shared.told.lock().unwrap_or_else(PoisonError::into_inner);
+            *done = done.saturating_add(size);
+            if !(shared.go_on)(*done, shared.total) {
                 return Err(self.file.in_file(fail!(
                     Cancelled,
                     "stopped after {done} of {} bytes",
