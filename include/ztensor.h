@@ -2221,10 +2221,10 @@ const struct zt_value *zt_value_key_at(const struct zt_value *value,
 const struct zt_value *zt_value_find(const struct zt_value *value, const char *key);
 
 /**
- * Writes a value as JSON text. What JSON lacks: byte strings are {"$bytes": "hex"}, floats that are
- * not finite {"$float": "nan"} (or "inf", "-inf"), tags {"$tag": [number, value]}, undefined
- * {"$undefined": true}, other simple values {"$simple": number}, maps whose keys are not all text
- * {"$map": [[key, value], ...]}. Integers are written in full, also those past 2^53.
+ * Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that
+ * are not finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined
+ * {"$undefined":true}, other simple values {"$simple":number}, maps whose keys are not all text
+ * {"$map":[[key,value],...]}. Integers are written in full, also those past 2^53.
  *
  * buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
  * needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.

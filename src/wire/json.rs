@@ -1,8 +1,11 @@
 //! A [`Value`] as JSON text and back. What JSON lacks is spelled as an object with one `$` key.
 
+mod parse;
+
+pub use parse::parse;
+
 use crate::error::{fail, Result};
 use crate::model::value::Value;
-use crate::wire::cbor::MAX_DEPTH;
 use std::fmt::Write;
 
 /// 23 is `undefined` (RFC 7049 section 2.3).
@@ -32,15 +35,15 @@ fn put(out: &mut Out, value: &Value) -> std::fmt::Result {
         Value::Bool(v) => write!(out, "{v}"),
         Value::Unsigned(v) => write!(out, "{v}"),
         Value::Negative(n) => write!(out, "-{}", u128::from(*n).saturating_add(1)),
-        Value::Float(v) if v.is_nan() => out.write_str("{\"$float\": \"nan\"}"),
+        Value::Float(v) if v.is_nan() => out.write_str("{\"$float\":\"nan\"}"),
         Value::Float(v) if v.is_infinite() => {
             let sign = if *v < 0.0 { "-" } else { "" };
-            write!(out, "{{\"$float\": \"{sign}inf\"}}")
+            write!(out, "{{\"$float\":\"{sign}inf\"}}")
         }
         Value::Float(v) => write!(out, "{v:?}"),
         Value::Text(text) => put_text(out, text.as_str()),
         Value::Bytes(bytes) => {
-            out.write_str("{\"$bytes\": \"")?;
+            out.write_str("{\"$bytes\":\"")?;
             bytes.iter().try_for_each(|b| write!(out, "{b:02x}"))?;
             out.write_str("\"}")
         }
@@ -54,29 +57,29 @@ fn put(out: &mut Out, value: &Value) -> std::fmt::Result {
             out.write_char('{')?;
             put_list(out, pairs.iter(), |out, (key, value)| {
                 put(out, key)?;
-                out.write_str(": ")?;
+                out.write_char(':')?;
                 put(out, value)
             })?;
             out.write_char('}')
         }
         Value::Map(pairs) => {
-            out.write_str("{\"$map\": [")?;
+            out.write_str("{\"$map\":[")?;
             put_list(out, pairs.iter(), |out, (key, value)| {
                 out.write_char('[')?;
                 put(out, key)?;
-                out.write_str(", ")?;
+                out.write_char(',')?;
                 put(out, value)?;
                 out.write_char(']')
             })?;
             out.write_str("]}")
         }
         Value::Tag(tag, inner) => {
-            write!(out, "{{\"$tag\": [{tag}, ")?;
+            write!(out, "{{\"$tag\":[{tag},")?;
             inner.iter().try_for_each(|v| put(out, v))?;
             out.write_str("]}")
         }
-        Value::Simple(UNDEFINED) => out.write_str("{\"$undefined\": true}"),
-        Value::Simple(v) => write!(out, "{{\"$simple\": {v}}}"),
+        Value::Simple(UNDEFINED) => out.write_str("{\"$undefined\":true}"),
+        Value::Simple(v) => write!(out, "{{\"$simple\":{v}}}"),
     }
 }
 
@@ -92,7 +95,7 @@ fn put_list<T>(
 ) -> std::fmt::Result {
     for (at, item) in items.enumerate() {
         if at > 0 {
-            out.write_str(", ")?;
+            out.write_char(',')?;
         }
         each(out, item)?;
     }
@@ -115,268 +118,80 @@ fn put_text(out: &mut Out, text: &str) -> std::fmt::Result {
     out.write_char('"')
 }
 
-/// The value of JSON text, with the spellings of [`write`] understood.
-pub fn parse(text: &str) -> Result<Value> {
-    let mut parser = Parser { text, at: 0, depth: 0 };
-    let value = parser.value()?;
-    parser.space();
-    match parser.at == text.len() {
-        true => Ok(value),
-        false => Err(parser.wrong("text follows the value")),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-struct Parser<'a> {
-    text: &'a str,
-    at: usize,
-    depth: usize,
-}
+    /// Text that comes back as it is.
+    const TEXTS: [&str; 14] = [
+        "null",
+        "[true,false]",
+        "{\"a\":1,\"b\":[-1,18446744073709551615,-18446744073709551616]}",
+        "{\"$bytes\":\"00ff10\"}",
+        "[{\"$float\":\"nan\"},{\"$float\":\"inf\"},{\"$float\":\"-inf\"}]",
+        "[1.5,-0.0,1e300,0.1]",
+        "{\"$tag\":[32,\"x\"]}",
+        "{\"$map\":[[1,\"a\"],[{\"$bytes\":\"6b\"},\"c\"]]}",
+        "{\"$undefined\":true}",
+        "{\"$simple\":99}",
+        "\"quote \\\" backslash \\\\ newline \\n nul \\u0000 \u{e9}\u{1f600}\"",
+        "{\"$a\":1,\"b\":2}",
+        "{}",
+        "[]",
+    ];
 
-impl Parser<'_> {
-    #[cold]
-    fn wrong(&self, what: &str) -> crate::error::Error {
-        fail!(InvalidArgument, "JSON, byte {}: {what}", self.at)
-    }
-
-    fn rest(&self) -> &str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn space(&mut self) {
-        let rest = self.rest();
-        let skipped = rest.len().saturating_sub(rest.trim_start_matches([' ', '\t', '\n', '\r']).len());
-        self.at = self.at.saturating_add(skipped);
-    }
-
-    fn take(&mut self, token: &str) -> bool {
-        self.space();
-        let there = self.rest().starts_with(token);
-        if there {
-            self.at = self.at.saturating_add(token.len());
+    #[test]
+    fn what_is_written_is_read_back() {
+        for text in TEXTS {
+            let value = parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!(write(&value).unwrap(), text);
         }
-        there
+        assert_eq!(write(&parse(" { \"k\" : [ 1 , 2 ] } ").unwrap()).unwrap(), "{\"k\":[1,2]}");
+        assert_eq!(write(&parse("\"\\ud83d\\ude00\"").unwrap()).unwrap(), "\"\u{1f600}\"");
     }
 
-    fn value(&mut self) -> Result<Value> {
-        self.depth = self.depth.saturating_add(1);
-        if self.depth > MAX_DEPTH {
-            return Err(self.wrong("nested too deep"));
-        }
-        self.space();
-        let value = match self.rest().as_bytes().first().copied() {
-            Some(b'{') => self.object()?,
-            Some(b'[') => Value::Array(self.list()?),
-            Some(b'"') => Value::text(&self.string()?)?,
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            _ if self.take("null") => Value::Null,
-            _ if self.take("true") => Value::Bool(true),
-            _ if self.take("false") => Value::Bool(false),
-            _ => return Err(self.wrong("a value is due")),
-        };
-        self.depth = self.depth.saturating_sub(1);
-        Ok(value)
-    }
-
-    fn list(&mut self) -> Result<Vec<Value>> {
-        self.take("[");
-        let mut items = Vec::new();
-        if self.take("]") {
-            return Ok(items);
-        }
-        loop {
-            items.try_reserve(1)?;
-            items.push(self.value()?);
-            if self.take("]") {
-                return Ok(items);
-            }
-            if !self.take(",") {
-                return Err(self.wrong("\",\" or \"]\" is due"));
-            }
+    #[test]
+    fn what_is_no_json_is_refused() {
+        let deep = "[".repeat(20_000);
+        let wrong = [
+            "",
+            "nul",
+            "[1,]",
+            "{\"a\"}",
+            "{\"a\":1,}",
+            "{a:1}",
+            "01",
+            "1.",
+            ".5",
+            "+1",
+            "--1",
+            "1e",
+            "\"a",
+            "\"\\x\"",
+            "\"\\ud83d\"",
+            "[1 2]",
+            "1 2",
+            "{\"a\":1,\"a\":2}",
+            "18446744073709551616",
+            "-18446744073709551617",
+            "1e999",
+            "{\"$bytes\":\"0\"}",
+            "{\"$float\":\"x\"}",
+            "{\"$simple\":24}",
+            "{\"$tag\":[1]}",
+            "\"\n\"",
+            &deep,
+        ];
+        for text in wrong {
+            assert!(parse(text).is_err(), "{}", text.get(..30).unwrap_or(text));
         }
     }
 
-    fn object(&mut self) -> Result<Value> {
-        self.take("{");
-        let mut pairs: Vec<(Value, Value)> = Vec::new();
-        if self.take("}") {
-            return Ok(Value::Map(pairs));
-        }
-        loop {
-            self.space();
-            let key = self.string()?;
-            if !self.take(":") {
-                return Err(self.wrong("\":\" is due"));
-            }
-            pairs.try_reserve(1)?;
-            pairs.push((Value::text(&key)?, self.value()?));
-            if self.take("}") {
-                break;
-            }
-            if !self.take(",") {
-                return Err(self.wrong("\",\" or \"}\" is due"));
-            }
-        }
-        if !crate::model::value::keys_are_unique(&pairs)? {
-            return Err(self.wrong("the object before has a key twice"));
-        }
-        self.special(pairs)
+    #[test]
+    fn a_map_that_looks_special_is_spelled_out() {
+        let value = Value::Map(vec![(Value::text("$bytes").unwrap(), Value::text("zz").unwrap())]);
+        let text = write(&value).unwrap();
+        assert_eq!(text, "{\"$map\":[[\"$bytes\",\"zz\"]]}");
+        assert!(parse(&text).unwrap().order(&value).is_eq());
     }
-
-    /// One of the spellings for what JSON lacks, or the map as it is.
-    fn special(&self, mut pairs: Vec<(Value, Value)>) -> Result<Value> {
-        let [(key, value)] = pairs.as_mut_slice() else { return Ok(Value::Map(pairs)) };
-        let Some(key) = key.as_text().filter(|k| k.starts_with('$')) else { return Ok(Value::Map(pairs)) };
-        let wrong = || Err(self.wrong("a \"$\" key that is not spelled as it should be"));
-        match (key, std::mem::replace(value, Value::Null)) {
-            ("$bytes", Value::Text(hex)) => match from_hex(hex.as_str())? {
-                Some(bytes) => Ok(Value::Bytes(bytes.into_boxed_slice())),
-                None => wrong(),
-            },
-            ("$float", Value::Text(name)) => match name.as_str() {
-                "nan" => Ok(Value::Float(f64::NAN)),
-                "inf" => Ok(Value::Float(f64::INFINITY)),
-                "-inf" => Ok(Value::Float(f64::NEG_INFINITY)),
-                _ => wrong(),
-            },
-            ("$undefined", Value::Bool(true)) => Ok(Value::Simple(UNDEFINED)),
-            ("$simple", Value::Unsigned(v)) => match u8::try_from(v) {
-                Ok(v) if !(20..32).contains(&v) => Ok(Value::Simple(v)),
-                _ => wrong(),
-            },
-            ("$tag", Value::Array(mut parts)) => match (parts.pop(), parts.pop(), parts.is_empty()) {
-                (Some(inner), Some(Value::Unsigned(tag)), true) => Value::tagged(tag, inner),
-                _ => wrong(),
-            },
-            ("$map", Value::Array(items)) => self.map_of_pairs(items),
-            _ => wrong(),
-        }
-    }
-
-    fn map_of_pairs(&self, items: Vec<Value>) -> Result<Value> {
-        let mut pairs = Vec::new();
-        pairs.try_reserve_exact(items.len())?;
-        for item in items {
-            let Value::Array(mut pair) = item else {
-                return Err(self.wrong("a pair of \"$map\" is no array"));
-            };
-            match (pair.pop(), pair.pop(), pair.is_empty()) {
-                (Some(value), Some(key), true) => pairs.push((key, value)),
-                _ => return Err(self.wrong("a pair of \"$map\" is not two values")),
-            }
-        }
-        match crate::model::value::keys_are_unique(&pairs)? {
-            true => Ok(Value::Map(pairs)),
-            false => Err(self.wrong("the \"$map\" before has a key twice")),
-        }
-    }
-
-    fn number(&mut self) -> Result<Value> {
-        let rest = self.rest();
-        let end =
-            rest.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(rest.len());
-        let digits = rest.get(..end).unwrap_or_default();
-        let parsed = parse_number(digits);
-        self.at = self.at.saturating_add(end);
-        parsed.ok_or_else(|| self.wrong("not a number that fits"))
-    }
-
-    fn string(&mut self) -> Result<String> {
-        if !self.take("\"") {
-            return Err(self.wrong("a string is due"));
-        }
-        let mut out = String::new();
-        loop {
-            let rest = self.rest();
-            let plain = rest.find(['"', '\\']).ok_or_else(|| self.wrong("the string does not end"))?;
-            let (text, tail) = rest.split_at_checked(plain).unwrap_or_default();
-            if text.bytes().any(|b| b < 0x20) {
-                return Err(self.wrong("a control character within a string"));
-            }
-            out.try_reserve(text.len().saturating_add(4))?;
-            out.push_str(text);
-            let escaped = tail.starts_with('\\');
-            self.at = self.at.saturating_add(plain).saturating_add(1);
-            if !escaped {
-                return Ok(out);
-            }
-            out.push(self.escape()?);
-        }
-    }
-
-    fn escape(&mut self) -> Result<char> {
-        let letter = self.rest().chars().next().ok_or_else(|| self.wrong("the string does not end"))?;
-        self.at = self.at.saturating_add(letter.len_utf8());
-        Ok(match letter {
-            'n' => '\n',
-            't' => '\t',
-            'r' => '\r',
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            '"' | '\\' | '/' => letter,
-            'u' => return self.unicode(),
-            _ => return Err(self.wrong("an unknown escape")),
-        })
-    }
-
-    fn unicode(&mut self) -> Result<char> {
-        let first = self.hex4()?;
-        let code = if (0xd800..0xdc00).contains(&first) {
-            let second = if self.rest().starts_with("\\u") {
-                self.at = self.at.saturating_add(2);
-                self.hex4()?
-            } else {
-                0
-            };
-            if !(0xdc00..0xe000).contains(&second) {
-                return Err(self.wrong("half of a surrogate pair"));
-            }
-            0x10000_u32.saturating_add((first & 0x3ff) << 10).saturating_add(second & 0x3ff)
-        } else {
-            first
-        };
-        char::from_u32(code).ok_or_else(|| self.wrong("half of a surrogate pair"))
-    }
-
-    fn hex4(&mut self) -> Result<u32> {
-        let digits = self.rest().get(..4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
-        let code = digits.and_then(|d| u32::from_str_radix(d, 16).ok());
-        let code = code.ok_or_else(|| self.wrong("four hexadecimal digits are due"))?;
-        self.at = self.at.saturating_add(4);
-        Ok(code)
-    }
-}
-
-/// An integer from -2^64 to 2^64-1, or a float where there is a fraction or an exponent.
-fn parse_number(digits: &str) -> Option<Value> {
-    let unsigned = digits.strip_prefix('-').unwrap_or(digits);
-    let leading_zero = unsigned.len() > 1 && unsigned.starts_with('0') && !unsigned.starts_with("0.");
-    let starts_well = unsigned.as_bytes().first().is_some_and(u8::is_ascii_digit);
-    if !starts_well || (leading_zero && !unsigned.starts_with("0e") && !unsigned.starts_with("0E")) {
-        return None;
-    }
-    if digits.contains(['.', 'e', 'E']) {
-        let complete = !unsigned.ends_with('.') && !unsigned.contains(".e") && !unsigned.contains(".E");
-        return digits.parse().ok().filter(|v: &f64| complete && v.is_finite()).map(Value::Float);
-    }
-    let value: i128 = digits.parse().ok()?;
-    match u64::try_from(value) {
-        Ok(v) => Some(Value::Unsigned(v)),
-        Err(_) => u64::try_from(!value).ok().map(Value::Negative),
-    }
-}
-
-fn from_hex(text: &str) -> Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(text.len() / 2)?;
-    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    for pair in text.as_bytes().chunks(2) {
-        match pair {
-            [high, low] => match (digit(*high), digit(*low)) {
-                (Some(high), Some(low)) => bytes.push(high << 4 | low),
-                _ => return Ok(None),
-            },
-            _ => return Ok(None),
-        }
-    }
-    Ok(Some(bytes))
 }
