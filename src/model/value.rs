@@ -1,10 +1,13 @@
 //! Attribute values: the CBOR data model (RFC 7049), owned and in the file's order.
 //!
-//! A parsed value is at most [`crate::wire::cbor::MAX_DEPTH`] deep, so that walking or dropping one
-//! needs a bounded stack.
+//! A parsed value is at most [`MAX_DEPTH`] levels deep, so that walking or dropping one needs a
+//! bounded stack.
 
-use crate::error::Result;
+use crate::error::{fail, Result};
 use std::cmp::Ordering;
+
+/// How deep the content of one attribute map, or one unknown field, may nest.
+pub(crate) const MAX_DEPTH: usize = 64;
 
 /// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the
 /// file's last zt_close.
@@ -135,7 +138,7 @@ impl Value {
         one.push(value);
         match one.into_boxed_slice().try_into() {
             Ok(boxed) => Ok(Value::Tag(tag, boxed)),
-            Err(_) => Err(crate::error::fail!(Internal, "a box of one value has another length")),
+            Err(_) => Err(fail!(Internal, "a box of one value has another length")),
         }
     }
 
@@ -216,6 +219,43 @@ impl Value {
             (Value::Simple(a), Value::Simple(b)) => a.cmp(b),
             _ => rank(self).cmp(&rank(other)),
         }
+    }
+}
+
+/// Refuses a value that no reader would take back: nested too deep, a map with a key twice, a simple
+/// value that is spelled otherwise or not at all (RFC 7049 section 2.3).
+pub fn check_writable(value: &Value) -> Result<()> {
+    check_depth(value, MAX_DEPTH)?;
+    check_parts(value)
+}
+
+fn check_depth(value: &Value, left: usize) -> Result<()> {
+    let deeper = |v: &Value| match left.checked_sub(1) {
+        Some(left) => check_depth(v, left),
+        None => Err(fail!(InvalidArgument, "an attribute nests deeper than {MAX_DEPTH} levels")),
+    };
+    match value {
+        Value::Array(items) => items.iter().try_for_each(deeper),
+        Value::Map(pairs) => pairs.iter().try_for_each(|(k, v)| deeper(k).and_then(|()| deeper(v))),
+        Value::Tag(_, inner) => inner.iter().try_for_each(deeper),
+        _ => Ok(()),
+    }
+}
+
+fn check_parts(value: &Value) -> Result<()> {
+    match value {
+        Value::Simple(v @ (20..=22 | 24..=31)) => {
+            Err(fail!(InvalidArgument, "the simple value {v} is spelled otherwise or not at all"))
+        }
+        Value::Array(items) => items.iter().try_for_each(check_parts),
+        Value::Tag(_, inner) => inner.iter().try_for_each(check_parts),
+        Value::Map(pairs) => {
+            if !keys_are_unique(pairs)? {
+                return Err(fail!(InvalidArgument, "a map in an attribute has a key twice"));
+            }
+            pairs.iter().try_for_each(|(k, v)| check_parts(k).and_then(|()| check_parts(v)))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -8,12 +8,9 @@
 mod container;
 
 use crate::error::{broken, Result, Rule};
-use crate::model::value::Value;
+use crate::model::value::{Value, MAX_DEPTH};
 use container::{Container, Step};
 use std::borrow::Cow;
-
-/// How deep the content of one attribute map, or one unknown field, may nest.
-pub(crate) const MAX_DEPTH: usize = 64;
 
 /// One item's head (RFC 7049 section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -86,7 +86,10 @@ impl WriterOptions {
         if self.encoding == Encoding::Other || self.version == Version::V1_0 {
             return Err(fail!(InvalidArgument, "that encoding or version cannot be written"));
         }
-        FrameEncoder::new(self.zstd_level).map(drop)
+        if !(-7..=22).contains(&self.zstd_level) {
+            return Err(fail!(InvalidArgument, "zstd_level is {}, not from -7 to 22", self.zstd_level));
+        }
+        Ok(())
     }
 }
 
@@ -332,7 +335,7 @@ impl Writer {
         if self.options.version == Version::V0_1 && !attributes.is_empty() {
             return Err(fail!(Unsupported, "spec 0.1.0 cannot say attributes of the file"));
         }
-        check_unique(&attributes)?;
+        check_attributes(&attributes)?;
         self.attributes = attributes;
         Ok(())
     }
@@ -354,6 +357,7 @@ impl Writer {
 
 /// Puts a pair into a map's pairs; one of the same key is replaced.
 fn set_pair(pairs: &mut Vec<(Value, Value)>, key: &str, value: Value) -> Result<()> {
+    value::check_writable(&value).map_err(|e| e.within(format_args!("attribute {key:?}")))?;
     if let Some((_, place)) = pairs.iter_mut().find(|(k, _)| k.as_text() == Some(key)) {
         *place = value;
         return Ok(());
@@ -364,8 +368,11 @@ fn set_pair(pairs: &mut Vec<(Value, Value)>, key: &str, value: Value) -> Result<
     Ok(())
 }
 
-/// Attributes that came all at once: no key twice.
-fn check_unique(pairs: &[(Value, Value)]) -> Result<()> {
+/// Attributes that came all at once: no key twice, nothing that no reader takes.
+fn check_attributes(pairs: &[(Value, Value)]) -> Result<()> {
+    for (key, value) in pairs {
+        value::check_writable(key).and_then(|()| value::check_writable(value))?;
+    }
     match value::keys_are_unique(pairs)? {
         true => Ok(()),
         false => Err(fail!(Exists, "an attribute is there twice")),

@@ -1,7 +1,7 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
 use super::stream::component_entry;
-use super::{check_unique, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT};
+use super::{check_attributes, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, Object, Version};
@@ -35,7 +35,7 @@ impl Writer {
         if self.is_taken(spec.name) {
             return Err(fail!(Exists, "an object of that name is there already"));
         }
-        check_unique(attributes)?;
+        check_attributes(attributes)?;
         if spec.format == "sparse_csr" && spec.shape.len() != 2 {
             let rank = spec.shape.len();
             return Err(fail!(InvalidArgument, "its format is sparse_csr, but its rank is {rank}, not 2"));

@@ -2,8 +2,7 @@
 
 use super::UNDEFINED;
 use crate::error::{fail, Result};
-use crate::model::value::Value;
-use crate::wire::cbor::MAX_DEPTH;
+use crate::model::value::{Value, MAX_DEPTH};
 
 /// The value of JSON text, with the spellings of [`write`] understood.
 pub fn parse(text: &str) -> Result<Value> {
@@ -48,14 +47,10 @@ impl Parser<'_> {
     }
 
     fn value(&mut self) -> Result<Value> {
-        self.depth = self.depth.saturating_add(1);
-        if self.depth > MAX_DEPTH {
-            return Err(self.wrong("nested too deep"));
-        }
         self.space();
         let value = match self.rest().as_bytes().first().copied() {
-            Some(b'{') => self.object()?,
-            Some(b'[') => Value::Array(self.list()?),
+            Some(b'{') => self.deeper(Self::object)?,
+            Some(b'[') => self.deeper(|p| p.list().map(Value::Array))?,
             Some(b'"') => Value::text(&self.string()?)?,
             Some(b'-' | b'0'..=b'9') => self.number()?,
             _ if self.take("null") => Value::Null,
@@ -63,8 +58,17 @@ impl Parser<'_> {
             _ if self.take("false") => Value::Bool(false),
             _ => return Err(self.wrong("a value is due")),
         };
-        self.depth = self.depth.saturating_sub(1);
         Ok(value)
+    }
+
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Value>) -> Result<Value> {
+        if self.depth >= MAX_DEPTH {
+            return Err(self.wrong("nested too deep"));
+        }
+        self.depth = self.depth.saturating_add(1);
+        let value = read(self);
+        self.depth = self.depth.saturating_sub(1);
+        value
     }
 
     fn list(&mut self) -> Result<Vec<Value>> {
