@@ -532,6 +532,9 @@ typedef struct zt_object zt_object;
  * A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
  * ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
  * zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
+ *
+ * A writer that was finished or aborted is still told from a live one for a while: calls on it give
+ * ZT_ERROR_STATE. Do not count on that; the memory goes to other writers in the end.
  */
 typedef struct zt_writer zt_writer;
 
@@ -2503,8 +2506,8 @@ zt_status zt_write_copy(struct zt_writer *writer,
  *
  * writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
  * untouched on failure.
- * Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
- * destination is as it was before the writer.
+ * Returns ZT_ERROR_STATE if an object is open, the writer has failed or is finished already,
+ * ZT_ERROR_IO. On failure the destination is as it was before the writer.
  * Threads: one at a time. Since 1.0. Spec 1.2 section 4.
  */
 zt_status zt_writer_finish(struct zt_writer *writer, struct zt_write_summary *summary);
@@ -2512,7 +2515,7 @@ zt_status zt_writer_finish(struct zt_writer *writer, struct zt_write_summary *su
 /**
  * Ends the writer and leaves the destination as it was before.
  *
- * writer: NULL is fine. Threads: one at a time. Since 1.0.
+ * writer: NULL is fine, and one that is finished. Threads: one at a time. Since 1.0.
  */
 void zt_writer_abort(struct zt_writer *writer);
 

@@ -3,7 +3,7 @@
 use super::arg;
 use super::guard::guard;
 use super::status::zt_status;
-use super::writer::zt_writer;
+use super::writer::{open, zt_writer};
 use crate::error::Result;
 use crate::model::value::Value;
 use std::ffi::{c_char, c_void};
@@ -17,13 +17,13 @@ unsafe fn set(
     of_object: bool,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         // SAFETY: passed on.
         let key = unsafe { arg::text(key, "key")? };
         let value = value()?;
         match of_object {
-            true => writer.writer.set_object_attribute(key, value),
-            false => writer.writer.set_attribute(key, value),
+            true => writer.set_object_attribute(key, value),
+            false => writer.set_attribute(key, value),
         }
     })
 }

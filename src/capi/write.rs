@@ -4,7 +4,7 @@ use super::arg;
 use super::guard::guard;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, zt_type};
-use super::writer::zt_writer;
+use super::writer::{open, zt_writer};
 use super::writer_options::{self as description, zt_component_desc, zt_object_desc, zt_quantized_desc};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn zt_write_dense(
     size: usize,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         // SAFETY: as the doc says of name, shape, data.
         let (name, shape, data) = unsafe {
             (
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn zt_write_dense(
             logical: types::logical(r#type)?.map(LogicalName::Known),
             ..ComponentSpec::new("data", types::dtype(dtype)?)
         };
-        writer.writer.write_object(&object, Vec::new(), &[(component, data)])
+        writer.write_object(&object, Vec::new(), &[(component, data)])
     })
 }
 
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn zt_write_csr(
     indptr: *const u64,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         // SAFETY: as the doc says of each.
         unsafe {
             let name = arg::text(name, "name")?;
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn zt_write_csr(
             let indices = arg::slice(indices, nnz, "indices")?;
             let indptr = arg::slice(indptr, pointers, "indptr")?;
             let logical = types::logical(r#type)?;
-            writer.writer.write_csr(name, types::dtype(dtype)?, logical, shape, values, indices, indptr)
+            writer.write_csr(name, types::dtype(dtype)?, logical, shape, values, indices, indptr)
         }
     })
 }
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn zt_write_coo(
     coords: *const u64,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         let total = rank.checked_mul(nnz);
         let total =
             total.ok_or_else(|| fail!(InvalidArgument, "{rank} runs of {nnz} coordinates are too many"))?;
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn zt_write_coo(
             let values = arg::slice(values.cast::<u8>(), values_size, "values")?;
             let coords = arg::slice(coords, total, "coords")?;
             let logical = types::logical(r#type)?;
-            writer.writer.write_coo(name, types::dtype(dtype)?, logical, shape, nnz as u64, values, coords)
+            writer.write_coo(name, types::dtype(dtype)?, logical, shape, nnz as u64, values, coords)
         }
     })
 }
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn zt_write_quantized(
     desc: *const zt_quantized_desc,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         // SAFETY: as the doc says of each.
         unsafe {
             let name = arg::text(name, "name")?;
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn zt_write_quantized(
                 let zeros = part(desc.zeros, desc.zeros_size, "zeros")?;
                 parts.push((ComponentSpec::new("zeros", dtype(desc.zeros_dtype, "zeros")?), zeros));
             }
-            writer.writer.write_quantized(name, shape, attributes, &parts)
+            writer.write_quantized(name, shape, attributes, &parts)
         }
     })
 }
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn zt_write_object(
     desc: *const zt_object_desc,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         // SAFETY: as the doc and the fields say.
         unsafe {
             let desc: zt_object_desc = arg::required_struct(desc)?;
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn zt_write_object(
                 }
                 components.push((spec, data.unwrap_or_default()));
             }
-            writer.writer.write_object(&object, description::attributes(&desc)?, &components)
+            writer.write_object(&object, description::attributes(&desc)?, &components)
         }
     })
 }

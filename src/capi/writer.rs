@@ -10,17 +10,29 @@ use super::writer_options::{
 };
 use crate::error::{fail, Result};
 use crate::writer::Writer;
+use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
+use std::sync::{Mutex, PoisonError};
 
 /// A file that is being written. It belongs to one thread at a time.
 ///
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
 /// ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
 /// zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
+///
+/// A writer that was finished or aborted is still told from a live one for a while: calls on it give
+/// ZT_ERROR_STATE. Do not count on that; the memory goes to other writers in the end.
 pub struct zt_writer {
-    pub(super) writer: Writer,
+    /// None once it is finished.
+    writer: Vec<Writer>,
+}
+
+/// The writer behind a handle that is not finished.
+pub(super) fn open(handle: Option<&mut zt_writer>) -> Result<&mut Writer> {
+    let handle = arg::required(handle, "writer")?;
+    handle.writer.first_mut().ok_or_else(|| fail!(State, "the writer is finished"))
 }
 
 fn deliver(
@@ -32,12 +44,48 @@ fn deliver(
     };
     out.write(null_mut());
     guard(|| {
-        let mut one = Vec::new();
-        one.try_reserve_exact(1)?;
-        one.push(zt_writer { writer: make()? });
-        out.write(Box::into_raw(one.into_boxed_slice()).cast::<zt_writer>());
+        let (mut shell, mut writer) = (Vec::new(), Vec::new());
+        shell.try_reserve_exact(1)?;
+        writer.try_reserve_exact(1)?;
+        writer.push(make()?);
+        shell.push(zt_writer { writer });
+        out.write(Box::into_raw(shell.into_boxed_slice()).cast::<zt_writer>());
         Ok(())
     })
+}
+
+/// The handles that were finished last, kept so that a call on one of them finds it finished.
+static FINISHED: Mutex<VecDeque<Shell>> = Mutex::new(VecDeque::new());
+
+/// A finished handle: nothing is behind it any more.
+struct Shell(*mut zt_writer);
+
+// SAFETY: only moved about, and freed by whoever takes it out of the queue.
+unsafe impl Send for Shell {}
+
+/// Parks a finished handle, and frees the one that has been there longest.
+fn retire(handle: *mut zt_writer) {
+    const KEPT: usize = 256;
+    let oldest = {
+        let mut finished = FINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        if finished.iter().any(|shell| std::ptr::eq(shell.0, handle)) {
+            return; // finished twice
+        }
+        if finished.try_reserve(1).is_err() {
+            Some(Shell(handle))
+        } else {
+            finished.push_back(Shell(handle));
+            if finished.len() > KEPT {
+                finished.pop_front()
+            } else {
+                None
+            }
+        }
+    };
+    if let Some(Shell(oldest)) = oldest {
+        // SAFETY: `deliver` boxed a slice of one, and the queue held it once.
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(oldest, 1)) });
+    }
 }
 
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
@@ -121,7 +169,7 @@ pub unsafe extern "C" fn zt_write_begin(
     desc: *const zt_object_desc,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         // SAFETY: as the doc and the fields say.
         unsafe {
             let desc: zt_object_desc = arg::required_struct(desc)?;
@@ -131,7 +179,7 @@ pub unsafe extern "C" fn zt_write_begin(
                     "zt_write_begin takes no components; write them one by one"
                 ));
             }
-            writer.writer.begin(&description::object_spec(&desc)?, description::attributes(&desc)?)
+            writer.begin(&description::object_spec(&desc)?, description::attributes(&desc)?)
         }
     })
 }
@@ -150,12 +198,12 @@ pub unsafe extern "C" fn zt_write_component(
     desc: *const zt_component_desc,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         // SAFETY: as the doc and the fields say.
         let (spec, data) = unsafe { description::component_spec(&arg::required_struct(desc)?)? };
         match data {
-            Some(data) => writer.writer.component_whole(&spec, data),
-            None => writer.writer.component(&spec),
+            Some(data) => writer.component_whole(&spec, data),
+            None => writer.component(&spec),
         }
     })
 }
@@ -173,9 +221,9 @@ pub unsafe extern "C" fn zt_write_data(
     size: usize,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         // SAFETY: size bytes at data.
-        writer.writer.data(unsafe { arg::slice(data.cast::<u8>(), size, "data")? })
+        writer.data(unsafe { arg::slice(data.cast::<u8>(), size, "data")? })
     })
 }
 
@@ -187,7 +235,7 @@ pub unsafe extern "C" fn zt_write_data(
 /// Threads: one at a time. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
-    guard(|| arg::required(writer, "writer")?.writer.end())
+    guard(|| open(writer)?.end())
 }
 
 /// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
@@ -204,7 +252,7 @@ pub unsafe extern "C" fn zt_write_copy(
     new_name: *const c_char,
 ) -> zt_status {
     guard(|| {
-        let writer = arg::required(writer, "writer")?;
+        let writer = open(writer)?;
         let object = arg::required(object, "object")?.object()?;
         let name = if new_name.is_null() {
             object.name()
@@ -212,7 +260,7 @@ pub unsafe extern "C" fn zt_write_copy(
             // SAFETY: "new_name: NUL-ended".
             unsafe { arg::text(new_name, "new_name")? }
         };
-        writer.writer.copy(object, name)
+        writer.copy(object, name)
     })
 }
 
@@ -220,8 +268,8 @@ pub unsafe extern "C" fn zt_write_copy(
 ///
 /// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
 /// untouched on failure.
-/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
-/// destination is as it was before the writer.
+/// Returns ZT_ERROR_STATE if an object is open, the writer has failed or is finished already,
+/// ZT_ERROR_IO. On failure the destination is as it was before the writer.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_finish(
@@ -231,13 +279,13 @@ pub unsafe extern "C" fn zt_writer_finish(
     if writer.is_null() {
         return super::status::value::ZT_OK as zt_status;
     }
-    guard(|| {
-        // SAFETY: from one of the create functions, which boxed a slice of one; not used again.
-        let mut one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(writer, 1)) };
+    // SAFETY: from one of the create functions; finished ones are kept for a while.
+    let taken = guard_value(None, || unsafe { (*writer).writer.pop() });
+    let status = guard(|| {
+        let mut open = taken.ok_or_else(|| fail!(State, "the writer is finished"))?;
         // SAFETY: summary NULL or of the size it says.
         unsafe { arg::struct_size(summary.cast_const())? };
-        let writer = one.first_mut().ok_or_else(|| fail!(Internal, "a box of one is empty"))?;
-        let did = writer.writer.finish()?;
+        let did = open.finish()?;
         let filled = zt_write_summary {
             struct_size: 0,
             file_size: did.file_size,
@@ -248,17 +296,22 @@ pub unsafe extern "C" fn zt_writer_finish(
         };
         // SAFETY: summary NULL or of the size it says.
         unsafe { arg::fill(summary, filled) }
-    })
+    });
+    guard_value((), || retire(writer));
+    status
 }
 
 /// Ends the writer and leaves the destination as it was before.
 ///
-/// writer: NULL is fine. Threads: one at a time. Since 1.0.
+/// writer: NULL is fine, and one that is finished. Threads: one at a time. Since 1.0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_abort(writer: *mut zt_writer) {
     if writer.is_null() {
         return;
     }
-    // SAFETY: from one of the create functions, which boxed a slice of one; not used again.
-    guard_value((), || drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(writer, 1)) }));
+    guard_value((), || {
+        // SAFETY: from one of the create functions; finished ones are kept for a while.
+        drop(unsafe { (*writer).writer.pop() });
+        retire(writer);
+    });
 }

@@ -121,8 +121,9 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
             }
             "checksum" => {
                 keys.once(8, &key)?;
-                let text = d.text(Rule::DigestType, "\"checksum\"")?;
-                extra.digest = Some(d.keep(&text)?);
+                if let Some(text) = d.optional_text(Rule::DigestType, "\"checksum\"")? {
+                    extra.digest = Some(d.keep(&text)?);
+                }
             }
             custom => {
                 let value = d.cursor.value().map_err(|e| e.within(format_args!("field {custom:?}")))?;
