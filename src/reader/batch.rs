@@ -359,7 +359,8 @@ impl Shared<'_, '_> {
         let buffer = match bounce {
             Some(buffer) => buffer,
             None => {
-                let size = self.options.chunk_size.saturating_add(BLOCK).next_multiple_of(BLOCK);
+                // At least a mebibyte, which is page-aligned as direct reads want it.
+                let size = self.options.chunk_size.saturating_add(BLOCK).clamp(1 << 20, 16 << 20);
                 bounce.insert(AlignedBuffer::zeroed(usize::try_from(size).unwrap_or(usize::MAX))?)
             }
         };
