@@ -37,7 +37,7 @@ impl Component<'_> {
             self.check_claim(stored, size)?;
             // The decoder's pieces end anywhere: gather them to whole elements.
             let mut gathered: Vec<u8> = Vec::new();
-            gathered.try_reserve_exact(CHUNK)?;
+            gathered.try_reserve_exact(usize::try_from(size).unwrap_or(CHUNK).min(CHUNK))?;
             let decoded = zstd::decode_chunks(stored, size, &mut |mut piece| {
                 while !piece.is_empty() {
                     let room = CHUNK.saturating_sub(gathered.len()).min(piece.len());

@@ -11,6 +11,7 @@ mod object;
 mod slice;
 mod stored;
 mod structure;
+mod unfinished;
 mod verify;
 mod view;
 
@@ -21,7 +22,7 @@ pub use slice::Hyperslab;
 pub use verify::{VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, Kept, QuantizedView, TensorView, ViewPart};
 
-pub(crate) use stored::last_good_end;
+pub(crate) use unfinished::{is_about_the_tail, last_good_end};
 
 pub use crate::io::{Advice, ByteSource};
 
@@ -141,7 +142,7 @@ impl File {
             objects: options.max_objects.min(u64::from(u32::MAX)),
         };
         let (frame, mut manifest) = read_manifest(source.as_ref(), &limits)
-            .map_err(|e| stored::explain_unfinished_append(source.as_ref(), &limits, e))?;
+            .map_err(|e| unfinished::explain(source.as_ref(), &limits, e))?;
         let names = index::Names::build(&manifest, manifest.version == Some(Version::V0_1))?;
         index::mark_page_exclusive(&mut manifest, page_size() as u64)?;
         let mut found_sizes = Vec::new();

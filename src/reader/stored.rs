@@ -5,7 +5,6 @@ use crate::error::{broken, fail, Error, Result, Rule};
 use crate::io::ByteSource;
 use crate::model::manifest::{Encoding, Version};
 use crate::payload::zstd::{self, KnownSize};
-use crate::wire::{frame, Limits};
 use std::ops::Range;
 
 /// Bytes that are read at a time where not all are needed at once.
@@ -117,82 +116,4 @@ pub fn check_short_frames(file: &File) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How far back from the end of a file an open looks for the end of an unfinished append. A repair
-/// looks everywhere.
-const LOOK_BACK: u64 = 256 << 20;
-
-/// A 1.x file that does not end in its footer: if a whole file ends within it, an append was not
-/// finished, and the message says so.
-pub fn explain_unfinished_append(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error {
-    if error.rule() != Some(Rule::FooterMagic) {
-        return error;
-    }
-    match last_good_end(source, limits, LOOK_BACK) {
-        Ok(Some((end, _))) => broken!(
-            Rule::UnfinishedAppend,
-            "the file ends in an unfinished append; last good end at byte {end} of {}; zt_repair cuts it back",
-            source.size()
-        ),
-        _ => error,
-    }
-}
-
-/// The last byte position at which a whole 1.x file ends, and its number of objects, looking at no
-/// more than `look_back` bytes.
-pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, look_back: u64) -> Result<Option<(u64, u64)>> {
-    /// Magics in the bytes of a tensor cost a look each; nobody writes many of them in good faith.
-    const MOST_CANDIDATES: usize = 16;
-    const OVERLAP: u64 = 7;
-    let size = source.size();
-    let floor = size.saturating_sub(look_back);
-    let mut end = size;
-    let mut candidates = 0;
-    let mut buffer = zeroed(CHUNK)?;
-    while end > floor {
-        let start = end.saturating_sub(CHUNK as u64).max(floor);
-        let window =
-            buffer.get_mut(..usize::try_from(end.saturating_sub(start)).unwrap_or(0)).unwrap_or_default();
-        source.read_at(start, window)?;
-        let magics = window.windows(8).enumerate().rev().filter(|(_, w)| *w == frame::MAGIC_1);
-        for (at, _) in magics {
-            let behind = start.saturating_add(at as u64).saturating_add(8);
-            if behind == size || behind <= 24 {
-                continue; // the end that was refused already, or the header
-            }
-            candidates += 1;
-            if candidates > MOST_CANDIDATES {
-                return Ok(None);
-            }
-            let prefix = Prefix { source, size: behind };
-            if let Ok((_, manifest)) = super::read_manifest(&prefix, limits) {
-                return Ok(Some((behind, manifest.objects.len() as u64)));
-            }
-        }
-        end = if start == floor { floor } else { start.saturating_add(OVERLAP) };
-    }
-    Ok(None)
-}
-
-/// The front of a source, as if the file ended there.
-pub struct Prefix<'a> {
-    /// The whole.
-    pub source: &'a dyn ByteSource,
-    /// Where it is made to end.
-    pub size: u64,
-}
-
-impl ByteSource for Prefix<'_> {
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
-        self.source.slice(range)
-    }
-
-    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
-        self.source.read_at(offset, dst)
-    }
 }

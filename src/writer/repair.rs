@@ -1,8 +1,8 @@
 //! A file that ends in an unfinished append, cut back to its last good end.
 
-use crate::error::{Error, Result, Rule};
+use crate::error::{Error, Result};
 use crate::io::file::FileSource;
-use crate::reader::{last_good_end, read_manifest};
+use crate::reader::{is_about_the_tail, last_good_end, read_manifest};
 use crate::wire::{frame, Limits};
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn repair_file(path: &Path, options: &RepairOptions) -> Result<RepairReport> {
         }
         Err(error) => error,
     };
-    if error.rule() != Some(Rule::FooterMagic) {
+    if !is_about_the_tail(&error) {
         return Err(error);
     }
     let Some((new_size, objects)) = last_good_end(&source, &limits, u64::MAX)? else {

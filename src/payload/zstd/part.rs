@@ -174,8 +174,9 @@ fn chunks(stored: &[u8], limit: u64, mut sink: Option<&mut Sink<'_>>) -> Result<
                 continue;
             }
         }
-        if scratch.is_empty() {
-            scratch = zeroed(SCRATCH)?;
+        let wanted = usize::try_from(header.most).unwrap_or(SCRATCH).clamp(1, SCRATCH);
+        if scratch.len() < wanted {
+            scratch = zeroed(wanted)?;
         }
         let decoder = match &mut decoder {
             Some(decoder) => decoder,
