@@ -104,7 +104,22 @@ impl Dtype {
 
     /// By its name in spec 1.1 and 1.2.
     pub fn from_name(name: &str) -> Option<Dtype> {
-        Dtype::ALL.into_iter().find(|d| d.name() == name)
+        Some(match name {
+            "f64" => Dtype::F64,
+            "f32" => Dtype::F32,
+            "f16" => Dtype::F16,
+            "bf16" => Dtype::Bf16,
+            "i64" => Dtype::I64,
+            "i32" => Dtype::I32,
+            "i16" => Dtype::I16,
+            "i8" => Dtype::I8,
+            "u64" => Dtype::U64,
+            "u32" => Dtype::U32,
+            "u16" => Dtype::U16,
+            "u8" => Dtype::U8,
+            "bool" => Dtype::Bool,
+            _ => return None,
+        })
     }
 
     /// By its name in spec 0.1 and 1.0.

@@ -67,30 +67,30 @@ impl Head {
 /// A place in the input. Offsets in messages count from the start of the file.
 #[derive(Clone)]
 pub struct Cursor<'a> {
-    input: &'a [u8],
-    at: usize,
+    rest: &'a [u8],
+    size: usize,
     base: u64,
 }
 
 impl<'a> Cursor<'a> {
     /// At the start of `input`, which begins `base` bytes into the file.
     pub fn new(input: &'a [u8], base: u64) -> Self {
-        Cursor { input, at: 0, base }
+        Cursor { rest: input, size: input.len(), base }
     }
 
     /// Bytes consumed so far.
     pub fn position(&self) -> usize {
-        self.at
+        self.size.saturating_sub(self.rest.len())
     }
 
     /// Offset in the file of the next byte.
     pub fn file_offset(&self) -> u64 {
-        self.base.saturating_add(self.at as u64)
+        self.base.saturating_add(self.position() as u64)
     }
 
     /// Bytes that are left.
     pub fn remaining(&self) -> usize {
-        self.input.len().saturating_sub(self.at)
+        self.rest.len()
     }
 
     #[cold]
@@ -98,29 +98,86 @@ impl<'a> Cursor<'a> {
         broken!(Rule::CborMalformed, "CBOR at offset {}: {what}", self.file_offset())
     }
 
+    #[inline]
     fn take(&mut self, count: u64) -> Result<&'a [u8]> {
-        let end = usize::try_from(count).ok().and_then(|n| self.at.checked_add(n));
-        let taken = end.and_then(|end| self.input.get(self.at..end));
-        match (taken, end) {
-            (Some(bytes), Some(end)) => {
-                self.at = end;
-                Ok(bytes)
-            }
-            _ => Err(broken!(
-                Rule::CborMalformed,
-                "CBOR at offset {}: {count} bytes are promised, {} are left",
-                self.file_offset(),
-                self.remaining()
-            )),
-        }
+        let split = usize::try_from(count).ok().and_then(|n| self.rest.split_at_checked(n));
+        let Some((bytes, rest)) = split else { return Err(self.cut_short(count)) };
+        self.rest = rest;
+        Ok(bytes)
     }
 
+    #[cold]
+    fn cut_short(&self, count: u64) -> crate::error::Error {
+        broken!(
+            Rule::CborMalformed,
+            "CBOR at offset {}: {count} bytes are promised, {} are left",
+            self.file_offset(),
+            self.remaining()
+        )
+    }
+
+    #[inline]
     fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let Some(bytes) = self.input.get(self.at..).and_then(|rest| rest.first_chunk::<N>()) else {
+        let Some((bytes, rest)) = self.rest.split_first_chunk::<N>() else {
             return Err(self.malformed("the input ends within an item"));
         };
-        self.at = self.at.saturating_add(N);
+        self.rest = rest;
         Ok(*bytes)
+    }
+
+    /// The next item if it is a text string of less than 24 bytes in one piece, as nearly all keys and
+    /// names of types are; not checked to be UTF-8. Else nothing is consumed.
+    #[inline]
+    pub fn short_text(&mut self) -> Option<&'a [u8]> {
+        let (initial, rest) = self.rest.split_first()?;
+        let length = usize::from(initial.wrapping_sub(0x60));
+        if length >= 24 {
+            return None;
+        }
+        let (text, rest) = rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(text)
+    }
+
+    /// The next item if it is an unsigned integer. Else nothing is consumed.
+    #[inline]
+    pub fn quick_unsigned(&mut self) -> Option<u64> {
+        let (initial, rest) = self.rest.split_first()?;
+        let (value, rest) = match initial {
+            0..=23 => (u64::from(*initial), rest),
+            24 => rest.split_first().map(|(v, rest)| (u64::from(*v), rest))?,
+            25 => rest.split_first_chunk().map(|(v, rest)| (u64::from(u16::from_be_bytes(*v)), rest))?,
+            26 => rest.split_first_chunk().map(|(v, rest)| (u64::from(u32::from_be_bytes(*v)), rest))?,
+            27 => rest.split_first_chunk().map(|(v, rest)| (u64::from_be_bytes(*v), rest))?,
+            _ => return None,
+        };
+        self.rest = rest;
+        Some(value)
+    }
+
+    /// The length of the next item if it is a map (or, with `0x80`, an array) of less than 24 entries.
+    /// Else nothing is consumed.
+    #[inline]
+    fn short_length(&mut self, major: u8) -> Option<u64> {
+        let (initial, rest) = self.rest.split_first()?;
+        let length = initial.wrapping_sub(major);
+        if length >= 24 {
+            return None;
+        }
+        self.rest = rest;
+        Some(u64::from(length))
+    }
+
+    /// The length of the next item if it is a map of less than 24 pairs. Else nothing is consumed.
+    #[inline]
+    pub fn short_map(&mut self) -> Option<u64> {
+        self.short_length(0xa0)
+    }
+
+    /// The length of the next item if it is an array of less than 24 items. Else nothing is consumed.
+    #[inline]
+    pub fn short_array(&mut self) -> Option<u64> {
+        self.short_length(0x80)
     }
 
     /// The next item's head, without consuming it.
@@ -173,7 +230,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn utf8(&self, bytes: &'a [u8]) -> Result<&'a str> {
+    /// The bytes just consumed, as text.
+    pub fn utf8<'b>(&self, bytes: &'b [u8]) -> Result<&'b str> {
         std::str::from_utf8(bytes).map_err(|e| {
             let end = self.file_offset();
             let start = end.saturating_sub(bytes.len() as u64);
@@ -304,8 +362,8 @@ impl<'a> Cursor<'a> {
                 Ok(true)
             }
             None => {
-                if self.input.get(self.at) == Some(&0xff) {
-                    self.at = self.at.saturating_add(1);
+                if let Some((0xff, rest)) = self.rest.split_first() {
+                    self.rest = rest;
                     return Ok(false);
                 }
                 Ok(true)

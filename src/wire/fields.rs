@@ -25,9 +25,10 @@ pub struct Keys {
 impl Keys {
     /// Notes a known key; a second time is an error.
     #[inline]
-    pub fn once(&mut self, bit: u32, key: &str) -> Result<()> {
+    pub fn once(&mut self, bit: u32, key: &[u8]) -> Result<()> {
         let mask = 1u32.checked_shl(bit).unwrap_or(0);
         if self.known & mask != 0 {
+            let key = key.escape_ascii();
             return Err(broken!(Rule::CborDuplicateKey, "the field \"{key}\" stands twice in one map"));
         }
         self.known |= mask;
@@ -73,6 +74,9 @@ impl<'a> Decoder<'a> {
     /// The head of a map, and how many pairs it has.
     #[inline]
     pub fn map(&mut self, rule: Rule, what: &str) -> Result<Option<u64>> {
+        if let Some(length) = self.cursor.short_map() {
+            return Ok(Some(length));
+        }
         let at = self.cursor.file_offset();
         match self.cursor.head()? {
             Head::Map(left) => Ok(left),
@@ -80,19 +84,33 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A map's key, which the spec defines as text.
+    /// A map's key, which the spec defines as text. Known keys are told by their bytes; only of an
+    /// unknown one [`Decoder::checked`] has to say that it is UTF-8.
     #[inline]
-    pub fn key(&mut self) -> Result<Cow<'a, str>> {
-        let at = self.cursor.file_offset();
-        match self.cursor.head()? {
-            Head::Text(length) => self.cursor.text_body(length),
-            other => Err(wrong(at, Rule::KeyType, "a key", "a text string", &other)),
+    pub fn key(&mut self) -> Result<Cow<'a, [u8]>> {
+        match self.cursor.short_text() {
+            Some(key) => Ok(Cow::Borrowed(key)),
+            None => self.text(Rule::KeyType, "a key").map(into_bytes),
         }
+    }
+
+    /// A map's key that is a name of the file's own.
+    #[inline]
+    pub fn name(&mut self) -> Result<Cow<'a, str>> {
+        self.text(Rule::KeyType, "a key")
+    }
+
+    /// The text of a key.
+    pub fn checked<'b>(&self, key: &'b [u8]) -> Result<&'b str> {
+        self.cursor.utf8(key)
     }
 
     /// A text.
     #[inline]
     pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
+        if let Some(text) = self.cursor.short_text() {
+            return self.cursor.utf8(text).map(Cow::Borrowed);
+        }
         let at = self.cursor.file_offset();
         match self.cursor.head()? {
             Head::Text(length) => self.cursor.text_body(length),
@@ -114,6 +132,9 @@ impl<'a> Decoder<'a> {
     /// An integer from 0 to 2^64-1.
     #[inline]
     pub fn unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
+        if let Some(value) = self.cursor.quick_unsigned() {
+            return Ok(value);
+        }
         let at = self.cursor.file_offset();
         match self.cursor.head()? {
             Head::Unsigned(v) => Ok(v),
@@ -122,7 +143,6 @@ impl<'a> Decoder<'a> {
     }
 
     /// An integer from 0 to 2^64-1, or null.
-    #[inline]
     pub fn optional_unsigned(&mut self, rule: Rule, what: &str) -> Result<Option<u64>> {
         let at = self.cursor.file_offset();
         match self.cursor.head()? {
@@ -136,9 +156,12 @@ impl<'a> Decoder<'a> {
     #[inline]
     pub fn shape(&mut self) -> Result<(u32, u32)> {
         let at = self.cursor.file_offset();
-        let mut left = match self.cursor.head()? {
-            Head::Array(left) => left,
-            other => return Err(wrong(at, Rule::ShapeType, "\"shape\"", "an array", &other)),
+        let mut left = match self.cursor.short_array() {
+            Some(length) => Some(length),
+            None => match self.cursor.head()? {
+                Head::Array(left) => left,
+                other => return Err(wrong(at, Rule::ShapeType, "\"shape\"", "an array", &other)),
+            },
         };
         let start = self.manifest.dimensions.len();
         while self.cursor.another(&mut left)? {
@@ -170,7 +193,8 @@ impl<'a> Decoder<'a> {
     }
 
     /// Steps over an unknown field, remembering its key.
-    pub fn unknown_field(&mut self, keys: &mut Keys, key: &str) -> Result<()> {
+    pub fn unknown_field(&mut self, keys: &mut Keys, key: &[u8]) -> Result<()> {
+        let key = self.checked(key)?;
         self.cursor.skip()?;
         keys.keep(key, Value::Null)
     }
@@ -198,6 +222,13 @@ impl<'a> Decoder<'a> {
                 self.cursor.file_offset()
             )),
         }
+    }
+}
+
+fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }
 }
 

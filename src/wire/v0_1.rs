@@ -63,20 +63,20 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
         match &*key {
-            "name" => {
+            b"name" => {
                 keys.once(0, &key)?;
                 let text = d.text(Rule::NameMissing, "\"name\"")?;
                 name = Some(d.keep(&text)?);
             }
-            "offset" => {
+            b"offset" => {
                 keys.once(1, &key)?;
                 f.offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
             }
-            "size" => {
+            b"size" => {
                 keys.once(2, &key)?;
                 f.size = Some(d.unsigned(Rule::LengthType, "\"size\"")?);
             }
-            "dtype" => {
+            b"dtype" => {
                 keys.once(3, &key)?;
                 let text = d.text(Rule::DtypeType, "\"dtype\"")?;
                 f.dtype = Dtype::from_old_name(&text);
@@ -84,11 +84,11 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                     extra.dtype = Some(d.keep(&text)?);
                 }
             }
-            "shape" => {
+            b"shape" => {
                 keys.once(4, &key)?;
                 f.shape = Some(d.shape()?);
             }
-            "encoding" => {
+            b"encoding" => {
                 keys.once(5, &key)?;
                 f.encoding = Some(match &*d.text(Rule::EncodingType, "\"encoding\"")? {
                     "raw" => Encoding::Raw,
@@ -99,13 +99,13 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                     }
                 });
             }
-            "layout" => {
+            b"layout" => {
                 keys.once(6, &key)?;
                 let text = d.text(Rule::LayoutType, "\"layout\"")?;
                 f.sparse = text == "sparse";
                 f.layout = Some(if text == "dense" { Format::Dense } else { Format::Other(d.keep(&text)?) });
             }
-            "data_endianness" => {
+            b"data_endianness" => {
                 keys.once(7, &key)?;
                 f.big_endian = match &*d.text(Rule::EndiannessValue, "\"data_endianness\"")? {
                     "little" => false,
@@ -119,13 +119,14 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                     }
                 };
             }
-            "checksum" => {
+            b"checksum" => {
                 keys.once(8, &key)?;
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"checksum\"")? {
                     extra.digest = Some(d.keep(&text)?);
                 }
             }
             custom => {
+                let custom = d.checked(custom)?;
                 let value = d.cursor.value().map_err(|e| e.within(format_args!("field {custom:?}")))?;
                 keys.keep(custom, value)?;
             }

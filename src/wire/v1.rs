@@ -42,16 +42,16 @@ pub fn decode_dialect(frame: &Frame, bytes: &[u8], limits: &Limits, dialect: &Di
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
         match &*key {
-            "version" => {
+            b"version" => {
                 keys.once(0, &key)?;
                 let version = d.text(Rule::VersionMissing, "\"version\"")?;
                 d.manifest.version_text = Some(d.keep(&version)?);
             }
-            "attributes" => {
+            b"attributes" => {
                 keys.once(1, &key)?;
                 d.manifest.attributes = d.attributes().map_err(|e| e.within(format_args!("the file")))?;
             }
-            name if name == dialect.objects_key => {
+            name if name == dialect.objects_key.as_bytes() => {
                 keys.once(2, &key)?;
                 objects(&mut d, limits, dialect)?;
             }
@@ -97,7 +97,7 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
     d.manifest.components.try_reserve_exact(expected)?;
     while d.cursor.another(&mut left)? {
         d.count_object(limits)?;
-        let name = d.key()?;
+        let name = d.name()?;
         object(d, &name, dialect).map_err(|e| e.within(format_args!("object {name:?}")))?;
     }
     Ok(())
@@ -112,11 +112,11 @@ fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
         match &*key {
-            "shape" => {
+            b"shape" => {
                 keys.once(0, &key)?;
                 shape = Some(d.shape()?);
             }
-            "format" => {
+            b"format" => {
                 keys.once(1, &key)?;
                 let text = d.text(Rule::FormatType, "\"format\"")?;
                 format = Some(match Format::from_name(&text) {
@@ -124,15 +124,15 @@ fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
                     None => Format::Other(d.keep(&text)?),
                 });
             }
-            "attributes" => {
+            b"attributes" => {
                 keys.once(2, &key)?;
                 attributes = d.attributes()?;
             }
-            "components" => {
+            b"components" => {
                 keys.once(3, &key)?;
                 components(d, dialect)?;
             }
-            "dtype" if dialect.dtype_in_object => {
+            b"dtype" if dialect.dtype_in_object => {
                 keys.once(4, &key)?;
                 dtype = Some(d.text(Rule::DtypeType, "\"dtype\"")?);
             }
@@ -168,7 +168,7 @@ fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
 fn components(d: &mut Decoder<'_>, dialect: &Dialect) -> Result<()> {
     let mut left = d.map(Rule::ComponentsType, "\"components\"")?;
     while d.cursor.another(&mut left)? {
-        let role = d.key()?;
+        let role = d.name()?;
         component(d, &role, dialect).map_err(|e| e.within(format_args!("component {role:?}")))?;
     }
     Ok(())
@@ -201,7 +201,7 @@ fn component(d: &mut Decoder<'_>, role: &str, dialect: &Dialect) -> Result<()> {
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
         match &*key {
-            "dtype" => {
+            b"dtype" => {
                 keys.once(0, &key)?;
                 let text = d.text(Rule::DtypeType, "\"dtype\"")?;
                 names.dtype = (dialect.dtype)(&text);
@@ -209,7 +209,7 @@ fn component(d: &mut Decoder<'_>, role: &str, dialect: &Dialect) -> Result<()> {
                     extra.dtype = Some(d.keep(&text)?);
                 }
             }
-            "type" => {
+            b"type" => {
                 keys.once(1, &key)?;
                 if let Some(text) = d.optional_text(Rule::TypeType, "\"type\"")? {
                     names.logical = logical_by_name(&text);
@@ -218,19 +218,19 @@ fn component(d: &mut Decoder<'_>, role: &str, dialect: &Dialect) -> Result<()> {
                     }
                 }
             }
-            "offset" => {
+            b"offset" => {
                 keys.once(2, &key)?;
                 offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
             }
-            "length" => {
+            b"length" => {
                 keys.once(3, &key)?;
                 length = Some(d.unsigned(Rule::LengthType, "\"length\"")?);
             }
-            "uncompressed_length" => {
+            b"uncompressed_length" => {
                 keys.once(4, &key)?;
                 size = d.optional_unsigned(Rule::UncompressedLengthType, "\"uncompressed_length\"")?;
             }
-            "encoding" => {
+            b"encoding" => {
                 keys.once(5, &key)?;
                 encoding = match d.optional_text(Rule::EncodingType, "\"encoding\"")?.as_deref() {
                     None | Some("raw") => Encoding::Raw,
@@ -241,7 +241,7 @@ fn component(d: &mut Decoder<'_>, role: &str, dialect: &Dialect) -> Result<()> {
                     }
                 };
             }
-            "digest" => {
+            b"digest" => {
                 keys.once(6, &key)?;
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"digest\"")? {
                     extra.digest = Some(d.keep(&text)?);

@@ -31,7 +31,7 @@ fn has_tensors(frame: &Frame, bytes: &[u8]) -> bool {
         let mut d = Decoder::new(frame, bytes)?;
         let mut left = d.map(Rule::RootType, "the manifest")?;
         while d.cursor.another(&mut left)? {
-            if d.key()? == "tensors" {
+            if *d.key()? == *b"tensors" {
                 return Ok(true);
             }
             d.cursor.skip()?;
