@@ -1,6 +1,6 @@
 //! Attribute values: the CBOR data model (RFC 7049), owned and in the file's order.
 //!
-//! A parsed value is at most [`MAX_DEPTH`] levels deep, so that walking or dropping one needs a
+//! A parsed value is at most `MAX_DEPTH` levels deep, so that walking or dropping one needs a
 //! bounded stack.
 
 use crate::error::{fail, Result};

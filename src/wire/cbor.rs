@@ -283,7 +283,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next item whole. It is checked to be well-formed, valid UTF-8, at most [`MAX_DEPTH`]
+    /// The next item whole. It is checked to be well-formed, valid UTF-8, at most `MAX_DEPTH`
     /// deep, and without duplicate keys.
     pub fn value(&mut self) -> Result<Value> {
         let mut open: Vec<Container> = Vec::new();

@@ -64,7 +64,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b))
 }
 
-/// Decides from the first and the last [`END_BYTES`] bytes (fewer if the file is shorter).
+/// Decides from the first and the last `END_BYTES` bytes (fewer if the file is shorter).
 pub fn detect(file_size: u64, head: &[u8], tail: &[u8], limits: &Limits) -> Result<Frame> {
     let magic = head.first_chunk::<8>();
     let last8 = tail.last_chunk::<8>();

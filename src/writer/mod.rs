@@ -4,6 +4,7 @@
 mod append;
 mod copy;
 mod finish;
+mod frames;
 mod objects;
 mod repair;
 mod stream;

@@ -1,6 +1,5 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
-use super::stream::component_entry;
 use super::{check_attributes, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
@@ -189,12 +188,10 @@ impl Writer {
         for (component, data) in components {
             let in_component =
                 |e: crate::error::Error| e.within(format_args!("component {:?}", component.role));
-            let mark = self.manifest.mark();
-            let tried = component_entry(self, component).and_then(|_| {
+            let tried = self.try_entry(component).and_then(|()| {
                 let expected = super::stream::expected_size(object.format, spec.shape, component)?;
                 super::stream::check_final_size(component.dtype, expected, data.len() as u64)
             });
-            self.manifest.rollback(&mark);
             tried.map_err(in_component)?;
         }
         Ok(())

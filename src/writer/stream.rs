@@ -1,15 +1,15 @@
 //! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
 //! may be larger than memory.
 
+use super::frames::compress;
 use super::{Algorithm, ComponentSpec, LogicalName, Writer};
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{element_count, Component, Encoding, Extra, Format, LogicalType, Version};
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
 use crate::payload::digest::{self, Hasher};
 use crate::payload::zstd::FrameEncoder;
 use crate::threads;
-use std::sync::{Mutex, PoisonError};
 
 /// A component whose bytes are still coming.
 pub struct OpenComponent {
@@ -141,30 +141,15 @@ impl Writer {
     }
 
     fn open_component(&mut self, spec: &ComponentSpec<'_>, size: Option<u64>, streamed: bool) -> Result<()> {
+        // Everything that can be refused is, before the component that is open ends.
+        let expected = self.check_component(spec, size)?;
+        self.try_entry(spec)?;
         self.end_component()?;
-        let object = self.open_object()?;
-        if self.manifest.component(&object, spec.role).is_some() {
-            return Err(fail!(Exists, "the object has a component {:?} already", spec.role));
-        }
-        if self.options.version == Version::V0_1 && object.component_count > 0 {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot say an object of several components"));
-        }
-        let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
-        if let (Some(said), Some(due)) = (size, by_shape) {
-            check_final_size(spec.dtype, Some(due), said)?;
-        }
-        let expected = by_shape.or(size);
         self.manifest.components.try_reserve(1)?;
         self.manifest.extras.try_reserve(1)?;
         let mark = self.manifest.mark();
-        let made = component_entry(self, spec);
-        let (mut entry, extra) = match made {
-            Ok(made) => made,
-            Err(e) => {
-                self.manifest.rollback(&mark);
-                return Err(e);
-            }
-        };
+        let (mut entry, extra) =
+            component_entry(self, spec).inspect_err(|_| self.manifest.rollback(&mark))?;
         let algorithm = spec.digest.unwrap_or(self.options.digest);
         let large = expected.is_none_or(|size| size >= self.options.large_size);
         let alignment = self.options.alignment.max(if large { self.options.large_alignment } else { 0 });
@@ -182,6 +167,31 @@ impl Writer {
             streamed,
         });
         Ok(())
+    }
+
+    /// Whether the open object can have such a component, and how many bytes it takes, if that is known.
+    fn check_component(&self, spec: &ComponentSpec<'_>, size: Option<u64>) -> Result<Option<u64>> {
+        let object = self.open_object()?;
+        let open = self.component.as_ref().map(|c| self.manifest.texts.get(c.entry.role));
+        if open == Some(spec.role) || self.manifest.component(&object, spec.role).is_some() {
+            return Err(fail!(Exists, "the object has a component {:?} already", spec.role));
+        }
+        if self.options.version == Version::V0_1 && (object.component_count > 0 || open.is_some()) {
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot say an object of several components"));
+        }
+        let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
+        if let (Some(said), Some(due)) = (size, by_shape) {
+            check_final_size(spec.dtype, Some(due), said)?;
+        }
+        Ok(by_shape.or(size))
+    }
+
+    /// Makes a component's entry and forgets it again, to see whether it can be made.
+    pub(super) fn try_entry(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
+        let mark = self.manifest.mark();
+        let made = component_entry(self, spec);
+        self.manifest.rollback(&mark);
+        made.map(drop)
     }
 
     /// Adds bytes to the open component.
@@ -351,39 +361,5 @@ impl OpenComponent {
         turned.truncate(whole);
         swap_in_place(&mut turned, width);
         Ok(turned)
-    }
-}
-
-/// Each `frame` bytes of `data` as a zstd frame of its own, in order.
-fn compress(data: &[u8], frame: usize, encoders: &mut [FrameEncoder]) -> Result<Vec<Vec<u8>>> {
-    let count = data.len().div_ceil(frame.max(1));
-    let threads = encoders.len().min(count);
-    let queue = Mutex::new(data.chunks(frame.max(1)).enumerate());
-    let mut results: Vec<Vec<u8>> = Vec::new();
-    results.try_reserve_exact(count)?;
-    results.resize_with(count, Vec::new);
-    let results = Mutex::new((results, None::<Error>));
-    let free = Mutex::new(encoders.iter_mut().collect::<Vec<_>>());
-    threads::run(threads, &|| {
-        let Some(encoder) = free.lock().unwrap_or_else(PoisonError::into_inner).pop() else { return };
-        loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((at, input)) = next else { return };
-            let mut output = Vec::new();
-            let outcome = encoder.encode(input, &mut output);
-            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            match outcome {
-                Ok(()) => {
-                    if let Some(place) = results.0.get_mut(at) {
-                        *place = output;
-                    }
-                }
-                Err(error) => results.1 = Some(error),
-            }
-        }
-    });
-    match results.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (_, Some(error)) => Err(error),
-        (frames, None) => Ok(frames),
     }
 }
