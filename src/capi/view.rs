@@ -179,7 +179,7 @@ pub unsafe extern "C" fn zt_tensor_view(
         let file: &File = arg::required(file, "file")?.file();
         // SAFETY: "name: NUL-ended"; view of the size it says.
         let (name, view) = unsafe { (arg::text(name, "name")?, place(view)?) };
-        let object = file.find(name).ok_or_else(|| fail!(NotFound, "there is no object {name:?}"))?;
+        let object = file.required(name)?;
         let found = object.tensor_view()?;
         let data = zt_array::of(&found.data);
         let filled = zt_tensor {

@@ -26,7 +26,7 @@ pub(crate) use unfinished::{is_about_the_tail, last_good_end};
 
 pub use crate::io::{Advice, ByteSource};
 
-use crate::error::{Error, Result};
+use crate::error::{fail, Error, Result};
 use crate::io::file::FileSource;
 use crate::io::map::{page_size, MapSource};
 use crate::io::memory::MemorySource;
@@ -208,6 +208,11 @@ impl File {
     /// The object of that name; the first one where a 0.1 file has several.
     pub fn find(&self, name: &str) -> Option<Object<'_>> {
         self.find_position(name).and_then(|at| self.object(at))
+    }
+
+    /// The object of that name, or an error that says which file has none.
+    pub fn required(&self, name: &str) -> Result<Object<'_>> {
+        self.find(name).ok_or_else(|| self.in_file(fail!(NotFound, "there is no object {name:?}")))
     }
 
     /// The position of the object of that name.
