@@ -1,0 +1,60 @@
+//! From a .zt file of any version: objects are copied as they are stored, or written anew where
+//! another encoding or a digest is asked for.
+
+use crate::arguments::Convert;
+use crate::failure::{tell, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::progress;
+use ztensor::error::Result;
+use ztensor::model::manifest::Encoding;
+use ztensor::model::value::Value;
+use ztensor::reader::{Component, File, Mode, OpenOptions};
+use ztensor::writer::{Recode, Summary};
+
+pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
+    let (input, output) = (&arguments.input, &arguments.output);
+    // Read, not mapped: the memory in use stays small, and a file that is cut short is an error.
+    let open = OpenOptions { mode: Mode::Read, ..OpenOptions::default() };
+    let file = File::open(input, &open).map_err(|e| Failure::at(input, e))?;
+    let mut writer = arguments.writer()?;
+    let attributes = attributes(&file).map_err(|e| Failure::at(input, e))?;
+    writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
+    let recode = arguments.recode();
+    let total = file.objects().flat_map(|o| o.components()).map(|c| c.stored_size()).sum();
+    let bar = progress::bar(total, &output.display().to_string());
+    let written = file.objects().try_for_each(|object| {
+        interrupt.check()?;
+        if let (true, Some(unknown)) = (recode != Recode::default(), object.components().find(is_unknown)) {
+            let (name, role) = (object.name(), unknown.role());
+            let told = format!("object {name:?}: component {role:?} is kept as it is stored: it has an unknown dtype or encoding");
+            bar.suspend(|| tell(&told));
+        }
+        // What goes wrong here names its file; else it is about what is to be written.
+        writer.copy_as(object, object.name(), &recode).map_err(|e| Failure::at_either(input, output, e))?;
+        bar.inc(object.components().map(|c| c.stored_size()).sum());
+        Ok(())
+    });
+    bar.finish_and_clear();
+    written?;
+    arguments.finish(writer, interrupt)
+}
+
+impl Convert {
+    fn recode(&self) -> Recode {
+        let encoding = match (self.zstd, self.raw) {
+            (Some(_), _) => Some(Encoding::Zstd),
+            (None, true) => Some(Encoding::Raw),
+            (None, false) => None,
+        };
+        Recode { encoding, digest: self.digest().map(Some) }
+    }
+}
+
+fn is_unknown(component: &Component<'_>) -> bool {
+    component.dtype().is_none() || component.encoding() == Encoding::Other
+}
+
+fn attributes(file: &File) -> Result<Vec<(Value, Value)>> {
+    let pairs = file.attributes().and_then(Value::pairs).unwrap_or_default();
+    pairs.iter().map(|(key, value)| Ok((key.try_clone()?, value.try_clone()?))).collect()
+}

@@ -1,0 +1,83 @@
+//! How a command ends when it does not end well: one line on standard error and an exit status.
+
+use crate::text;
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub enum Failure {
+    /// `zt: message`, exit status 1.
+    Message(String),
+    /// It was told already; exit status 1.
+    Told,
+    /// Whoever read standard output has gone: nothing is wrong, nothing is said.
+    Pipe,
+    /// A signal asked to stop; what was being written was taken back.
+    Interrupted(usize),
+}
+
+pub type Outcome<T> = Result<T, Failure>;
+
+impl Failure {
+    /// `path: message`; the path only once, where the message begins with it already.
+    pub fn at(path: &Path, message: impl Display) -> Failure {
+        let message = message.to_string();
+        match begins_with(&message, path) {
+            true => Failure::Message(message),
+            false => Failure::Message(format!("{}: {message}", path.display())),
+        }
+    }
+
+    /// Of a copy: the message as it is where it begins with either path, else that of the output.
+    pub fn at_either(input: &Path, output: &Path, message: impl Display) -> Failure {
+        let message = message.to_string();
+        let path = if begins_with(&message, input) { input } else { output };
+        Failure::at(path, message)
+    }
+
+    /// Standard output could not be written.
+    pub fn output(error: std::io::Error) -> Failure {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Failure::Pipe,
+            _ => Failure::Message(format!("standard output: {error}")),
+        }
+    }
+
+    /// Says what there is to say, and gives the exit status.
+    pub fn tell(&self) -> ExitCode {
+        match self {
+            Failure::Message(message) => tell(message),
+            Failure::Interrupted(signal) => {
+                tell("interrupted; the output file is as it was");
+                return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));
+            }
+            Failure::Pipe => return ExitCode::SUCCESS,
+            Failure::Told => {}
+        }
+        ExitCode::from(1)
+    }
+}
+
+fn begins_with(message: &str, path: &Path) -> bool {
+    let path = path.display().to_string();
+    message.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "))
+}
+
+/// One line on standard error. Where even that fails there is nobody to tell.
+pub fn tell(message: &str) {
+    let _ = writeln!(std::io::stderr(), "zt: {}", text::one_line(message));
+}
+
+/// A panic is a bug of this program; its user gets a line to report, not a backtrace.
+pub fn tell_panics_in_one_line() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let what = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+        tell(&format!("internal error, please report it: {what}{place}"));
+    }));
+}

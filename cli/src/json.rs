@@ -1,0 +1,115 @@
+//! `zt ls --json`: everything that a file says, in the schema of the corpus manifests.
+//!
+//! Attribute values that JSON lacks are spelled `{"$bytes": hex}`, `{"$float": "nan"}`,
+//! `{"$tag": [number, value]}`, `{"$map": [[key, value], ..]}`, `{"$undefined": true}` and
+//! `{"$simple": number}`; integers reach from -2^64 to 2^64-1.
+
+use crate::failure::{tell, Failure, Outcome};
+use crate::output::Output;
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use ztensor::error::Result;
+use ztensor::model::dtype::Dtype;
+use ztensor::model::value::Value;
+use ztensor::reader::{Component, File, Object};
+use ztensor::wire;
+
+/// Writes the file as JSON. Where a hash cannot be had its place is null and the outcome a failure.
+pub fn write(
+    out: &mut Output,
+    path: &Path,
+    file: &File,
+    objects: &[Object<'_>],
+    sha256: bool,
+) -> Outcome<()> {
+    let spell = |e| Failure::at(path, e);
+    let mut failed = false;
+    out.put("{\n \"version\": ")?;
+    out.put(&text(file.version()).map_err(spell)?)?;
+    out.put(",\n \"attributes\": ")?;
+    out.put(&attributes(file.attributes()).map_err(spell)?)?;
+    out.put(",\n \"objects\": [")?;
+    for (at, object) in objects.iter().enumerate() {
+        out.put(if at > 0 { ",\n  {" } else { "\n  {" })?;
+        let head = object_head(object).map_err(spell)?;
+        out.put(&head)?;
+        for (at, component) in object.components().enumerate() {
+            out.put(if at > 0 { ",\n    {" } else { "\n    {" })?;
+            out.put(&component_fields(&component).map_err(spell)?)?;
+            if sha256 {
+                let hash = decoded_hash(&component).unwrap_or_else(|e| {
+                    failed = true;
+                    tell(e.message());
+                    (String::from("null"), String::from("null"))
+                });
+                out.put(&format!(
+                    ", \"sha256_of_decoded_little_endian_bytes\": {}, \"decoded_length\": {}",
+                    hash.0, hash.1
+                ))?;
+            }
+            out.put("}")?;
+        }
+        out.put("]}")?;
+    }
+    out.put(if objects.is_empty() { "]\n}\n" } else { "\n ]\n}\n" })?;
+    out.flush()?;
+    if failed {
+        Err(Failure::Told)
+    } else {
+        Ok(())
+    }
+}
+
+fn object_head(object: &Object<'_>) -> Result<String> {
+    Ok(format!(
+        "\"name\": {}, \"shape\": {:?}, \"format\": {}, \"attributes\": {}, \"components\": [",
+        text(object.name())?,
+        object.shape(),
+        text(object.format_name())?,
+        attributes(object.attributes())?,
+    ))
+}
+
+fn component_fields(component: &Component<'_>) -> Result<String> {
+    let entry = component.entry();
+    let declared = entry.size.filter(|_| entry.size_declared);
+    Ok(format!(
+        "\"role\": {}, \"dtype\": {}, \"type\": {}, \"offset\": {}, \"length\": {}, \
+         \"uncompressed_length\": {}, \"encoding\": {}, \"digest\": {}",
+        text(component.role())?,
+        text(component.dtype_name())?,
+        component.logical_name().map_or(Ok(String::from("null")), text)?,
+        component.offset(),
+        component.stored_size(),
+        declared.map_or(String::from("null"), |size| size.to_string()),
+        text(component.encoding_name())?,
+        component.digest().map_or(Ok(String::from("null")), text)?,
+    ))
+}
+
+fn text(text: &str) -> Result<String> {
+    wire::json::write(&Value::text(text)?)
+}
+
+/// Attributes that are not there are none.
+fn attributes(value: Option<&Value>) -> Result<String> {
+    value.map_or(Ok(String::from("{}")), wire::json::write)
+}
+
+/// The hash and the number of the decoded bytes, as JSON.
+fn decoded_hash(component: &Component<'_>) -> Result<(String, String)> {
+    let width = component.dtype().map_or(1, Dtype::size);
+    let mut hasher = Sha256::new();
+    let mut length = 0u64;
+    component.for_each_decoded(&mut |bytes| {
+        length += bytes.len() as u64;
+        if cfg!(target_endian = "big") {
+            bytes.chunks(width).for_each(|element| element.iter().rev().for_each(|b| hasher.update([*b])));
+        } else {
+            hasher.update(bytes);
+        }
+        Ok(())
+    })?;
+    let hex: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((format!("\"{hex}\""), length.to_string()))
+}

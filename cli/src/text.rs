@@ -1,0 +1,95 @@
+//! Texts for people: names and messages that cannot upset a terminal, sizes, shapes.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Characters that move the cursor, colour, ring, or turn the direction of writing.
+fn is_harmful(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&escape) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            c if !escape(c) => out.push(c),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\\' => out.push_str("\\\\"),
+            c => write!(out, "\\u{{{:x}}}", u32::from(c)).unwrap_or(()),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A name from a file: what is harmful is escaped, and so is the backslash, so that two names never
+/// look the same. No name at all is `""`.
+pub fn name(text: &str) -> Cow<'_, str> {
+    match text {
+        "" => Cow::Borrowed("\"\""),
+        text => escaped(text, |c| c == '\\' || is_harmful(c)),
+    }
+}
+
+/// A message as one line.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_harmful)
+}
+
+/// Bytes with a binary unit: `512 B`, `1.5 KiB`, `86.7 MiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    // 1023.95 would be printed as 1024.0.
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// `1 object`, `2 objects`.
+pub fn count(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
+    }
+}
+
+/// Dimensions, outermost first: `[2, 3]`, `[]` for a scalar.
+pub fn shape(dimensions: &[u64]) -> String {
+    format!("{dimensions:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_upset_a_terminal() {
+        assert_eq!(name("layer.0.weight"), "layer.0.weight");
+        assert_eq!(name("a\nb\t\u{1b}[31m\\\u{202e}\0"), "a\\nb\\t\\u{1b}[31m\\\\\\u{202e}\\u{0}");
+        assert_eq!(name("größe 張"), "größe 張");
+        assert_eq!(name(""), "\"\"");
+        assert_eq!(one_line("C:\\x: bad\n"), "C:\\x: bad\\n");
+    }
+
+    #[test]
+    fn sizes_have_the_nearest_unit() {
+        assert_eq!(size(0), "0 B");
+        assert_eq!(size(1023), "1023 B");
+        assert_eq!(size(1536), "1.5 KiB");
+        assert_eq!(size((1 << 20) - 1), "1.0 MiB");
+        assert_eq!(size(90_868_376), "86.7 MiB");
+        assert_eq!(size(u64::MAX), "16.0 EiB");
+    }
+}

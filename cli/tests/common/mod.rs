@@ -1,0 +1,107 @@
+//! What the tests share: the program, the corpus, places to write to.
+#![allow(dead_code)] // each test program uses its part
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Folders of the corpus whose files open.
+pub const VALID: [&str; 5] = ["v0.1", "v1.0", "v1.1", "v1.2", "valid-odd"];
+
+pub fn zt() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zt"));
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs `zt` with these arguments.
+pub fn run(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Ran {
+    Ran::of(zt().args(arguments.iter().map(|a| a.as_ref())).output().unwrap())
+}
+
+/// What a run gave.
+#[derive(Debug)]
+pub struct Ran {
+    pub status: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    pub fn of(output: Output) -> Ran {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("zt writes UTF-8");
+        Ran {
+            status: output.status.code().expect("zt is not killed by a signal"),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+
+    /// It went well and had nothing to say on standard error.
+    #[track_caller]
+    pub fn good(self) -> String {
+        assert_eq!((self.status, self.err.as_str()), (0, ""), "{}", self.out);
+        self.out
+    }
+
+    /// It failed with one line on standard error that begins with `zt: ` and has all of these in it.
+    #[track_caller]
+    pub fn bad(self, parts: &[&str]) {
+        assert_eq!(self.status, 1, "{self:?}");
+        assert_eq!(self.err.lines().count(), 1, "{self:?}");
+        assert!(self.err.starts_with("zt: ") && !self.err.contains("panicked"), "{self:?}");
+        for part in parts {
+            assert!(self.err.contains(part), "{part:?} is not in {self:?}");
+        }
+    }
+}
+
+pub fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").canonicalize().unwrap()
+}
+
+/// The manifest of a folder of the corpus, as text and as JSON.
+pub fn manifest(folder: &str) -> (String, Value) {
+    let text = std::fs::read_to_string(data().join(folder).join("manifest.json")).unwrap();
+    let json = serde_json::from_str(&text).unwrap();
+    (text, json)
+}
+
+/// Every valid file of the corpus with what has to be found in it.
+pub fn valid_files() -> Vec<(PathBuf, Value)> {
+    let mut files = Vec::new();
+    for folder in VALID {
+        let (_, manifest) = manifest(folder);
+        for (name, entry) in manifest.as_object().unwrap() {
+            files.push((data().join(folder).join(name), entry.clone()));
+        }
+        let there = std::fs::read_dir(data().join(folder)).unwrap();
+        let there =
+            there.filter(|f| f.as_ref().unwrap().path().extension().is_some_and(|e| e == "zt")).count();
+        assert_eq!(there, manifest.as_object().unwrap().len(), "{folder}: a file is not in the manifest");
+    }
+    files
+}
+
+/// What `zt ls --json --sha256` says of a file.
+#[track_caller]
+pub fn listing(path: &Path) -> Value {
+    let out = run(&[&"ls", &"--json", &"--sha256", &path]).good();
+    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{}: {e}\n{out}", path.display()))
+}
+
+/// An empty folder of the test's own.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("zt").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The names of what is in a folder: nothing may be left beside an output.
+pub fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}

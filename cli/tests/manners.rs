@@ -1,0 +1,64 @@
+//! How the program behaves towards people, pipes and scripts.
+
+mod common;
+
+use common::{data, run, zt, Ran};
+
+#[test]
+fn help_and_version_are_results() {
+    let help = run(&[&"--help"]).good();
+    for command in ["ls", "verify", "convert", "repair"] {
+        assert!(help.contains(&format!("\n  {command} ")), "{help}");
+        assert!(run(&[&command, &"--help"]).good().contains("Usage: zt "));
+    }
+    assert_eq!(run(&[&"--version"]).good(), format!("zt {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn wrong_usage_is_status_2_on_standard_error() {
+    let file = data().join("v1.2/py-1.2.3-zstd.zt");
+    let wrong: [&[&dyn AsRef<std::ffi::OsStr>]; 9] = [
+        &[],
+        &[&"list"],
+        &[&"ls"],
+        &[&"ls", &file, &"--sha256"],
+        &[&"ls", &file, &"--sort", &"colour"],
+        &[&"convert", &file],
+        &[&"convert", &file, &"out.zt", &"--zstd=23"],
+        &[&"convert", &file, &"out.zt", &"--alignment", &"96"],
+        &[&"convert", &file, &"out.zt", &"--digest", &"md5"],
+    ];
+    for arguments in wrong {
+        let ran = run(arguments);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{ran:?}");
+        assert!(!ran.err.is_empty());
+    }
+}
+
+#[test]
+fn there_are_no_colours_and_no_bars_where_there_is_no_terminal() {
+    for (variable, value) in [("CLICOLOR_FORCE", "0"), ("NO_COLOR", "1"), ("TERM", "xterm-256color")] {
+        for command in ["ls", "verify"] {
+            let mut zt = zt();
+            zt.arg(command).arg(data().join("v1.2/rs-1.2.3-1m.zt")).env(variable, value);
+            let out = Ran::of(zt.output().unwrap()).good(); // nothing on standard error, so no bar
+            assert!(!out.contains('\u{1b}'), "{out:?}");
+        }
+    }
+}
+
+#[test]
+fn backtraces_are_never_shown() {
+    let mut zt = zt();
+    zt.args(["ls", "missing.zt"]).env("RUST_BACKTRACE", "full");
+    Ran::of(zt.output().unwrap()).bad(&["zt: missing.zt: "]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_behind_standard_output_is_told() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = zt().arg("ls").arg(data().join("v1.2/py-1.2.3-zstd.zt")).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("zt: standard output: "));
+}

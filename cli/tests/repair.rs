@@ -1,0 +1,38 @@
+//! `zt repair`: an unfinished append is cut off, and nothing else is touched.
+
+mod common;
+
+use common::{data, folder, listing, run};
+
+#[test]
+fn an_unfinished_append_is_cut_back_and_the_objects_are_there() {
+    let whole = data().join("v1.2/py-1.2.3-appended.zt");
+    let bytes = std::fs::read(&whole).unwrap();
+    let path = folder("repair-cut").join("torn.zt");
+    let mut torn = bytes.clone();
+    torn.resize(bytes.len().next_multiple_of(64), 0);
+    torn.extend_from_slice(&[7; 100]);
+    std::fs::write(&path, &torn).unwrap();
+
+    run(&[&"ls", &path]).bad(&["unfinished append"]);
+    let told = format!("from {} to {} bytes, 4 objects\n", torn.len(), bytes.len());
+    let out = run(&[&"repair", &"--dry-run", &path]).good();
+    assert_eq!(out, format!("{}: would be cut {told}", path.display()));
+    assert_eq!(std::fs::read(&path).unwrap(), torn);
+    let out = run(&[&"repair", &path]).good();
+    assert_eq!(out, format!("{}: cut {told}", path.display()));
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    assert_eq!(listing(&path), listing(&whole));
+    let out = run(&[&"repair", &path]).good();
+    assert_eq!(out, format!("{}: nothing to repair, 4 objects\n", path.display()));
+}
+
+#[test]
+fn what_cannot_be_repaired_stays_as_it_is() {
+    let path = folder("repair-not").join("cut.zt");
+    let bytes = std::fs::read(data().join("v1.2/py-1.2.3-zstd.zt")).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+    run(&[&"repair", &path]).bad(&["cut.zt: "]);
+    assert_eq!(std::fs::read(&path).unwrap(), &bytes[..bytes.len() - 20]);
+    run(&[&"repair", &folder("repair-not").join("missing.zt")]).bad(&["missing.zt: "]);
+}

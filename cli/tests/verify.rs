@@ -1,0 +1,92 @@
+//! `zt verify`: a line for each file, a summary, an exit status that tells the truth.
+
+mod common;
+
+use common::{data, folder, run, valid_files, zt, Ran};
+use std::process::Stdio;
+
+#[test]
+fn every_sound_file_of_the_corpus_passes() {
+    let files = valid_files();
+    let out = Ran::of(zt().arg("verify").args(files.iter().map(|(path, _)| path)).output().unwrap()).good();
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines.len(), files.len() + 1);
+    for ((path, _), line) in files.iter().zip(&lines) {
+        assert!(line.starts_with(&format!("{}: ok, ", path.display())), "{line}");
+    }
+    assert!(lines[files.len()].starts_with("137 files: 137 ok, 0 failed; "), "{out}");
+}
+
+#[test]
+fn digests_are_counted() {
+    let out = run(&[&"verify", &data().join("v1.2/py-1.2.3-digests.zt")]).good();
+    assert!(
+        out.contains(": ok, 7 objects, 1.1 KiB, 5 digests verified, 2 components without one\n"),
+        "{out}"
+    );
+    let out = run(&[&"verify", &data().join("v1.1/py-1.1.1-all-dtypes.zt")]).good();
+    assert!(out.contains(", no digest verified\n"), "{out}");
+    let out = run(&[&"verify", &data().join("valid-odd/padding-nonzero.zt")]).good();
+    assert!(out.contains(" of padding not zero\n"), "{out}");
+}
+
+#[test]
+fn one_bad_file_fails_the_run_and_is_named() {
+    let (good, bad) =
+        (data().join("v1.2/py-1.2.3-zstd.zt"), data().join("invalid/digest-sha256-flipped-bit.zt"));
+    let ran = run(&[&"verify", &good, &bad, &"nowhere.zt", &good]);
+    assert_eq!(ran.status, 1);
+    let lines: Vec<_> = ran.out.lines().collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].contains(": ok, ") && lines[3].contains(": ok, "));
+    assert_eq!(lines[1], format!("{}: FAILED", bad.display()));
+    assert_eq!(lines[2], "nowhere.zt: FAILED");
+    assert!(lines[4].starts_with("4 files: 2 ok, 2 failed; "));
+    let errors: Vec<_> = ran.err.lines().collect();
+    assert_eq!(errors.len(), 2);
+    assert!(errors[0].starts_with(&format!("zt: {}: ", bad.display())), "{}", ran.err);
+    assert!(errors[1].starts_with("zt: nowhere.zt: "), "{}", ran.err);
+}
+
+#[test]
+fn what_only_the_contents_tell_is_found() {
+    for file in ["bool-2.zt", "csr-column-equal.zt", "zstd-corrupt-block.zt", "coo-out-of-range-row.zt"] {
+        run(&[&"verify", &data().join("invalid").join(file)]).bad(&[file]);
+    }
+}
+
+#[test]
+fn strict_refuses_what_a_lenient_reader_passes_over() {
+    for file in ["unknown-type.zt", "padding-nonzero.zt", "unknown-format.zt"] {
+        let path = data().join("valid-odd").join(file);
+        run(&[&"verify", &path]).good();
+        run(&[&"verify", &"--strict", &path]).bad(&[file]);
+    }
+}
+
+#[test]
+fn a_closed_pipe_does_not_hide_a_failure() {
+    let bad = data().join("invalid/bool-2.zt");
+    let mut child =
+        zt().arg("verify").args([&bad, &bad]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 2);
+}
+
+#[test]
+fn no_file_at_all_is_wrong_usage() {
+    let ran = run(&[&"verify"]);
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("Usage: zt verify"));
+}
+
+#[test]
+fn control_characters_in_a_path_are_escaped() {
+    let path = folder("verify").join("a\nb\u{1b}[31m.zt");
+    std::fs::copy(data().join("v1.2/py-1.2.3-zstd.zt"), &path).unwrap();
+    let out = run(&[&"verify", &path]).good();
+    assert_eq!(out.lines().count(), 2);
+    assert!(out.contains("a\\nb\\u{1b}[31m.zt: ok"), "{out}");
+}
