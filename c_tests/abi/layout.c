@@ -1,0 +1,227 @@
+/*
+ * The binary layout of every public struct where pointers have 64 bits: what a program that was compiled
+ * against this header relies on. A field may be added at the end; nothing here may change, but for the
+ * size of the struct it is added to. Compiling this file is the test.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ztensor.h"
+
+#define JOIN2(a, b) a##b
+#define JOIN(a, b) JOIN2(a, b)
+#define HOLDS(condition) typedef char JOIN(holds_, __LINE__)[(condition) ? 1 : -1]
+#define SIZE(type, size) HOLDS(sizeof(type) == (size))
+#define AT(type, field, offset) HOLDS(offsetof(type, field) == (offset))
+
+/* Fixed width everywhere. */
+SIZE(zt_status, 4);
+SIZE(zt_dtype, 4);
+SIZE(zt_type, 4);
+SIZE(zt_format, 4);
+SIZE(zt_encoding, 4);
+SIZE(zt_mode, 4);
+SIZE(zt_advice, 4);
+SIZE(zt_value_kind_t, 4);
+SIZE(zt_direct, 4);
+SIZE(zt_spec_version, 4);
+SIZE(zt_digest, 4);
+
+#if UINTPTR_MAX == UINT64_MAX
+
+SIZE(zt_open_options, 48);
+AT(zt_open_options, struct_size, 0);
+AT(zt_open_options, mode, 8);
+AT(zt_open_options, verify, 12);
+AT(zt_open_options, strict, 16);
+AT(zt_open_options, advice, 20);
+AT(zt_open_options, max_manifest_size, 24);
+AT(zt_open_options, max_decoded_size, 32);
+AT(zt_open_options, max_objects, 40);
+
+SIZE(zt_source, 40);
+AT(zt_source, struct_size, 0);
+AT(zt_source, context, 8);
+AT(zt_source, size, 16);
+AT(zt_source, read_at, 24);
+AT(zt_source, close, 32);
+
+SIZE(zt_tensor, 48);
+AT(zt_tensor, struct_size, 0);
+AT(zt_tensor, data, 8);
+AT(zt_tensor, nbytes, 16);
+AT(zt_tensor, dtype, 24);
+AT(zt_tensor, type, 28);
+AT(zt_tensor, shape, 32);
+AT(zt_tensor, rank, 40);
+
+SIZE(zt_array, 32);
+AT(zt_array, data, 0);
+AT(zt_array, size, 8);
+AT(zt_array, count, 16);
+AT(zt_array, dtype, 24);
+AT(zt_array, type, 28);
+
+SIZE(zt_csr, 128);
+AT(zt_csr, struct_size, 0);
+AT(zt_csr, rows, 8);
+AT(zt_csr, columns, 16);
+AT(zt_csr, nnz, 24);
+AT(zt_csr, values, 32);
+AT(zt_csr, indices, 64);
+AT(zt_csr, indptr, 96);
+
+SIZE(zt_coo, 96);
+AT(zt_coo, struct_size, 0);
+AT(zt_coo, nnz, 8);
+AT(zt_coo, shape, 16);
+AT(zt_coo, rank, 24);
+AT(zt_coo, values, 32);
+AT(zt_coo, coords, 64);
+
+SIZE(zt_quantized, 144);
+AT(zt_quantized, struct_size, 0);
+AT(zt_quantized, shape, 8);
+AT(zt_quantized, rank, 16);
+AT(zt_quantized, bits, 24);
+AT(zt_quantized, group_size, 32);
+AT(zt_quantized, packing, 40);
+AT(zt_quantized, packed_weight, 48);
+AT(zt_quantized, scales, 80);
+AT(zt_quantized, zeros, 112);
+
+SIZE(zt_read_request, 80);
+AT(zt_read_request, struct_size, 0);
+AT(zt_read_request, component, 8);
+AT(zt_read_request, offset, 16);
+AT(zt_read_request, length, 24);
+AT(zt_read_request, start, 32);
+AT(zt_read_request, count, 40);
+AT(zt_read_request, step, 48);
+AT(zt_read_request, dst, 56);
+AT(zt_read_request, dst_size, 64);
+AT(zt_read_request, tag, 72);
+
+SIZE(zt_read_options, 64);
+AT(zt_read_options, struct_size, 0);
+AT(zt_read_options, threads, 8);
+AT(zt_read_options, direct, 12);
+AT(zt_read_options, chunk_size, 16);
+AT(zt_read_options, in_flight, 24);
+AT(zt_read_options, verify, 32);
+AT(zt_read_options, reserved, 36);
+AT(zt_read_options, context, 40);
+AT(zt_read_options, on_done, 48);
+AT(zt_read_options, progress, 56);
+
+SIZE(zt_read_stats, 64);
+AT(zt_read_stats, struct_size, 0);
+AT(zt_read_stats, bytes, 8);
+AT(zt_read_stats, stored_bytes, 16);
+AT(zt_read_stats, requests, 24);
+AT(zt_read_stats, digests_verified, 32);
+AT(zt_read_stats, nanoseconds, 40);
+AT(zt_read_stats, threads, 48);
+AT(zt_read_stats, direct, 52);
+AT(zt_read_stats, reason, 56);
+
+SIZE(zt_verify_options, 32);
+AT(zt_verify_options, struct_size, 0);
+AT(zt_verify_options, checks, 8);
+AT(zt_verify_options, threads, 12);
+AT(zt_verify_options, context, 16);
+AT(zt_verify_options, progress, 24);
+
+SIZE(zt_verify_report, 64);
+AT(zt_verify_report, struct_size, 0);
+AT(zt_verify_report, objects, 8);
+AT(zt_verify_report, components, 16);
+AT(zt_verify_report, bytes, 24);
+AT(zt_verify_report, digests_verified, 32);
+AT(zt_verify_report, digests_absent, 40);
+AT(zt_verify_report, digests_unknown, 48);
+AT(zt_verify_report, padding_nonzero, 56);
+
+SIZE(zt_repair_options, 24);
+AT(zt_repair_options, struct_size, 0);
+AT(zt_repair_options, dry_run, 8);
+AT(zt_repair_options, reserved, 12);
+AT(zt_repair_options, max_manifest_size, 16);
+
+SIZE(zt_repair_report, 32);
+AT(zt_repair_report, struct_size, 0);
+AT(zt_repair_report, old_size, 8);
+AT(zt_repair_report, new_size, 16);
+AT(zt_repair_report, objects, 24);
+
+SIZE(zt_writer_options, 64);
+AT(zt_writer_options, struct_size, 0);
+AT(zt_writer_options, spec_version, 8);
+AT(zt_writer_options, encoding, 12);
+AT(zt_writer_options, alignment, 16);
+AT(zt_writer_options, large_alignment, 24);
+AT(zt_writer_options, large_size, 32);
+AT(zt_writer_options, zstd_level, 40);
+AT(zt_writer_options, digest, 44);
+AT(zt_writer_options, threads, 48);
+AT(zt_writer_options, durable, 52);
+AT(zt_writer_options, frame_size, 56);
+
+SIZE(zt_sink, 40);
+AT(zt_sink, struct_size, 0);
+AT(zt_sink, context, 8);
+AT(zt_sink, write, 16);
+AT(zt_sink, finish, 24);
+AT(zt_sink, close, 32);
+
+SIZE(zt_quantized_desc, 96);
+AT(zt_quantized_desc, struct_size, 0);
+AT(zt_quantized_desc, bits, 8);
+AT(zt_quantized_desc, group_size, 16);
+AT(zt_quantized_desc, packing, 24);
+AT(zt_quantized_desc, packed_weight, 32);
+AT(zt_quantized_desc, packed_weight_size, 40);
+AT(zt_quantized_desc, scales, 48);
+AT(zt_quantized_desc, scales_size, 56);
+AT(zt_quantized_desc, zeros, 64);
+AT(zt_quantized_desc, zeros_size, 72);
+AT(zt_quantized_desc, packed_weight_dtype, 80);
+AT(zt_quantized_desc, scales_dtype, 84);
+AT(zt_quantized_desc, zeros_dtype, 88);
+AT(zt_quantized_desc, reserved, 92);
+
+SIZE(zt_component_desc, 64);
+AT(zt_component_desc, struct_size, 0);
+AT(zt_component_desc, role, 8);
+AT(zt_component_desc, role_len, 16);
+AT(zt_component_desc, dtype, 24);
+AT(zt_component_desc, type, 28);
+AT(zt_component_desc, type_name, 32);
+AT(zt_component_desc, encoding, 40);
+AT(zt_component_desc, digest, 44);
+AT(zt_component_desc, data, 48);
+AT(zt_component_desc, size, 56);
+
+SIZE(zt_object_desc, 88);
+AT(zt_object_desc, struct_size, 0);
+AT(zt_object_desc, name, 8);
+AT(zt_object_desc, name_len, 16);
+AT(zt_object_desc, format, 24);
+AT(zt_object_desc, reserved, 28);
+AT(zt_object_desc, format_name, 32);
+AT(zt_object_desc, shape, 40);
+AT(zt_object_desc, rank, 48);
+AT(zt_object_desc, components, 56);
+AT(zt_object_desc, component_count, 64);
+AT(zt_object_desc, attributes, 72);
+AT(zt_object_desc, attributes_json, 80);
+
+SIZE(zt_write_summary, 48);
+AT(zt_write_summary, struct_size, 0);
+AT(zt_write_summary, file_size, 8);
+AT(zt_write_summary, objects, 16);
+AT(zt_write_summary, components, 24);
+AT(zt_write_summary, stored_bytes, 32);
+AT(zt_write_summary, data_bytes, 40);
+
+#endif

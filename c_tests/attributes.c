@@ -1,0 +1,227 @@
+/* Chapter "writer": attributes of every kind, of files and of objects, in 1.2 and 1.1. */
+#include <math.h>
+
+#include "support.h"
+
+static const char *path;
+
+typedef zt_status (*set_bool)(zt_writer *, const char *, int32_t);
+typedef zt_status (*set_i64)(zt_writer *, const char *, int64_t);
+typedef zt_status (*set_u64)(zt_writer *, const char *, uint64_t);
+typedef zt_status (*set_f64)(zt_writer *, const char *, double);
+typedef zt_status (*set_string)(zt_writer *, const char *, const char *);
+typedef zt_status (*set_bytes)(zt_writer *, const char *, const void *, size_t);
+
+typedef struct setters { set_bool b; set_i64 i; set_u64 u; set_f64 f; set_string s; set_bytes y; set_string j; } setters;
+
+static const setters of_file = {zt_writer_set_attribute_bool, zt_writer_set_attribute_i64, zt_writer_set_attribute_u64,
+                                zt_writer_set_attribute_f64, zt_writer_set_attribute_string, zt_writer_set_attribute_bytes,
+                                zt_writer_set_attribute_json};
+static const setters of_object = {zt_write_attribute_bool, zt_write_attribute_i64, zt_write_attribute_u64,
+                                  zt_write_attribute_f64, zt_write_attribute_string, zt_write_attribute_bytes,
+                                  zt_write_attribute_json};
+
+/* JSON text and what comes back as JSON text. */
+static const struct { const char *key, *in, *out; } texts[] = {
+    {"j-null", "null", "null"},
+    {"j-int", "9007199254740993", "9007199254740993"},
+    {"j-max", "18446744073709551615", "18446744073709551615"},
+    {"j-min", "-18446744073709551616", "-18446744073709551616"},
+    {"j-float", "1.0", "1.0"},
+    {"j-exponent", "1e2", "100.0"},
+    {"j-text", " \"a\\n\\u00e9\\ud83d\\ude00\\\"\\\\\" ", "\"a\\n\xc3\xa9\xf0\x9f\x98\x80\\\"\\\\\""},
+    {"j-array", "[1, [], {}, [true, false]]", "[1,[],{},[true,false]]"},
+    {"j-map", "{\"b\": 1, \"a\": {\"\": null}}", "{\"b\":1,\"a\":{\"\":null}}"},
+    {"j-bytes", "{\"$bytes\": \"00FF10\"}", "{\"$bytes\":\"00ff10\"}"},
+    {"j-nan", "{\"$float\": \"nan\"}", "{\"$float\":\"nan\"}"},
+    {"j-inf", "{\"$float\": \"-inf\"}", "{\"$float\":\"-inf\"}"},
+    {"j-tag", "{\"$tag\": [32, \"http://example.com/\"]}", "{\"$tag\":[32,\"http://example.com/\"]}"},
+    {"j-undefined", "{\"$undefined\": true}", "{\"$undefined\":true}"},
+    {"j-simple", "{\"$simple\": 255}", "{\"$simple\":255}"},
+    {"j-pairs", "{\"$map\": [[1, \"a\"], [{\"$bytes\": \"6b\"}, 2.5]]}", "{\"$map\":[[1,\"a\"],[{\"$bytes\":\"6b\"},2.5]]}"},
+};
+
+static void set_all(zt_writer *w, const setters *set)
+{
+    size_t i;
+    CHECK_STATUS(set->b(w, "true", 1), ZT_OK);
+    CHECK_STATUS(set->b(w, "false", 0), ZT_OK);
+    CHECK_STATUS(set->i(w, "i-min", INT64_MIN), ZT_OK);
+    CHECK_STATUS(set->i(w, "i-max", INT64_MAX), ZT_OK);
+    CHECK_STATUS(set->i(w, "zero", 0), ZT_OK);
+    CHECK_STATUS(set->u(w, "u-max", UINT64_MAX), ZT_OK);
+    CHECK_STATUS(set->f(w, "pi", 3.141592653589793), ZT_OK);
+    CHECK_STATUS(set->f(w, "half", 0.5), ZT_OK);
+    CHECK_STATUS(set->f(w, "-0", -0.0), ZT_OK);
+    CHECK_STATUS(set->f(w, "whole", 7.0), ZT_OK);
+    CHECK_STATUS(set->f(w, "nan", (double)NAN), ZT_OK);
+    CHECK_STATUS(set->f(w, "inf", (double)INFINITY), ZT_OK);
+    CHECK_STATUS(set->s(w, "text", "h\xc3\xa9llo"), ZT_OK);
+    CHECK_STATUS(set->s(w, "", "empty key"), ZT_OK);
+    CHECK_STATUS(set->s(w, "empty", ""), ZT_OK);
+    CHECK_STATUS(set->y(w, "bytes", "\0\xff\x10", 3), ZT_OK);
+    CHECK_STATUS(set->y(w, "no bytes", NULL, 0), ZT_OK);
+    CHECK_STATUS(set->i(w, "twice", 1), ZT_OK);
+    CHECK_STATUS(set->s(w, "twice", "second"), ZT_OK); /* replaces */
+    for (i = 0; i < COUNT(texts); i++)
+        if (!CHECK_STATUS(set->j(w, texts[i].key, texts[i].in), ZT_OK))
+            fprintf(stderr, "    %s\n", texts[i].in);
+}
+
+/* None of these sets anything. */
+static void set_none(zt_writer *w, const setters *set)
+{
+    static const char *const broken[] = {"", " ", "{", "[1,]", "{\"a\":}", "nul", "01", "+1", "1.", ".5", "\"", "\"\\x\"", "\"\\ud800\"",
+        "1 2", "{\"a\":1,\"a\":2}", "{\"$bytes\": \"0\"}", "{\"$bytes\": \"zz\"}", "{\"$float\": \"x\"}", "18446744073709551616",
+        "-18446744073709551617", "\"a\nb\"", "NaN", "Infinity", "'a'", "\"\xff\""};
+    char deep[2048];
+    size_t i;
+    CHECK_STATUS(set->b(w, "x", 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->b(w, "x", -1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->s(w, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->s(w, "x", "\xc3("), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->y(w, "x", NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->j(w, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->b(w, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->i(w, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->u(w, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->f(w, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->s(w, NULL, "a"), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->y(w, NULL, "a", 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->j(w, NULL, "1"), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->i(w, "\x80", 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->j(w, "\xf0\x9f", "1"), ZT_ERROR_INVALID_ARGUMENT);
+    for (i = 0; i < COUNT(broken); i++)
+        if (!CHECK_STATUS(set->j(w, "x", broken[i]), ZT_ERROR_INVALID_ARGUMENT))
+            fprintf(stderr, "    %s\n", broken[i]);
+    memset(deep, '[', 1000); /* deeper than any reader takes */
+    memset(deep + 1000, ']', 1000);
+    deep[2000] = 0;
+    CHECK(set->j(w, "x", deep) != ZT_OK);
+}
+
+static void check_all(const zt_value *map)
+{
+    int32_t b = 7;
+    int64_t i = 7;
+    uint64_t u = 7;
+    double f = 7;
+    const char *s = NULL;
+    const void *y = NULL;
+    size_t n = 7, k;
+    CHECK_U64(zt_value_count(map), 18 + COUNT(texts));
+    CHECK(zt_value_get_bool(zt_value_find(map, "true"), &b) == ZT_OK && b == 1);
+    CHECK(zt_value_get_bool(zt_value_find(map, "false"), &b) == ZT_OK && b == 0);
+    CHECK(zt_value_get_i64(zt_value_find(map, "i-min"), &i) == ZT_OK && i == INT64_MIN);
+    CHECK(zt_value_get_i64(zt_value_find(map, "i-max"), &i) == ZT_OK && i == INT64_MAX);
+    CHECK(zt_value_get_i64(zt_value_find(map, "zero"), &i) == ZT_OK && i == 0);
+    CHECK(zt_value_get_u64(zt_value_find(map, "u-max"), &u) == ZT_OK && u == UINT64_MAX);
+    CHECK(zt_value_get_f64(zt_value_find(map, "pi"), &f) == ZT_OK && f == 3.141592653589793);
+    CHECK(zt_value_get_f64(zt_value_find(map, "half"), &f) == ZT_OK && f == 0.5);
+    CHECK(zt_value_get_f64(zt_value_find(map, "-0"), &f) == ZT_OK && f == 0 && signbit(f));
+    CHECK(zt_value_get_f64(zt_value_find(map, "whole"), &f) == ZT_OK && f == 7.0);
+    CHECK_U64(zt_value_kind(zt_value_find(map, "whole")), ZT_VALUE_FLOAT);
+    CHECK(zt_value_get_f64(zt_value_find(map, "nan"), &f) == ZT_OK && isnan(f));
+    CHECK(zt_value_get_f64(zt_value_find(map, "inf"), &f) == ZT_OK && isinf(f) && f > 0);
+    CHECK(zt_value_get_string(zt_value_find(map, "text"), &s, &n) == ZT_OK && n == 6 && strcmp(s, "h\xc3\xa9llo") == 0);
+    CHECK(zt_value_get_string(zt_value_find(map, ""), &s, &n) == ZT_OK && strcmp(s, "empty key") == 0);
+    CHECK(zt_value_get_string(zt_value_find(map, "empty"), &s, &n) == ZT_OK && n == 0 && *s == 0);
+    CHECK(zt_value_get_bytes(zt_value_find(map, "bytes"), &y, &n) == ZT_OK && n == 3 && memcmp(y, "\0\xff\x10", 3) == 0);
+    CHECK(zt_value_get_bytes(zt_value_find(map, "no bytes"), &y, &n) == ZT_OK && n == 0);
+    CHECK(zt_value_get_string(zt_value_find(map, "twice"), &s, &n) == ZT_OK && strcmp(s, "second") == 0);
+    CHECK(zt_value_find(map, "x") == NULL);
+    for (k = 0; k < COUNT(texts); k++) {
+        char got[256] = "";
+        char *from = got, *to = got;
+        int inside = 0;
+        CHECK_STATUS(zt_value_to_json(zt_value_find(map, texts[k].key), got, sizeof got, NULL), ZT_OK);
+        for (; *from; from++) { /* without the spaces between tokens */
+            inside ^= *from == '"' && (from == got || from[-1] != '\\');
+            if (inside || *from != ' ')
+                *to++ = *from;
+        }
+        *to = 0;
+        CHECK_STR(got, texts[k].out);
+    }
+}
+
+static void every_kind(zt_spec_version version)
+{
+    zt_object_desc o;
+    zt_component_desc c;
+    zt_writer_options wo;
+    zt_writer *w = NULL;
+    zt_file *file;
+    INIT(wo);
+    wo.spec_version = version;
+    CHECK_STATUS(zt_writer_create(path, &wo, &w), ZT_OK);
+    INIT(o);
+    o.name = "t";
+    o.format = ZT_FORMAT_DENSE;
+    INIT(c);
+    c.role = "data";
+    c.dtype = ZT_DTYPE_U8;
+    c.data = "a";
+    c.size = 1;
+    set_all(w, &of_file);
+    set_none(w, &of_file);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    set_all(w, &of_object);
+    set_none(w, &of_object);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "plain", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, "b", 1), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    file = open_path(path);
+    check_all(zt_file_attributes(file));
+    check_all(zt_object_attributes(zt_object_find(file, "t")));
+    CHECK(zt_value_count(zt_object_attributes(zt_object_find(file, "plain"))) == 0);
+    zt_close(file);
+}
+
+/* Attributes of an open file are taken over as they are. */
+static void taken_over(void)
+{
+    zt_file *from = open_data("valid-odd/attributes-everything.zt"), *to;
+    const zt_value *map = zt_object_attributes(zt_object_find(from, "x")), *got;
+    zt_object_desc o;
+    zt_component_desc c;
+    zt_writer *w = NULL;
+    char one[4096] = "", two[4096] = "x";
+    INIT(c);
+    c.role = "data";
+    c.dtype = ZT_DTYPE_U8;
+    c.data = "a";
+    c.size = 1;
+    INIT(o);
+    o.name = "t";
+    o.format = ZT_FORMAT_DENSE;
+    o.components = &c;
+    o.component_count = 1;
+    o.attributes = map;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
+    o.name = "bad";
+    o.attributes = zt_value_find(map, "text"); /* no map */
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    to = open_path(path);
+    got = zt_object_attributes(zt_object_find(to, "t"));
+    CHECK_U64(zt_value_count(got), zt_value_count(map));
+    CHECK_STATUS(zt_value_to_json(map, one, sizeof one, NULL), ZT_OK);
+    CHECK_STATUS(zt_value_to_json(got, two, sizeof two, NULL), ZT_OK);
+    CHECK_STR(two, one);
+    CHECK_U64(zt_object_count(to), 1);
+    zt_close(to);
+    zt_close(from);
+}
+
+int main(void)
+{
+    path = scratch_path("attributes.zt");
+    every_kind(ZT_SPEC_DEFAULT);
+    every_kind(ZT_SPEC_1_1_0);
+    taken_over();
+    CHECK(remove(path) == 0);
+    return check_done("attributes");
+}

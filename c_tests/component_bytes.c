@@ -1,0 +1,242 @@
+/* Chapter "component": the ways to bytes: ptr, read, read_range, load, advise. Conversion: convert.c. */
+#include "support.h"
+
+static void lent(void)
+{
+    static const char *const names[] = {"v0.1/py-0.1.4-all-dtypes.zt", "v1.0/py-1.0.0-all-dtypes.zt",
+                                        "v1.1/py-1.1.1-all-dtypes.zt", "v1.2/py-1.2.3-all-dtypes.zt",
+                                        "v1.2/py-1.2.3-shapes.zt", "valid-odd/empty-anywhere.zt",
+                                        "valid-odd/empty-at-0.zt"};
+    size_t i, o;
+    for (i = 0; i < COUNT(names); i++) {
+        zt_file *file = open_data(names[i]);
+        size_t file_size;
+        unsigned char *bytes = read_file(data_path(names[i]), &file_size);
+        for (o = 0; o < zt_object_count(file); o++) {
+            const zt_component *c = zt_component_at(zt_object_at(file, o), 0);
+            const void *ptr = NULL, *again = NULL;
+            size_t size = 77;
+            CHECK_STATUS(zt_component_ptr(c, &ptr, &size), ZT_OK);
+            CHECK(ptr != NULL); /* also of no bytes */
+            CHECK(is_aligned(ptr, 64));
+            CHECK_U64(size, zt_component_size(c));
+            CHECK(memcmp(ptr, bytes + zt_component_offset(c), size) == 0);
+            CHECK_STATUS(zt_component_ptr(c, &again, NULL), ZT_OK);
+            CHECK(again == ptr);
+        }
+        free(bytes);
+        zt_close(file);
+    }
+}
+
+static void not_lent(void)
+{
+    static const struct { const char *file, *object; zt_mode mode; } rows[] = {
+        {"v1.2/py-1.2.3-zstd.zt", "f64@1", ZT_MODE_MAP},
+        {"v0.1/rs-0.1.0-big-endian.zt", "f64", ZT_MODE_MAP},
+        {"v1.2/py-1.2.3-all-dtypes.zt", "f64", ZT_MODE_READ},
+    };
+    size_t i;
+    for (i = 0; i < COUNT(rows); i++) {
+        zt_file *file = open_data_mode(rows[i].file, rows[i].mode);
+        const void *ptr = &rows;
+        size_t size = 77;
+        CHECK_STATUS(zt_component_ptr(component_of(file, rows[i].object, "data"), &ptr, &size), ZT_ERROR_NOT_MAPPABLE);
+        CHECK(ptr == &rows && size == 77);
+        CHECK(strstr(zt_last_error(), rows[i].object) != NULL);
+        zt_close(file);
+    }
+    /* Bytes have no order. */
+    {
+        zt_file *file = open_data("v0.1/rs-0.1.0-big-endian.zt");
+        const void *ptr = NULL;
+        CHECK_STATUS(zt_component_ptr(component_of(file, "i8", "data"), &ptr, NULL), ZT_OK);
+        CHECK(ptr != NULL);
+        zt_close(file);
+    }
+}
+
+/* One component, every way, compared with `want`. */
+static void every_way(const zt_component *c, const unsigned char *want, size_t size, uint32_t seed)
+{
+    unsigned char *room = (unsigned char *)malloc(size + 80);
+    zt_buffer *buffer = NULL;
+    size_t i;
+    REQUIRE(room != NULL);
+    for (i = 0; i < 4; i++) { /* of any alignment */
+        memset(room, 0xa5, size + 80);
+        CHECK_STATUS(zt_component_read(c, room + i, size), ZT_OK);
+        CHECK(memcmp(room + i, want, size) == 0);
+        CHECK(room[i + size] == 0xa5 && (i == 0 || room[i - 1] == 0xa5));
+    }
+    memset(room, 0xa5, size + 80);
+    CHECK_STATUS(zt_component_read(c, room, size + 70), ZT_OK);
+    CHECK(room[size] == 0xa5 && room[size + 69] == 0xa5); /* what is over is left alone */
+    if (size) {
+        CHECK_STATUS(zt_component_read(c, room, size - 1), ZT_ERROR_BUFFER_SIZE);
+        CHECK_STATUS(zt_component_read(c, room, 0), ZT_ERROR_BUFFER_SIZE);
+        CHECK_STATUS(zt_component_read(c, NULL, size), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK_STATUS(zt_component_read_range(c, 0, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    } else {
+        CHECK_STATUS(zt_component_read(c, NULL, 0), ZT_OK);
+    }
+    for (i = 0; size && i < 24; i++) {
+        size_t from = next_random(&seed) % size, n = next_random(&seed) % (size - from + 1);
+        if (i == 0) {
+            from = 0;
+            n = size;
+        }
+        memset(room, 0xa5, size + 80);
+        CHECK_STATUS(zt_component_read_range(c, from, room + 3, n), ZT_OK);
+        CHECK(memcmp(room + 3, want + from, n) == 0);
+        CHECK(room[2] == 0xa5 && room[3 + n] == 0xa5);
+    }
+    CHECK_STATUS(zt_component_read_range(c, 0, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_component_read_range(c, size, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_component_read_range(c, size, room, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_read_range(c, 0, room, size + 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_read_range(c, (uint64_t)size + 1, room, 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_read_range(c, UINT64_MAX, room, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_read_range(c, UINT64_MAX, room, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_load(c, &buffer), ZT_OK);
+    REQUIRE(buffer != NULL);
+    CHECK_U64(zt_buffer_size(buffer), size);
+    CHECK(zt_buffer_data(buffer) != NULL && is_aligned(zt_buffer_data(buffer), 64));
+    CHECK(memcmp(zt_buffer_data(buffer), want, size) == 0);
+    zt_buffer_free(buffer);
+    free(room);
+}
+
+static void all_ways(void)
+{
+    static const char *const names[] = {
+        "v1.2/py-1.2.3-all-dtypes.zt", "v1.2/py-1.2.3-zstd.zt", "v1.2/py-1.2.3-shapes.zt", "v1.2/py-1.2.3-logical.zt",
+        "v1.1/rs-1.1.1-sparse-zstd-digest.zt", "v1.1/py-1.1.1-zstd.zt", "v0.1/rs-0.1.0-big-endian.zt",
+        "v0.1/rs-0.1.0-zstd.zt", "v1.0/py-1.0.1-zstd.zt", "valid-odd/zstd-two-frames.zt", "valid-odd/zstd-skippable.zt",
+        "valid-odd/zstd-empty.zt", "valid-odd/zstd-window-128m.zt", "valid-odd/empty-at-0.zt"};
+    size_t i, o, k, mode;
+    for (i = 0; i < COUNT(names); i++) {
+        for (mode = 0; mode < 2; mode++) {
+            zt_file *file = open_data_mode(names[i], (zt_mode)mode);
+            for (o = 0; o < zt_object_count(file); o++) {
+                const zt_object *object = zt_object_at(file, o);
+                for (k = 0; k < zt_object_component_count(object); k++) {
+                    const zt_component *c = zt_component_at(object, k);
+                    size_t size;
+                    unsigned char *want = read_component(c, &size); /* held against SHA-256 in component.c */
+                    every_way(c, want, size, (uint32_t)(o + 1));
+                    free(want);
+                }
+            }
+            zt_close(file);
+        }
+    }
+}
+
+static void ranges_of_frames(void)
+{
+    zt_file *file = open_data("v1.2/rs-1.2.3-1m.zt");
+    static const char *const names[] = {"raw", "zstd"};
+    size_t i;
+    for (i = 0; i < 2; i++) {
+        const zt_component *c = component_of(file, names[i], "data");
+        size_t size;
+        unsigned char *want = read_component(c, &size);
+        unsigned char got[1000];
+        CHECK_STATUS(zt_component_read_range(c, size - 1000, got, 1000), ZT_OK);
+        CHECK(memcmp(got, want + size - 1000, 1000) == 0);
+        CHECK_STATUS(zt_component_read_range(c, size / 2 + 1, got, 999), ZT_OK);
+        CHECK(memcmp(got, want + size / 2 + 1, 999) == 0);
+        free(want);
+    }
+    zt_close(file);
+}
+
+static void buffers_outlive_the_file(void)
+{
+    static const struct { const char *file, *object; } rows[] = {
+        {"v1.2/py-1.2.3-all-dtypes.zt", "f64"}, {"v1.2/py-1.2.3-zstd.zt", "f64@1"}, {"v0.1/rs-0.1.0-big-endian.zt", "f64"}};
+    size_t i, mode, size;
+    for (i = 0; i < COUNT(rows); i++) {
+        for (mode = 0; mode < 2; mode++) {
+            zt_file *file = open_data_mode(rows[i].file, (zt_mode)mode);
+            const zt_component *c = component_of(file, rows[i].object, "data");
+            unsigned char *want = read_component(c, &size);
+            zt_buffer *one = NULL, *two = NULL;
+            CHECK_STATUS(zt_component_load(c, &one), ZT_OK);
+            CHECK_STATUS(zt_component_load(c, &two), ZT_OK);
+            CHECK(one != two);
+            zt_close(file);
+            CHECK(zt_buffer_size(one) == size && memcmp(zt_buffer_data(one), want, size) == 0);
+            zt_buffer_free(one);
+            CHECK(zt_buffer_size(two) == size && memcmp(zt_buffer_data(two), want, size) == 0);
+            zt_buffer_free(two);
+            free(want);
+        }
+    }
+    CHECK(zt_buffer_data(NULL) == NULL && zt_buffer_size(NULL) == 0);
+    zt_buffer_free(NULL);
+}
+
+static void damaged(void)
+{
+    static const struct { const char *file; zt_status status; } rows[] = {
+        {"invalid/zstd-corrupt-block.zt", ZT_ERROR_CORRUPT}, {"invalid/zstd-cut.zt", ZT_ERROR_CORRUPT},
+        {"invalid/zstd-ulength-one-more.zt", ZT_ERROR_CORRUPT}, {"invalid/zstd-checksum.zt", ZT_ERROR_CORRUPT},
+        {"invalid/zstd-not-zstd.zt", ZT_ERROR_CORRUPT}, {"invalid/v0.1-zstd-corrupt.zt", ZT_ERROR_CORRUPT},
+        {"invalid/zstd-trailing-garbage.zt", ZT_ERROR_CORRUPT}};
+    static unsigned char got[1 << 16];
+    size_t i;
+    for (i = 0; i < COUNT(rows); i++) {
+        zt_file *file = open_data(rows[i].file);
+        const zt_component *c = zt_component_at(zt_object_at(file, 0), 0);
+        zt_buffer *buffer = (zt_buffer *)got;
+        CHECK_STATUS(zt_component_read(c, got, sizeof got), rows[i].status);
+        CHECK_STATUS(zt_component_load(c, &buffer), rows[i].status);
+        CHECK(buffer == NULL);
+        zt_close(file);
+    }
+}
+
+static void advice(void)
+{
+    static const char *const names[] = {"v1.2/rs-1.2.3-1m.zt", "valid-odd/empty-anywhere.zt"};
+    size_t i, mode, o;
+    for (i = 0; i < COUNT(names); i++) {
+        for (mode = 0; mode < 2; mode++) {
+            zt_file *file = open_data_mode(names[i], (zt_mode)mode);
+            for (o = 0; o < zt_object_count(file); o++) {
+                const zt_component *c = zt_component_at(zt_object_at(file, o), 0);
+                size_t size;
+                unsigned char *before = read_component(c, &size), *after;
+                uint32_t a;
+                for (a = ZT_ADVICE_NONE; a <= ZT_ADVICE_DONTNEED; a++)
+                    if (a != ZT_ADVICE_LOCK) /* locked pages cannot be let go */
+                        CHECK_STATUS(zt_component_advise(c, a), ZT_OK);
+                CHECK_STATUS(zt_component_advise(c, 7), ZT_ERROR_INVALID_ARGUMENT);
+                CHECK_STATUS(zt_component_advise(c, UINT32_MAX), ZT_ERROR_INVALID_ARGUMENT);
+                after = read_component(c, &size); /* what was let go is read anew */
+                CHECK(memcmp(before, after, size) == 0);
+                free(before);
+                free(after);
+            }
+            if (zt_object_count(file)) { /* up to the process's limit */
+                zt_status status = zt_component_advise(zt_component_at(zt_object_at(file, 0), 0), ZT_ADVICE_LOCK);
+                CHECK(status == ZT_OK || status == ZT_ERROR_IO || (mode == ZT_MODE_READ && status == ZT_ERROR_UNSUPPORTED));
+            }
+            zt_close(file);
+        }
+    }
+}
+
+int main(void)
+{
+    lent();
+    not_lent();
+    all_ways();
+    ranges_of_frames();
+    buffers_outlive_the_file();
+    damaged();
+    advice();
+    return check_done("component_bytes");
+}

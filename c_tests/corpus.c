@@ -1,0 +1,160 @@
+/*
+ * Every file of the corpus, good and bad: opened, all of it read in every way, verified. Nothing may crash, and what is
+ * refused has a message. Which status each file has to have is tested in Rust.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <dirent.h>
+
+#include "support.h"
+
+static unsigned long files, opened, refused, components_read, components_refused, verified, not_verified;
+static unsigned char *room;
+#define ROOM (4u << 20)
+
+/* A call that failed has a status with a name, and one line of message that names the file. */
+static int told(zt_status status, const char *name)
+{
+    if (status == ZT_OK)
+        return 1;
+    CHECK(status > ZT_OK && status < ZT_ERROR_INTERNAL);
+    CHECK(strchr(zt_last_error(), '\n') == NULL && strlen(zt_last_error()) > 10);
+    CHECK(strstr(zt_last_error(), name) != NULL);
+    return 0;
+}
+
+static void read_all(const zt_component *c, const char *name)
+{
+    uint32_t caps = zt_component_caps(c);
+    uint64_t size = zt_component_size(c);
+    const void *ptr = NULL;
+    size_t n = 0;
+    zt_buffer *buffer = NULL;
+    zt_status status;
+    CHECK(zt_component_role(c) && zt_component_dtype_name(c) && zt_component_encoding_name(c));
+    CHECK(zt_component_offset(c) % 64 == 0);
+    status = zt_component_ptr(c, &ptr, &n);
+    CHECK((status == ZT_OK) == ((caps & ZT_CAP_MAP) != 0));
+    if (told(status, name))
+        CHECK(n == size && ptr != NULL);
+    status = zt_component_load(c, &buffer);
+    if (told(status, name)) {
+        CHECK(zt_buffer_size(buffer) == size && (caps & ZT_CAP_READ));
+        CHECK(!ptr || memcmp(ptr, zt_buffer_data(buffer), n) == 0);
+        components_read++;
+        if (size <= ROOM) {
+            CHECK_STATUS(zt_component_read(c, room, ROOM), ZT_OK);
+            CHECK(memcmp(room, zt_buffer_data(buffer), (size_t)size) == 0);
+            CHECK_STATUS(zt_component_read_range(c, size / 2, room, (size_t)(size - size / 2)), ZT_OK);
+            CHECK(memcmp(room, (const char *)zt_buffer_data(buffer) + size / 2, (size_t)(size - size / 2)) == 0);
+        }
+        told(zt_component_read_as(c, ZT_DTYPE_F64, room, ROOM), name);
+    } else {
+        CHECK(buffer == NULL);
+        components_refused++;
+        if (size <= ROOM)
+            CHECK(zt_component_read(c, room, ROOM) != ZT_OK);
+    }
+    zt_buffer_free(buffer);
+    told(zt_component_verify(c), name);
+}
+
+static void views(const zt_file *file, const zt_object *object, const char *name)
+{
+    zt_tensor t;
+    zt_csr s;
+    zt_coo c;
+    zt_quantized q;
+    INIT(t);
+    INIT(s);
+    INIT(c);
+    INIT(q);
+    if (strlen(zt_object_name(object)) == zt_object_name_len(object))
+        told(zt_tensor_view(file, zt_object_name(object), &t), name);
+    if (told(zt_csr_view(object, &s), name))
+        CHECK(s.indptr.count == s.rows + 1 && s.values.data && s.indices.count == s.nnz);
+    if (told(zt_coo_view(object, &c), name))
+        CHECK(c.coords.count == c.nnz * c.rank && c.values.data);
+    if (told(zt_quantized_view(object, &q), name))
+        CHECK(q.packed_weight.data && q.scales.data);
+}
+
+static void one_file(const char *path, const char *name, zt_mode mode, int good)
+{
+    zt_open_options options;
+    zt_file *file = (zt_file *)room;
+    size_t o, k, needed = 0;
+    INIT(options);
+    options.mode = mode;
+    options.max_decoded_size = ROOM; /* the bombs are not to make this slow */
+    files++;
+    if (!told(zt_open(path, &options, &file), name)) {
+        CHECK(file == NULL);
+        CHECK(!good);
+        refused++;
+        return;
+    }
+    opened++;
+    CHECK(zt_file_version(file) != NULL);
+    if (zt_file_attributes(file))
+        CHECK(zt_value_to_json(zt_file_attributes(file), NULL, 0, &needed) == ZT_OK && needed > 2);
+    for (o = 0; o < zt_object_count(file); o++) {
+        const zt_object *object = zt_object_at(file, o);
+        CHECK(zt_object_find_n(file, zt_object_name(object), zt_object_name_len(object)) != NULL);
+        CHECK(zt_object_shape(object) && zt_object_format_name(object));
+        for (k = 0; k < zt_object_component_count(object); k++)
+            read_all(zt_component_at(object, k), name);
+        views(file, object, name);
+        if (o > 20)
+            break; /* the files of a thousand objects have no other kinds */
+    }
+    if (told(zt_verify(file, NULL, NULL), name))
+        verified++;
+    else {
+        CHECK(!good);
+        not_verified++;
+    }
+    zt_close(file);
+    if (good)
+        return;
+    options.strict = 1;
+    options.verify = 1;
+    file = NULL;
+    if (told(zt_open(path, &options, &file), name))
+        told(zt_verify(file, NULL, NULL), name);
+    zt_close(file);
+}
+
+static void folder(const char *name, int good)
+{
+    char path[4400];
+    const struct dirent *entry;
+    unsigned long before = files;
+    DIR *d = opendir(data_path(name));
+    REQUIRE(d != NULL);
+    while ((entry = readdir(d)) != NULL) {
+        size_t n = strlen(entry->d_name);
+        if (n < 3 || strcmp(entry->d_name + n - 3, ".zt") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%.256s", data_path(name), entry->d_name);
+        one_file(path, entry->d_name, ZT_MODE_MAP, good);
+        one_file(path, entry->d_name, ZT_MODE_READ, good);
+    }
+    closedir(d);
+    CHECK(files > before);
+}
+
+int main(void)
+{
+    static const char *const good[] = {"v0.1", "v1.0", "v1.1", "v1.2", "valid-odd"};
+    size_t i;
+    room = (unsigned char *)malloc(ROOM);
+    REQUIRE(room != NULL);
+    for (i = 0; i < COUNT(good); i++)
+        folder(good[i], 1);
+    folder("invalid", 0);
+    CHECK(files >= 2 * 563 && opened > 0 && refused > 0 && components_refused > 0 && not_verified > 0);
+    printf("corpus: %lu opens, %lu refused; components: %lu read, %lu refused; files: %lu verified, %lu not\n", files, refused,
+           components_read, components_refused, verified, not_verified);
+    free(room);
+    return check_done("corpus");
+}

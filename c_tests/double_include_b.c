@@ -1,0 +1,13 @@
+/* The other unit of double_include_a.c. */
+#include "ztensor.h"
+#include "ztensor.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const char *version_of_the_other_unit(void);
+
+const char *version_of_the_other_unit(void)
+{
+    return zt_version();
+}

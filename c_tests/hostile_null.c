@@ -1,0 +1,282 @@
+/* NULL in each pointer of each function of the header: a status or nothing, never a crash. */
+#include "support.h"
+
+#define INVALID ZT_ERROR_INVALID_ARGUMENT
+
+static zt_file *file;
+static const zt_object *object;
+static const zt_component *component;
+static char room[4096];
+static const uint64_t two[2] = {2, 2};
+
+static void library_and_open(void)
+{
+    const char *path = data_path("v1.2/py-1.2.3-all-dtypes.zt");
+    zt_dtype dtype = 1;
+    zt_type type = 1;
+    zt_source source;
+    zt_file *f = file;
+    CHECK_STATUS(zt_dtype_from_name(NULL, &dtype), INVALID);
+    CHECK_STATUS(zt_dtype_from_name("f32", NULL), INVALID);
+    CHECK_STATUS(zt_type_from_name(NULL, &type), INVALID);
+    CHECK_STATUS(zt_type_from_name("complex64", NULL), INVALID);
+    CHECK(dtype == 1 && type == 1);
+    CHECK_STATUS(zt_open(NULL, NULL, &f), INVALID);
+    CHECK(f == NULL);
+    CHECK_STATUS(zt_open(path, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_open(NULL, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_open_fd(0, 0, 0, NULL, NULL), INVALID);
+    f = file;
+    CHECK_STATUS(zt_open_memory(NULL, 100, NULL, &f), INVALID);
+    CHECK(f == NULL);
+    CHECK_STATUS(zt_open_memory(room, 100, NULL, NULL), INVALID);
+    f = file;
+    CHECK_STATUS(zt_open_source(NULL, NULL, &f), INVALID);
+    CHECK(f == NULL);
+    INIT(source);
+    CHECK_STATUS(zt_open_source(&source, NULL, &f), INVALID);
+    CHECK_STATUS(zt_open_source(&source, NULL, NULL), INVALID);
+    CHECK(zt_retain(NULL) == NULL);
+    zt_close(NULL);
+    CHECK(zt_file_version(NULL) == NULL && zt_file_attributes(NULL) == NULL);
+    CHECK(zt_file_size(NULL) == 0 && zt_object_count(NULL) == 0);
+}
+
+static void objects_and_components(void)
+{
+    const void *ptr = room;
+    size_t size = 7;
+    zt_buffer *buffer = (zt_buffer *)room;
+    CHECK(zt_object_at(NULL, 0) == NULL && zt_object_find(NULL, "a") == NULL && zt_object_find(file, NULL) == NULL);
+    CHECK(zt_object_find_n(NULL, "a", 1) == NULL && zt_object_find_n(file, NULL, 1) == NULL);
+    CHECK(zt_object_name(NULL) == NULL && zt_object_name_len(NULL) == 0 && zt_object_rank(NULL) == 0);
+    CHECK(zt_object_shape(NULL) == NULL && zt_object_element_count(NULL) == 0);
+    CHECK(zt_object_format(NULL) == ZT_FORMAT_OTHER && zt_object_format_name(NULL) == NULL);
+    CHECK(zt_object_attributes(NULL) == NULL && zt_object_component_count(NULL) == 0);
+    CHECK(zt_component_at(NULL, 0) == NULL && zt_component_find(NULL, "data") == NULL);
+    CHECK(zt_component_find(object, NULL) == NULL && zt_component_find(NULL, NULL) == NULL);
+    CHECK_STATUS(zt_object_read_slice(NULL, two, two, NULL, room, sizeof room), INVALID);
+    CHECK_STATUS(zt_object_read_slice(object, NULL, two, NULL, room, sizeof room), INVALID);
+    CHECK_STATUS(zt_object_read_slice(object, two, NULL, NULL, room, sizeof room), INVALID);
+    CHECK_STATUS(zt_object_read_slice(object, two, two, NULL, NULL, sizeof room), INVALID);
+    CHECK(zt_component_role(NULL) == NULL && zt_component_role_len(NULL) == 0);
+    CHECK(zt_component_dtype(NULL) == ZT_DTYPE_OTHER && zt_component_dtype_name(NULL) == NULL);
+    CHECK(zt_component_type(NULL) == ZT_TYPE_NONE && zt_component_type_name(NULL) == NULL);
+    CHECK(zt_component_encoding(NULL) == 0 && zt_component_encoding_name(NULL) == NULL);
+    CHECK(zt_component_offset(NULL) == 0 && zt_component_stored_size(NULL) == 0 && zt_component_size(NULL) == 0);
+    CHECK(zt_component_digest(NULL) == NULL && zt_component_caps(NULL) == 0);
+    CHECK_STATUS(zt_component_ptr(NULL, &ptr, &size), INVALID);
+    CHECK(ptr == room && size == 7);
+    CHECK_STATUS(zt_component_ptr(component, NULL, &size), INVALID);
+    CHECK_STATUS(zt_component_ptr(component, NULL, NULL), INVALID);
+    CHECK(size == 7);
+    CHECK_STATUS(zt_component_read(NULL, room, sizeof room), INVALID);
+    CHECK_STATUS(zt_component_read(component, NULL, sizeof room), INVALID);
+    CHECK_STATUS(zt_component_read_range(NULL, 0, room, 1), INVALID);
+    CHECK_STATUS(zt_component_read_range(component, 0, NULL, 1), INVALID);
+    CHECK_STATUS(zt_component_load(NULL, &buffer), INVALID);
+    CHECK(buffer == NULL);
+    CHECK_STATUS(zt_component_load(component, NULL), INVALID);
+    CHECK(zt_buffer_data(NULL) == NULL && zt_buffer_size(NULL) == 0);
+    zt_buffer_free(NULL);
+    CHECK_STATUS(zt_component_read_as(NULL, ZT_DTYPE_F64, room, sizeof room), INVALID);
+    CHECK_STATUS(zt_component_read_as(component, ZT_DTYPE_F64, NULL, sizeof room), INVALID);
+    CHECK_STATUS(zt_component_advise(NULL, ZT_ADVICE_NONE), INVALID);
+    CHECK_STATUS(zt_component_verify(NULL), INVALID);
+}
+
+static void values(void)
+{
+    int32_t b = 7;
+    int64_t i = 7;
+    uint64_t u = 7;
+    double f = 7;
+    const char *s = room;
+    const void *y = room;
+    size_t n = 7;
+    zt_status status;
+    CHECK(zt_value_kind(NULL) == ZT_VALUE_NULL && zt_value_count(NULL) == 0);
+    CHECK(zt_value_at(NULL, 0) == NULL && zt_value_key_at(NULL, 0) == NULL && zt_value_find(NULL, "a") == NULL);
+    CHECK_STATUS(zt_value_get_bool(NULL, &b), INVALID);
+    CHECK_STATUS(zt_value_get_i64(NULL, &i), INVALID);
+    CHECK_STATUS(zt_value_get_u64(NULL, &u), INVALID);
+    CHECK_STATUS(zt_value_get_f64(NULL, &f), INVALID);
+    CHECK_STATUS(zt_value_get_string(NULL, &s, &n), INVALID);
+    CHECK_STATUS(zt_value_get_bytes(NULL, &y, &n), INVALID);
+    CHECK_STATUS(zt_value_get_tag(NULL, &u), INVALID);
+    CHECK_STATUS(zt_value_get_bool(NULL, NULL), INVALID);
+    CHECK_STATUS(zt_value_get_string(NULL, NULL, NULL), INVALID);
+    CHECK(b == 7 && i == 7 && u == 7 && f == 7 && s == room && y == room && n == 7);
+    /* Either NULL is no value, or it is null. */
+    memset(room, 0, 16);
+    status = zt_value_to_json(NULL, room, sizeof room, NULL);
+    CHECK(status == INVALID || (status == ZT_OK && strcmp(room, "null") == 0));
+}
+
+static void views_and_batch(void)
+{
+    zt_tensor tensor;
+    zt_csr csr;
+    zt_coo coo;
+    zt_quantized quantized;
+    zt_read_request r;
+    zt_read_stats stats;
+    INIT(tensor);
+    INIT(csr);
+    INIT(coo);
+    INIT(quantized);
+    INIT(r);
+    INIT(stats);
+    CHECK_STATUS(zt_tensor_view(NULL, "f32", &tensor), INVALID);
+    CHECK_STATUS(zt_tensor_view(file, NULL, &tensor), INVALID);
+    CHECK_STATUS(zt_tensor_view(file, "f32", NULL), INVALID);
+    CHECK_STATUS(zt_csr_view(NULL, &csr), INVALID);
+    CHECK_STATUS(zt_csr_view(object, NULL), INVALID);
+    CHECK_STATUS(zt_coo_view(NULL, &coo), INVALID);
+    CHECK_STATUS(zt_coo_view(object, NULL), INVALID);
+    CHECK_STATUS(zt_quantized_view(NULL, &quantized), INVALID);
+    CHECK_STATUS(zt_quantized_view(object, NULL), INVALID);
+    CHECK(tensor.data == NULL && csr.values.data == NULL && coo.values.data == NULL && quantized.scales.data == NULL);
+    CHECK_STATUS(zt_read_batch(NULL, NULL, 0, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_read_batch(NULL, &r, 1, NULL, &stats), INVALID);
+    CHECK_STATUS(zt_read_batch(file, NULL, 1, NULL, &stats), INVALID);
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), INVALID); /* no component, no dst */
+    r.component = component;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), ZT_ERROR_BUFFER_SIZE); /* dst of no bytes */
+    r.dst_size = 4096;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), INVALID);
+    CHECK_STATUS(zt_verify(NULL, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_repair(NULL, NULL, NULL), INVALID);
+}
+
+/* Every function that writes, without a writer. */
+static void no_writer(void)
+{
+    zt_writer *w = (zt_writer *)room;
+    zt_sink sink;
+    zt_object_desc o;
+    zt_component_desc c;
+    zt_quantized_desc q;
+    zt_write_summary summary;
+    INIT(sink);
+    INIT(o);
+    INIT(c);
+    INIT(q);
+    INIT(summary);
+    o.name = "a";
+    c.role = "data";
+    CHECK_STATUS(zt_writer_create(NULL, NULL, &w), INVALID);
+    CHECK(w == NULL);
+    CHECK_STATUS(zt_writer_create(scratch_path("null.zt"), NULL, NULL), INVALID);
+    CHECK(!file_exists(scratch_path("null.zt")));
+    w = (zt_writer *)room;
+    CHECK_STATUS(zt_writer_append(NULL, NULL, &w), INVALID);
+    CHECK(w == NULL);
+    CHECK_STATUS(zt_writer_append(scratch_path("null.zt"), NULL, NULL), INVALID);
+    w = (zt_writer *)room;
+    CHECK_STATUS(zt_writer_create_sink(NULL, NULL, &w), INVALID);
+    CHECK(w == NULL);
+    CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), INVALID);
+    CHECK_STATUS(zt_writer_create_sink(&sink, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_write_dense(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, room, 1), INVALID);
+    CHECK_STATUS(zt_write_csr(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, two), INVALID);
+    CHECK_STATUS(zt_write_coo(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
+    CHECK_STATUS(zt_write_quantized(NULL, "a", two, 2, &q), INVALID);
+    CHECK_STATUS(zt_write_object(NULL, &o), INVALID);
+    CHECK_STATUS(zt_write_begin(NULL, &o), INVALID);
+    CHECK_STATUS(zt_write_component(NULL, &c), INVALID);
+    CHECK_STATUS(zt_write_data(NULL, room, 1), INVALID);
+    CHECK_STATUS(zt_write_end(NULL), INVALID);
+    CHECK_STATUS(zt_write_copy(NULL, object, NULL), INVALID);
+    CHECK_STATUS(zt_writer_finish(NULL, NULL), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(NULL, &summary), ZT_OK);
+    zt_writer_abort(NULL);
+    CHECK_STATUS(zt_writer_set_attribute_bool(NULL, "k", 1), INVALID);
+    CHECK_STATUS(zt_writer_set_attribute_i64(NULL, "k", 1), INVALID);
+    CHECK_STATUS(zt_writer_set_attribute_u64(NULL, "k", 1), INVALID);
+    CHECK_STATUS(zt_writer_set_attribute_f64(NULL, "k", 1), INVALID);
+    CHECK_STATUS(zt_writer_set_attribute_string(NULL, "k", "v"), INVALID);
+    CHECK_STATUS(zt_writer_set_attribute_bytes(NULL, "k", "v", 1), INVALID);
+    CHECK_STATUS(zt_writer_set_attribute_json(NULL, "k", "1"), INVALID);
+    CHECK_STATUS(zt_write_attribute_bool(NULL, "k", 1), INVALID);
+    CHECK_STATUS(zt_write_attribute_i64(NULL, "k", 1), INVALID);
+    CHECK_STATUS(zt_write_attribute_u64(NULL, "k", 1), INVALID);
+    CHECK_STATUS(zt_write_attribute_f64(NULL, "k", 1), INVALID);
+    CHECK_STATUS(zt_write_attribute_string(NULL, "k", "v"), INVALID);
+    CHECK_STATUS(zt_write_attribute_bytes(NULL, "k", "v", 1), INVALID);
+    CHECK_STATUS(zt_write_attribute_json(NULL, "k", "1"), INVALID);
+}
+
+/* With a writer, and without each thing that it needs; then it finishes a good file. */
+static void nothing_to_write(void)
+{
+    const char *path = scratch_path("nothing.zt");
+    static const uint64_t zeros[3] = {0, 0, 0};
+    zt_writer *w = NULL;
+    zt_object_desc o;
+    zt_component_desc c;
+    zt_quantized_desc q;
+    zt_file *f;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, room, 1), INVALID);
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, room, 4), INVALID);
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);
+    CHECK_STATUS(zt_write_csr(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, NULL, 0, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, NULL, 1, two, zeros), INVALID);
+    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, room, 1, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_write_coo(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
+    CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, 0, NULL, 0, NULL), INVALID);
+    CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, NULL, 1, two), INVALID);
+    CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, room, 1, NULL), INVALID);
+    INIT(q);
+    CHECK_STATUS(zt_write_quantized(w, "a", two, 2, NULL), INVALID);
+    CHECK_STATUS(zt_write_quantized(w, NULL, two, 2, &q), INVALID);
+    CHECK_STATUS(zt_write_quantized(w, "a", NULL, 2, &q), INVALID);
+    CHECK_STATUS(zt_write_quantized(w, "a", two, 2, &q), INVALID); /* no dtypes */
+    INIT(o);
+    CHECK_STATUS(zt_write_object(w, NULL), INVALID);
+    CHECK_STATUS(zt_write_object(w, &o), INVALID); /* no name */
+    o.name = "a";
+    o.format = ZT_FORMAT_DENSE;
+    o.component_count = 1;
+    CHECK_STATUS(zt_write_object(w, &o), INVALID);
+    o.component_count = 0;
+    o.rank = 1;
+    CHECK_STATUS(zt_write_begin(w, &o), INVALID); /* no shape */
+    CHECK_STATUS(zt_write_begin(w, NULL), INVALID);
+    o.rank = 0;
+    CHECK_STATUS(zt_write_copy(w, NULL, "a"), INVALID);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    INIT(c);
+    CHECK_STATUS(zt_write_component(w, NULL), INVALID);
+    CHECK_STATUS(zt_write_component(w, &c), INVALID); /* no role */
+    c.role = "data";
+    c.dtype = ZT_DTYPE_U8;
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, NULL, 1), INVALID);
+    CHECK_STATUS(zt_write_data(w, "a", 1), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    f = open_path(path);
+    CHECK_U64(zt_object_count(f), 1);
+    CHECK_STATUS(zt_verify(f, NULL, NULL), ZT_OK);
+    zt_close(f);
+    CHECK(remove(path) == 0);
+}
+
+int main(void)
+{
+    file = open_data("v1.2/py-1.2.3-all-dtypes.zt");
+    object = zt_object_find(file, "f32");
+    component = zt_component_find(object, "data");
+    library_and_open();
+    objects_and_components();
+    values();
+    views_and_batch();
+    no_writer();
+    nothing_to_write();
+    zt_close(file);
+    return check_done("hostile_null");
+}

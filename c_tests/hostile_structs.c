@@ -1,0 +1,348 @@
+/* struct_size: 0, too small, of an older and of a newer header, and absurd; for every struct that has one. */
+#include "support.h"
+
+#define INVALID ZT_ERROR_INVALID_ARGUMENT
+#define ROOM 512
+
+typedef union space { unsigned char bytes[ROOM]; uint64_t align; } space;
+
+static zt_file *dense_file, *sparse_file, *quantized_file;
+static const char *path;
+static unsigned char data[64];
+static const uint64_t eight = 8, shape2[2] = {16, 8};
+
+static zt_status source_size(void *context, uint64_t *size)
+{
+    (void)context;
+    *size = 0;
+    return ZT_ERROR_NOT_FOUND; /* told apart from every refusal */
+}
+
+static zt_status source_read(void *context, uint64_t offset, void *dst, size_t n)
+{
+    (void)context, (void)offset, (void)dst, (void)n;
+    return ZT_ERROR_NOT_FOUND;
+}
+
+static zt_status sink_write(void *context, const void *bytes, size_t n)
+{
+    (void)context, (void)bytes, (void)n;
+    return ZT_OK;
+}
+
+/* Each call hands `s` over as its struct and tells how that went. */
+static zt_status call_open_options(void *s)
+{
+    zt_file *f = NULL;
+    zt_status status = zt_open(data_path("v1.2/py-1.2.3-all-dtypes.zt"), (zt_open_options *)s, &f);
+    zt_close(f);
+    return status;
+}
+
+static zt_status call_source(void *s)
+{
+    zt_file *f = NULL;
+    zt_status status = zt_open_source((zt_source *)s, NULL, &f);
+    return status == ZT_ERROR_NOT_FOUND ? ZT_OK : status; /* it was taken, and asked */
+}
+
+static zt_status call_read_options(void *s)
+{
+    return zt_read_batch(dense_file, NULL, 0, (zt_read_options *)s, NULL);
+}
+
+static zt_status call_read_stats(void *s)
+{
+    return zt_read_batch(dense_file, NULL, 0, NULL, (zt_read_stats *)s);
+}
+
+static zt_status call_verify_options(void *s)
+{
+    return zt_verify(dense_file, (zt_verify_options *)s, NULL);
+}
+
+static zt_status call_verify_report(void *s)
+{
+    return zt_verify(dense_file, NULL, (zt_verify_report *)s);
+}
+
+static zt_status call_repair_options(void *s)
+{
+    return zt_repair(data_path("v1.2/py-1.2.3-all-dtypes.zt"), (zt_repair_options *)s, NULL);
+}
+
+static zt_status call_repair_report(void *s)
+{
+    return zt_repair(data_path("v1.2/py-1.2.3-all-dtypes.zt"), NULL, (zt_repair_report *)s);
+}
+
+static zt_status call_tensor(void *s)
+{
+    return zt_tensor_view(dense_file, "f32", (zt_tensor *)s);
+}
+
+static zt_status call_csr(void *s)
+{
+    return zt_csr_view(zt_object_find(sparse_file, "csr"), (zt_csr *)s);
+}
+
+static zt_status call_coo(void *s)
+{
+    return zt_coo_view(zt_object_find(sparse_file, "coo"), (zt_coo *)s);
+}
+
+static zt_status call_quantized(void *s)
+{
+    return zt_quantized_view(zt_object_find(quantized_file, "gptq"), (zt_quantized *)s);
+}
+
+static zt_status call_read_request(void *s)
+{
+    return zt_read_batch(dense_file, (zt_read_request *)s, 1, NULL, NULL);
+}
+
+static zt_status call_writer_options(void *s)
+{
+    zt_writer *w = NULL;
+    zt_status status = zt_writer_create(path, (zt_writer_options *)s, &w);
+    zt_writer_abort(w);
+    return status;
+}
+
+static zt_status call_sink(void *s)
+{
+    zt_writer *w = NULL;
+    zt_status status = zt_writer_create_sink((zt_sink *)s, NULL, &w);
+    zt_writer_abort(w);
+    return status;
+}
+
+static zt_status with_writer(zt_status (*call)(zt_writer *, void *), void *s)
+{
+    zt_writer *w = NULL;
+    zt_status status;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    status = call(w, s);
+    zt_writer_abort(w);
+    return status;
+}
+
+static zt_status write_object(zt_writer *w, void *s)
+{
+    return zt_write_object(w, (zt_object_desc *)s);
+}
+
+static zt_status write_quantized(zt_writer *w, void *s)
+{
+    return zt_write_quantized(w, "q", shape2, 2, (zt_quantized_desc *)s);
+}
+
+static zt_status write_component(zt_writer *w, void *s)
+{
+    zt_object_desc o;
+    INIT(o);
+    o.name = "x";
+    o.format = ZT_FORMAT_DENSE;
+    o.shape = &eight;
+    o.rank = 1;
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    return zt_write_component(w, (zt_component_desc *)s);
+}
+
+static zt_status call_object_desc(void *s) { return with_writer(write_object, s); }
+static zt_status call_quantized_desc(void *s) { return with_writer(write_quantized, s); }
+static zt_status call_component_desc(void *s) { return with_writer(write_component, s); }
+
+static zt_status call_summary(void *s)
+{
+    zt_writer *w = NULL;
+    zt_status status;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    status = zt_writer_finish(w, (zt_write_summary *)s);
+    (void)remove(path);
+    return status;
+}
+
+/* `filled`: a struct that the call takes. `need`: bytes of it that the call cannot do without. */
+static void sizes(const char *what, const void *filled, size_t size, size_t need, int is_out, zt_status (*call)(void *))
+{
+    static const size_t absurd[] = {0, 1, 4, 7};
+    space s;
+    size_t i, n;
+    unsigned long before = check_failures;
+    for (i = 0; i < COUNT(absurd); i++) { /* not even struct_size is in it */
+        memcpy(s.bytes, filled, size);
+        memcpy(s.bytes, &absurd[i], sizeof(size_t));
+        CHECK_STATUS(call(s.bytes), INVALID);
+    }
+    n = SIZE_MAX; /* no struct is that large: it must not be looked through */
+    memcpy(s.bytes, filled, size);
+    memcpy(s.bytes, &n, sizeof n);
+    CHECK_STATUS(call(s.bytes), INVALID);
+    /* Of a newer header: taken as long as what is not known is zero, and an output is not written past what is. */
+    memset(s.bytes, 0, ROOM);
+    memcpy(s.bytes, filled, size);
+    n = size + 40;
+    memcpy(s.bytes, &n, sizeof n);
+    CHECK_STATUS(call(s.bytes), ZT_OK);
+    for (i = size; i < ROOM; i++)
+        if (s.bytes[i])
+            CHECK(0 && "written past its end");
+    if (!is_out) {
+        memcpy(s.bytes, filled, size);
+        memcpy(s.bytes, &n, sizeof n);
+        s.bytes[size + 39] = 1;
+        CHECK_STATUS(call(s.bytes), INVALID);
+        s.bytes[size + 39] = 0;
+        s.bytes[size] = 1;
+        CHECK_STATUS(call(s.bytes), INVALID);
+    }
+    /* Of an older one: the fields it has, and nothing behind them is read or written. */
+    for (n = need; n < size; n += 8) {
+        memset(s.bytes, 0xa5, ROOM);
+        memcpy(s.bytes, filled, n);
+        memcpy(s.bytes, &n, sizeof n);
+        CHECK_STATUS(call(s.bytes), ZT_OK);
+        for (i = n; i < ROOM; i++)
+            if (s.bytes[i] != 0xa5)
+                CHECK(0 && "written past its end");
+    }
+    memcpy(s.bytes, filled, size);
+    CHECK_STATUS(call(s.bytes), ZT_OK);
+    if (check_failures > before)
+        fprintf(stderr, "    of %s\n", what);
+}
+
+#define OPTIONS(T, call) do { T x; INIT(x); sizes(#T, &x, sizeof x, 8, 0, call); } while (0)
+#define OUTPUT(T, call) do { T x; INIT(x); sizes(#T, &x, sizeof x, 8, 1, call); } while (0)
+
+static void inputs(void)
+{
+    zt_source source;
+    zt_sink sink;
+    zt_read_request r;
+    zt_object_desc o;
+    zt_component_desc c;
+    zt_quantized_desc q;
+    INIT(source);
+    source.size = source_size;
+    source.read_at = source_read;
+    sizes("zt_source", &source, sizeof source, offsetof(zt_source, close), 0, call_source);
+    INIT(sink);
+    sink.write = sink_write;
+    sizes("zt_sink", &sink, sizeof sink, offsetof(zt_sink, finish), 0, call_sink);
+    INIT(r);
+    r.component = component_of(dense_file, "i8", "data");
+    r.dst = data;
+    r.dst_size = sizeof data;
+    sizes("zt_read_request", &r, sizeof r, offsetof(zt_read_request, tag), 0, call_read_request);
+    INIT(c);
+    c.role = "data";
+    c.dtype = ZT_DTYPE_U8;
+    c.data = data;
+    c.size = 8;
+    sizes("zt_component_desc", &c, sizeof c, sizeof c, 0, call_component_desc);
+    c.data = NULL;
+    c.size = 0;
+    sizes("zt_component_desc, streamed", &c, sizeof c, offsetof(zt_component_desc, encoding), 0, call_component_desc);
+    c.data = data;
+    c.size = 8;
+    INIT(o);
+    o.name = "x";
+    o.format = ZT_FORMAT_DENSE;
+    o.shape = &eight;
+    o.rank = 1;
+    o.components = &c;
+    o.component_count = 1;
+    sizes("zt_object_desc", &o, sizeof o, offsetof(zt_object_desc, attributes), 0, call_object_desc);
+    INIT(q);
+    q.packed_weight = q.scales = data;
+    q.packed_weight_size = 64;
+    q.scales_size = 32;
+    q.packed_weight_dtype = ZT_DTYPE_I32;
+    q.scales_dtype = ZT_DTYPE_F16;
+    sizes("zt_quantized_desc", &q, sizeof q, offsetof(zt_quantized_desc, zeros_dtype), 0, call_quantized_desc);
+}
+
+/* Arrays whose elements are larger than this header's: the first says how far apart they are. */
+static void arrays(void)
+{
+    struct { zt_read_request r; uint64_t more[2]; } requests[3];
+    struct { zt_component_desc c; uint64_t more[3]; } components[2];
+    zt_object_desc o;
+    zt_writer *w = NULL;
+    zt_file *f;
+    unsigned char got[3][15];
+    size_t i;
+    memset(requests, 0, sizeof requests);
+    memset(components, 0, sizeof components);
+    memset(got, 0xa5, sizeof got);
+    for (i = 0; i < 3; i++) {
+        requests[i].r.struct_size = sizeof requests[0];
+        requests[i].r.component = component_of(dense_file, i == 1 ? "u8" : "i8", "data");
+        requests[i].r.dst = got[i];
+        requests[i].r.dst_size = 15;
+    }
+    CHECK_STATUS(zt_read_batch(dense_file, &requests[0].r, 3, NULL, NULL), ZT_OK);
+    CHECK(memcmp(got[0], got[2], 15) == 0 && memcmp(got[0], got[1], 15) != 0);
+    requests[2].more[1] = 1;
+    CHECK_STATUS(zt_read_batch(dense_file, &requests[0].r, 3, NULL, NULL), INVALID);
+    requests[2].more[1] = 0;
+    requests[1].r.struct_size = sizeof(zt_read_request); /* not the same in every one */
+    CHECK_STATUS(zt_read_batch(dense_file, &requests[0].r, 3, NULL, NULL), INVALID);
+    for (i = 0; i < 2; i++) {
+        components[i].c.struct_size = sizeof components[0];
+        components[i].c.role = i ? "more" : "data";
+        components[i].c.dtype = ZT_DTYPE_U8;
+        components[i].c.data = data;
+        components[i].c.size = 8;
+    }
+    INIT(o);
+    o.name = "x";
+    o.format = ZT_FORMAT_DENSE;
+    o.shape = &eight;
+    o.rank = 1;
+    o.components = &components[0].c;
+    o.component_count = 2;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    components[1].more[2] = 1;
+    CHECK_STATUS(zt_write_object(w, &o), INVALID);
+    components[1].more[2] = 0;
+    components[1].c.struct_size = sizeof(zt_component_desc);
+    CHECK_STATUS(zt_write_object(w, &o), INVALID);
+    components[1].c.struct_size = sizeof components[0];
+    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    f = open_path(path);
+    CHECK_U64(zt_object_component_count(zt_object_find(f, "x")), 2);
+    zt_close(f);
+    CHECK(remove(path) == 0);
+}
+
+int main(void)
+{
+    path = scratch_path("structs.zt");
+    dense_file = open_data("v1.2/py-1.2.3-all-dtypes.zt");
+    sparse_file = open_data("v1.2/py-1.2.3-sparse.zt");
+    quantized_file = open_data("v1.2/py-1.2.3-quantized.zt");
+    OPTIONS(zt_open_options, call_open_options);
+    OPTIONS(zt_read_options, call_read_options);
+    OPTIONS(zt_verify_options, call_verify_options);
+    OPTIONS(zt_repair_options, call_repair_options);
+    OPTIONS(zt_writer_options, call_writer_options);
+    inputs();
+    arrays();
+    OUTPUT(zt_tensor, call_tensor);
+    OUTPUT(zt_csr, call_csr);
+    OUTPUT(zt_coo, call_coo);
+    OUTPUT(zt_quantized, call_quantized);
+    OUTPUT(zt_read_stats, call_read_stats);
+    OUTPUT(zt_verify_report, call_verify_report);
+    OUTPUT(zt_repair_report, call_repair_report);
+    OUTPUT(zt_write_summary, call_summary);
+    zt_close(quantized_file);
+    zt_close(sparse_file);
+    zt_close(dense_file);
+    CHECK(!file_exists(path));
+    return check_done("hostile_structs");
+}

@@ -1,0 +1,321 @@
+/* Numbers that are no value, sizes that cannot be, names that are no UTF-8, writers that have failed. */
+#include "support.h"
+
+#define INVALID ZT_ERROR_INVALID_ARGUMENT
+
+static zt_file *file;
+static const zt_object *object;
+static const zt_component *component;
+static const char *path;
+static const uint64_t two[2] = {2, 2};
+static unsigned char room[4096];
+
+static const char *const not_utf8[] = {"\xff", "\x80", "\xc3", "\xc3(", "\xe2\x82", "\xf0\x9f\x98", "\xc0\x80", "\xed\xa0\x80",
+                                       "\xf4\x90\x80\x80", "ok\xfe"};
+
+static void names(void)
+{
+    zt_writer *w = NULL;
+    zt_tensor t;
+    zt_object_desc o;
+    zt_component_desc c;
+    zt_quantized_desc q;
+    static const uint64_t zeros[3] = {0, 0, 0};
+    size_t i;
+    INIT(t);
+    INIT(c);
+    INIT(q);
+    q.packed_weight = q.scales = room;
+    q.packed_weight_size = q.scales_size = 4;
+    q.packed_weight_dtype = q.scales_dtype = ZT_DTYPE_U8;
+    c.role = "data";
+    c.dtype = ZT_DTYPE_U8;
+    c.data = room;
+    c.size = 4;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    for (i = 0; i < COUNT(not_utf8); i++) {
+        const char *bad = not_utf8[i];
+        CHECK(zt_object_find(file, bad) == NULL && zt_object_find_n(file, bad, strlen(bad)) == NULL);
+        CHECK(zt_component_find(object, bad) == NULL);
+        CHECK_STATUS(zt_tensor_view(file, bad, &t), INVALID);
+        CHECK_STATUS(zt_write_dense(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, room, 4), INVALID);
+        CHECK_STATUS(zt_write_csr(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
+        CHECK_STATUS(zt_write_coo(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
+        CHECK_STATUS(zt_write_quantized(w, bad, two, 2, &q), INVALID);
+        CHECK_STATUS(zt_write_copy(w, object, bad), INVALID);
+        INIT(o);
+        o.name = bad;
+        o.format = ZT_FORMAT_DENSE;
+        o.shape = two;
+        o.rank = 2;
+        CHECK_STATUS(zt_write_begin(w, &o), INVALID);
+        o.components = &c;
+        o.component_count = 1;
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
+        o.name = "a";
+        o.attributes_json = bad;
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
+        o.attributes_json = NULL;
+        o.format = ZT_FORMAT_OTHER;
+        o.format_name = bad;
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
+        o.format = ZT_FORMAT_DENSE;
+        o.format_name = NULL;
+        c.role = bad;
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
+        c.role = "data";
+        c.type = ZT_TYPE_OTHER;
+        c.type_name = bad;
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
+        c.type = ZT_TYPE_NONE;
+        c.type_name = NULL;
+        q.packing = bad;
+        CHECK_STATUS(zt_write_quantized(w, "a", two, 2, &q), INVALID);
+        q.packing = NULL;
+        CHECK_STATUS(zt_writer_set_attribute_i64(w, bad, 1), INVALID);
+        CHECK_STATUS(zt_writer_set_attribute_string(w, "k", bad), INVALID);
+    }
+    zt_writer_abort(w);
+    CHECK(!file_exists(path));
+}
+
+static void enumerations(void)
+{
+    static const int32_t bad[] = {-1, 100, INT32_MAX, INT32_MIN};
+    zt_writer *w = NULL;
+    zt_open_options open_options;
+    zt_read_options read_options;
+    zt_verify_options verify_options;
+    zt_object_desc o;
+    zt_component_desc c;
+    zt_file *f;
+    size_t i;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    for (i = 0; i < COUNT(bad); i++) {
+        CHECK(zt_dtype_name(bad[i]) == NULL && zt_type_name(bad[i]) == NULL && zt_format_name(bad[i]) == NULL);
+        CHECK_STATUS(zt_component_read_as(component, bad[i], room, sizeof room), INVALID);
+        CHECK_STATUS(zt_component_advise(component, (zt_advice)bad[i]), INVALID);
+        CHECK_STATUS(zt_write_dense(w, "a", bad[i], ZT_TYPE_NONE, two, 2, room, 4), INVALID);
+        CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, bad[i], two, 2, room, 4), INVALID);
+        INIT(open_options);
+        open_options.mode = bad[i];
+        f = file;
+        CHECK_STATUS(zt_open(data_path("v1.2/py-1.2.3-empty.zt"), &open_options, &f), INVALID);
+        CHECK(f == NULL);
+        INIT(open_options);
+        open_options.advice = (zt_advice)bad[i];
+        CHECK_STATUS(zt_open(data_path("v1.2/py-1.2.3-empty.zt"), &open_options, &f), INVALID);
+        INIT(read_options);
+        read_options.direct = bad[i];
+        CHECK_STATUS(zt_read_batch(file, NULL, 0, &read_options, NULL), INVALID);
+        INIT(verify_options);
+        verify_options.checks = (uint32_t)bad[i];
+        CHECK_STATUS(zt_verify(file, &verify_options, NULL), INVALID);
+        INIT(c);
+        c.role = "data";
+        c.dtype = ZT_DTYPE_U8;
+        c.data = room;
+        c.size = 4;
+        INIT(o);
+        o.name = "a";
+        o.format = bad[i];
+        o.shape = two;
+        o.rank = 2;
+        o.components = &c;
+        o.component_count = 1;
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
+        o.format = ZT_FORMAT_DENSE;
+        c.encoding = bad[i];
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
+        c.encoding = 0;
+        c.digest = bad[i];
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
+    }
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_OTHER, ZT_TYPE_NONE, two, 2, room, 4), INVALID);
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_OTHER, two, 2, room, 4), INVALID);
+    zt_writer_abort(w);
+}
+
+static void absurd_sizes(void)
+{
+    static const uint64_t huge[2] = {UINT64_MAX, UINT64_MAX}, half[2] = {UINT64_C(1) << 32, UINT64_C(1) << 32};
+    zt_read_request r;
+    zt_object_desc o;
+    zt_component_desc c;
+    zt_writer *w = NULL;
+    zt_file *f = file;
+    zt_status status;
+    CHECK(zt_object_find_n(file, "f32", SIZE_MAX) == NULL);
+    /* More room than there can be is room enough, or refused; no byte past the component is touched. */
+    memset(room, 0xa5, sizeof room);
+    status = zt_component_read(component, room, SIZE_MAX);
+    CHECK(status == ZT_OK || status == INVALID);
+    CHECK(room[60] == 0xa5);
+    status = zt_component_read_as(component, ZT_DTYPE_F64, room, SIZE_MAX);
+    CHECK(status == ZT_OK || status == INVALID);
+    CHECK(room[120] == 0xa5);
+    CHECK_STATUS(zt_component_read_range(component, 0, room, SIZE_MAX), INVALID);
+    CHECK_STATUS(zt_component_read_range(component, 1, room, SIZE_MAX), INVALID);
+    CHECK(zt_open_memory(room, SIZE_MAX, NULL, &f) != ZT_OK && f == NULL);
+    INIT(r);
+    r.component = component;
+    r.dst = room;
+    r.dst_size = sizeof room;
+    CHECK(zt_read_batch(file, &r, SIZE_MAX, NULL, NULL) != ZT_OK);
+    CHECK(zt_read_batch(file, &r, SIZE_MAX / sizeof r, NULL, NULL) != ZT_OK);
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, room, SIZE_MAX) != ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, room, 4), INVALID);
+    CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 2, room, 1) != ZT_OK);
+    CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, half, 2, room, 0) != ZT_OK); /* 2^64 elements are not 0 */
+    CHECK(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, room, 1, two, two) != ZT_OK);
+    CHECK(zt_write_csr(w, "a", ZT_DTYPE_F64, ZT_TYPE_NONE, two, SIZE_MAX / 8 + 1, room, 0, two, two) != ZT_OK);
+    CHECK(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 1, room, 1, two, two) != ZT_OK); /* rows + 1 is 0 */
+    CHECK(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, SIZE_MAX, room, 1, two) != ZT_OK);
+    CHECK(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, 1, room, 1, two) != ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute_bytes(w, "k", room, SIZE_MAX), INVALID);
+    INIT(c);
+    c.role = "data";
+    c.dtype = ZT_DTYPE_U8;
+    c.data = room;
+    c.size = UINT64_MAX;
+    INIT(o);
+    o.name = "a";
+    o.format = ZT_FORMAT_DENSE;
+    o.shape = two;
+    o.rank = 2;
+    o.components = &c;
+    o.component_count = 1;
+    CHECK(zt_write_object(w, &o) != ZT_OK);
+    c.size = 4;
+    o.component_count = SIZE_MAX;
+    CHECK(zt_write_object(w, &o) != ZT_OK);
+    o.component_count = 1;
+    o.name_len = SIZE_MAX;
+    CHECK(zt_write_object(w, &o) != ZT_OK);
+    o.name_len = 0;
+    c.role_len = SIZE_MAX;
+    CHECK(zt_write_object(w, &o) != ZT_OK);
+    c.role_len = 0;
+    o.component_count = 0;
+    CHECK_STATUS(zt_write_begin(w, &o), INVALID); /* components without a count are components */
+    o.components = NULL;
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    c.data = NULL;
+    c.size = UINT64_MAX; /* announced: not what the shape takes */
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_BUFFER_SIZE);
+    c.size = 0;
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK(zt_write_data(w, room, SIZE_MAX) != ZT_OK);
+    CHECK_STATUS(zt_write_data(w, room, 4), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    f = open_path(path);
+    CHECK_U64(zt_object_count(f), 1);
+    CHECK_STATUS(zt_verify(f, NULL, NULL), ZT_OK);
+    zt_close(f);
+    CHECK(remove(path) == 0);
+}
+
+/* Arrays of numbers at odd addresses are refused or read right. */
+static void misaligned_arrays(void)
+{
+    unsigned char bytes[sizeof two + 8];
+    const uint64_t *at;
+    zt_writer *w = NULL;
+    zt_status status;
+    memcpy(bytes + 1, two, sizeof two);
+    at = (const uint64_t *)(const void *)(bytes + 1);
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    status = zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, at, 2, room, 4);
+    CHECK(status == ZT_OK || status == INVALID);
+    zt_writer_abort(w);
+    memcpy(bytes + 1, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    status = zt_object_read_slice(object, at, two, NULL, room, sizeof room);
+    CHECK(status == ZT_OK || status == INVALID);
+}
+
+/* A sink that takes 100000 bytes. */
+
+static zt_status failing_write(void *context, const void *bytes, size_t n)
+{
+    (void)bytes;
+    return (*(size_t *)context += n) > 100000 ? ZT_ERROR_IO : ZT_OK;
+}
+
+static void failed_writer(void)
+{
+    static const uint64_t shape = 1 << 20, zeros[3] = {0, 0, 0};
+    unsigned char *large = (unsigned char *)calloc(1, (size_t)shape);
+    size_t written = 0;
+    zt_writer *w = NULL;
+    zt_sink sink;
+    zt_object_desc o;
+    zt_component_desc c;
+    zt_quantized_desc q;
+    zt_write_summary summary;
+    REQUIRE(large != NULL);
+    INIT(sink);
+    sink.context = &written;
+    sink.write = failing_write;
+    INIT(summary);
+    INIT(o);
+    o.name = "b";
+    o.format = ZT_FORMAT_DENSE;
+    INIT(c);
+    c.role = "data";
+    c.dtype = ZT_DTYPE_U8;
+    INIT(q);
+    q.packed_weight = q.scales = room;
+    q.packed_weight_size = q.scales_size = 4;
+    q.packed_weight_dtype = q.scales_dtype = ZT_DTYPE_U8;
+    CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, (size_t)shape), ZT_ERROR_IO);
+    CHECK_STATUS(zt_write_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, room, 4), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_csr(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_coo(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_quantized(w, "b", two, 2, &q), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_data(w, room, 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_copy(w, object, "b"), ZT_ERROR_STATE);
+    o.components = &c;
+    o.component_count = 1;
+    c.data = room;
+    c.size = 1;
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_set_attribute_bool(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_set_attribute_i64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_set_attribute_u64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_set_attribute_f64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_set_attribute_string(w, "k", "v"), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_set_attribute_bytes(w, "k", "v", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_set_attribute_json(w, "k", "1"), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_attribute_bool(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_attribute_i64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_attribute_u64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_attribute_f64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_attribute_string(w, "k", "v"), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_attribute_bytes(w, "k", "v", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_attribute_json(w, "k", "1"), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_finish(w, &summary), ZT_ERROR_STATE);
+    CHECK_U64(summary.file_size, 0);
+    free(large);
+}
+
+int main(void)
+{
+    path = scratch_path("hostile.zt");
+    file = open_data("v1.2/py-1.2.3-all-dtypes.zt");
+    object = zt_object_find(file, "f32");
+    component = zt_component_find(object, "data");
+    names();
+    enumerations();
+    absurd_sizes();
+    misaligned_arrays();
+    failed_writer();
+    zt_close(file);
+    CHECK(!file_exists(path));
+    return check_done("hostile_values");
+}

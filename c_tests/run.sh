@@ -1,0 +1,129 @@
+#!/bin/sh
+# Builds and runs the C tests without cmake: against the shared and the static library, as C99 and, where
+# there is a C++ compiler, as C++17. Holds the exported symbols against the header and symbols.txt.
+#
+#   c_tests/run.sh LIBRARIES OUTPUT      LIBRARIES: folder with libztensor.so and libztensor.a
+#
+# CC, CXX, CFLAGS, CXXFLAGS and LDFLAGS are honoured. ONLY="open view" runs only those programs.
+# LANGUAGES: of "c99 c++17". LIBRARIES: of "shared static". VALGRIND=1 runs each program under valgrind; then one
+# language and one library are enough, and are all that is run where nothing else is asked for.
+# STATIC_LIBS: what the static library needs of the system, as `rustc --print native-static-libs` tells.
+set -u
+LC_ALL=C
+export LC_ALL
+
+[ $# -eq 2 ] || { echo "usage: $0 LIBRARIES OUTPUT" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd) || exit 2
+libs=$(cd "$1" && pwd) || exit 2
+mkdir -p "$2/tmp" || exit 2
+out=$(cd "$2" && pwd) || exit 2
+export ZT_TEST_DATA="${ZT_TEST_DATA:-$here/../tests/data}"
+export ZT_TEST_TMP="$out/tmp"
+include="$here/../include"
+CC=${CC:-cc}
+CXX=${CXX:-c++}
+warnings="-Wall -Wextra -pedantic -Werror"
+STATIC_LIBS=${STATIC_LIBS:--lgcc_s -lutil -lrt -lpthread -lm -ldl -lc}
+
+if [ "${VALGRIND-}" = 1 ]; then
+    LANGUAGES=${LANGUAGES:-c99} LIBRARIES=${LIBRARIES:-shared}
+fi
+LIBRARIES=${LIBRARIES:-shared static}
+programs=${ONLY:-$(cat "$here/programs.txt")}
+passed=0
+failed=0
+
+# Where the loader looks: under the name that the library gives itself, too.
+mkdir -p "$out/lib"
+ln -sf "$libs/libztensor.so" "$out/lib/libztensor.so"
+ln -sf "$libs/libztensor.so" "$out/lib/libztensor.so.1"
+shared="-L$out/lib -lztensor -Wl,-rpath,$out/lib"
+
+# test_that NAME COMMAND...: counts it, and shows what it printed if it failed.
+test_that() {
+    label=$1
+    shift
+    if "$@" >"$out/log" 2>&1; then
+        passed=$((passed + 1))
+        grep '^ok ' "$out/log" | sed "s|^ok .*:|ok $label:|"
+    else
+        failed=$((failed + 1))
+        echo "FAILED $label" >&2
+        cat "$out/log" >&2
+    fi
+}
+
+# compile LANGUAGE OUTPUT.o SOURCE
+compile() {
+    case $1 in
+    c99 | c11) $CC -std=$1 $warnings ${CFLAGS--g} -I"$include" -c -o "$2" "$3" ;;
+    c++17) $CXX -x c++ -std=$1 $warnings ${CXXFLAGS--g} -I"$include" -c -o "$2" "$3" ;;
+    esac
+}
+
+# link LANGUAGE LIBRARY OUTPUT OBJECTS...
+link() {
+    linker=$CC language=$1 library=$2 output=$3
+    [ "$language" = c++17 ] && linker=$CXX
+    shift 3
+    case $library in
+    shared) $linker ${LDFLAGS-} -o "$output" "$@" $shared -lpthread -lm ;;
+    static) $linker ${LDFLAGS-} -o "$output" "$@" "$libs/libztensor.a" $STATIC_LIBS ;;
+    esac
+}
+
+run() {
+    if [ "${VALGRIND-}" = 1 ]; then
+        valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible -q "$@"
+    else
+        "$@"
+    fi
+}
+
+# build_and_run NAME LANGUAGE SOURCES...: against both libraries.
+build_and_run() {
+    name=$1 language=$2
+    shift 2
+    objects=
+    for source in "$@"; do
+        object="$out/$(basename "$source").$language.o"
+        compile "$language" "$object" "$here/$source" || return 1
+        objects="$objects $object"
+    done
+    for library in $LIBRARIES; do
+        program="$out/${name}_${language}_$library"
+        link "$language" "$library" "$program" $objects || return 1
+        run "$program" || return 1
+        rm -f "$program"
+    done
+}
+
+languages=
+for language in ${LANGUAGES:-c99 c++17}; do
+    if [ "$language" = c++17 ] && ! command -v "$CXX" >/dev/null 2>&1; then
+        echo "no C++ compiler: no C++17" >&2
+    else
+        languages="$languages $language"
+    fi
+done
+
+for language in $languages; do
+    for name in $programs; do
+        test_that "$name ($language)" build_and_run "$name" "$language" "$name.c"
+    done
+    test_that "double_include ($language)" build_and_run double_include "$language" double_include_a.c double_include_b.c
+done
+test_that "header_c (c99)" compile c99 "$out/header.o" "$here/header_c.c"
+test_that "header_c (c11)" compile c11 "$out/header.o" "$here/header_c.c"
+test_that "layout" compile c99 "$out/layout.o" "$here/abi/layout.c"
+case $languages in *c++17*) test_that "header_cpp" compile c++17 "$out/header.o" "$here/header_cpp.cpp" ;; esac
+test_that "symbols" sh "$here/abi/symbols.sh" "$libs/libztensor.so" "$include/ztensor.h" "$ZT_TEST_TMP"
+# Beside a library under its versioned name lies the archive as it is installed, with nothing but zt_* global.
+[ ! -e "$libs/libztensor.so.1" ] ||
+    test_that "symbols (static)" sh "$here/abi/symbols.sh" "$libs/libztensor.a" "$include/ztensor.h" "$ZT_TEST_TMP"
+
+left=$(ls "$ZT_TEST_TMP" | wc -l)
+test_that "no file left behind" [ "$left" -eq 0 ]
+
+echo "c tests: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,152 @@
+/* What the C tests share: where files are, reading and writing them, and structs set to their defaults. */
+#ifndef SUPPORT_H
+#define SUPPORT_H
+
+#include <unistd.h>
+
+#include "check.h"
+
+/* All zero but struct_size: the defaults. */
+#define INIT(x) (memset(&(x), 0, sizeof(x)), (void)((x).struct_size = sizeof(x)))
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline const char *folder_of(const char *variable, const char *otherwise)
+{
+    const char *set = getenv(variable);
+    return set && *set ? set : otherwise;
+}
+
+#ifndef ZT_TEST_DATA
+#define ZT_TEST_DATA "tests/data"
+#endif
+#ifndef ZT_TEST_TMP
+#define ZT_TEST_TMP "."
+#endif
+
+/* A file of the corpus. The last eight answers stay as they are. */
+static inline const char *data_path(const char *name)
+{
+    static char paths[8][4096];
+    static unsigned turn;
+    char *path = paths[turn++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder_of("ZT_TEST_DATA", ZT_TEST_DATA), name);
+    return path;
+}
+
+/* A file of this process's own, to be removed with remove(). The last eight answers stay as they are. */
+static inline const char *scratch_path(const char *name)
+{
+    static char paths[8][4096];
+    static unsigned turn;
+    char *path = paths[turn++ % 8];
+    snprintf(path, sizeof paths[0], "%s/zt-%ld-%s", folder_of("ZT_TEST_TMP", ZT_TEST_TMP), (long)getpid(), name);
+    return path;
+}
+
+static inline int file_exists(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (f)
+        fclose(f);
+    return f != NULL;
+}
+
+/* A whole file; free() it. One byte more than its size is there, so that an empty file is not NULL. */
+static inline unsigned char *read_file(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    unsigned char *bytes;
+    long end;
+    if (!f)
+        fprintf(stderr, "cannot open %s\n", path);
+    REQUIRE(f != NULL);
+    fseek(f, 0, SEEK_END);
+    end = ftell(f);
+    REQUIRE(end >= 0);
+    rewind(f);
+    bytes = (unsigned char *)malloc((size_t)end + 1);
+    REQUIRE(bytes != NULL);
+    *size = fread(bytes, 1, (size_t)end, f);
+    fclose(f);
+    REQUIRE(*size == (size_t)end);
+    return bytes;
+}
+
+static inline void write_file(const char *path, const void *bytes, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    REQUIRE(f != NULL);
+    REQUIRE(fwrite(bytes, 1, size, f) == size);
+    REQUIRE(fclose(f) == 0);
+}
+
+/* Whether the file at path holds exactly these bytes. */
+static inline int file_is(const char *path, const void *bytes, size_t size)
+{
+    size_t have;
+    unsigned char *got = read_file(path, &have);
+    int same = have == size && memcmp(got, bytes, size) == 0;
+    free(got);
+    return same;
+}
+
+static inline zt_file *open_path(const char *path)
+{
+    zt_file *file = NULL;
+    if (!CHECK_STATUS(zt_open(path, NULL, &file), ZT_OK))
+        fprintf(stderr, "cannot open %s\n", path);
+    REQUIRE(file != NULL);
+    return file;
+}
+
+static inline zt_file *open_data(const char *name)
+{
+    return open_path(data_path(name));
+}
+
+static inline zt_file *open_data_mode(const char *name, zt_mode mode)
+{
+    zt_open_options options;
+    zt_file *file = NULL;
+    INIT(options);
+    options.mode = mode;
+    CHECK_STATUS(zt_open(data_path(name), &options, &file), ZT_OK);
+    REQUIRE(file != NULL);
+    return file;
+}
+
+static inline const zt_component *component_of(const zt_file *file, const char *object, const char *role)
+{
+    const zt_component *component = zt_component_find(zt_object_find(file, object), role);
+    if (!component)
+        fprintf(stderr, "no component %s of object %s\n", role, object);
+    REQUIRE(component != NULL);
+    return component;
+}
+
+/* The decoded bytes of a component; free() them. */
+static inline unsigned char *read_component(const zt_component *component, size_t *size)
+{
+    unsigned char *bytes;
+    *size = (size_t)zt_component_size(component);
+    bytes = (unsigned char *)malloc(*size + 1);
+    REQUIRE(bytes != NULL);
+    REQUIRE(CHECK_STATUS(zt_component_read(component, bytes, *size), ZT_OK));
+    return bytes;
+}
+
+static inline int is_aligned(const void *pointer, size_t alignment)
+{
+    return (uintptr_t)pointer % alignment == 0;
+}
+
+/* Numbers that look random and are the same in every run (Marsaglia's xorshift); *state is not 0. */
+static inline uint32_t next_random(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+#endif

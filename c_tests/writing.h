@@ -1,0 +1,58 @@
+/* What the tests of the writer share. */
+#ifndef WRITING_H
+#define WRITING_H
+
+#include "digests.h"
+#include "support.h"
+
+/* Bytes that look random, none of which is other than 0 or 1, so that they are bool bytes too. */
+static inline void fill(void *data, size_t size, uint32_t seed)
+{
+    unsigned char *p = (unsigned char *)data;
+    size_t i;
+    for (i = 0; i < size; i++)
+        p[i] = (unsigned char)(next_random(&seed) & 1);
+}
+
+/* Any bytes. */
+static inline void fill_any(void *data, size_t size, uint32_t seed)
+{
+    unsigned char *p = (unsigned char *)data;
+    size_t i;
+    for (i = 0; i < size; i++)
+        p[i] = (unsigned char)next_random(&seed);
+}
+
+/* The digest that should be given for a component's stored bytes; empty where there is none. */
+static inline void stored_digest(const char *path, const zt_component *c, zt_digest digest, char *out, size_t size)
+{
+    size_t have;
+    unsigned char *bytes;
+    *out = 0;
+    if (digest != ZT_DIGEST_CRC32C && digest != ZT_DIGEST_SHA256)
+        return;
+    bytes = read_file(path, &have);
+    REQUIRE(zt_component_offset(c) + zt_component_stored_size(c) <= have);
+    if (digest == ZT_DIGEST_CRC32C) {
+        uint32_t crc = crc32c_of(bytes + zt_component_offset(c), (size_t)zt_component_stored_size(c));
+        snprintf(out, size, "crc32c:0x%08lX", (unsigned long)crc);
+    } else {
+        char hex[65];
+        sha256_hex(bytes + zt_component_offset(c), (size_t)zt_component_stored_size(c), hex);
+        snprintf(out, size, "sha256:%s", hex);
+    }
+    free(bytes);
+}
+
+/* No byte of padding is other than 0. */
+static inline void check_padding(const char *path)
+{
+    zt_file *file = open_path(path);
+    zt_verify_options o;
+    INIT(o);
+    o.checks = ZT_VERIFY_PADDING;
+    CHECK_STATUS(zt_verify(file, &o, NULL), ZT_OK);
+    zt_close(file);
+}
+
+#endif
