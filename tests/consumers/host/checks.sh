@@ -1,0 +1,83 @@
+# Part of ../run.sh: what the installed libraries export, how they are hardened, and whether a host with its own zstd
+# and another Rust library can link them.
+
+host=$out/host
+rm -rf "$host"
+mkdir -p "$host"
+archive=$prefix/lib/libztensor.a
+shared=$prefix/lib/libztensor.so
+
+foreign() { # LINES OF NM: those that define something not ours
+    awk 'NF == 3 && $3 !~ /^zt_/ { print $3; bad = 1 } $3 ~ /^zt_/ { ours = 1 } END { exit bad || !ours }'
+}
+
+only_zt_shared() { nm -D --defined-only "$shared" | foreign; }
+only_zt_static() { nm -g --defined-only "$archive" | foreign; }
+
+same_functions() { # as the header declares, in both libraries
+    sed -n 's/^[a-z].*[ *]\(zt_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/ztensor.h" | grep -v '^typedef' | sort -u >"$host/header"
+    nm -D --defined-only "$shared" | awk 'NF == 3 { print $3 }' | sort -u >"$host/shared"
+    nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | sort -u >"$host/static"
+    diff "$host/header" "$host/shared" && diff "$host/header" "$host/static"
+}
+
+hardened() { # SONAME; all relocations before main and then read-only; no executable stack
+    readelf -dW "$shared" >"$host/dynamic" && readelf -lW "$shared" >"$host/segments" || return 1
+    grep -q 'SONAME.*\[libztensor.so.1\]' "$host/dynamic" && grep -q 'FLAGS.*NOW' "$host/dynamic" &&
+        grep -q GNU_RELRO "$host/segments" && grep GNU_STACK "$host/segments" | grep -q 'RW ' &&
+        ! grep -qE 'TEXTREL|RPATH|RUNPATH' "$host/dynamic"
+}
+
+native_libs() { # what ztensor.pc names is enough, besides libc and libgcc; a compiler adds nothing else here
+    libs=$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --static --libs-only-l ztensor | sed 's/-lztensor//')
+    cc -I"$prefix/include" -o "$host/native" "$here/host/main.c" "$host/lookalike.o" -nodefaultlibs \
+        "$archive" $libs -lc -lgcc -lgcc_s && "$host/native" "$data/v1.2/py-1.2.3-zstd.zt" 1
+}
+
+parts() {
+    cc -O1 -fPIC -c -o "$host/lookalike.o" "$here/host/zstd_lookalike.c" &&
+        rustc --edition 2021 --crate-type staticlib -C opt-level=1 -o "$host/libother.a" "$here/host/unwinding.rs" &&
+        rustc --edition 2021 --crate-type staticlib -C opt-level=1 --cfg relinked --crate-name relinked \
+            -o "$host/raw.a" "$here/host/unwinding.rs" &&
+        sh "$repo/cmake/localize_archive.sh" "$host/raw.a" "$host/librelinked.a"
+}
+
+link_and_run() { # LEAST_ZSTD_VERSION FLAGS LIBRARIES...: two Rust libraries and a zstd in one program
+    least=$1
+    flags=$2
+    shift 2
+    # shellcheck disable=SC2086 # lists of words
+    cc -DWITH_RUST -Wall -Werror $flags -I"$prefix/include" -o "$host/program" "$here/host/main.c" "$@" -lpthread -ldl &&
+        "$host/program" "$data/v1.2/py-1.2.3-zstd.zt" "$least"
+}
+
+interposed() { # the host's zstd names are visible to the shared library, and it does not take them
+    cc -rdynamic -I"$prefix/include" -o "$host/interposed" "$here/host/main.c" "$host/lookalike.o" "$shared" &&
+        LD_LIBRARY_PATH=$prefix/lib "$host/interposed" "$data/v1.2/py-1.2.3-zstd.zt" 1
+}
+
+check "exports of the shared library" only_zt_shared
+check "exports of the static library" only_zt_static
+check "exports are the header's functions" same_functions
+check "hardening" hardened
+check "host parts" parts
+if [ $pkg_config = yes ]; then
+    check "native libraries" native_libs
+else
+    skip "native libraries" "there is no pkg-config"
+fi
+check "host zstd, shared" interposed
+for flags in "-fPIE -pie" "-fno-pie -no-pie"; do
+    check "host, ztensor first, $flags" link_and_run 1 "$flags" \
+        "$archive" "$host/librelinked.a" "$host/libother.a" "$host/lookalike.o"
+    check "host, ztensor last, $flags" link_and_run 1 "$flags" \
+        "$host/lookalike.o" "$host/libother.a" "$host/librelinked.a" "$archive"
+    if sh "$repo/tools/need.sh" "a host with its own zstd" libzstd; then
+        check "host, libzstd, ztensor first, $flags" link_and_run 10000 "$flags" \
+            "$archive" "$host/librelinked.a" "$host/libother.a" -Wl,-Bstatic -lzstd -Wl,-Bdynamic
+        check "host, libzstd, ztensor last, $flags" link_and_run 10000 "$flags" \
+            "$host/libother.a" "$host/librelinked.a" -Wl,-Bstatic -lzstd -Wl,-Bdynamic "$archive"
+    else
+        skip "host, libzstd, $flags" "no libzstd-dev"
+    fi
+done

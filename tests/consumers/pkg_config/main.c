@@ -1,0 +1,67 @@
+/* Writes a compressed tensor, reads it back, and compares a file of an earlier release with its own copy. */
+#include <stdio.h>
+#include <string.h>
+#include <ztensor.h>
+
+static int failed(const char *what)
+{
+    fprintf(stderr, "%s: %s\n", what, zt_last_error());
+    return 1;
+}
+
+static int write_file(const char *path, const zt_object *copied, const int16_t *numbers, size_t size)
+{
+    const uint64_t shape[2] = {10, 100};
+    zt_writer_options options;
+    zt_writer *writer;
+
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.encoding = ZT_ENCODING_ZSTD;
+    options.digest = ZT_DIGEST_SHA256;
+    if (zt_writer_create(path, &options, &writer) != ZT_OK)
+        return failed("zt_writer_create");
+    if (zt_write_dense(writer, "numbers", ZT_DTYPE_I16, ZT_TYPE_NONE, shape, 2, numbers, size) != ZT_OK)
+        return failed("zt_write_dense");
+    if (zt_write_copy(writer, copied, "copied") != ZT_OK)
+        return failed("zt_write_copy");
+    if (zt_writer_finish(writer, NULL) != ZT_OK)
+        return failed("zt_writer_finish");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int16_t numbers[1000], back[1000];
+    float original[64], copy[64];
+    const zt_component *component;
+    const zt_object *object;
+    zt_file *old, *written;
+    size_t i;
+
+    for (i = 0; i < 1000; i++)
+        numbers[i] = (int16_t)(i * i % 97 - 48);
+    if (argc != 3 || zt_open(argv[1], NULL, &old) != ZT_OK)
+        return failed("zt_open");
+    object = zt_object_find(old, "zstd-sha256");
+    if (zt_component_read(zt_component_find(object, "data"), original, sizeof original) != ZT_OK)
+        return failed("zt_component_read");
+
+    if (write_file(argv[2], object, numbers, sizeof numbers) != 0)
+        return 1;
+    if (zt_open(argv[2], NULL, &written) != ZT_OK || zt_verify(written, NULL, NULL) != ZT_OK)
+        return failed("the written file");
+
+    component = zt_component_find(zt_object_find(written, "numbers"), "data");
+    if (zt_component_stored_size(component) >= sizeof numbers)
+        return failed("not compressed");
+    if (zt_component_read(component, back, sizeof back) != ZT_OK || memcmp(numbers, back, sizeof back) != 0)
+        return failed("other numbers came back");
+    component = zt_component_find(zt_object_find(written, "copied"), "data");
+    if (zt_component_read(component, copy, sizeof copy) != ZT_OK || memcmp(original, copy, sizeof copy) != 0)
+        return failed("the copy differs");
+
+    zt_close(written);
+    zt_close(old);
+    return 0;
+}

@@ -1,0 +1,142 @@
+#!/bin/sh
+# Installs the library, moves the tree, and builds and runs small separate projects that use it in every supported way:
+#     sh tests/consumers/run.sh SCRATCH_DIR
+# cargo builds in $CARGO_TARGET_DIR, or in the scratch folder. Ends with one line: consumers: N passed, M failed, K skipped.
+set -u
+
+[ $# -eq 1 ] || { echo "usage: run.sh SCRATCH_DIR" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
+repo=$(cd "$here/../.." && pwd)
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+data=$repo/tests/data
+prefix=$out/moved/prefix
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$out/cargo}"
+passed=0 failed=0 skipped=0
+
+check() { # NAME COMMAND...: runs it; its output is shown only when it fails
+    name=$1
+    shift
+    if (set -e; "$@") >"$out/log" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok $name"
+    else
+        failed=$((failed + 1))
+        echo "FAILED $name: $*"
+        tail -n 25 "$out/log" | cut -c 1-200 | sed "s/^/    /"
+    fi
+}
+
+skip() { # NAME REASON
+    skipped=$((skipped + 1))
+    echo "skipped $1: $2"
+}
+
+finish() {
+    echo "consumers: $passed passed, $failed failed, $skipped skipped"
+    [ "$failed" = 0 ]
+    exit
+}
+
+configure() { # SOURCE BUILD ARGUMENTS...
+    source=$1 build=$2
+    shift 2
+    rm -rf "$build"
+    cmake -S "$source" -B "$build" "-DDATA=$data" "$@"
+}
+
+project() { # SOURCE BUILD ARGUMENTS...: configures, builds and runs the project's tests
+    configure "$@" && cmake --build "$2" && (cd "$2" && ctest --output-on-failure --no-tests=error)
+}
+
+install_and_move() {
+    rm -rf "$out/first" "$out/moved"
+    configure "$repo" "$out/build" -DZTENSOR_BUILD_TESTS=OFF "-DCMAKE_INSTALL_PREFIX=$out/first" \
+        -DCMAKE_INSTALL_LIBDIR=lib &&
+        cmake --build "$out/build" && cmake --install "$out/build" &&
+        mkdir "$out/moved" && mv "$out/first" "$prefix"
+}
+
+installed_files() { # what there has to be, no more, and nothing that says where it is
+    version=$(sed -n 's/^version = "\([0-9.]*\)".*/\1/p' "$repo/Cargo.toml" | head -n 1)
+    (cd "$prefix" && find . -type f -o -type l | grep -v '^./share/doc/ztensor/LICENSE' | sort) >"$out/files.is"
+    {
+        (cd "$repo/include" && find . -name '*.h' -o -name '*.hpp') | sed 's,^\.,./include,'
+        printf './lib/%s\n' libztensor.a libztensor.so libztensor.so.1 "libztensor.so.$version" pkgconfig/ztensor.pc \
+            cmake/ztensor/ztensor-config.cmake cmake/ztensor/ztensor-config-version.cmake
+    } | sort >"$out/files.want"
+    diff "$out/files.want" "$out/files.is" || return 1
+    test -n "$(ls "$prefix/share/doc/ztensor")" || { echo "no licences"; return 1; }
+    test "$(readlink "$prefix/lib/libztensor.so")" = libztensor.so.1 || return 1
+    test "$(readlink "$prefix/lib/libztensor.so.1")" = "libztensor.so.$version" || return 1
+    ! grep -rnF -e "$out" -e "$repo" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"
+}
+
+packaged() { # as a distribution would: prefix /usr, several architectures, DESTDIR
+    libdir=lib/x86_64-linux-gnu
+    configure "$repo" "$out/packaged" -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+        -DCMAKE_INSTALL_LIBDIR=$libdir -DZTENSOR_BUILD_STATIC=OFF &&
+        cmake --build "$out/packaged" || return 1
+    rm -rf "$out/root"
+    DESTDIR=$out/root cmake --install "$out/packaged" || return 1
+    test ! -e "$out/root/usr/$libdir/libztensor.a" || { echo "static library in spite of ZTENSOR_BUILD_STATIC=OFF"; return 1; }
+    PKG_CONFIG_LIBDIR=$out/root/usr/$libdir/pkgconfig
+    export PKG_CONFIG_LIBDIR
+    dir=$(pkg-config --variable=libdir ztensor) && test "$(cd "$dir" && pwd)" = "$out/root/usr/$libdir"
+}
+
+fetch() { # from a repository made of this working tree, committed or not
+    rm -rf "$out/repository"
+    mkdir "$out/repository" || return 1
+    (cd "$repo" && git ls-files -z --cached --others --exclude-standard -- . ':!tests' ':!c_tests' |
+        xargs -0 sh -c 'for f; do [ ! -f "$f" ] || printf "%s\n" "$f"; done' sh | tar -cf - -T -) |
+        tar -xf - -C "$out/repository" || return 1
+    (cd "$out/repository" && git init -q && git add -A &&
+        git -c user.name=test -c user.email=test@localhost -c commit.gpgsign=false commit -qm test && git tag v1) || return 1
+    project "$here/fetch_content" "$out/fetch_content" -DCMAKE_BUILD_TYPE=Debug \
+        "-DZTENSOR_REPOSITORY=$out/repository" -DZTENSOR_TAG=v1
+}
+
+pkg_config() { # LINK
+    link=$1
+    root=$prefix
+    if [ "$link" != shared ]; then # where both are, the linker takes the shared one
+        root=$out/static_only
+        rm -rf "$root"
+        cp -a "$prefix" "$root"
+        rm "$root"/lib/libztensor.so*
+    fi
+    mkdir -p "$out/pkg_config"
+    rm -f "$out/pkg_config/$link" "$out/pkg_config/$link.zt"
+    PKG_CONFIG_PATH=$root/lib/pkgconfig make -C "$here/pkg_config" "OUT=$out/pkg_config" "LINK=$link" || return 1
+    LD_LIBRARY_PATH=$root/lib "$out/pkg_config/$link" "$data/v1.1/rs-1.1.1-digests.zt" "$out/pkg_config/$link.zt"
+}
+
+if ! sh "$repo/tools/need.sh" "projects that use the library" cmake; then
+    skip everything "there is no cmake"
+    finish
+fi
+pkg_config=yes
+sh "$repo/tools/need.sh" "projects that use the library" pkg-config || pkg_config=no
+
+check install install_and_move
+[ "$failed" = 0 ] || finish
+check installed_files installed_files
+if [ $pkg_config = yes ]; then check packaged packaged; else skip packaged "there is no pkg-config"; fi
+check find_package project "$here/find_package" "$out/find_package" "-DCMAKE_PREFIX_PATH=$prefix"
+check add_subdirectory project "$here/add_subdirectory" "$out/add_subdirectory" "-DZTENSOR_SOURCE=$repo"
+if git -C "$repo" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    check fetch_content fetch
+else # an unpacked archive of the source: CMake's own way to name it
+    check fetch_content project "$here/fetch_content" "$out/fetch_content" "-DFETCHCONTENT_SOURCE_DIR_ZTENSOR=$repo"
+fi
+for link in shared static all-static; do
+    if [ $pkg_config = yes ]; then
+        check "pkg_config $link" pkg_config "$link"
+    else
+        skip "pkg_config $link" "there is no pkg-config"
+    fi
+done
+
+. "$here/host/checks.sh"
+finish

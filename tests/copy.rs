@@ -1,0 +1,351 @@
+//! Objects copied from one file to another: stored bytes and digests as they are where that can be, the same
+//! values where a component has to be written anew.
+
+mod common;
+
+use common::{Part, Sample, VERSIONS};
+use ztensor::error::{Cause, Result};
+use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::manifest::{Encoding, Format, LogicalType, Version};
+use ztensor::model::value::Value;
+use ztensor::reader::{Component, File, Object};
+use ztensor::wire::json;
+use ztensor::writer::{Algorithm, ComponentSpec, LogicalName, ObjectSpec, Recode, Writer, WriterOptions};
+
+fn options(version: Version) -> WriterOptions {
+    // Other than what the sources have: a copy does not follow the writer's encoding and digest.
+    let digest = Some(Algorithm::Sha256);
+    WriterOptions { version, encoding: Encoding::Zstd, digest, alignment: 128, ..WriterOptions::default() }
+}
+
+fn stored<'b>(component: &Component<'_>, file: &'b [u8]) -> &'b [u8] {
+    &file[component.offset() as usize..][..component.stored_size() as usize]
+}
+
+fn is_index(component: &Component<'_>) -> bool {
+    let sparse = matches!(component.object().format(), Format::SparseCsr | Format::SparseCoo);
+    sparse && ["indices", "indptr", "coords"].contains(&component.role())
+}
+
+/// Integers of any width, widened.
+fn widened(component: &Component<'_>) -> Vec<i128> {
+    macro_rules! read {
+        ($integer:ty) => {
+            common::read(component)
+                .chunks_exact(size_of::<$integer>())
+                .map(|b| <$integer>::from_ne_bytes(b.try_into().unwrap()).into())
+                .collect()
+        };
+    }
+    match component.dtype().unwrap() {
+        Dtype::U64 => read!(u64),
+        Dtype::U32 => read!(u32),
+        Dtype::U16 => read!(u16),
+        Dtype::U8 => read!(u8),
+        Dtype::I64 => read!(i64),
+        Dtype::I32 => read!(i32),
+        Dtype::I16 => read!(i16),
+        Dtype::I8 => read!(i8),
+        other => panic!("{other:?} is no integer"),
+    }
+}
+
+/// What was found among the sources, so that no special case goes untested.
+#[derive(Debug, Default)]
+struct Seen {
+    kept: usize,
+    widened: usize,
+    swapped: usize,
+    bools: usize,
+    undeclared: usize,
+}
+
+fn check_copied(from: &Component<'_>, to: &Component<'_>, source: &[u8], copy: &[u8], seen: &mut Seen) {
+    let at = format!("{:?} {:?}", from.object().name(), from.role());
+    assert_eq!((to.role(), to.encoding_name()), (from.role(), from.encoding_name()), "{at}");
+    let logical = |c: &Component<'_>| c.logical_name().map(str::to_owned);
+    assert_eq!((logical(to), to.logical()), (logical(from), from.logical()), "{at}");
+    assert_eq!(to.offset() % 128, 0, "{at}");
+    assert!(!to.entry().big_endian, "{at}");
+    let algorithm = |c: &Component<'_>| c.digest().map(|d| d.split(':').next().unwrap().to_owned());
+    assert_eq!(algorithm(to), algorithm(from), "{at}");
+    let narrow = is_index(from) && from.dtype().is_some_and(|d| d.is_integer() && d != Dtype::U64);
+    let odd_bools = from.dtype() == Some(Dtype::Bool)
+        && from.object().format() == Format::Dense
+        && common::read(from).iter().any(|b| *b > 1);
+    if narrow {
+        seen.widened += 1;
+        assert_eq!((to.dtype(), widened(to)), (Some(Dtype::U64), widened(from)), "{at}");
+        return;
+    }
+    assert_eq!(to.dtype_name(), from.dtype_name(), "{at}");
+    if odd_bools {
+        seen.bools += 1;
+        let truth: Vec<u8> = common::read(from).iter().map(|b| u8::from(*b != 0)).collect();
+        assert_eq!(common::read(to), truth, "{at}");
+    } else if from.entry().big_endian {
+        seen.swapped += 1;
+        assert_eq!(common::read(to), common::read(from), "{at}");
+        assert_ne!(stored(to, copy), stored(from, source), "{at}");
+    } else {
+        seen.kept += 1;
+        assert_eq!(stored(to, copy), stored(from, source), "{at}");
+        assert_eq!(to.digest(), from.digest(), "{at}");
+        assert_eq!(common::read(to), common::read(from), "{at}");
+    }
+    if from.encoding() == Encoding::Zstd {
+        seen.undeclared += usize::from(!from.entry().size_declared);
+        assert!(to.entry().size_declared, "{at}: 1.2 demands an uncompressed_length");
+    }
+    assert_eq!(to.size().ok(), from.size().ok(), "{at}");
+}
+
+fn check_object(from: &Object<'_>, to: &Object<'_>) {
+    let json = |o: &Object<'_>| {
+        o.attributes().filter(|a| !a.pairs().unwrap().is_empty()).map(|a| json::write(a).unwrap())
+    };
+    let metadata = |o: &Object<'_>| (o.shape().to_vec(), o.format_name().to_owned(), json(o));
+    assert_eq!(metadata(to), metadata(from), "{:?}", from.name());
+    assert_eq!(to.components().len(), from.components().len());
+}
+
+#[test]
+fn every_object_of_every_valid_file_is_copied_into_a_1_2_file() {
+    let mut seen = Seen::default();
+    let mut objects = 0;
+    for path in common::VALID.into_iter().flat_map(common::corpus) {
+        let source = std::fs::read(&path).unwrap();
+        let from = common::open(source.clone());
+        let copied = common::written(&options(Version::V1_2), |w| {
+            for (object, at) in from.objects().zip(0..) {
+                w.copy(object, &format!("{at} {}", object.name()))
+                    .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            }
+        });
+        let to = common::open(copied.clone());
+        assert_eq!((to.version(), to.object_count()), ("1.2.0", from.object_count()));
+        for ((old, new), at) in from.objects().zip(to.objects()).zip(0..) {
+            assert_eq!(new.name(), format!("{at} {}", old.name()));
+            check_object(&old, &new);
+            for (c, d) in old.components().zip(new.components()) {
+                check_copied(&c, &d, &source, &copied, &mut seen);
+            }
+            objects += 1;
+        }
+        let report = common::verify(&to).unwrap_or_else(|e| panic!("the copy of {}: {e}", path.display()));
+        assert_eq!(report.padding_nonzero, 0);
+    }
+    assert!(objects > 4000, "{objects}");
+    assert!(
+        seen.kept > 4000 && seen.widened >= 5 && seen.swapped >= 11 && seen.undeclared > 10 && seen.bools > 0,
+        "{seen:?}"
+    );
+}
+
+/// The copy of all that can be copied; the others have to be refused, and are named.
+fn copy_what_can_be(from: &File, version: Version) -> (Vec<u8>, Vec<String>) {
+    let mut refused = Vec::new();
+    let copied = common::written(&options(version), |w| {
+        for object in from.objects() {
+            if let Err(e) = w.copy(object, object.name()) {
+                assert_eq!(e.cause(), Cause::Unsupported, "{e}");
+                assert!(
+                    e.message().contains(&format!("{:?}", object.name())),
+                    "the message names no object: {e}"
+                );
+                refused.push(object.name().to_owned());
+            }
+        }
+    });
+    (copied, refused)
+}
+
+#[test]
+fn a_copy_into_an_older_version_refuses_what_that_cannot_say_and_nothing_else() {
+    for source in VERSIONS {
+        for encoding in common::ENCODINGS {
+            let mut samples: Vec<Sample> =
+                common::every_type().into_iter().flat_map(|(d, l)| common::every_format(d, l)).collect();
+            samples.retain(|s| s.can_be_said_in(source));
+            let written = WriterOptions {
+                version: source,
+                encoding,
+                digest: Some(Algorithm::Crc32c),
+                ..WriterOptions::default()
+            };
+            let bytes = common::file_of(&written, &samples);
+            let from = common::open(bytes.clone());
+            for version in VERSIONS {
+                let (copied, refused) = copy_what_can_be(&from, version);
+                let (sayable, unsayable): (Vec<_>, Vec<_>) =
+                    samples.iter().partition(|s| s.can_be_said_in(version));
+                assert_eq!(
+                    refused,
+                    unsayable.iter().map(|s| s.name.clone()).collect::<Vec<_>>(),
+                    "to {version:?}"
+                );
+                let to = common::open(copied.clone());
+                assert_eq!(to.object_count(), sayable.len());
+                for (sample, object) in sayable.iter().zip(to.objects()) {
+                    check_object(&from.find(&sample.name).unwrap(), &object);
+                    for (part, component) in sample.parts.iter().zip(object.components()) {
+                        assert_eq!(common::read(&component), part.bytes);
+                        let old = from.find(&sample.name).unwrap().component(part.role).unwrap();
+                        assert_eq!(stored(&component, &copied), stored(&old, &bytes), "verbatim");
+                        assert_eq!(component.digest(), old.digest());
+                    }
+                }
+                common::verify(&to).unwrap();
+                // Nothing of what was refused is in the file.
+                let only = common::written(&options(version), |w| {
+                    sayable.iter().for_each(|s| w.copy(from.find(&s.name).unwrap(), &s.name).unwrap());
+                });
+                assert!(only == copied, "{source:?} to {version:?}: a refused copy left something");
+            }
+        }
+    }
+}
+
+#[test]
+fn odd_bools_of_0_1_become_true_and_those_of_1_2_stay() {
+    let plain = |version, bytes: &[u8]| {
+        let written = WriterOptions { version, digest: Some(Algorithm::Crc32c), ..WriterOptions::default() };
+        let file = common::file_of(
+            &written,
+            &[Sample::dense("b", Dtype::Bool, &[bytes.len() as u64], bytes.to_vec())],
+        );
+        common::open(file)
+    };
+    let copied = |from: &File| {
+        common::open(common::written(&options(Version::V1_2), |w| {
+            w.copy(from.find("b").unwrap(), "b").unwrap()
+        }))
+    };
+    let old = plain(Version::V0_1, &[0, 1, 2, 255, 0]);
+    let new = copied(&old);
+    assert_eq!(common::read(&common::data(&new, "b")), [0, 1, 1, 1, 0]);
+    assert!(common::data(&new, "b").digest().unwrap().starts_with("crc32c:0x"), "a digest of the same kind");
+    common::verify(&new).unwrap();
+    let even = plain(Version::V0_1, &[0, 1, 1]);
+    assert_eq!(common::data(&copied(&even), "b").digest(), common::data(&even, "b").digest());
+    let odd = plain(Version::V1_2, &[0, 7]);
+    assert_eq!(common::read(&common::data(&copied(&odd), "b")), [0, 7], "not ours to judge");
+}
+
+#[test]
+fn a_copy_into_an_append_and_of_ones_own_kind_keeps_types() -> Result<()> {
+    let folder = common::Folder::new();
+    let path = folder.path("target.zt");
+    std::fs::copy(common::repository("tests/data/v1.1/oracle-index-dtypes.zt"), &path).unwrap();
+    let source = common::file_of(
+        &WriterOptions::default(),
+        &common::every_format(Dtype::U8, Some(Logical::F8E4m3fnuz)),
+    );
+    let from = common::open(source);
+    let narrow = common::open(std::fs::read(&path).unwrap());
+    let mut writer = Writer::append(&path, &WriterOptions::default())?;
+    from.objects().for_each(|o| writer.copy(o, o.name()).unwrap());
+    let index = narrow.objects().next().unwrap();
+    writer.copy(index, "its own")?;
+    assert_eq!(writer.copy(index, index.name()).map_err(|e| e.cause()), Err(Cause::Exists));
+    writer.finish()?;
+    let file = common::open(std::fs::read(&path).unwrap());
+    let dense = file.find("dense of f8_e4m3fnuz").unwrap().component("data").unwrap();
+    assert_eq!(dense.logical(), LogicalType::Known(Logical::F8E4m3fnuz));
+    let (own, first) = (file.find("its own").unwrap(), file.find(index.name()).unwrap());
+    let values = |o: &Object<'_>| {
+        o.components().map(|c| if is_index(&c) { widened(&c) } else { vec![] }).collect::<Vec<_>>()
+    };
+    assert_eq!(values(&own), values(&first));
+    common::verify(&file).map(drop)
+}
+
+#[test]
+fn a_copy_that_fails_halfway_fails_the_writer_for_good() {
+    // Narrow indices have to be decoded to be widened, and these cannot be.
+    let zstd = |part: &Part| ComponentSpec { encoding: Some(Encoding::Zstd), ..part.spec() };
+    let csr = common::every_format(Dtype::F64, None).remove(1);
+    let narrow = Part {
+        role: "indices",
+        dtype: Dtype::I32,
+        logical: None,
+        bytes: [0i32, 5, 2, 1, 3].iter().flat_map(|v| v.to_ne_bytes()).collect(),
+    };
+    let mut bytes =
+        common::written(&WriterOptions { version: Version::V1_1, ..WriterOptions::default() }, |w| {
+            let parts = [&csr.parts[0], &narrow, &csr.parts[2]];
+            w.write_object(&csr.spec(), Vec::new(), &parts.map(|p| (zstd(p), p.bytes.as_slice()))).unwrap();
+        });
+    let at =
+        common::open(bytes.clone()).objects().next().unwrap().component("indices").unwrap().offset() as usize;
+    bytes[at] ^= 0xff;
+    let from = common::open(bytes);
+    let sink = common::MemorySink::default();
+    let mut writer = Writer::to_sink(Box::new(sink), &options(Version::V1_2)).unwrap();
+    let error = writer.copy(from.objects().next().unwrap(), "broken").expect_err("its indices are no zstd");
+    assert!(matches!(error.cause(), Cause::Broken(_)), "{error}");
+    let last = Sample::dense("last", Dtype::U8, &[3], vec![1, 2, 3]);
+    let over = Some(Cause::State);
+    assert_eq!(last.write(&mut writer).err().map(|e| e.cause()), over, "half an object would be padding");
+    assert_eq!(writer.finish().err().map(|e| e.cause()), over);
+}
+
+#[test]
+fn unknown_types_formats_and_attributes_are_carried_over() {
+    let spec =
+        ComponentSpec { logical: Some(LogicalName::Other("f4")), ..ComponentSpec::new("nibbles", Dtype::U8) };
+    let source = common::written(&WriterOptions::default(), |w| {
+        let attributes =
+            vec![(Value::text("scale").unwrap(), Value::Float(0.1)), (Value::Unsigned(3), Value::Null)];
+        w.write_object(
+            &ObjectSpec { name: "o", format: "mx4", shape: &[u64::MAX, 9] },
+            attributes,
+            &[(spec, &[1, 2])],
+        )
+        .unwrap();
+    });
+    let from = common::open(source);
+    let to = common::open(common::written(&options(Version::V1_2), |w| {
+        w.copy(from.find("o").unwrap(), "p").unwrap()
+    }));
+    let (old, new) = (from.find("o").unwrap(), to.find("p").unwrap());
+    check_object(&old, &new);
+    assert_eq!(new.component("nibbles").unwrap().logical_name(), Some("f4"));
+    for version in [Version::V0_1, Version::V1_1] {
+        let (copied, refused) = copy_what_can_be(&from, version);
+        assert_eq!((common::open(copied).object_count(), refused), (0, vec![String::from("o")]));
+    }
+}
+
+#[test]
+fn a_copy_may_be_given_another_encoding_and_digest() {
+    let samples = common::every_format(Dtype::F32, Some(Logical::Complex64));
+    for source in common::ENCODINGS {
+        let digest = Some(Algorithm::Crc32c);
+        let from = common::open(common::file_of(
+            &WriterOptions { encoding: source, digest, ..WriterOptions::default() },
+            &samples,
+        ));
+        for encoding in common::ENCODINGS {
+            for digest in common::DIGESTS {
+                let recode = Recode { encoding: Some(encoding), digest: Some(digest) };
+                let copied = common::written(&options(Version::V1_2), |w| {
+                    from.objects().for_each(|o| w.copy_as(o, o.name(), &recode).unwrap());
+                });
+                // The same as if it had been written so in the first place.
+                let wanted = WriterOptions { encoding, digest, ..options(Version::V1_2) };
+                assert!(
+                    copied == common::file_of(&wanted, &samples),
+                    "{source:?} to {encoding:?} with {digest:?}"
+                );
+            }
+        }
+        let as_it_is =
+            |w: &mut Writer| from.objects().for_each(|o| w.copy_as(o, o.name(), &Recode::default()).unwrap());
+        let verbatim = |w: &mut Writer| from.objects().for_each(|o| w.copy(o, o.name()).unwrap());
+        assert!(
+            common::written(&options(Version::V1_2), as_it_is)
+                == common::written(&options(Version::V1_2), verbatim)
+        );
+    }
+}
