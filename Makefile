@@ -1,0 +1,103 @@
+# Everything that this repository can do, by name. Needs Rust, a C compiler and make; the rest is installed on the way
+# (tools/need.sh), or the part that needs it says that it is skipped.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+DESTDIR ?=
+CARGO_TARGET_DIR ?= target
+# One target folder for cargo, CMake and the projects that use the library, so that each thing is compiled once.
+override CARGO_TARGET_DIR := $(abspath $(CARGO_TARGET_DIR))
+export CARGO_TARGET_DIR
+
+T := $(CARGO_TARGET_DIR)
+VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
+
+.PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
+    test-examples test-interop header install clean fmt lint docs
+
+help:
+	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
+	@echo 'make demo           opens, lists, reads and verifies real files, converts a real model and loads it from C'
+	@echo 'make test           every test there is; installs what it needs where it may'
+	@echo 'make test-rust      the tests of the Rust crates: corpus, round trips, header, program'
+	@echo 'make test-c         the C and C++ tests against both libraries'
+	@echo 'make test-valgrind  the C tests under valgrind'
+	@echo 'make test-cmake     the CMake build with ctest, and separate projects that use the installed library'
+	@echo 'make test-examples  the example programs'
+	@echo 'make test-interop   released Python packages read what we write'
+	@echo 'make header         generates include/ztensor.h anew'
+	@echo 'make install        PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make fmt lint docs  formats; clippy without warnings; documentation of the Rust crate'
+	@echo 'make clean          removes what was built'
+
+build: libs zt
+
+# cargo rustc, because cargo build does no link-time optimisation for a library that is an rlib, too.
+libs:
+	$(CARGO) rustc --lib --package ztensor-c --release --crate-type cdylib,staticlib --locked
+	@sh cmake/stage_libraries.sh $(T)/release $(T)/lib $(VERSION) --strip-debug
+
+zt:
+	$(CARGO) build --release --package ztensor-tools --locked
+
+demo: build
+	sh examples/demo.sh $(T)/lib $(T)/release/zt $(T)/demo
+
+test:
+	@sh tools/test_all.sh $(T)/test-logs
+
+# The Rust test of interoperability skips releases whose packages are not there.
+interop-packages:
+	@sh tools/need.sh "reading our files with the released Python packages" python3 pip && \
+	    sh tests/interop/install.sh $(T)/interop; status=$$?; [ $$status = 0 ] || { [ $$status = 3 ] && \
+	    echo "interop: skipped: the released Python packages cannot be had, see above"; }
+
+test-rust: interop-packages
+	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked
+
+test-interop: interop-packages
+	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --locked --package ztensor-c --test interop -- --nocapture
+
+test-c: libs
+	@sh tools/need.sh "the C++ tests" g++ || true
+	sh c_tests/run.sh $(T)/lib $(T)/c_tests
+
+test-examples: libs
+	sh examples/run.sh $(T)/lib $(T)/examples
+
+test-valgrind: libs
+	@if sh tools/need.sh "memory checks of the C tests" valgrind; then \
+	    sh tools/valgrind_c_tests.sh $(T)/lib $(T)/c_tests_valgrind; \
+	else echo "valgrind: skipped: there is no valgrind"; fi
+
+test-cmake:
+	@if sh tools/need.sh "the CMake build" cmake g++; then \
+	    cmake -S . -B $(T)/cmake && cmake --build $(T)/cmake && \
+	    cd $(T)/cmake && ctest --output-on-failure --no-tests=error; \
+	else echo "cmake: skipped: there is no cmake"; fi
+	@$(MAKE) --no-print-directory test-consumers
+
+test-consumers:
+	sh tests/consumers/run.sh $(T)/consumers
+
+header:
+	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test header
+
+install:
+	@sh tools/need.sh "installing with CMake" cmake
+	cmake -S . -B $(T)/install -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	cmake --build $(T)/install
+	DESTDIR=$(DESTDIR) cmake --install $(T)/install
+
+clean:
+	$(CARGO) clean
+
+fmt:
+	$(CARGO) fmt --all
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -1,0 +1,75 @@
+# The target ztensor_cargo, which runs cargo and stages what it built, and the imported targets that depend on it.
+# cargo knows best what is out of date, so it is asked in every build; staged files change only when their content does.
+
+find_program(ZTENSOR_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin")
+if(NOT ZTENSOR_CARGO)
+    message(FATAL_ERROR "ztensor: cargo was not found; install Rust, or set ZTENSOR_CARGO")
+endif()
+if(NOT UNIX)
+    message(FATAL_ERROR "ztensor: building through CMake is for Unix; elsewhere use cargo")
+endif()
+
+set(profile release)
+set(profile_dir release)
+set(strip --strip-debug) # what Rust's standard library brings; there is no other in this profile
+if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(profile dev)
+    set(profile_dir debug)
+    set(strip "")
+endif()
+set(target_flag "")
+set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${profile_dir}")
+if(ZTENSOR_CARGO_TARGET)
+    set(target_flag --target ${ZTENSOR_CARGO_TARGET})
+    set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${ZTENSOR_CARGO_TARGET}/${profile_dir}")
+endif()
+
+set(ztensor_stage_dir "${CMAKE_CURRENT_BINARY_DIR}/lib")
+if(APPLE)
+    set(ztensor_shared_names libztensor.${PROJECT_VERSION}.dylib libztensor.${PROJECT_VERSION_MAJOR}.dylib libztensor.dylib)
+    set(ztensor_soname "@rpath/libztensor.${PROJECT_VERSION_MAJOR}.dylib")
+    set(ztensor_native_libs "")
+else()
+    set(ztensor_shared_names libztensor.so.${PROJECT_VERSION} libztensor.so.${PROJECT_VERSION_MAJOR} libztensor.so)
+    set(ztensor_soname libztensor.so.${PROJECT_VERSION_MAJOR})
+    # What the static archive needs besides libc and libgcc, which a C compiler links by itself.
+    # Since glibc 2.34 both are empty; tests/consumers/host/checks.sh holds the list against the archive.
+    set(ztensor_native_libs pthread dl)
+endif()
+set(ztensor_shared_files ${ztensor_shared_names})
+list(TRANSFORM ztensor_shared_files PREPEND "${ztensor_stage_dir}/")
+list(GET ztensor_shared_names 0 ztensor_shared_name)
+list(GET ztensor_shared_files 0 ztensor_shared_file)
+set(ztensor_static_file "${ztensor_stage_dir}/libztensor.a")
+
+# cargo rustc, because cargo build does no link-time optimisation for a library that is an rlib, too.
+add_custom_target(ztensor_cargo ALL
+    COMMAND ${CMAKE_COMMAND} -E env "CARGO_TARGET_DIR=${ZTENSOR_CARGO_TARGET_DIR}"
+        "${ZTENSOR_CARGO}" rustc --lib --package ztensor-c --profile ${profile} --crate-type cdylib,staticlib
+        ${target_flag} ${ZTENSOR_CARGO_FLAGS}
+    COMMAND ${CMAKE_COMMAND} -E env "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
+        sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
+        "${cargo_output}" "${ztensor_stage_dir}" ${PROJECT_VERSION} ${strip}
+    BYPRODUCTS ${ztensor_shared_files} "${ztensor_static_file}"
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    COMMENT "Building libztensor with cargo (${profile})"
+    USES_TERMINAL VERBATIM)
+
+if(ZTENSOR_BUILD_SHARED)
+    add_library(ztensor::ztensor SHARED IMPORTED GLOBAL)
+    set_target_properties(ztensor::ztensor PROPERTIES
+        IMPORTED_LOCATION "${ztensor_shared_file}"
+        IMPORTED_SONAME "${ztensor_soname}"
+        INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include")
+    add_dependencies(ztensor::ztensor ztensor_cargo)
+endif()
+
+if(ZTENSOR_BUILD_STATIC)
+    add_library(ztensor::static STATIC IMPORTED GLOBAL)
+    set_target_properties(ztensor::static PROPERTIES
+        IMPORTED_LOCATION "${ztensor_static_file}"
+        IMPORTED_LINK_INTERFACE_LANGUAGES C
+        INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include"
+        INTERFACE_LINK_LIBRARIES "${ztensor_native_libs}")
+    add_dependencies(ztensor::static ztensor_cargo)
+endif()

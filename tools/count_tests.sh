@@ -1,0 +1,31 @@
+#!/bin/sh
+# Sums up the closing lines of test runs in log files: cargo test's, ctest's and our own (NAME: N passed, M failed).
+#     sh tools/count_tests.sh LOG...
+# Prints "N passed, M failed, K skipped". Exit status 1 if a test failed, or if there is no closing line.
+[ $# -ge 1 ] || { echo "usage: count_tests.sh LOG..." >&2; exit 2; }
+awk '
+    /^test result: / { # test result: ok. 12 passed; 0 failed; 1 ignored; ...
+        for (i = 2; i <= NF; i++) {
+            if ($i == "passed;") passed += $(i - 1)
+            if ($i == "failed;") failed += $(i - 1)
+            if ($i == "ignored;") skipped += $(i - 1)
+        }
+    }
+    /% tests passed, [0-9]+ tests? failed out of [0-9]+/ { # 100% tests passed, 0 tests failed out of 12
+        failed += $4
+        passed += $NF - $4
+    }
+    /^[a-zA-Z+_ ()-]+: [0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/ {
+        line = $0
+        sub(/^.*: /, "", line)
+        split(line, word, " ")
+        passed += word[1]
+        failed += word[3]
+        skipped += word[5]
+    }
+    /^[a-z]+: skipped: / { skipped++ }
+    END {
+        printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+        exit failed > 0 || passed + skipped == 0
+    }
+' "$@"

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Each of the C tests under valgrind, as many at a time as there are processors, since it is slow:
+#     sh tools/valgrind_c_tests.sh LIBRARIES OUTPUT
+# C99 only: as C++ the same calls reach the library. Ends with one line: valgrind: N passed, M failed.
+set -u
+
+[ $# -eq 2 ] || { echo "usage: valgrind_c_tests.sh LIBRARIES OUTPUT" >&2; exit 2; }
+tests=$(cd "$(dirname "$0")/../c_tests" && pwd)
+rm -rf "$2"
+mkdir -p "$2"
+
+xargs -P "$(nproc)" -I PROGRAM sh -c '
+    if ONLY=$1 VALGRIND=1 CXX=none sh "$2/run.sh" "$3" "$4/$1" >"$4/$1.log" 2>&1; then
+        touch "$4/$1.passed"
+        echo "ok $1 under valgrind"
+    else
+        touch "$4/$1.failed"
+        echo "FAILED $1 under valgrind"
+        cat "$4/$1.log"
+    fi' sh PROGRAM "$tests" "$1" "$2" <"$tests/programs.txt"
+
+passed=$(find "$2" -maxdepth 1 -name '*.passed' | wc -l)
+failed=$(find "$2" -maxdepth 1 -name '*.failed' | wc -l)
+echo "valgrind: $passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" = "$(grep -c . "$tests/programs.txt")" ]
