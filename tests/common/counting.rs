@@ -1,0 +1,75 @@
+//! The allocator of a test program that counts, for each thread, what is held, and refuses what it is told to.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+    /// How many allocations of `LARGE` bytes or more go well before one is refused; all where it is the maximum.
+    pub static GOOD: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Sizes from here on come from files; a few bytes for a label are not what is tested.
+const LARGE: usize = 4096;
+
+fn book(more: usize, less: usize) {
+    let held = HELD.get().saturating_add(more).saturating_sub(less);
+    HELD.set(held);
+    PEAK.set(PEAK.get().max(held));
+}
+
+fn refuse(size: usize) -> bool {
+    if size < LARGE || GOOD.get() == usize::MAX {
+        return false;
+    }
+    let left = GOOD.get();
+    GOOD.set(left.saturating_sub(1));
+    left == 0
+}
+
+// SAFETY: everything is handed on to the system's allocator as it came, or refused with NULL, which every
+// caller has to expect; the counters allocate nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if refuse(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        book(layout.size(), 0);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if refuse(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        book(layout.size(), 0);
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if refuse(size) {
+            return std::ptr::null_mut();
+        }
+        book(size, layout.size());
+        unsafe { System.realloc(memory, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        book(0, layout.size());
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most that `body` held at once, beyond what was held before.
+pub fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {
+    let before = HELD.get();
+    PEAK.set(before);
+    let result = body();
+    (result, PEAK.get() - before)
+}

@@ -1,0 +1,138 @@
+//! The header is the manual, and it is generated: it must be fresh, complete, in C words, and name
+//! exactly what the library exports.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn committed() -> String {
+    std::fs::read_to_string(root().join("include/ztensor.h")).unwrap()
+}
+
+/// Functions that the header declares.
+fn declared(header: &str) -> BTreeSet<String> {
+    let flat = without_comments(header).replace('\n', " ");
+    let mut names = BTreeSet::new();
+    for statement in flat.split(';') {
+        let Some((before, _)) = statement.split_once('(') else { continue };
+        let name = before.trim_end().rsplit([' ', '*']).next().unwrap_or_default();
+        if name.starts_with("zt_") && !statement.contains("typedef") && !statement.contains("(*") {
+            names.insert(name.to_owned());
+        }
+    }
+    names
+}
+
+fn without_comments(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, comment)) = rest.split_once("/*") {
+        out.push_str(before);
+        rest = comment.split_once("*/").map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+#[test]
+fn the_committed_header_is_what_cbindgen_makes_of_the_sources() {
+    let config = cbindgen::Config::from_file(root().join("cbindgen.toml")).unwrap();
+    let made = cbindgen::Builder::new().with_crate(root()).with_config(config).generate().unwrap();
+    let mut bytes = Vec::new();
+    made.write(&mut bytes);
+    let made = String::from_utf8(bytes).unwrap();
+    if std::env::var_os("ZT_BLESS").is_some() {
+        std::fs::write(root().join("include/ztensor.h"), &made).unwrap();
+    }
+    let found = committed();
+    let differs = made.lines().zip(found.lines()).enumerate().find(|(_, (a, b))| a != b);
+    assert!(
+        made == found,
+        "include/ztensor.h is stale; `make header` makes it anew. First difference: {differs:?}"
+    );
+}
+
+#[test]
+fn the_header_speaks_c_and_documents_every_function() {
+    let header = committed();
+    for rust in ["::", "[`", "Option<", "&str", "Vec<"] {
+        assert!(!header.contains(rust), "the header says {rust:?}");
+    }
+    let code = without_comments(&header);
+    for line in code.lines().filter(|l| l.starts_with("#define")) {
+        assert!(line.starts_with("#define ZT"), "a name that is not ours: {line}");
+    }
+    let functions = declared(&header);
+    assert!(functions.len() > 90, "{}", functions.len());
+    for name in &functions {
+        let call = format!("{name}(");
+        let at = header.match_indices(&call).map(|(at, _)| at);
+        let declaration = at.filter(|at| {
+            let line = header[..*at].rsplit('\n').next().unwrap_or_default();
+            !line.trim_start().starts_with('*') && !line.is_empty()
+        });
+        let declaration = declaration.last().unwrap_or_else(|| panic!("{name} is not declared"));
+        let doc = header[..declaration].rsplit("/**").next().unwrap_or_default();
+        assert!(doc.contains("*/") && !doc.split("*/").next().unwrap_or_default().is_empty(), "{name} has no doc");
+        for due in ["Threads: ", "Since "] {
+            assert!(doc.contains(due), "the doc of {name} has no {due:?}");
+        }
+    }
+}
+
+/// What the contract names; callers are written against it.
+const CONTRACT: &str = "zt_version zt_abi_version zt_last_error zt_status_name zt_dtype_name zt_dtype_from_name zt_dtype_size
+zt_type_name zt_type_from_name zt_format_name zt_encoding_name
+zt_open zt_open_fd zt_open_memory zt_open_source zt_retain zt_close
+zt_file_version zt_file_size zt_file_attributes zt_object_count zt_object_at zt_object_find zt_object_find_n
+zt_object_name zt_object_name_len zt_object_rank zt_object_shape zt_object_element_count zt_object_format
+zt_object_format_name zt_object_attributes zt_object_component_count zt_component_at zt_component_find
+zt_component_role zt_component_role_len zt_component_dtype zt_component_dtype_name zt_component_type
+zt_component_type_name zt_component_encoding zt_component_encoding_name zt_component_offset
+zt_component_stored_size zt_component_size zt_component_digest zt_component_caps
+zt_component_ptr zt_component_read zt_component_read_range zt_component_load zt_buffer_data zt_buffer_size
+zt_buffer_free zt_object_read_slice zt_component_read_as zt_component_advise zt_component_verify zt_verify zt_repair
+zt_read_batch zt_tensor_view zt_csr_view zt_coo_view zt_quantized_view
+zt_value_kind zt_value_get_bool zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 zt_value_get_string
+zt_value_get_bytes zt_value_count zt_value_at zt_value_key_at zt_value_find zt_value_to_json
+zt_writer_create zt_writer_append zt_writer_create_sink zt_write_dense zt_write_csr zt_write_coo zt_write_quantized
+zt_write_object zt_write_begin zt_write_component zt_write_data zt_write_end zt_write_copy
+zt_writer_set_attribute_bool zt_writer_set_attribute_i64 zt_writer_set_attribute_u64 zt_writer_set_attribute_f64
+zt_writer_set_attribute_string zt_writer_set_attribute_bytes zt_writer_set_attribute_json
+zt_write_attribute_bool zt_write_attribute_i64 zt_write_attribute_u64 zt_write_attribute_f64
+zt_write_attribute_string zt_write_attribute_bytes zt_write_attribute_json zt_writer_finish zt_writer_abort";
+
+#[test]
+fn no_function_of_the_contract_is_missing() {
+    let functions = declared(&committed());
+    let missing: Vec<_> = CONTRACT.split_whitespace().filter(|name| !functions.contains(*name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The shared library that was built beside this test, if `nm` and it are there.
+fn exported() -> Option<BTreeSet<String>> {
+    let test = std::env::current_exe().unwrap();
+    let library = test.parent()?.join("libztensor.so"); // what cargo builds along with its tests
+    if !library.exists() {
+        return None;
+    }
+    let listed = Command::new("nm").args(["-D", "--defined-only"]).arg(&library).output().ok()?;
+    assert!(listed.status.success());
+    let text = String::from_utf8(listed.stdout).unwrap();
+    Some(text.lines().filter_map(|l| l.split_whitespace().nth(2)).map(str::to_owned).collect())
+}
+
+#[test]
+fn the_library_exports_what_the_header_declares_and_nothing_else() {
+    let functions = declared(&committed());
+    let listed = std::fs::read_to_string(root().join("c_tests/abi/symbols.txt")).unwrap();
+    let listed: BTreeSet<String> = listed.lines().map(str::to_owned).filter(|l| !l.is_empty()).collect();
+    assert_eq!(functions, listed, "c_tests/abi/symbols.txt");
+    if cfg!(target_os = "linux") {
+        let exported = exported().expect("libztensor.so is built with the tests, and nm is part of binutils");
+        assert_eq!(functions, exported);
+    }
+}

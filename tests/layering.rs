@@ -1,0 +1,96 @@
+//! The house: who may import whom, where unsafe code may stand, how long a file may be.
+
+use std::path::{Path, PathBuf};
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn all(folder: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths = Vec::new();
+    sources(&root.join(folder), &mut paths);
+    paths.sort();
+    let name = |p: &Path| p.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+    paths.iter().map(|p| (name(p), std::fs::read_to_string(p).unwrap())).collect()
+}
+
+/// A room and the rooms that it may import. Everything may import `error` and `model`, but `error`
+/// itself nothing and `model` only `error`.
+const ARROWS: [(&str, &[&str]); 9] = [
+    ("error", &[]),
+    ("model", &["error"]),
+    ("threads", &[]),
+    ("wire", &["error", "model"]),
+    ("payload", &["error", "model"]),
+    ("io", &["error"]),
+    ("reader", &["error", "model", "wire", "payload", "io", "threads"]),
+    // The writer reads, too: what it appends to, copies from and repairs. Never the reverse.
+    ("writer", &["error", "model", "wire", "payload", "io", "threads", "reader"]),
+    ("capi", &["error", "model", "wire", "payload", "io", "threads", "reader", "writer"]),
+];
+
+fn room(path: &str) -> &str {
+    let inner = path.strip_prefix("src/").unwrap();
+    inner.split(['/', '.']).next().unwrap()
+}
+
+/// Rooms that a file names by `crate::`, outside of comments.
+fn imports(text: &str) -> Vec<String> {
+    let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
+    let mut found = Vec::new();
+    for line in code {
+        for (at, _) in line.match_indices("crate::") {
+            let rest = &line[at + "crate::".len()..];
+            let name: String = rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+            if ARROWS.iter().any(|(room, _)| *room == name) {
+                found.push(name);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn imports_follow_the_arrows() {
+    let mut edges = 0;
+    for (path, text) in all("src") {
+        let room = room(&path);
+        if room == "lib" {
+            continue;
+        }
+        let (_, allowed) = ARROWS.iter().find(|(r, _)| *r == room).unwrap_or_else(|| panic!("{path}: an unknown room"));
+        for import in imports(&text) {
+            assert!(import == room || allowed.contains(&import.as_str()), "{path} imports {import}");
+            edges += 1;
+        }
+    }
+    assert!(edges > 100, "{edges}");
+}
+
+#[test]
+fn unsafe_code_stands_in_its_rooms_only() {
+    for (path, text) in all("src") {
+        let allowed = path.starts_with("src/capi/") || path == "src/io/map.rs" || path == "src/io/buffer.rs";
+        let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
+        let has = code.filter(|l| !l.contains("unsafe_code")).any(|l| l.contains("unsafe ") || l.contains("unsafe{"));
+        assert!(allowed || !has, "{path} has unsafe code");
+    }
+}
+
+#[test]
+fn no_file_is_over_400_lines() {
+    let files: Vec<_> = ["src", "cli/src"].into_iter().flat_map(all).collect();
+    assert!(files.len() > 60, "{}", files.len());
+    for (path, text) in files {
+        let lines = text.lines().count();
+        assert!(lines <= 400, "{path} has {lines} lines");
+    }
+}
