@@ -8,6 +8,7 @@ CARGO_TARGET_DIR ?= target
 # One target folder for cargo, CMake and the projects that use the library, so that each thing is compiled once.
 override CARGO_TARGET_DIR := $(abspath $(CARGO_TARGET_DIR))
 export CARGO_TARGET_DIR
+MAKEFLAGS += --no-print-directory
 
 T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
@@ -72,10 +73,10 @@ test-valgrind: libs
 
 test-cmake:
 	@if sh tools/need.sh "the CMake build" cmake g++; then \
-	    cmake -S . -B $(T)/cmake && cmake --build $(T)/cmake && \
+	    cmake -S . -B $(T)/cmake && cmake --build $(T)/cmake --parallel 2 && \
 	    cd $(T)/cmake && ctest --output-on-failure --no-tests=error; \
 	else echo "cmake: skipped: there is no cmake"; fi
-	@$(MAKE) --no-print-directory test-consumers
+	@$(MAKE) test-consumers
 
 test-consumers:
 	sh tests/consumers/run.sh $(T)/consumers

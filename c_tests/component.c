@@ -201,6 +201,9 @@ static void page_exclusive(void)
     zt_file *file = open_data("v1.2/py-1.2.3-all-dtypes.zt"); /* all in one page */
     CHECK(!(zt_component_caps(component_of(file, "f32", "data")) & ZT_CAP_PAGE_EXCLUSIVE));
     zt_close(file);
+    file = open_data("valid-odd/gaps.zt"); /* alone, but in the middle of a page */
+    CHECK(!(zt_component_caps(component_of(file, "x", "data")) & ZT_CAP_PAGE_EXCLUSIVE));
+    zt_close(file);
     file = open_data("valid-odd/alias.zt");
     CHECK(!(zt_component_caps(component_of(file, "a", "data")) & ZT_CAP_PAGE_EXCLUSIVE));
     zt_close(file);

@@ -75,10 +75,13 @@ if [ "${CARGO:-cargo}" != none ] && command -v "${CARGO:-cargo}" >/dev/null; the
     if (cd "$root" && "${CARGO:-cargo}" build --quiet --locked --package ztensor-c --examples); then good; else
         bad "the Rust examples do not build"
     fi
-    rust=$target/debug/examples
+    if (cd "$root" && "${CARGO:-cargo}" build --quiet --locked --package ztensor-tools); then good; else
+        bad "zt does not build"
+    fi
+    rust=$target/debug/examples zt=$target/debug/zt
     inspectors="$inspectors $rust/inspect" readers="$readers $rust/read_tensor" writers="$writers $rust/write_file"
 else
-    skipped=$((skipped + 3))
+    zt='' skipped=$((skipped + 4))
 fi
 
 for inspect in $inspectors; do
@@ -137,10 +140,26 @@ check 2 "$out/load_model"
 
 source=$here/data/minilm-small.safetensors
 check 1 "$out/compare_safetensors" "$out/written.zt" "$source"
-says "embeddings.position_ids: is not there" "3 objects, but 66 tensors"
+says "embeddings.position_ids: is not there"
+has " objects, but 66 tensors"
 check 1 "$out/compare_safetensors" "$out/written.zt" "$out/written.zt"
 has "no sound safetensors file"
 check 2 "$out/compare_safetensors" "$source"
+if [ -n "$zt" ]; then
+    for encoding in --raw --zstd; do
+        check 0 "$zt" convert "$source" "$out/converted.zt" $encoding --digest=crc32c
+        check 0 "$out/compare_safetensors" "$out/converted.zt" "$source"
+        says "66 tensors, 229888 bytes: all the same"
+        check 0 "$out/load_model" "$out/converted.zt"
+        has ": 66 tensors, 229888 bytes, 66 digests verified, "
+        check 0 "$out/verify_file" "$out/converted.zt"
+    done
+    # A byte of a tensor that is another one.
+    cp "$source" "$out/other.safetensors"
+    printf '\001' | dd of="$out/other.safetensors" bs=1 seek=100000 conv=notrunc 2>/dev/null
+    check 1 "$out/compare_safetensors" "$out/converted.zt" "$out/other.safetensors"
+    has ": has other bytes"
+fi
 
 skipped_text=''
 [ $skipped -eq 0 ] || skipped_text=", $skipped skipped"

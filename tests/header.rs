@@ -76,7 +76,10 @@ fn the_header_speaks_c_and_documents_every_function() {
         });
         let declaration = declaration.last().unwrap_or_else(|| panic!("{name} is not declared"));
         let doc = header[..declaration].rsplit("/**").next().unwrap_or_default();
-        assert!(doc.contains("*/") && !doc.split("*/").next().unwrap_or_default().is_empty(), "{name} has no doc");
+        assert!(
+            doc.contains("*/") && !doc.split("*/").next().unwrap_or_default().is_empty(),
+            "{name} has no doc"
+        );
         for due in ["Threads: ", "Since "] {
             assert!(doc.contains(due), "the doc of {name} has no {due:?}");
         }

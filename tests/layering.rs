@@ -66,7 +66,8 @@ fn imports_follow_the_arrows() {
         if room == "lib" {
             continue;
         }
-        let (_, allowed) = ARROWS.iter().find(|(r, _)| *r == room).unwrap_or_else(|| panic!("{path}: an unknown room"));
+        let (_, allowed) =
+            ARROWS.iter().find(|(r, _)| *r == room).unwrap_or_else(|| panic!("{path}: an unknown room"));
         for import in imports(&text) {
             assert!(import == room || allowed.contains(&import.as_str()), "{path} imports {import}");
             edges += 1;
@@ -80,7 +81,9 @@ fn unsafe_code_stands_in_its_rooms_only() {
     for (path, text) in all("src") {
         let allowed = path.starts_with("src/capi/") || path == "src/io/map.rs" || path == "src/io/buffer.rs";
         let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
-        let has = code.filter(|l| !l.contains("unsafe_code")).any(|l| l.contains("unsafe ") || l.contains("unsafe{"));
+        let has = code
+            .filter(|l| !l.contains("unsafe_code"))
+            .any(|l| l.contains("unsafe ") || l.contains("unsafe{"));
         assert!(allowed || !has, "{path} has unsafe code");
     }
 }

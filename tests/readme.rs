@@ -48,7 +48,12 @@ fn the_program_of_the_readme_runs_as_printed() {
 fn the_readme_states_the_minimum_rust_version() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
-    let stated = manifest.lines().find_map(|l| l.strip_prefix("rust-version = ")).unwrap().trim_matches('"').to_owned();
+    let stated = manifest
+        .lines()
+        .find_map(|l| l.strip_prefix("rust-version = "))
+        .unwrap()
+        .trim_matches('"')
+        .to_owned();
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     assert!(readme.contains(&format!("Rust {stated} or later")), "Rust {stated}");
 }

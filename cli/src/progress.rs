@@ -1,15 +1,17 @@
 //! A progress bar on standard error; none where that is no terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::path::Path;
 
-/// A bar over `total` bytes, drawn at most ten times a second.
-pub fn bar(total: u64, what: &str) -> ProgressBar {
+/// A bar over `total` bytes of a file, drawn about ten times a second.
+pub fn bar(total: u64, path: &Path) -> ProgressBar {
     const TEMPLATE: &str =
         "{msg} [{bar:32}] {binary_bytes}/{binary_total_bytes}  {binary_bytes_per_sec}  {eta}";
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
     if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
         bar.set_style(style.progress_chars("=> "));
     }
-    bar.set_message(crate::text::one_line(what).into_owned());
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    bar.set_message(crate::text::one_line(&name).into_owned());
     bar
 }

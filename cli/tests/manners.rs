@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{data, run, zt, Ran};
+use common::{data, folder, run, zt, Ran};
 
 #[test]
 fn help_and_version_are_results() {
@@ -52,6 +52,35 @@ fn backtraces_are_never_shown() {
     let mut zt = zt();
     zt.args(["ls", "missing.zt"]).env("RUST_BACKTRACE", "full");
     Ran::of(zt.output().unwrap()).bad(&["zt: missing.zt: "]);
+}
+
+#[test]
+fn no_file_of_the_corpus_upsets_any_command() {
+    let folder = folder("manners-corpus");
+    let (copy, new) = (folder.join("copy.zt"), folder.join("new.zt"));
+    let mut files = 0;
+    for entry in std::fs::read_dir(data().join("invalid")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "zt") {
+            continue;
+        }
+        std::fs::copy(&path, &copy).unwrap();
+        let runs = [
+            run(&[&"ls", &path]),
+            run(&[&"ls", &"--json", &"--sha256", &path]),
+            run(&[&"verify", &"--strict", &path]),
+            run(&[&"convert", &path, &new, &"--zstd", &"--digest=crc32c"]),
+            run(&[&"repair", &copy]),
+        ];
+        for ran in runs {
+            assert!([0, 1].contains(&ran.status), "{}: {ran:?}", path.display());
+            assert_eq!(ran.status == 1, !ran.err.is_empty() && !ran.err.contains("kept as it is stored"));
+            assert!(ran.err.lines().all(|line| line.starts_with("zt: ")), "{}: {ran:?}", path.display());
+            assert!(!ran.err.contains("internal error"), "{}: {ran:?}", path.display());
+        }
+        files += 1;
+    }
+    assert_eq!(files, 426);
 }
 
 #[cfg(target_os = "linux")]

@@ -21,7 +21,7 @@ pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
         set.map_err(|e| Failure::at(output, e))?;
     }
     let total = header.tensors.iter().map(|t| t.data.len() as u64).sum();
-    let bar = progress::bar(total, &output.display().to_string());
+    let bar = progress::bar(total, output);
     let write = |writer: &mut Writer| {
         header.tensors.iter().try_for_each(|tensor| {
             begin(writer, tensor).map_err(|e| Failure::at(output, e))?;

@@ -8,30 +8,32 @@ use crate::progress;
 use ztensor::error::Result;
 use ztensor::model::manifest::Encoding;
 use ztensor::model::value::Value;
-use ztensor::reader::{Component, File, Mode, OpenOptions};
+use ztensor::reader::{Advice, Component, File, OpenOptions};
 use ztensor::writer::{Recode, Summary};
 
 pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
     let (input, output) = (&arguments.input, &arguments.output);
-    // Read, not mapped: the memory in use stays small, and a file that is cut short is an error.
-    let open = OpenOptions { mode: Mode::Read, ..OpenOptions::default() };
-    let file = File::open(input, &open).map_err(|e| Failure::at(input, e))?;
+    // Mapped: compressed components need no memory for their stored bytes.
+    let file = File::open(input, &OpenOptions::default()).map_err(|e| Failure::at(input, e))?;
     let mut writer = arguments.writer()?;
     let attributes = attributes(&file).map_err(|e| Failure::at(input, e))?;
     writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
     let recode = arguments.recode();
     let total = file.objects().flat_map(|o| o.components()).map(|c| c.stored_size()).sum();
-    let bar = progress::bar(total, &output.display().to_string());
+    let bar = progress::bar(total, output);
     let written = file.objects().try_for_each(|object| {
         interrupt.check()?;
         if let (true, Some(unknown)) = (recode != Recode::default(), object.components().find(is_unknown)) {
-            let (name, role) = (object.name(), unknown.role());
-            let told = format!("object {name:?}: component {role:?} is kept as it is stored: it has an unknown dtype or encoding");
-            bar.suspend(|| tell(&told));
+            let (file, name, role) = (input.display(), object.name(), unknown.role());
+            let why = "it has an unknown dtype or encoding, and is kept as it is stored";
+            bar.suspend(|| tell(&format!("{file}: object {name:?}: component {role:?}: {why}")));
         }
         // What goes wrong here names its file; else it is about what is to be written.
         writer.copy_as(object, object.name(), &recode).map_err(|e| Failure::at_either(input, output, e))?;
-        bar.inc(object.components().map(|c| c.stored_size()).sum());
+        for component in object.components() {
+            let _ = component.advise(Advice::DontNeed); // a hint: it will not be looked at again
+            bar.inc(component.stored_size());
+        }
         Ok(())
     });
     bar.finish_and_clear();
