@@ -349,3 +349,30 @@ fn a_copy_may_be_given_another_encoding_and_digest() {
         );
     }
 }
+
+/// A 0.1 file of one tensor.
+fn old_file(dtype: &str, layout: &str) -> Vec<u8> {
+    let mut bytes = b"ZTEN0001".to_vec();
+    bytes.resize(64, 0);
+    bytes.extend_from_slice(&[7; 8]);
+    let tensor = json::parse(&format!(
+        r#"[{{"name":"a","offset":64,"size":8,"dtype":"{dtype}","shape":[2],"encoding":"raw","layout":"{layout}"}}]"#
+    ));
+    let start = bytes.len();
+    ztensor::wire::cbor_encode::value(&mut bytes, &tensor.unwrap()).unwrap();
+    let size = (bytes.len() - start) as u64;
+    bytes.extend_from_slice(&size.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn a_name_that_was_unknown_does_not_become_known_by_a_copy() {
+    for (dtype, layout) in [("f32", "dense"), ("complex64", "dense"), ("float32", "sparse_coo")] {
+        let old = common::open(old_file(dtype, layout));
+        let sink = common::MemorySink::default();
+        let mut writer = Writer::to_sink(Box::new(sink), &WriterOptions::default()).unwrap();
+        let refused = writer.copy(old.find("a").unwrap(), "a").unwrap_err();
+        assert_eq!(refused.cause(), Cause::Unsupported, "{dtype} {layout}: {refused}");
+        writer.finish().unwrap();
+    }
+}

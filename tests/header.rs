@@ -80,6 +80,8 @@ fn the_header_speaks_c_and_documents_every_function() {
             doc.contains("*/") && !doc.split("*/").next().unwrap_or_default().is_empty(),
             "{name} has no doc"
         );
+        let between = doc.split_once("*/").map_or("", |(_, after)| after);
+        assert!(!between.contains([';', '}']), "{name} has no doc of its own");
         for due in ["Threads: ", "Since "] {
             assert!(doc.contains(due), "the doc of {name} has no {due:?}");
         }

@@ -69,6 +69,25 @@ impl Component<'_> {
         for_each_chunk(self.file.source(), self.stored_range(), body)
     }
 
+    /// Whether its zstd frames can hold `size` bytes; nothing to check for other encodings.
+    pub(crate) fn check_frames(&self, size: u64) -> Result<()> {
+        if self.entry.encoding != Encoding::Zstd {
+            return Ok(());
+        }
+        let known = self.with_stored(zstd::known_size).map_err(|e| self.wrap(e))?;
+        let fits = match known {
+            KnownSize::Exact(exact) => exact == size,
+            KnownSize::AtMost(most) => size <= most,
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(self.wrap(broken!(
+                Rule::ZstdLength,
+                "{size} bytes are declared, but its zstd frames hold another size"
+            ))),
+        }
+    }
+
     /// Which text of the spec its file follows.
     pub(crate) fn source_version(&self) -> Version {
         self.file.manifest.version.unwrap_or(Version::V1_2)

@@ -65,7 +65,23 @@ impl Writer {
             let version = crate::wire::v1_encode::version_text(version);
             fail!(Unsupported, "object {:?}: spec {version} cannot say the {what} {name:?}", object.name())
         };
+        // A name that meant nothing in its file must not begin to mean something in this one.
+        let known = |name: &str| {
+            fail!(
+                Unsupported,
+                "object {:?}: {name:?} is unknown in its file, but means something here",
+                object.name()
+            )
+        };
+        if matches!(object.format(), Format::Other(_)) && Format::from_name(object.format_name()).is_some() {
+            return Err(known(object.format_name()));
+        }
         for component in object.components() {
+            let name = component.dtype_name();
+            let means = Dtype::from_name(name).is_some() || Dtype::from_compound_name(name).is_some();
+            if component.dtype().is_none() && means {
+                return Err(known(name));
+            }
             if version == Version::V1_2 || self.base.is_some() {
                 continue;
             }
@@ -133,6 +149,10 @@ impl Writer {
             Encoding::Zstd => Some(component.size()?),
             _ => source.size,
         };
+        if let (Some(size), true) = (decoded, self.options.version != Version::V1_2) {
+            // The size cannot be said, so a reader will ask the frames.
+            component.check_frames(size)?;
+        }
         let role = self.manifest.intern_role(component.role())?;
         let mut extra = Extra::default();
         if source.dtype.is_none() {
