@@ -177,7 +177,9 @@ static void same_bytes(void)
         }
         if (e) { /* level 0 is level 3; others are others, and all are read */
             static const int32_t levels[] = {3, -7, 1, 22};
-            for (t = 0; t < COUNT(levels); t++) {
+            /* The last one takes minutes under valgrind, and shows nothing more there. */
+            const size_t tried = getenv("VALGRIND") != NULL ? COUNT(levels) - 1 : COUNT(levels);
+            for (t = 0; t < tried; t++) {
                 zt_file *file;
                 write_mixture(path, 2, ZT_ENCODING_ZSTD, levels[t]);
                 CHECK(levels[t] != 3 || file_is(path, want, size));

@@ -35,17 +35,15 @@ pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) ->
     if format != Format::Dense || spec.role != "data" {
         return Ok(None);
     }
+    let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
+    let elements = element_count(shape).ok_or_else(overflow)?;
     let ratio = match spec.logical {
         None => 1,
         Some(LogicalName::Known(logical)) => logical.ratio(),
         Some(LogicalName::Other(_)) => return Ok(None),
     };
     let width = spec.dtype.size() as u64;
-    let size = element_count(shape).and_then(|n| n.checked_mul(ratio)).and_then(|n| n.checked_mul(width));
-    match size {
-        Some(size) => Ok(Some(size)),
-        None => Err(fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits")),
-    }
+    elements.checked_mul(ratio).and_then(|n| n.checked_mul(width)).ok_or_else(overflow).map(Some)
 }
 
 /// Whether a component may end with so many bytes.

@@ -38,6 +38,7 @@ unsafe impl GlobalAlloc for Counting {
             return std::ptr::null_mut();
         }
         book(layout.size(), 0);
+        // SAFETY: passed on as it came.
         unsafe { System.alloc(layout) }
     }
 
@@ -46,6 +47,7 @@ unsafe impl GlobalAlloc for Counting {
             return std::ptr::null_mut();
         }
         book(layout.size(), 0);
+        // SAFETY: passed on as it came.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -54,11 +56,13 @@ unsafe impl GlobalAlloc for Counting {
             return std::ptr::null_mut();
         }
         book(size, layout.size());
+        // SAFETY: passed on as it came.
         unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         book(0, layout.size());
+        // SAFETY: passed on as it came.
         unsafe { System.dealloc(memory, layout) }
     }
 }
