@@ -1,0 +1,44 @@
+#!/bin/sh
+# Seeds: every file of tests/data that is small enough, into the corpora of the targets that take files; their
+# manifests into that of `cbor`; texts into that of `json`. Corpora are not in git but for the minimised set in seeds/.
+set -eu
+cd "$(dirname "$0")"
+for target in open append; do
+    mkdir -p "corpus/$target"
+    find ../tests/data -name '*.zt' -size -32k | while read -r file; do
+        name=$(echo "${file#../tests/data/}" | tr / _)
+        if [ "$target" = append ]; then
+            # 63 * 4 bytes of calls in front (the first byte says so), then the file as it is.
+            { printf '\374'; head -c 1008 /dev/urandom; cat "$file"; } >"corpus/$target/$name"
+        else
+            cp "$file" "corpus/$target/$name"
+        fi
+    done
+done
+mkdir -p corpus/cbor corpus/json
+python3 - <<'END'
+import glob, os
+for path in glob.glob("../tests/data/**/*.zt", recursive=True):
+    data = open(path, "rb").read()
+    behind = 16 if data[-8:] == b"ZTEN1000" else 8
+    size = int.from_bytes(data[len(data) - behind:][:8], "little")
+    if 0 < size <= 4096 and size + behind <= len(data):
+        name = path[len("../tests/data/"):].replace("/", "_")
+        open("corpus/cbor/" + name, "wb").write(data[len(data) - behind - size:len(data) - behind])
+texts = ['{"a":[1,-2.5e3,null,true,"\\u00e9\\ud83d\\ude00\\n"]}', '{"$bytes":"00ff"}', '{"$float":"nan"}',
+    '{"$tag":[3,"x"]}', '{"$undefined":true}', '{"$simple":99}', '{"$map":[[1,2],["$a",null]]}',
+    '[18446744073709551615,-18446744073709551616,1e308,-0.0,0.1]', '{"a":{"b":{"c":[[[]]]}}}']
+for at, text in enumerate(texts):
+    open(f"corpus/json/{at}", "w").write(text)
+END
+# Targets that make their files from the input: bytes of any kind will do.
+for target in manifest zstd roundtrip options; do
+    mkdir -p "corpus/$target"
+    for size in 40 200 1000 4000; do
+        head -c "$size" /dev/urandom >"corpus/$target/random-$size"
+    done
+    if [ -d "seeds/$target" ]; then cp seeds/"$target"/* "corpus/$target/"; fi
+done
+for target in open append cbor json; do
+    if [ -d "seeds/$target" ]; then cp seeds/"$target"/* "corpus/$target/"; fi
+done

@@ -1,0 +1,107 @@
+//! Appending to whatever is there, and what is left when it is cut off in the middle.
+
+use crate::read::{self, told};
+use crate::write;
+use arbitrary::{Result, Unstructured};
+use std::path::{Path, PathBuf};
+use ztensor::error::{Cause, Rule};
+use ztensor::reader::{File, Mode, OpenOptions};
+use ztensor::writer::{repair, RepairOptions, Writer};
+
+/// A file of this process, in the folder for temporary files (put TMPDIR in memory).
+pub struct TemporaryFile(PathBuf);
+
+impl TemporaryFile {
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> TemporaryFile {
+        TemporaryFile(std::env::temp_dir().join(format!("ztensor-fuzz-{}.zt", std::process::id())))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn put(&self, bytes: &[u8]) {
+        std::fs::write(&self.0, bytes).unwrap();
+    }
+
+    pub fn get(&self) -> Vec<u8> {
+        std::fs::read(&self.0).unwrap()
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Appends to `old`: it is refused and the file stays, or the file opens and holds both.
+pub fn to(old: &[u8], u: &mut Unstructured<'_>) -> Result<()> {
+    let place = TemporaryFile::new();
+    place.put(old);
+    let before = read::open(old, false);
+    let by_path = File::open(place.path(), &OpenOptions { mode: Mode::Read, ..read::options(false) });
+    assert_eq!(before.is_ok(), by_path.is_ok(), "{before:?} {by_path:?}");
+    let mut writer = match Writer::append(place.path(), &write::options(u)?) {
+        Ok(writer) => writer,
+        Err(e) => {
+            let (cause, _) = told(&e);
+            assert!(before.is_err() || cause == Cause::Unsupported, "it opens, but: {e}");
+            assert_eq!(place.get(), old, "refused, but the file changed");
+            return Ok(());
+        }
+    };
+    let before = before.expect("what can be appended to opens");
+    let mut model = write::Model::default();
+    let written = write::script(u, &mut writer, &mut model);
+    if written.is_err() || u.ratio(1, 8)? {
+        drop(writer);
+        assert_eq!(place.get(), old, "given up, but the file changed");
+        return written;
+    }
+    if !write::finish(&mut writer, &mut model) {
+        drop(writer);
+        assert_eq!(place.get(), old, "not finished, but the file changed");
+        return Ok(());
+    }
+    let new = place.get();
+    let after = read::open(&new, false).unwrap_or_else(|e| panic!("appended to, and now: {e}"));
+    holds_both(&before, &after, &mut model);
+    cut(old, &new, &place, u)
+}
+
+fn holds_both(before: &File, after: &File, model: &mut write::Model) {
+    assert_eq!(after.object_count(), before.object_count() + model.objects.len());
+    for (a, b) in before.objects().zip(after.objects()).take(32) {
+        assert_eq!((a.name(), a.shape(), a.format_name()), (b.name(), b.shape(), b.format_name()));
+        for (x, y) in a.components().zip(b.components()) {
+            assert_eq!((x.role(), x.dtype_name(), x.offset()), (y.role(), y.dtype_name(), y.offset()));
+            let loads = (x.load(), y.load());
+            assert_eq!(loads.0.as_ref().ok().map(|l| l.as_slice()), loads.1.as_ref().ok().map(|l| l.as_slice()));
+        }
+    }
+    write::holds(after, model, before.attributes());
+}
+
+/// The process ends when some bytes behind the old end were written: the old manifest is still there.
+fn cut(old: &[u8], new: &[u8], place: &TemporaryFile, u: &mut Unstructured<'_>) -> Result<()> {
+    let at = u.int_in_range(old.len()..=new.len())?;
+    let torn = [old, &new[old.len()..at]].concat();
+    place.put(&torn);
+    let opened = File::open(place.path(), &OpenOptions { mode: Mode::Read, ..read::options(false) });
+    let whole = at == old.len() || at == new.len();
+    match &opened {
+        Ok(_) => assert!(whole, "{at} of {} to {} bytes open", old.len(), new.len()),
+        Err(e) => {
+            assert!(!whole, "nothing is missing, but: {e}");
+            assert_eq!(told(e).1, Some(Rule::UnfinishedAppend), "{e}");
+        }
+    }
+    let dry = repair(place.path(), &RepairOptions { dry_run: true, ..RepairOptions::default() });
+    assert_eq!(place.get(), torn, "a dry run changed the file");
+    let report = repair(place.path(), &RepairOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(dry.unwrap(), report);
+    assert_eq!(place.get(), if whole { &torn } else { old }, "{report:?}");
+    Ok(())
+}

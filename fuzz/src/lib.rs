@@ -1,0 +1,18 @@
+//! What the fuzz targets share: everything that can be asked of a file, with the answers held against
+//! each other; a generator of files; values and their comparison; the C interface.
+
+pub mod append;
+pub mod c;
+pub mod c_read;
+pub mod c_write;
+pub mod copy;
+pub mod file;
+pub mod generate;
+pub mod item;
+pub mod memory;
+pub mod random;
+pub mod read;
+pub mod slice;
+pub mod values;
+pub mod views;
+pub mod write;

@@ -1,0 +1,74 @@
+//! Hyperslabs against the plain way: load all, pick one after the other.
+
+use crate::random::Random;
+use crate::read::told;
+use ztensor::model::manifest::Format;
+use ztensor::reader::{Hyperslab, Object};
+
+pub fn some(object: &Object<'_>, random: &mut Random) {
+    let shape = object.shape();
+    if object.format() != Format::Dense || shape.len() > 8 {
+        let slab = Hyperslab { start: &[], count: &[], step: None };
+        if let Err(e) = object.read_slice(&slab, &mut []) {
+            told(&e);
+        }
+        return;
+    }
+    let data = object.component("data").expect("a dense object has data");
+    let loaded = data.load();
+    for _ in 0..3 {
+        let mut slab = [Vec::new(), Vec::new(), Vec::new()];
+        let mut elements = 1u64;
+        for d in shape {
+            let start = random.below(d.saturating_add(1));
+            let most = d - start;
+            let step = 1 + random.below(3);
+            let count = random.below((most.div_ceil(step)).min(5) + 1);
+            slab[0].push(start);
+            slab[1].push(count);
+            slab[2].push(step);
+            elements = elements.saturating_mul(count);
+        }
+        let step = random.once_in(2).then_some(&slab[2][..]);
+        let step = step.or_else(|| slab[2].iter().any(|s| *s != 1).then_some(&slab[2][..]));
+        let Some(dtype) = data.dtype() else { return };
+        let width = dtype.size() * data.known_logical().map_or(1, |t| t.ratio() as usize);
+        let mut memory = vec![0x11; elements as usize * width + 1];
+        let sliced = object.read_slice(&Hyperslab { start: &slab[0], count: &slab[1], step }, &mut memory);
+        if let Err(e) = &sliced {
+            told(e);
+        }
+        let Ok(loaded) = &loaded else { continue };
+        if data.logical_name().is_some() && data.known_logical().is_none() {
+            continue; // of an unknown type nobody knows how wide an element is
+        }
+        sliced.unwrap_or_else(|e| panic!("{slab:?} of {shape:?}: {e}"));
+        assert_eq!(memory.pop(), Some(0x11));
+        assert_eq!(memory, plainly(loaded.as_slice(), shape, &slab, width), "{slab:?} of {shape:?}");
+    }
+}
+
+fn plainly(bytes: &[u8], shape: &[u64], slab: &[Vec<u64>; 3], width: usize) -> Vec<u8> {
+    let [start, count, step] = slab;
+    let mut out = Vec::new();
+    let mut at = vec![0u64; shape.len()];
+    if count.contains(&0) {
+        return out;
+    }
+    loop {
+        let index = (0..shape.len()).fold(0, |i, d| i * shape[d] + start[d] + at[d] * step[d]) as usize;
+        out.extend_from_slice(&bytes[index * width..][..width]);
+        let mut d = shape.len();
+        loop {
+            if d == 0 {
+                return out;
+            }
+            d -= 1;
+            at[d] += 1;
+            if at[d] < count[d] {
+                break;
+            }
+            at[d] = 0;
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Views: what one promises has to be true, checked here by other code.
+
+use crate::read::told;
+use ztensor::error::Result;
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Format;
+use ztensor::reader::{File, ViewPart};
+
+/// Of a file that was verified no view may fail, unless its format is another.
+pub fn every_object(file: &File, verified: bool) {
+    for object in file.objects().take(24) {
+        if let Some(view) = outcome(object.tensor_view(), verified && object.format() == Format::Dense) {
+            assert_eq!(view.shape, object.shape());
+            let loaded = object.component("data").unwrap().load().unwrap();
+            assert_eq!(view.data.bytes(), loaded.as_slice());
+        }
+        if let Some(view) = outcome(object.csr_view(), verified && object.format() == Format::SparseCsr) {
+            assert_eq!((view.rows, view.columns), (object.shape()[0], object.shape()[1]));
+            let (pointers, columns) = (numbers(&view.indptr), numbers(&view.indices));
+            assert_eq!(pointers.len() as u64, view.rows + 1);
+            assert_eq!((pointers[0], *pointers.last().unwrap()), (0, i128::from(view.nnz)));
+            assert!(pointers.is_sorted());
+            assert_eq!(columns.len() as u64, view.nnz);
+            assert!(columns.iter().all(|c| (0..i128::from(view.columns)).contains(c)));
+        }
+        if let Some(view) = outcome(object.coo_view(), verified && object.format() == Format::SparseCoo) {
+            let coordinates = numbers(&view.coords);
+            assert_eq!(coordinates.len() as u64, view.nnz * view.shape.len() as u64);
+            for (at, c) in coordinates.iter().enumerate() {
+                let bound = view.shape[at / view.nnz as usize];
+                assert!((0..i128::from(bound)).contains(c));
+            }
+        }
+        let wanted = verified && object.format() == Format::QuantizedGroup;
+        if let Some(view) = outcome(object.quantized_view(), wanted) {
+            assert_eq!(view.packed_weight.bytes().len() as u64, object.component("packed_weight").unwrap().size().unwrap());
+        }
+    }
+}
+
+fn outcome<T>(view: Result<T>, wanted: bool) -> Option<T> {
+    match view {
+        Ok(view) => Some(view),
+        Err(e) => {
+            told(&e);
+            assert!(!wanted, "it was verified, but: {e}");
+            None
+        }
+    }
+}
+
+fn numbers(part: &ViewPart<'_>) -> Vec<i128> {
+    let width = part.dtype.size();
+    let signed = matches!(part.dtype, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64);
+    let whole = part.bytes().chunks_exact(width).map(|b| {
+        let value = b.iter().rev().fold(0i128, |v, b| v << 8 | i128::from(*b));
+        if signed && b[width - 1] > 127 { value - (1i128 << (8 * width)) } else { value }
+    });
+    let numbers: Vec<_> = whole.collect();
+    assert_eq!(numbers.len() as u64, part.count);
+    numbers
+}

@@ -1,0 +1,301 @@
+//! Sequences of writer calls from an input, and what the file has to hold afterwards.
+
+use crate::read::told;
+use crate::values;
+use arbitrary::{Result, Unstructured};
+use ztensor::error::Cause;
+use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::manifest::{Encoding, Version};
+use ztensor::model::value::Value;
+use ztensor::reader::{File, VerifyOptions, VerifyReport};
+use ztensor::writer::{Algorithm, ComponentSpec, LogicalName, ObjectSpec, Writer, WriterOptions};
+
+/// A component as it was given.
+#[derive(Clone, Debug)]
+pub struct Part {
+    role: String,
+    dtype: Dtype,
+    logical: Option<LogicalName<'static>>,
+    encoding: Option<Encoding>,
+    digest: Option<Option<Algorithm>>,
+    data: Vec<u8>,
+}
+
+/// An object as it was given.
+#[derive(Debug, Default)]
+pub struct Given {
+    name: String,
+    format: &'static str,
+    shape: Vec<u64>,
+    attributes: Vec<(Value, Value)>,
+    parts: Vec<Part>,
+}
+
+/// What the calls that went well have put into the file.
+#[derive(Debug, Default)]
+pub struct Model {
+    pub objects: Vec<Given>,
+    pub attributes: Vec<(Value, Value)>,
+    open: Option<Given>,
+    /// The component that is open for bytes.
+    streaming: Option<Part>,
+    /// Something failed for good.
+    pub over: bool,
+}
+
+const ROLES: [&str; 10] =
+    ["data", "values", "indices", "indptr", "coords", "packed_weight", "scales", "zeros", "", "other\u{0}role"];
+const FORMATS: [&str; 6] = ["dense", "dense", "sparse_csr", "sparse_coo", "quantized_group", "own format"];
+
+/// Options that stay within what memory takes.
+pub fn options(u: &mut Unstructured<'_>) -> Result<WriterOptions> {
+    Ok(WriterOptions {
+        version: [Version::V1_2, Version::V1_2, Version::V1_1, Version::V0_1][u.choose_index(4)?],
+        alignment: 64 << u.int_in_range(0..=7)?,
+        large_alignment: [0, 64, 4096, 65536][u.choose_index(4)?],
+        large_size: u.int_in_range(0..=3000)?,
+        encoding: [Encoding::Raw, Encoding::Zstd][u.choose_index(2)?],
+        zstd_level: u.int_in_range(-7..=4)?,
+        digest: [None, Some(Algorithm::Crc32c), Some(Algorithm::Sha256)][u.choose_index(3)?],
+        threads: u.int_in_range(1..=2)?,
+        durable: false,
+        frame_size: u.int_in_range(1024..=4096)?,
+    })
+}
+
+fn part(u: &mut Unstructured<'_>, size: Option<u64>) -> Result<Part> {
+    let dtype = Dtype::ALL[u.choose_index(13)?];
+    let logical = match u.int_in_range(0..=15u8)? {
+        at @ 0..=5 => Some(LogicalName::Known(Logical::ALL[usize::from(at)])),
+        6 => Some(LogicalName::Other("own type")),
+        7 => Some(LogicalName::Other("f32")),
+        _ => None,
+    };
+    let dtype = match logical {
+        Some(LogicalName::Known(t)) if u.ratio(7, 8)? => t.dtype(),
+        _ => dtype,
+    };
+    let ratio = if let Some(LogicalName::Known(t)) = logical { t.ratio() } else { 1 };
+    let mut count = size.unwrap_or(u.int_in_range(0..=40)?);
+    if u.ratio(1, 8)? {
+        count = u.int_in_range(0..=900)?;
+    }
+    let mut data = vec![0; (count.min(4000) * ratio) as usize * dtype.size() + usize::from(u.ratio(1, 16)?)];
+    u.fill_buffer(&mut data)?;
+    Ok(Part {
+        role: ROLES[if u.ratio(1, 2)? { 0 } else { u.choose_index(ROLES.len())? }].to_owned(),
+        dtype,
+        logical,
+        encoding: [None, None, Some(Encoding::Raw), Some(Encoding::Zstd)][u.choose_index(4)?],
+        digest: [None, None, Some(None), Some(Some(Algorithm::Crc32c)), Some(Some(Algorithm::Sha256))][u.choose_index(5)?],
+        data,
+    })
+}
+
+impl Part {
+    fn spec(&self) -> ComponentSpec<'_> {
+        ComponentSpec {
+            logical: self.logical,
+            encoding: self.encoding,
+            digest: self.digest,
+            ..ComponentSpec::new(&self.role, self.dtype)
+        }
+    }
+}
+
+impl Given {
+    fn spec(&self) -> ObjectSpec<'_> {
+        ObjectSpec { name: &self.name, format: self.format, shape: &self.shape }
+    }
+
+    fn elements(&self) -> Option<u64> {
+        let product = self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+        if self.shape.contains(&0) { Some(0) } else { product }
+    }
+}
+
+fn given(u: &mut Unstructured<'_>) -> Result<Given> {
+    let rank = u.int_in_range(0..=3)?;
+    let dimension = |u: &mut Unstructured<'_>| Ok(if u.ratio(1, 30)? { u.arbitrary()? } else { u.int_in_range(0..=7)? });
+    Ok(Given {
+        name: format!("o{}", u.int_in_range(0..=9)?),
+        format: FORMATS[u.choose_index(FORMATS.len())?],
+        shape: (0..rank).map(|_| dimension(u)).collect::<Result<_>>()?,
+        attributes: if u.ratio(1, 3)? { values::attributes(u)? } else { Vec::new() },
+        parts: Vec::new(),
+    })
+}
+
+fn copies(pairs: &[(Value, Value)]) -> Vec<(Value, Value)> {
+    pairs.iter().map(|(k, v)| (k.try_clone().unwrap(), v.try_clone().unwrap())).collect()
+}
+
+fn set(pairs: &mut Vec<(Value, Value)>, key: &str, value: Value) {
+    match pairs.iter_mut().find(|(k, _)| k.as_text() == Some(key)) {
+        Some((_, place)) => *place = value,
+        None => pairs.push((Value::text(key).unwrap(), value)),
+    }
+}
+
+/// Calls of the writer, as many as the input says.
+pub fn script(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Result<()> {
+    for _ in 0..u.int_in_range(1..=20)? {
+        let outcome = step(u, writer, model)?;
+        if let Err(e) = outcome {
+            let (cause, _) = told(&e);
+            model.over |= cause == Cause::Io;
+        }
+        if model.over {
+            let after = writer.set_attribute("k", Value::Null).unwrap_err();
+            assert!(matches!(after.cause(), Cause::State), "{after}");
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn step(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Result<ztensor::error::Result<()>> {
+    let how = u.int_in_range(0..=11u8)?;
+    let open = model.open.as_ref();
+    Ok(match how {
+        0 | 1 => {
+            let mut new = given(u)?;
+            let whole = new.elements().filter(|n| *n < 1000);
+            for at in 0..u.int_in_range(1..=3)? {
+                new.parts.push(part(u, whole.filter(|_| at == 0))?);
+            }
+            let parts: Vec<_> = new.parts.iter().map(|p| (p.spec(), &p.data[..])).collect();
+            let outcome = writer.write_object(&new.spec(), copies(&new.attributes), &parts);
+            drop(parts);
+            outcome.map(|()| model.objects.push(new))
+        }
+        2 | 3 => {
+            let new = given(u)?;
+            writer.begin(&new.spec(), copies(&new.attributes)).map(|()| model.open = Some(new))
+        }
+        4 | 5 => {
+            let size = open.and_then(Given::elements).filter(|n| *n < 1000);
+            let mut new = part(u, size)?;
+            let announced = [None, Some(new.data.len() as u64), Some(7)][u.choose_index(3)?];
+            let spec = ComponentSpec { size: announced, ..new.spec() };
+            writer.component(&spec).map(|()| {
+                new.data.clear();
+                close_part(model);
+                model.streaming = Some(new);
+            })
+        }
+        6 => {
+            let mut data = vec![0; u.int_in_range(0..=3000)?];
+            u.fill_buffer(&mut data)?;
+            writer.data(&data).map(|()| model.streaming.as_mut().unwrap().data.extend(data))
+        }
+        7 => {
+            let new = part(u, open.and_then(Given::elements).filter(|n| *n < 1000))?;
+            writer.component_whole(&new.spec(), &new.data).map(|()| {
+                close_part(model);
+                model.open.as_mut().unwrap().parts.push(new);
+            })
+        }
+        8 => writer.end().map(|()| finish_object(model)),
+        9 => {
+            let value = values::value(u, 3)?;
+            let outcome = writer.set_object_attribute("set", value.try_clone().unwrap());
+            outcome.map(|()| set(&mut model.open.as_mut().unwrap().attributes, "set", value))
+        }
+        10 => {
+            let (key, value) = (["k", "", "other"][u.choose_index(3)?], values::value(u, 3)?);
+            writer.set_attribute(key, value.try_clone().unwrap()).map(|()| set(&mut model.attributes, key, value))
+        }
+        _ => fill_up(u, writer, model)?,
+    })
+}
+
+/// Gives the open component the bytes that it lacks, so that long sequences get somewhere.
+fn fill_up(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Result<ztensor::error::Result<()>> {
+    let Some((open, part)) = model.open.as_ref().zip(model.streaming.as_mut()) else { return Ok(Ok(())) };
+    let width = part.dtype.size() as u64;
+    let ratio = if let Some(LogicalName::Known(t)) = part.logical { t.ratio() } else { 1 };
+    let wanted = open.elements().filter(|n| *n < 1000).map_or(width, |n| n * width * ratio) as usize;
+    let mut data = vec![0; wanted.saturating_sub(part.data.len())];
+    u.fill_buffer(&mut data)?;
+    Ok(writer.data(&data).map(|()| part.data.extend(data)))
+}
+
+fn close_part(model: &mut Model) {
+    if let Some(part) = model.streaming.take() {
+        model.open.as_mut().unwrap().parts.push(part);
+    }
+}
+
+fn finish_object(model: &mut Model) {
+    close_part(model);
+    model.objects.push(model.open.take().unwrap());
+}
+
+/// Ends the writer. True if there is a file now.
+pub fn finish(writer: &mut Writer, model: &mut Model) -> bool {
+    if model.open.is_some() && !model.over {
+        match writer.end() {
+            Ok(()) => finish_object(model),
+            Err(e) => {
+                told(&e);
+                assert_eq!(writer.finish().unwrap_err().cause(), Cause::State);
+                return false;
+            }
+        }
+    }
+    match writer.finish() {
+        Ok(summary) => {
+            assert!(!model.over && summary.objects >= model.objects.len() as u64);
+            true
+        }
+        Err(e) => {
+            let (cause, _) = told(&e);
+            assert!(model.over || cause == Cause::Io || e.message().contains("leaves 64 bits"), "every call went well, but: {e}");
+            false
+        }
+    }
+}
+
+/// Whether the file holds what was given, and nothing else that could be wrong.
+pub fn check(file: &File, model: &Model) {
+    objects(file, model);
+    same_attributes(file.attributes(), &model.attributes);
+    let options = VerifyOptions { contents: false, padding: true, threads: 1, ..VerifyOptions::default() };
+    file.verify(&options, &|_, _| true, &mut VerifyReport::default()).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Whether the file holds what was given besides what was in it; attributes replace those of their key.
+pub fn holds(file: &File, model: &Model, old: Option<&Value>) {
+    objects(file, model);
+    let mut wanted = copies(old.and_then(Value::pairs).unwrap_or_default());
+    for (key, value) in copies(&model.attributes) {
+        set(&mut wanted, key.as_text().unwrap(), value);
+    }
+    same_attributes(file.attributes(), &wanted);
+}
+
+fn objects(file: &File, model: &Model) {
+    for wanted in &model.objects {
+        let object = file.find(&wanted.name).unwrap_or_else(|| panic!("no {:?}", wanted.name));
+        assert_eq!((object.shape(), object.format_name()), (&wanted.shape[..], wanted.format));
+        same_attributes(object.attributes(), &wanted.attributes);
+        assert_eq!(object.components().len(), wanted.parts.len());
+        for (c, part) in object.components().zip(&wanted.parts) {
+            assert_eq!((c.role(), c.dtype()), (&part.role[..], Some(part.dtype)));
+            let name = part.logical.map(|l| match l {
+                LogicalName::Known(t) => t.name(),
+                LogicalName::Other(name) => name,
+            });
+            assert_eq!(c.logical_name(), name);
+            assert_eq!(c.load().unwrap().as_slice(), part.data);
+        }
+    }
+}
+
+fn same_attributes(found: Option<&Value>, wanted: &[(Value, Value)]) {
+    let wanted = Value::Map(copies(wanted));
+    let none = Value::Map(Vec::new());
+    let found = found.unwrap_or(&none);
+    assert!(values::same(found, &wanted), "{found:?}, not {wanted:?}");
+}
