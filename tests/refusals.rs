@@ -248,10 +248,34 @@ fn a_writer_that_fails_or_is_dropped_leaves_the_destination_and_nothing_beside_i
     assert_eq!(cause(writer.finish()), Some(Cause::State));
     assert_eq!(folder.names(), ["kept.zt"]);
 
+    // A folder takes the destination's name before the end: nothing can be given that name.
+    let taken = folder.path("taken.zt");
+    let mut writer = start(&taken);
+    std::fs::create_dir(&taken).unwrap();
+    assert_eq!(cause(writer.finish()), Some(Cause::Io));
+    assert_eq!(folder.names(), ["kept.zt", "taken.zt"], "the unpublished file is still there");
+    std::fs::remove_dir(&taken).unwrap();
+
     let durable = WriterOptions { durable: true, ..WriterOptions::default() };
     Writer::create(&path, &durable).unwrap().finish().unwrap();
     assert_eq!(File::open(&path, &OpenOptions::default()).unwrap().object_count(), 0);
     assert_eq!(folder.names(), ["kept.zt"]);
     assert_eq!(cause(Writer::create(folder.path("no/such/folder.zt"), &durable)), Some(Cause::Io));
     assert_eq!(cause(Writer::create(&folder.0, &durable)), Some(Cause::Io));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_replaced_keeps_its_permissions_and_a_link_stays_a_link() {
+    use std::os::unix::fs::{symlink, PermissionsExt};
+    let folder = common::Folder::new();
+    let (path, link) = (folder.path("file.zt"), folder.path("link.zt"));
+    std::fs::write(&path, "old").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("file.zt", &link).unwrap();
+    Writer::create(&link, &WriterOptions::default()).unwrap().finish().unwrap();
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(File::open(&path, &OpenOptions::default()).unwrap().object_count(), 0);
+    assert_eq!(folder.names(), ["file.zt", "link.zt"]);
 }

@@ -1,0 +1,157 @@
+//! Verification tells what is wrong, which object it is in, and what it did not look at.
+
+mod common;
+
+use common::content::new_object;
+use common::Sample;
+use std::sync::Mutex;
+use ztensor::error::{Cause, Result, Rule};
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Encoding;
+use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::writer::{Algorithm, WriterOptions};
+
+fn run(file: &File, options: &VerifyOptions) -> (Result<()>, VerifyReport) {
+    let mut report = VerifyReport::default();
+    let outcome = file.verify(options, &|_, _| true, &mut report);
+    (outcome, report)
+}
+
+fn everything(threads: usize) -> VerifyOptions {
+    VerifyOptions { threads, ..VerifyOptions::default() }
+}
+
+fn digested() -> WriterOptions {
+    WriterOptions { digest: Some(Algorithm::Sha256), ..WriterOptions::default() }
+}
+
+/// A file of `count` objects with a byte of each of these changed.
+fn damaged(options: &WriterOptions, count: usize, which: &[usize]) -> Vec<u8> {
+    let samples: Vec<Sample> = (0..count).map(|at| new_object(&format!("object {at}"))).collect();
+    let mut bytes = common::file_of(options, &samples);
+    let file = common::open(bytes.clone());
+    for at in which {
+        let component = common::data(&file, &format!("object {at}"));
+        bytes[(component.offset() + component.stored_size() / 2) as usize] ^= 4;
+    }
+    bytes
+}
+
+#[test]
+fn a_byte_that_does_not_fit_its_digest_is_found_by_every_way_to_verify() {
+    for algorithm in [Algorithm::Crc32c, Algorithm::Sha256] {
+        let options = WriterOptions { digest: Some(algorithm), ..WriterOptions::default() };
+        let bytes = damaged(&options, 3, &[1]);
+        let file = common::open(bytes.clone());
+        let component = common::data(&file, "object 1");
+        assert_eq!(component.verify_digest().map_err(|e| e.cause()), Err(Cause::DigestMismatch));
+        common::data(&file, "object 2").verify_digest().unwrap();
+        let (outcome, report) = run(&file, &everything(1));
+        let error = outcome.unwrap_err();
+        assert_eq!(error.cause(), Cause::DigestMismatch);
+        let start = component.offset() as usize;
+        let computed = common::digest_text(algorithm, &bytes[start..][..component.stored_size() as usize]);
+        for word in ["object 1", "data", component.digest().unwrap(), &computed] {
+            assert!(error.message().contains(word), "{word:?} is not in {error}");
+        }
+        assert_eq!((report.objects, report.digests_verified), (1, 1), "what was checked before");
+        let verifying = OpenOptions { verify: true, ..OpenOptions::default() };
+        let opened = File::open_memory(bytes, &verifying).map(drop).map_err(|e| e.cause());
+        assert_eq!(opened, Err(Cause::DigestMismatch));
+        let without = VerifyOptions { digests: false, ..everything(1) };
+        let (outcome, report) = run(&file, &without);
+        assert_eq!((outcome.is_ok(), report.digests_verified, report.objects), (true, 0, 3));
+    }
+}
+
+#[test]
+fn damage_without_a_digest_is_found_where_the_bytes_can_tell() {
+    let zstd = WriterOptions { encoding: Encoding::Zstd, ..WriterOptions::default() };
+    let mut bytes = common::file_of(&zstd, &[new_object("z")]);
+    let at = common::data(&common::open(bytes.clone()), "z").offset() as usize;
+    bytes[at..at + 4].fill(0x28); // no zstd magic
+    let file = common::open(bytes);
+    assert_eq!(common::rule(run(&file, &everything(1)).0), Some(Rule::ZstdCorrupt));
+    let without = VerifyOptions { contents: false, ..everything(1) };
+    run(&file, &without).0.unwrap();
+
+    let bools = Sample::dense("b", Dtype::Bool, &[3], vec![1, 0, 2]);
+    let file = common::open(common::file_of(&WriterOptions::default(), &[bools]));
+    let error = run(&file, &everything(1)).0.unwrap_err();
+    assert_eq!(error.rule(), Some(Rule::BoolByte));
+    assert!(error.message().contains("byte 2 is 2"), "{error}");
+}
+
+#[test]
+fn digests_that_nobody_can_check_are_counted_and_not_passed_as_verified() {
+    // The same length, so that the manifest keeps its size.
+    for (text, unknown) in [("blake3", true), ("sha257", true), ("sha2=6", false)] {
+        let mut bytes = common::file_of(&digested(), &[new_object("a")]);
+        let at = bytes.windows(7).position(|w| w == b"sha256:").unwrap();
+        bytes[at..at + 6].copy_from_slice(text.as_bytes());
+        let (outcome, report) = run(&common::open(bytes), &everything(1));
+        if unknown {
+            outcome.unwrap();
+            assert_eq!((report.digests_unknown, report.digests_verified, report.digests_absent), (1, 0, 0));
+        } else {
+            assert_eq!(common::rule(outcome), Some(Rule::DigestForm), "{text}");
+        }
+    }
+    let file = common::open(common::file_of(&WriterOptions::default(), &[new_object("a")]));
+    let (outcome, report) = run(&file, &everything(1));
+    outcome.unwrap();
+    assert_eq!((report.digests_unknown, report.digests_verified, report.digests_absent), (0, 0, 1));
+}
+
+#[test]
+fn the_first_failure_in_file_order_is_told_whatever_the_threads() {
+    let file = common::open(damaged(&digested(), 40, &[17, 18, 31, 39]));
+    for threads in [0, 1, 2, 3, 16] {
+        for _ in 0..10 {
+            let error = run(&file, &everything(threads)).0.unwrap_err();
+            assert!(error.message().contains("\"object 17\""), "{threads} threads: {error}");
+        }
+    }
+}
+
+#[test]
+fn progress_goes_forwards_to_the_total_and_can_stop_the_work() {
+    let samples: Vec<Sample> = (0..20).map(|at| new_object(&format!("{at}"))).collect();
+    let file = common::open(common::file_of(&digested(), &samples));
+    for threads in [1, 4] {
+        let told = Mutex::new(Vec::new());
+        let mut report = VerifyReport::default();
+        let note = |done, total| {
+            told.lock().unwrap().push((done, total));
+            true
+        };
+        file.verify(&everything(threads), &note, &mut report).unwrap();
+        let told = told.into_inner().unwrap();
+        assert_eq!(told.len(), 20);
+        assert!(told.is_sorted() && told.iter().all(|(_, total)| *total == 20_000), "{told:?}");
+        assert_eq!(told.last(), Some(&(20_000, 20_000)));
+        assert_eq!((report.objects, report.components, report.bytes), (20, 20, 20_000));
+        let stopped = file.verify(&everything(threads), &|done, _| done < 5000, &mut report);
+        assert_eq!(stopped.map_err(|e| e.cause()), Err(Cause::Cancelled));
+        assert!(report.objects < 20, "{report:?}");
+    }
+}
+
+#[test]
+fn padding_that_is_not_zero_is_counted_and_refused_when_asked() {
+    let odd = Sample::dense("odd", Dtype::U8, &[1], vec![5]);
+    let mut bytes = common::file_of(&WriterOptions::default(), &[odd, new_object("next")]);
+    let (first, second) = (66, 127);
+    (bytes[first], bytes[second]) = (1, 2);
+    let file = common::open(bytes.clone());
+    let (outcome, report) = run(&file, &everything(1));
+    outcome.unwrap();
+    assert_eq!(report.padding_nonzero, 2);
+    let (outcome, report) = run(&file, &VerifyOptions { padding: true, ..everything(1) });
+    let error = outcome.unwrap_err();
+    assert_eq!((error.rule(), report.padding_nonzero), (Some(Rule::PaddingNonzero), 2));
+    assert!(error.message().contains("66"), "{error}");
+    let strict = OpenOptions { strict: true, ..OpenOptions::default() };
+    let strict = File::open_memory(common::Aligned::of(&bytes), &strict).unwrap();
+    assert_eq!(common::rule(run(&strict, &everything(1)).0), Some(Rule::PaddingNonzero));
+}
