@@ -376,3 +376,20 @@ fn a_name_that_was_unknown_does_not_become_known_by_a_copy() {
         writer.finish().unwrap();
     }
 }
+
+#[test]
+fn an_unknown_dtype_with_a_known_type_is_not_written_where_one_name_says_both() {
+    let mut sample = Sample::dense("a", Dtype::U8, &[4], vec![1, 2, 3, 4]);
+    sample.parts[0].logical = Some(Logical::F8E5m2);
+    let mut bytes = common::file_of(&WriterOptions::default(), &[sample]);
+    let at = bytes.windows(3).rposition(|w| w == b"bu8").expect("the dtype's text");
+    bytes[at + 2] = b'9';
+    let file = common::open(bytes);
+    let object = file.required("a").unwrap();
+    for version in [Version::V1_2, Version::V1_1, Version::V0_1] {
+        common::written(&WriterOptions { version, ..WriterOptions::default() }, |w| {
+            let outcome = w.copy(object, "a").map_err(|e| e.cause());
+            assert_eq!(outcome.is_ok(), version == Version::V1_2, "{version:?} {outcome:?}");
+        });
+    }
+}

@@ -1,9 +1,10 @@
 //! Files that end in an unfinished append: the old file is whole in front of what was added.
 
-use super::read_manifest;
-use super::stored::{zeroed, CHUNK};
+use super::stored::{for_each_chunk, zeroed, CHUNK};
+use super::{padding, read_manifest};
 use crate::error::{broken, Cause, Error, Result, Rule};
 use crate::io::ByteSource;
+use crate::model::manifest::Manifest;
 use crate::wire::{frame, Limits};
 use std::ops::Range;
 
@@ -51,17 +52,22 @@ pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error 
 
 /// The last byte position at which a whole 1.x file ends, and its number of objects, looking at no
 /// more than `look_back` bytes.
+///
+/// What was being appended may itself hold a whole file (a .zt file kept as bytes in a tensor). Its
+/// manifest then speaks of other places than it stands at, and the bytes that it says are padding are
+/// not zero; the end of a file that has grown here has nothing but zeros in its gaps. So the last end
+/// with zero gaps it is, and only where there is none the last one at all.
 pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, look_back: u64) -> Result<Option<(u64, u64)>> {
-    /// Bytes that look like the end of a file cost a look each, and a look costs a manifest.
-    const MOST_CANDIDATES: usize = 64;
     const OVERLAP: u64 = 7;
+    let mut otherwise = None;
     let size = source.size();
     if !begins_like_1(source)? {
         return Ok(None);
     }
     let floor = size.saturating_sub(look_back);
     let mut end = size;
-    let mut candidates = 0;
+    // Bytes that look like an end cost a look each; together no more than a few passes over the file.
+    let mut budget = size.saturating_mul(4).saturating_add(1 << 20);
     let mut buffer = zeroed(usize::try_from(size).unwrap_or(CHUNK).min(CHUNK))?;
     while end > floor {
         let start = end.saturating_sub(CHUNK as u64).max(floor);
@@ -71,21 +77,49 @@ pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, look_back: u64) -
         let magics = window.windows(8).enumerate().rev().filter(|(_, w)| *w == frame::MAGIC_1);
         for (at, _) in magics {
             let behind = start.saturating_add(at as u64).saturating_add(8);
-            if behind == size || !could_end_at(source, behind)? {
+            let Some(manifest_size) = could_end_at(source, behind)?.filter(|_| behind != size) else {
                 continue;
-            }
-            candidates += 1;
-            if candidates > MOST_CANDIDATES {
-                return Ok(None);
-            }
+            };
+            let Some(left) = budget.checked_sub(manifest_size.saturating_add(LOOK)) else {
+                return Ok(otherwise);
+            };
+            budget = left;
             let prefix = Prefix { source, size: behind };
-            if let Ok((_, manifest)) = read_manifest(&prefix, limits) {
-                return Ok(Some((behind, manifest.objects.len() as u64)));
+            let Ok((frame, manifest)) = read_manifest(&prefix, limits) else { continue };
+            let found = Some((behind, manifest.objects.len() as u64));
+            if gaps_are_zero(source, &manifest, frame.manifest.start, &mut budget)? {
+                return Ok(found);
             }
+            otherwise = otherwise.or(found);
         }
         end = if start == floor { floor } else { start.saturating_add(OVERLAP) };
     }
-    Ok(None)
+    Ok(otherwise)
+}
+
+/// What a look at a place costs beside the manifest's bytes.
+const LOOK: u64 = 4096;
+
+/// Whether there is nothing between the components; stops at the first byte that is something.
+fn gaps_are_zero(
+    source: &dyn ByteSource,
+    manifest: &Manifest,
+    manifest_start: u64,
+    budget: &mut u64,
+) -> Result<bool> {
+    let mut zero = true;
+    for gap in padding::gaps(manifest, manifest_start)? {
+        let Some(left) = budget.checked_sub(gap.end.saturating_sub(gap.start)) else { return Ok(false) };
+        *budget = left;
+        for_each_chunk(source, gap, &mut |chunk| {
+            zero = zero && chunk.iter().all(|b| *b == 0);
+            Ok(())
+        })?;
+        if !zero {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn begins_like_1(source: &dyn ByteSource) -> Result<bool> {
@@ -97,19 +131,20 @@ fn begins_like_1(source: &dyn ByteSource) -> Result<bool> {
     Ok(&head == frame::MAGIC_1)
 }
 
-/// Cheap to tell: in front of a footer's magic stands a size that fits, and the manifest is a map.
-fn could_end_at(source: &dyn ByteSource, end: u64) -> Result<bool> {
+/// Cheap to tell: in front of a footer's magic stands a size that fits, and the manifest is a map. The
+/// manifest's size, if so.
+fn could_end_at(source: &dyn ByteSource, end: u64) -> Result<Option<u64>> {
     const MAP: u8 = 5;
-    let Some(room) = end.checked_sub(24) else { return Ok(false) };
+    let Some(room) = end.checked_sub(24) else { return Ok(None) };
     let mut size = [0; 8];
     source.read_at(end.saturating_sub(16), &mut size)?;
     let size = u64::from_le_bytes(size);
     if size == 0 || size > room {
-        return Ok(false);
+        return Ok(None);
     }
     let mut first = [0; 1];
     source.read_at(end.saturating_sub(16).saturating_sub(size), &mut first)?;
-    Ok(first.first().is_some_and(|b| b >> 5 == MAP))
+    Ok(first.first().is_some_and(|b| b >> 5 == MAP).then_some(size))
 }
 
 /// The front of a source, as if the file ended there.

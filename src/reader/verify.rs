@@ -1,6 +1,7 @@
 //! Verification of a whole file: digests, decoding, structure, bool bytes, padding.
 
 use super::bytes::check_bool_bytes;
+use super::padding;
 use super::stored::for_each_chunk;
 use super::{Component, File, Object};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
@@ -138,19 +139,9 @@ impl File {
 
     /// How many bytes between the components (and before the manifest) are not zero, and the first.
     fn nonzero_padding(&self) -> Result<(u64, Option<u64>)> {
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
-        ranges.try_reserve_exact(self.manifest.components.len().saturating_add(1))?;
-        ranges.extend(
-            self.manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())),
-        );
-        ranges.sort_unstable();
-        let manifest = self.frame.manifest.start;
-        ranges.push((manifest, manifest));
-        let mut at = 8u64; // behind the magic
         let (mut count, mut first) = (0u64, None);
-        for (start, end) in ranges {
-            let mut base = at;
-            let gap = at..start.max(at);
+        for gap in padding::gaps(&self.manifest, self.frame.manifest.start)? {
+            let mut base = gap.start;
             let done = for_each_chunk(self.source(), gap, &mut |chunk| {
                 let found = chunk.iter().position(|b| *b != 0).map(|i| base.saturating_add(i as u64));
                 first = first.or(found);
@@ -159,7 +150,6 @@ impl File {
                 Ok(())
             });
             done.map_err(|e| self.in_file(e))?;
-            at = at.max(end);
         }
         Ok((count, first))
     }

@@ -86,6 +86,10 @@ impl Writer {
                 continue;
             }
             let logical = component.logical_name().unwrap_or_default();
+            // Before 1.2 there is one name for both, and the type's would stand for the unknown dtype.
+            if component.dtype().is_none() && component.known_logical().is_some() {
+                return Err(cannot("dtype and type", name));
+            }
             match component.logical() {
                 LogicalType::Known(t) if version == Version::V1_1 && t.name_in_1_1().is_some() => {}
                 LogicalType::Absent | LogicalType::SameAsDtype => {}
