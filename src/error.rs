@@ -192,7 +192,7 @@ impl From<std::collections::TryReserveError> for Error {
 }
 
 /// Longest message that is kept, in bytes. Names in a file may be huge; a line of text is not.
-const MESSAGE_LIMIT: usize = 2048;
+pub(crate) const MESSAGE_LIMIT: usize = 2048;
 
 /// Formats into memory that is asked for fallibly and bounded.
 fn bounded_text(arguments: fmt::Arguments<'_>) -> String {
@@ -216,6 +216,23 @@ fn bounded_text(arguments: fmt::Arguments<'_>) -> String {
     let mut text = Bounded(String::new());
     let _ = fmt::Write::write_fmt(&mut text, arguments); // a cut message is still a message
     text.0
+}
+
+/// Formats into memory that is asked for fallibly: all of it, or an error.
+pub(crate) fn try_format(arguments: fmt::Arguments<'_>) -> Result<String> {
+    struct Fallible(String);
+    impl fmt::Write for Fallible {
+        fn write_str(&mut self, s: &str) -> fmt::Result {
+            self.0.try_reserve(s.len()).map_err(|_| fmt::Error)?;
+            self.0.push_str(s);
+            Ok(())
+        }
+    }
+    let mut text = Fallible(String::new());
+    match fmt::Write::write_fmt(&mut text, arguments) {
+        Ok(()) => Ok(text.0),
+        Err(fmt::Error) => Err(fail!(OutOfMemory, "memory for a label could not be had")),
+    }
 }
 
 /// `Err(broken!(Rule::X, "offset {} ...", n))`: a broken rule of the format.

@@ -39,7 +39,6 @@ pub mod model;
 mod payload;
 #[forbid(unsafe_code)]
 pub mod reader;
-#[forbid(unsafe_code)]
 mod threads;
 #[forbid(unsafe_code)]
 pub mod wire;

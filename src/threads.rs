@@ -1,37 +1,88 @@
 //! A few threads for one call: started, waited for, gone. No pool, no globals.
 
+#[cfg(not(unix))]
+mod portable;
+#[cfg(unix)]
+#[allow(unsafe_code)] // starts threads of the platform
+mod posix;
+
+#[cfg(not(unix))]
+use portable as platform;
+#[cfg(unix)]
+use posix as platform;
+
+use std::cell::Cell;
 use std::num::NonZero;
 
-/// What our threads are called.
-pub(crate) const NAME: &str = "ztensor";
-
 /// More threads than this do not help any of the work here.
-const MOST: usize = 16;
+const MOST: usize = 256;
+
+thread_local! {
+    /// Whether this thread is one of ours.
+    static OURS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// How many threads a caller means: 0 is as many as there are processors.
 pub fn count(wanted: usize) -> usize {
     match wanted {
-        0 => std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST),
-        n => n.min(256),
+        0 => std::thread::available_parallelism().map_or(1, NonZero::get).min(16),
+        n => n.min(MOST),
     }
+}
+
+/// Whether the caller is a thread that [`run`] started.
+pub fn is_ours() -> bool {
+    OURS.with(Cell::get)
 }
 
 /// Runs `body` on `count` threads, the caller's among them, and waits for all. Where the system gives
 /// fewer threads, fewer run: the body takes its work from a queue, so that all of it gets done.
-///
-/// Scoped threads are crossbeam's: those of std leave 48 bytes in the thread-local memory of a host's
-/// main thread, which leak checkers then report to the host.
 pub fn run(count: usize, body: &(dyn Fn() + Sync)) {
-    let ended = crossbeam_utils::thread::scope(|scope| {
-        for _ in 1..count {
-            let started = scope.builder().name(String::from(NAME)).spawn(|_| body());
-            if started.is_err() {
-                break;
-            }
+    platform::run(
+        count.min(MOST).saturating_sub(1),
+        &|| {
+            OURS.with(|ours| ours.set(true));
+            body();
+        },
+        body,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Barrier, Mutex};
+
+    #[test]
+    fn as_many_threads_run_as_were_asked_for_and_all_are_waited_for() {
+        let (ids, together) = (Mutex::new(HashSet::new()), Barrier::new(5));
+        run(5, &|| {
+            together.wait();
+            ids.lock().unwrap().insert(format!("{:?}", std::thread::current().id()));
+        });
+        assert_eq!(ids.lock().unwrap().len(), 5);
+        assert!(!is_ours());
+        for count in [0, 1] {
+            let calls = AtomicUsize::new(0);
+            run(count, &|| assert_eq!((calls.fetch_add(1, Ordering::Relaxed), is_ours()), (0, false)));
+            assert_eq!(calls.into_inner(), 1, "the caller works, too");
         }
-        body();
-    });
-    if let Err(panic) = ended {
-        std::panic::resume_unwind(panic); // a bug; the guard at the boundary makes it a status
+    }
+
+    #[test]
+    fn a_panic_of_any_thread_is_the_callers_after_all_have_ended() {
+        let ended = AtomicUsize::new(0);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run(4, &|| {
+                ended.fetch_add(1, Ordering::Relaxed);
+                if is_ours() {
+                    panic!("one of ours");
+                }
+            });
+        }));
+        assert!(outcome.is_err());
+        assert_eq!(ended.into_inner(), 4);
     }
 }

@@ -10,7 +10,7 @@ use ztensor::error::{Cause, Rule};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::value::Value;
 use ztensor::reader::{File, Mode, OpenOptions};
-use ztensor::writer::{repair, RepairOptions, Writer};
+use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
 
 /// A file, and what it is after an append whose old footer was not cleared yet.
 fn crashed(folder: &Folder, new: &[Sample]) -> (Vec<u8>, Vec<u8>) {
@@ -126,4 +126,50 @@ fn magics_within_the_appended_bytes_do_not_hide_the_last_good_end() {
         let image = [&before[..], &after[before.len()..cut]].concat();
         assert_unfinished(&path, &image, &before, &format!("cut {} bytes into the magics", cut - start));
     }
+}
+
+#[test]
+fn the_end_of_a_file_that_is_the_content_of_a_tensor_is_no_end_of_the_file_around_it() {
+    let folder = Folder::new();
+    let inner = common::file_of(&raw(), &[new_object("inner")]);
+    let held = || Sample::dense("held", Dtype::U8, &[inner.len() as u64], inner.clone());
+    let path = folder.path("nested.zt");
+    // In the old part a file is held too: its end is not the last good end either.
+    let before = common::file_of(&raw(), &[held(), new_object("b")]);
+    for durable in [false, true] {
+        std::fs::write(&path, &before).unwrap();
+        append(&path, &WriterOptions { durable, ..raw() }, |w| {
+            Sample { name: "another".into(), ..held() }.write(w).unwrap();
+            new_object("c").write(w).unwrap();
+        });
+        let after = std::fs::read(&path).unwrap();
+        let another = common::data(&common::open(after.clone()), "another").offset() as usize;
+        // At the inner end itself no file of ours ever stops: see the next test.
+        for cut in [another + inner.len() - 1, another + inner.len() + 1, after.len() - 9] {
+            let image = [&before[..], &after[before.len()..cut]].concat();
+            assert_unfinished(&path, &image, &before, &format!("cut at {cut}"));
+        }
+    }
+}
+
+#[test]
+fn an_append_never_ends_where_the_file_within_it_ends() {
+    let folder = Folder::new();
+    let path = folder.path("growing.zt");
+    // Large enough that it is not gathered but written at once.
+    let large = Sample::dense("large", Dtype::U8, &[3 << 20], compressible(3 << 20));
+    let inner = common::file_of(&raw(), &[large]);
+    let held = Sample::dense("held", Dtype::U8, &[inner.len() as u64], inner);
+    let before = common::file_of(&raw(), &[new_object("a"), new_object("b")]);
+    std::fs::write(&path, &before).unwrap();
+    let mut writer = Writer::append(&path, &raw()).unwrap();
+    held.write(&mut writer).unwrap();
+    let killed_here = std::fs::read(&path).unwrap();
+    assert!(killed_here.len() > held.parts[0].bytes.len());
+    drop(writer);
+    assert!(std::fs::read(&path).unwrap() == before);
+    assert_unfinished(&path, &killed_here, &before, "killed behind the inner file");
+    append(&path, &raw(), |w| held.write(w).unwrap());
+    let whole = common::open(std::fs::read(&path).unwrap());
+    assert!(common::read(&common::data(&whole, "held")) == held.parts[0].bytes);
 }

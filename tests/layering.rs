@@ -39,7 +39,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
 
 /// All that the C layer may take from rooms that are not its neighbours: conversions, and how it tells our
 /// threads from the caller's.
-const CAPI_TAKES: [&str; 3] = ["wire::json::", "payload::digest::", "threads::NAME"];
+const CAPI_TAKES: [&str; 3] = ["wire::json::", "payload::digest::", "threads::is_ours"];
 
 fn room(path: &str) -> &str {
     let inner = path.strip_prefix("src/").unwrap();
@@ -96,10 +96,20 @@ fn imports_follow_the_arrows() {
     assert!(edges > 100, "{edges}");
 }
 
+/// Where the compiler cannot look beside the C layer: the platform, and memory that outlives its borrow.
+const UNSAFE: [&str; 6] = [
+    "src/io/buffer.rs",
+    "src/io/map.rs",
+    "src/io/path.rs",
+    "src/io/shelf.rs",
+    "src/io/signals.rs",
+    "src/threads/posix.rs",
+];
+
 #[test]
 fn unsafe_code_stands_in_its_rooms_only() {
     for (path, text) in all("src") {
-        let allowed = path.starts_with("src/capi/") || path == "src/io/map.rs" || path == "src/io/buffer.rs";
+        let allowed = path.starts_with("src/capi/") || UNSAFE.contains(&path.as_str());
         let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
         let has = code
             .filter(|l| !l.contains("unsafe_code"))

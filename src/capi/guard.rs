@@ -3,19 +3,23 @@
 use super::status::{self, zt_status};
 use crate::error::{Cause, Error, Result};
 use std::cell::{Cell, RefCell};
-use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::Once;
+use std::panic::{catch_unwind, AssertUnwindSafe, PanicHookInfo};
+use std::sync::{Once, OnceLock};
 
 thread_local! {
-    /// The last failure of this thread, NUL-ended.
-    static MESSAGE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// The last failure of this thread, NUL-ended. Of a fixed size, so that it takes no memory when that
+    /// is what is short, and leaves nothing to do when the thread ends.
+    static MESSAGE: RefCell<[u8; MESSAGE_ROOM]> = const { RefCell::new([0; MESSAGE_ROOM]) };
     /// How many guards this thread is inside of.
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
 
 /// What `zt_last_error` says before anything failed, and where no memory is left for more.
 const NOTHING: &std::ffi::CStr = c"no error";
-const NO_MEMORY: &std::ffi::CStr = c"could not allocate memory for this message";
+const NO_MEMORY: &str = "could not allocate memory for this message";
+
+/// Bytes of a message with its NUL.
+const MESSAGE_ROOM: usize = crate::error::MESSAGE_LIMIT + 1;
 
 /// Runs `body`; a panic or an error becomes a status, and its text this thread's message.
 pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
@@ -51,29 +55,41 @@ fn caught<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// The library never prints: panics inside a guard are silent, others go where they went before.
+type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
+
+/// What is called on a panic of the host's own Rust.
+static HOSTS_HOOK: OnceLock<Hook> = OnceLock::new();
+
+/// The library never prints: panics inside a guard are silent, others go where they went before. A hook
+/// that captures nothing takes no memory, which may be short.
 fn quiet_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
+        let _ = HOSTS_HOOK.set(std::panic::take_hook());
+        std::panic::set_hook(Box::new(|info| {
             let inside = INSIDE.try_with(|n| n.get() > 0).unwrap_or(false);
-            let ours = std::thread::current().name() == Some(crate::threads::NAME);
-            if !inside && !ours {
-                before(info);
+            if let Some(hook) = HOSTS_HOOK.get().filter(|_| !inside && !crate::threads::is_ours()) {
+                hook(info);
             }
         }));
     });
 }
 
+/// Keeps as much of it as there is room for: whole characters, without inner NULs, which would end it
+/// early for C.
 fn set_message(text: &str) {
     MESSAGE.with(|cell| {
         let Ok(mut message) = cell.try_borrow_mut() else { return };
-        message.clear();
-        if message.try_reserve(text.len().saturating_add(1)).is_ok() {
-            // A message is one line of text: an inner NUL would end it early for C.
-            message.extend(text.bytes().map(|b| if b == 0 { b' ' } else { b }));
-            message.push(0);
+        let mut length = text.len().min(MESSAGE_ROOM.saturating_sub(1));
+        while !text.is_char_boundary(length) {
+            length = length.saturating_sub(1);
+        }
+        let text = if text.is_empty() { NO_MEMORY } else { text.get(..length).unwrap_or_default() };
+        for (place, byte) in message.iter_mut().zip(text.bytes().chain([0])) {
+            *place = if byte == 0 { b' ' } else { byte };
+        }
+        if let Some(end) = message.get_mut(text.len()) {
+            *end = 0;
         }
     });
 }
@@ -81,8 +97,7 @@ fn set_message(text: &str) {
 /// This thread's message; valid until its next failing call.
 pub(super) fn message() -> *const std::ffi::c_char {
     MESSAGE.with(|cell| match cell.try_borrow() {
-        Ok(message) if !message.is_empty() => message.as_ptr().cast(),
-        Ok(message) if message.capacity() > 0 => NO_MEMORY.as_ptr(),
+        Ok(message) if message.first().is_some_and(|b| *b != 0) => message.as_ptr().cast(),
         _ => NOTHING.as_ptr(),
     })
 }

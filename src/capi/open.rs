@@ -7,7 +7,8 @@ use super::guard::{guard, guard_value};
 use super::object::zt_object;
 use super::status::zt_status;
 use super::types::{self, zt_advice, zt_mode};
-use crate::error::{fail, Result};
+use crate::error::{fail, try_format, Result};
+use crate::io::boxed;
 use crate::model::value::Value;
 use crate::reader::{File, OpenOptions};
 use std::ffi::{c_char, c_int, c_void};
@@ -262,7 +263,8 @@ pub unsafe extern "C" fn zt_open_source(
         let source = CallbackSource::new(unsafe { arg::required_struct(source)? })?;
         // SAFETY: options NULL or of the size it says.
         let options = open_options(&unsafe { arg::options(options)? })?;
-        File::from_source(Box::new(source), &options, String::from("the caller's source"))
+        let label = try_format(format_args!("the caller's source"))?;
+        File::from_source(boxed(source)?, &options, label)
     })
 }
 

@@ -9,6 +9,7 @@ use super::writer_options::{
     self as description, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options,
 };
 use crate::error::{fail, Result};
+use crate::io::boxed;
 use crate::writer::Writer;
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
@@ -153,7 +154,7 @@ pub unsafe extern "C" fn zt_writer_create_sink(
         let sink = CallbackSink::new(unsafe { arg::required_struct(sink)? })?;
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
-        Writer::to_sink(Box::new(sink), &description::writer_options(&options)?)
+        Writer::to_sink(boxed(sink)?, &description::writer_options(&options)?)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::buffer::AlignedBuffer;
 use super::file::read_exact_at;
-use crate::error::{Error, Result};
+use crate::error::{try_format, Error, Result};
 use std::fs::File;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl DirectFile {
         use std::os::fd::AsRawFd;
         use std::os::unix::fs::OpenOptionsExt;
         // By descriptor, so that it is the same file even if its path now names another.
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let path = try_format(format_args!("/proc/self/fd/{}", file.as_raw_fd()))?;
         let size = file.metadata().map_err(|e| Error::io("could not ask for its size", &e))?.len();
         let opened = std::fs::OpenOptions::new()
             .read(true)

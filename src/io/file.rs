@@ -57,7 +57,7 @@ impl FileSource {
     pub fn open(path: &Path) -> Result<Self> {
         let file = open_for_reading(path)?;
         let size = size_of(&file)?;
-        Ok(FileSource { file, path: Some(path.to_path_buf()), base: 0, size })
+        Ok(FileSource { file, path: Some(super::path::copy(path)?), base: 0, size })
     }
 
     /// `length` bytes from `base` on; a length of 0 means to the end.

@@ -3,13 +3,20 @@
 //! [`ByteSource`] and [`ByteSink`] are the one small door to the platform. Everything behind it that
 //! is not portable Rust has a portable fallback beside it.
 
+pub mod append_sink;
 #[allow(unsafe_code)] // views its own memory as bytes
 pub mod buffer;
 pub mod direct;
 pub mod file;
+mod gather;
 #[allow(unsafe_code)] // maps files, advises the kernel
 pub mod map;
 pub mod memory;
+#[allow(unsafe_code)] // resolves paths in memory of its own
+pub mod path;
+pub mod shelf;
+#[allow(unsafe_code)] // sets the thread's signals
+mod signals;
 pub mod sink;
 
 pub use buffer::AlignedBuffer;
@@ -70,4 +77,57 @@ pub trait ByteSink: Send {
 
     /// Everything was written: publishes it. The sink is done after that, whatever comes back.
     fn publish(&mut self) -> Result<()>;
+}
+
+/// A value on the heap, in memory that is asked for fallibly. An array of one, because the standard
+/// library has such a way for slices alone.
+pub fn boxed<T>(value: T) -> Result<Box<[T; 1]>> {
+    let mut one = Vec::new();
+    one.try_reserve_exact(1)?;
+    one.push(value);
+    one.into_boxed_slice().try_into().map_err(|_| crate::error::fail!(Internal, "a slice of one is not one"))
+}
+
+impl<S: ByteSource> ByteSource for [S; 1] {
+    fn size(&self) -> u64 {
+        let [source] = self;
+        source.size()
+    }
+
+    fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
+        let [source] = self;
+        source.slice(range)
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        let [source] = self;
+        source.read_at(offset, dst)
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
+        let [source] = self;
+        source.advise(range, advice)
+    }
+
+    fn is_file(&self) -> bool {
+        let [source] = self;
+        source.is_file()
+    }
+
+    fn direct(&self) -> Result<Option<direct::DirectFile>> {
+        let [source] = self;
+        source.direct()
+    }
+}
+
+impl<S: ByteSink> ByteSink for [S; 1] {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let [sink] = self;
+        sink.write(bytes)
+    }
+
+    fn publish(&mut self) -> Result<()> {
+        let [sink] = self;
+        sink.publish()
+    }
 }

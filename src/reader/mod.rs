@@ -8,6 +8,7 @@ mod bytes;
 mod decoded;
 mod index;
 mod object;
+mod padding;
 mod slice;
 mod stored;
 mod structure;
@@ -20,16 +21,18 @@ pub use bytes::{Caps, Loaded};
 pub use object::{Component, Object};
 pub use slice::Hyperslab;
 pub use verify::{VerifyOptions, VerifyReport};
-pub use view::{CooView, CsrView, Kept, QuantizedView, TensorView, ViewPart};
+pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
 pub(crate) use unfinished::{is_about_the_tail, last_good_end};
 
 pub use crate::io::{Advice, ByteSource};
 
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, try_format, Error, Result};
+use crate::io::boxed;
 use crate::io::file::FileSource;
 use crate::io::map::{page_size, MapSource};
 use crate::io::memory::MemorySource;
+use crate::io::shelf::Shelf;
 use crate::model::manifest::{Encoding, Manifest, Version};
 use crate::model::value::Value;
 use crate::wire::{self, frame, Frame, Limits};
@@ -92,7 +95,7 @@ pub struct File {
     label: String,
     /// Decoded sizes that no manifest tells, found when first asked for; see `Component::size`.
     found_sizes: Vec<AtomicU64>,
-    kept: view::KeptBuffers,
+    kept: Shelf,
 }
 
 impl std::fmt::Debug for File {
@@ -105,14 +108,14 @@ impl File {
     /// Opens the file at `path`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
         let path = path.as_ref();
-        let label = path.display().to_string();
+        let label = try_format(format_args!("{}", path.display()))?;
         let source = FileSource::open(path).and_then(|file| with_mode(file, options));
         File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)
     }
 
     /// Opens `length` bytes from `offset` of an open file; a length of 0 means to its end.
     pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
-        let label = format!("the file at offset {offset}");
+        let label = try_format(format_args!("the file at offset {offset}"))?;
         let source = FileSource::from_file(file, offset, length).and_then(|file| with_mode(file, options));
         File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)
     }
@@ -122,7 +125,8 @@ impl File {
     where
         B: AsRef<[u8]> + Send + Sync + 'static,
     {
-        File::from_source(Box::new(MemorySource::new(bytes)), options, String::from("the file in memory"))
+        let label = try_format(format_args!("the file in memory"))?;
+        File::from_source(boxed(MemorySource::new(bytes))?, options, label)
     }
 
     /// Opens whatever can be read at an offset; `label` is what messages call it.
@@ -159,7 +163,7 @@ impl File {
             max_decoded_size: options.max_decoded_size,
             label: String::new(), // `from_source` puts it in front of what goes wrong here
             found_sizes,
-            kept: view::KeptBuffers::default(),
+            kept: Shelf::default(),
         };
         stored::check_short_frames(&file)?;
         if options.strict {
@@ -252,8 +256,8 @@ impl File {
 
 fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSource>> {
     Ok(match options.mode {
-        Mode::Map => Box::new(MapSource::new(file)?),
-        Mode::Read => Box::new(file),
+        Mode::Map => boxed(MapSource::new(file)?)?,
+        Mode::Read => boxed(file)?,
     })
 }
 

@@ -3,32 +3,14 @@
 
 use super::{Component, Object};
 use crate::error::{fail, Result};
-use crate::io::AlignedBuffer;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::value::{Text, Value};
 use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Decoded components that the file keeps, by their position among all components.
-#[derive(Default)]
-pub struct KeptBuffers {
-    buffers: Mutex<HashMap<usize, Arc<AlignedBuffer>, RandomState>>,
-}
-
-/// Bytes that are lent, or that the file keeps.
-pub enum Kept<'f> {
-    /// In the file's mapping or memory.
-    Lent(&'f [u8]),
-    /// Decoded; the file holds another reference until it is closed.
-    Decoded(Arc<AlignedBuffer>),
-}
 
 /// One component of a view.
 pub struct ViewPart<'f> {
-    kept: Kept<'f>,
+    bytes: &'f [u8],
     /// Elements of the dtype.
     pub count: u64,
     /// The storage type.
@@ -37,13 +19,10 @@ pub struct ViewPart<'f> {
     pub logical: LogicalType,
 }
 
-impl ViewPart<'_> {
+impl<'f> ViewPart<'f> {
     /// The elements, in the host's byte order.
-    pub fn bytes(&self) -> &[u8] {
-        match &self.kept {
-            Kept::Lent(bytes) => bytes,
-            Kept::Decoded(buffer) => buffer.as_slice(),
-        }
+    pub fn bytes(&self) -> &'f [u8] {
+        self.bytes
     }
 }
 
@@ -103,29 +82,25 @@ pub struct QuantizedView<'f> {
 
 impl<'f> Component<'f> {
     fn part(&self) -> Result<ViewPart<'f>> {
-        let kept = self.kept().map_err(|e| self.wrap(e))?;
+        let bytes = self.kept().map_err(|e| self.wrap(e))?;
         let count = self.storage_count().map_err(|e| self.wrap(e))?;
         let dtype =
             self.entry.dtype.ok_or_else(|| fail!(Internal, "a readable component without a dtype"))?;
-        Ok(ViewPart { kept, count, dtype, logical: self.entry.logical })
+        Ok(ViewPart { bytes, count, dtype, logical: self.entry.logical })
     }
 
-    fn kept(&self) -> Result<Kept<'f>> {
+    /// Its bytes, lent, or decoded once and then kept by the file.
+    fn kept(&self) -> Result<&'f [u8]> {
         if let Ok(bytes) = self.lend_inner() {
-            return Ok(Kept::Lent(bytes));
+            return Ok(bytes);
         }
-        let held = || self.file.kept.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = held().get(&self.index) {
-            return Ok(Kept::Decoded(Arc::clone(found)));
+        if let Some(found) = self.file.kept.get(self.index) {
+            return Ok(found);
         }
-        // Decoded outside of the lock; if another thread was faster, its memory is the one.
-        let buffer = match self.load_inner()? {
-            super::Loaded::Owned(buffer) => Arc::new(buffer),
-            super::Loaded::Lent(bytes) => return Ok(Kept::Lent(bytes)),
-        };
-        let mut held = held();
-        held.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not keep a decoded component"))?;
-        Ok(Kept::Decoded(Arc::clone(held.entry(self.index).or_insert(buffer))))
+        match self.load_inner()? {
+            super::Loaded::Owned(buffer) => self.file.kept.keep(self.index, buffer),
+            super::Loaded::Lent(bytes) => Ok(bytes),
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 //! entries are copied byte for byte, unknown fields included, and new ones are put behind them.
 
 use super::{set_pair, State, Summary, Writer, WriterOptions};
-use crate::error::{fail, Result, Rule};
-use crate::io::sink::AppendSink;
+use crate::error::{fail, try_format, Result, Rule};
+use crate::io::append_sink::AppendSink;
+use crate::io::boxed;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType, Manifest, Version};
 use crate::model::value::Value;
@@ -34,11 +35,14 @@ impl Writer {
         // No mapping: the file is about to change.
         let open = OpenOptions { mode: Mode::Read, max_objects: u64::MAX, ..OpenOptions::default() };
         let file = File::open(path, &open)?;
-        let label = path.display().to_string();
-        Writer::over_file(file, path, options, &label).map_err(|e| e.within(format_args!("{label}")))
+        let label = try_format(format_args!("{}", path.display()))?;
+        let mut writer =
+            Writer::over_file(file, path, options).map_err(|e| e.within(format_args!("{label}")))?;
+        writer.label = label;
+        Ok(writer)
     }
 
-    fn over_file(file: File, path: &Path, options: &WriterOptions, label: &str) -> Result<Writer> {
+    fn over_file(file: File, path: &Path, options: &WriterOptions) -> Result<Writer> {
         options.check()?;
         if file.frame().container != Container::V1 {
             let version = file.version();
@@ -58,9 +62,8 @@ impl Writer {
         let sink = AppendSink::open(path, range.start..end, options.durable)?;
         // What is added is spelled as 1.2; whether the file then says so is decided at the end.
         let options = WriterOptions { version: Version::V1_2, ..options.clone() };
-        let mut writer = Writer::over(Box::new(sink), &options, end);
+        let mut writer = Writer::over(boxed(sink)?, &options, end);
         writer.base = Some(Base { file, manifest });
-        writer.label = label.to_owned();
         Ok(writer)
     }
 

@@ -14,9 +14,9 @@ pub(super) fn compress(data: &[u8], frame: usize, encoders: &mut [FrameEncoder])
     results.try_reserve_exact(count)?;
     results.resize_with(count, Vec::new);
     let results = Mutex::new((results, None::<Error>));
-    let free = Mutex::new(encoders.iter_mut().collect::<Vec<_>>());
+    let free = Mutex::new(encoders.iter_mut());
     threads::run(threads, &|| {
-        let Some(encoder) = free.lock().unwrap_or_else(PoisonError::into_inner).pop() else { return };
+        let Some(encoder) = free.lock().unwrap_or_else(PoisonError::into_inner).next() else { return };
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((at, input)) = next else { return };

@@ -12,9 +12,9 @@ mod stream;
 pub use copy::Recode;
 pub use repair::{repair, RepairOptions, RepairReport};
 
-use crate::error::{fail, Cause, Error, Result};
+use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::sink::FileSink;
-use crate::io::ByteSink;
+use crate::io::{boxed, ByteSink};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Manifest, Object, Version};
 use crate::model::value::{self, Value};
@@ -185,10 +185,10 @@ impl Writer {
     /// A new file at `path`, published when it is finished.
     pub fn create(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Writer> {
         let path = path.as_ref();
-        let label = path.display().to_string();
+        let label = try_format(format_args!("{}", path.display()))?;
         let create = || {
             options.check()?;
-            let sink = Box::new(FileSink::create(path, options.durable)?);
+            let sink = boxed(FileSink::create(path, options.durable)?)?;
             Writer::begin_file(sink, options)
         };
         let mut writer = create().map_err(|e| e.within(format_args!("{label}")))?;
@@ -224,7 +224,7 @@ impl Writer {
             base: None,
             stored_bytes: 0,
             data_bytes: 0,
-            label: String::from("the file"),
+            label: String::new(),
         }
     }
 
@@ -245,7 +245,8 @@ impl Writer {
         self.sink = None;
         self.component = None;
         self.state = State::Over("the writer has failed");
-        error.within(format_args!("{}", self.label))
+        let label = if self.label.is_empty() { "the file" } else { self.label.as_str() };
+        error.within(format_args!("{label}"))
     }
 
     /// Zero bytes up to a multiple of `alignment`.

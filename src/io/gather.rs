@@ -1,0 +1,61 @@
+//! A file that is written front to back: small writes are gathered, large ones go straight through.
+
+use super::signals::WithoutFileSizeSignal;
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::Write;
+
+/// Small writes are gathered up to this many bytes.
+pub(super) const GATHER: usize = 1 << 20;
+
+/// An open file and what has not been written to it yet. Dropped, it writes nothing more.
+pub struct Gather {
+    file: File,
+    gathered: Vec<u8>,
+}
+
+impl Gather {
+    /// Writes to `file` from where it stands.
+    pub fn new(file: File) -> Result<Gather> {
+        let mut gathered = Vec::new();
+        gathered.try_reserve_exact(GATHER)?;
+        Ok(Gather { file, gathered })
+    }
+
+    /// Writes all of `bytes`, now or later.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > GATHER.saturating_sub(self.gathered.len()) {
+            self.flush()?;
+        }
+        if bytes.len() >= GATHER {
+            return write_all(&self.file, bytes);
+        }
+        self.gathered.extend_from_slice(bytes); // within what was reserved
+        Ok(())
+    }
+
+    /// Writes what was gathered.
+    pub fn flush(&mut self) -> Result<()> {
+        let done = write_all(&self.file, &self.gathered);
+        self.gathered.clear();
+        done
+    }
+
+    /// Makes the file longer or shorter.
+    pub fn set_length(&self, length: u64) -> std::io::Result<()> {
+        let _quiet = WithoutFileSizeSignal::new();
+        self.file.set_len(length)
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+/// All of `bytes`; interruptions and short counts are taken up again.
+fn write_all(mut file: &File, bytes: &[u8]) -> Result<()> {
+    let _quiet = WithoutFileSizeSignal::new();
+    file.write_all(bytes)
+        .map_err(|e| Error::io("", &e).within(format_args!("could not write {} bytes", bytes.len())))
+}

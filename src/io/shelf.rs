@@ -1,0 +1,71 @@
+//! Buffers that are put down once and then stay as they are: what was lent of them lives as long as
+//! the shelf.
+
+use super::AlignedBuffer;
+use crate::error::{fail, Result};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Buffers by number. Nothing is taken from it or changed before it is dropped.
+#[derive(Default)]
+pub struct Shelf {
+    buffers: Mutex<HashMap<usize, AlignedBuffer, RandomState>>,
+}
+
+/// Lends for as long as the shelf is there.
+///
+/// # Safety
+/// `buffer` is on the shelf that is borrowed for `'s`.
+#[allow(unsafe_code)]
+unsafe fn lend<'s>(buffer: &AlignedBuffer) -> &'s [u8] {
+    let bytes = buffer.as_slice();
+    // SAFETY: a buffer's bytes are on the heap or in a mapping, which stay in place when the map moves
+    // the handle; nothing on the shelf is written, replaced or removed before the shelf is dropped,
+    // which the borrow of it for 's forbids.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
+}
+
+impl Shelf {
+    fn held(&self) -> MutexGuard<'_, HashMap<usize, AlignedBuffer, RandomState>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes of that number, if they are there.
+    #[allow(unsafe_code)]
+    pub fn get(&self, number: usize) -> Option<&[u8]> {
+        // SAFETY: it is on this shelf.
+        self.held().get(&number).map(|buffer| unsafe { lend(buffer) })
+    }
+
+    /// Puts a buffer down; the bytes of that number, which are another's if that was faster.
+    #[allow(unsafe_code)]
+    pub fn keep(&self, number: usize, buffer: AlignedBuffer) -> Result<&[u8]> {
+        let mut held = self.held();
+        held.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not keep a decoded component"))?;
+        // SAFETY: it is on this shelf.
+        Ok(unsafe { lend(held.entry(number).or_insert(buffer)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lent_stays_when_more_is_kept() {
+        let shelf = Shelf::default();
+        let filled = |size: usize, with: u8| {
+            let mut buffer = AlignedBuffer::zeroed(size).unwrap();
+            buffer.as_mut_slice().fill(with);
+            buffer
+        };
+        let lent: Vec<&[u8]> = (0..200).map(|i| shelf.keep(i, filled(i * 7, i as u8)).unwrap()).collect();
+        assert_eq!(shelf.keep(5, filled(3, 9)).unwrap(), [5; 35], "the first stays");
+        for (i, bytes) in lent.iter().enumerate() {
+            assert!(bytes.len() == i * 7 && bytes.iter().all(|b| *b == i as u8));
+            assert_eq!(shelf.get(i).unwrap().as_ptr(), bytes.as_ptr());
+        }
+        assert!(shelf.get(200).is_none());
+    }
+}

@@ -1,0 +1,133 @@
+//! POSIX threads, started without any memory of ours: where there is none left a thread less runs,
+//! and the process goes on. They leave nothing in the host's threads, either.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes of a thread's stack. What runs on them recurses over 64 levels of nesting at most.
+const STACK: usize = 2 << 20;
+
+/// What the threads of one call share; on the stack of the caller, who waits for them.
+struct Shared<'a> {
+    body: &'a (dyn Fn() + Sync),
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+/// Waits, whatever happens, for the threads that were started.
+struct Started<'a> {
+    threads: &'a [MaybeUninit<libc::pthread_t>],
+    count: usize,
+}
+
+impl Drop for Started<'_> {
+    fn drop(&mut self) {
+        for thread in self.threads.iter().take(self.count) {
+            // SAFETY: one of the first `count`, which were started, and joined just here.
+            unsafe { libc::pthread_join(thread.assume_init(), std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// Runs `body` on `more` threads and `own` on the caller's; waits for all.
+pub fn run(more: usize, body: &(dyn Fn() + Sync), own: &(dyn Fn() + Sync)) {
+    let shared = Shared { body, panic: Mutex::new(None) };
+    let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::MOST];
+    let more = more.min(threads.len());
+    let mut count = 0;
+    if more > 0 {
+        let before = block_signals();
+        while threads.get_mut(count).is_some_and(|place| count < more && start(place, &shared)) {
+            count += 1;
+        }
+        restore_signals(&before);
+    }
+    let started = Started { threads: &threads, count };
+    let outcome = catch_unwind(AssertUnwindSafe(own));
+    drop(started);
+    let theirs = shared.panic.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(panic) = outcome.err().or(theirs) {
+        resume_unwind(panic); // a bug; the guard at the boundary makes it a status
+    }
+}
+
+/// Whether a thread was started.
+fn start(place: &mut MaybeUninit<libc::pthread_t>, shared: &Shared<'_>) -> bool {
+    // SAFETY: the attributes are initialised before they are used and destroyed after; `shared` lives
+    // until the thread was joined (see `Started`), and all that it holds can be used from any thread.
+    unsafe {
+        let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+        if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
+            return false;
+        }
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
+        let argument = std::ptr::from_ref(shared).cast_mut().cast::<c_void>();
+        let status = libc::pthread_create(place.as_mut_ptr(), attributes.as_ptr(), enter, argument);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        status == 0
+    }
+}
+
+extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
+    // SAFETY: from `start`; alive until this thread was joined.
+    let shared = unsafe { &*argument.cast::<Shared<'_>>() };
+    #[cfg(target_os = "linux")]
+    // SAFETY: the calling thread, and a name of at most 15 bytes.
+    unsafe {
+        libc::pthread_setname_np(libc::pthread_self(), c"ztensor".as_ptr());
+    }
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(shared.body)) {
+        let mut place = shared.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another's stays; one that is too many is left, since dropping it might panic.
+        std::mem::forget(place.replace(panic));
+    }
+    std::ptr::null_mut()
+}
+
+/// Blocks the signals that a host means for its own threads; new threads inherit that. Those that tell a
+/// thread what it did itself stay: a blocked one would end the process where the host can handle it.
+fn block_signals() -> libc::sigset_t {
+    const OF_THE_THREAD: [libc::c_int; 7] =
+        [libc::SIGBUS, libc::SIGSEGV, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
+    // SAFETY: sets of signals that live here; an all-zero set is a valid one to fill.
+    unsafe {
+        let (mut set, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
+        libc::sigfillset(&mut set);
+        for signal in OF_THE_THREAD {
+            libc::sigdelset(&mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &set, &mut before);
+        before
+    }
+}
+
+fn restore_signals(before: &libc::sigset_t) {
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_host_is_not_given_our_threads_for_its_signals() {
+        crate::threads::run(2, &|| {
+            if !crate::threads::is_ours() {
+                return;
+            }
+            // SAFETY: sets of signals that live here.
+            unsafe {
+                let mut mask: libc::sigset_t = std::mem::zeroed();
+                libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut mask);
+                assert_eq!(libc::sigismember(&mask, libc::SIGINT), 1);
+                assert_eq!(libc::sigismember(&mask, libc::SIGTERM), 1);
+                assert_eq!(
+                    libc::sigismember(&mask, libc::SIGBUS),
+                    0,
+                    "a host may handle its mapping's faults"
+                );
+            }
+        });
+    }
+}
