@@ -140,8 +140,11 @@ fn an_attribute_nests_as_deep_as_a_reader_takes_it_and_no_deeper() {
     assert!((60..=64).contains(&deepest), "JSON of {deepest} levels is the deepest that is taken");
 
     // Values need not come from JSON: what no reader takes must not get into a file.
-    for levels in [deepest + 1, 66, 1000] {
-        let deep = (0..levels).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+    let innermost: [fn() -> Value; 2] = [|| Value::Null, || Value::Array(Vec::new())];
+    for (levels, innermost) in
+        [deepest - 1, deepest, deepest + 1, 66, 1000].into_iter().flat_map(|n| innermost.map(|v| (n, v)))
+    {
+        let deep = (0..levels).fold(innermost(), |inner, _| Value::Array(vec![inner]));
         let sink = common::MemorySink::default();
         let mut writer =
             ztensor::writer::Writer::to_sink(Box::new(sink.clone()), &WriterOptions::default()).unwrap();

@@ -46,5 +46,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     assert!(same(&value, &back) && again.remaining() == 0, "{value:?} {back:?}");
     let copy = value.try_clone().unwrap();
     assert!(same(&value, &copy));
-    check_writable(&value).unwrap();
+    // An attribute may be 64 levels deep, the map of attributes around it is one more.
+    let writable = check_writable(&value);
+    assert!(writable.as_ref().err().is_none_or(|e| e.message().contains("deeper than 64")), "{writable:?}");
 });

@@ -3,7 +3,7 @@
 use crate::memory::Sink;
 use crate::random::Random;
 use crate::read::{open, told};
-use ztensor::error::Cause;
+use ztensor::error::{Cause, Rule};
 use ztensor::model::manifest::Version;
 use ztensor::model::value::Value;
 use ztensor::reader::{File, Object};
@@ -59,7 +59,9 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
             assert_eq!(x.role(), y.role());
             assert_eq!(x.known_logical(), y.known_logical());
             let (x_bytes, y_bytes) = (x.load(), y.load());
-            assert_eq!(x_bytes.is_ok(), y_bytes.is_ok(), "{:?} {:?}", x_bytes.err(), y_bytes.err());
+            // Versions before 1.2 have no word for the declared size that the frames do not fit.
+            let unsaid = version != Version::V1_2 && x_bytes.as_ref().is_err_and(|e| e.rule() == Some(Rule::ZstdLength));
+            assert!(x_bytes.is_ok() == y_bytes.is_ok() || unsaid, "{:?} {:?}", x_bytes.err(), y_bytes.err());
             let (Ok(x_bytes), Ok(y_bytes)) = (x_bytes, y_bytes) else { continue };
             let odd_bools = file.version() == "0.1.0" && x.dtype().is_some_and(|d| d.name() == "bool");
             if x.dtype() == y.dtype() && !odd_bools {

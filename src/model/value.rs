@@ -230,14 +230,17 @@ pub fn check_writable(value: &Value) -> Result<()> {
 }
 
 fn check_depth(value: &Value, left: usize) -> Result<()> {
-    let deeper = |v: &Value| match left.checked_sub(1) {
-        Some(left) => check_depth(v, left),
-        None => Err(fail!(InvalidArgument, "an attribute nests deeper than {MAX_DEPTH} levels")),
+    // An empty container is a level, too.
+    let deeper = || {
+        left.checked_sub(1)
+            .ok_or_else(|| fail!(InvalidArgument, "an attribute nests deeper than {MAX_DEPTH} levels"))
     };
     match value {
-        Value::Array(items) => items.iter().try_for_each(deeper),
-        Value::Map(pairs) => pairs.iter().try_for_each(|(k, v)| deeper(k).and_then(|()| deeper(v))),
-        Value::Tag(_, inner) => inner.iter().try_for_each(deeper),
+        Value::Array(items) => deeper().and_then(|left| items.iter().try_for_each(|v| check_depth(v, left))),
+        Value::Tag(_, inner) => deeper().and_then(|left| inner.iter().try_for_each(|v| check_depth(v, left))),
+        Value::Map(pairs) => deeper().and_then(|left| {
+            pairs.iter().try_for_each(|(k, v)| check_depth(k, left).and_then(|()| check_depth(v, left)))
+        }),
         _ => Ok(()),
     }
 }

@@ -48,7 +48,7 @@ impl Writer {
             let version = file.version();
             return Err(fail!(
                 Unsupported,
-                "a file of version {version} cannot be appended to; copy it to a new one"
+                "a file of version {version:?} cannot be appended to; copy it to a new one"
             ));
         }
         let range = file.frame().manifest.clone();
