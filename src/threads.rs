@@ -12,7 +12,6 @@ use portable as platform;
 use posix as platform;
 
 use std::cell::Cell;
-use std::num::NonZero;
 
 /// More threads than this do not help any of the work here.
 const MOST: usize = 256;
@@ -25,7 +24,7 @@ thread_local! {
 /// How many threads a caller means: 0 is as many as there are processors.
 pub fn count(wanted: usize) -> usize {
     match wanted {
-        0 => std::thread::available_parallelism().map_or(1, NonZero::get).min(16),
+        0 => platform::processors().clamp(1, 16),
         n => n.min(MOST),
     }
 }

@@ -154,3 +154,24 @@ fn integers_and_lengths_take_their_shortest_form() {
         assert_eq!(bytes.len(), expected, "{value}");
     }
 }
+
+#[test]
+fn nans_that_differ_stay_different_and_the_usual_one_is_short() {
+    let mut sizes = Vec::new();
+    for bits in [
+        0x7ff8_0000_0000_0000u64,
+        0xfff8_0000_0000_0000,
+        0x7ffc_0400_0000_0000,
+        0x7ff8_0000_2000_0000,
+        0x7ff8_0000_0000_0001,
+        0x7ff0_0000_0000_0001,
+        0x7ff4_0000_0000_0000,
+    ] {
+        let mut bytes = Vec::new();
+        cbor_encode::value(&mut bytes, &Value::Float(f64::from_bits(bits))).unwrap();
+        let Value::Float(back) = Cursor::new(&bytes, 0).value().unwrap() else { panic!("{bytes:?}") };
+        assert_eq!(back.to_bits(), bits, "{bits:x} is written as {bytes:x?}");
+        sizes.push(bytes.len());
+    }
+    assert_eq!(sizes, [3, 3, 3, 9, 9, 9, 9]);
+}

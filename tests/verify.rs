@@ -155,3 +155,29 @@ fn padding_that_is_not_zero_is_counted_and_refused_when_asked() {
     let strict = File::open_memory(common::Aligned::of(&bytes), &strict).unwrap();
     assert_eq!(common::rule(run(&strict, &everything(1)).0), Some(Rule::PaddingNonzero));
 }
+
+#[test]
+fn bytes_that_are_no_whole_number_of_elements_are_found_where_no_shape_tells() {
+    for (dtype, logical, size, fine) in [
+        ("f64", "", 58, false),
+        ("f64", "", 56, true),
+        ("f64", r#","type":"mine""#, 58, false),
+        ("f32", r#","type":"complex64""#, 12, false),
+        ("f32", r#","type":"complex64""#, 16, true),
+    ] {
+        let mut bytes = b"ZTEN1000".to_vec();
+        bytes.resize(64 + size, 0);
+        let manifest = ztensor::wire::json::parse(&format!(
+            r#"{{"version":"1.2.0","objects":{{"a":{{"shape":[],"format":"mine","components":{{
+                "data":{{"dtype":"{dtype}"{logical},"offset":64,"length":{size}}}}}}}}}}}"#
+        ));
+        let start = bytes.len();
+        ztensor::wire::cbor_encode::value(&mut bytes, &manifest.unwrap()).unwrap();
+        let length = (bytes.len() - start) as u64;
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(b"ZTEN1000");
+        let (outcome, _) = run(&common::open(bytes), &everything(1));
+        assert_eq!(outcome.is_ok(), fine, "{size} bytes of {dtype}{logical}: {outcome:?}");
+        assert_eq!(outcome.err().and_then(|e| e.rule()), (!fine).then_some(Rule::ElementSize));
+    }
+}

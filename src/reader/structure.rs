@@ -43,7 +43,7 @@ impl<'f> Component<'f> {
     }
 
     /// Values, a pair counting as one; none where the logical type and so the ratio is unknown.
-    fn value_count(&self) -> Result<Option<u64>> {
+    pub(super) fn value_count(&self) -> Result<Option<u64>> {
         let count = self.storage_count()?;
         let ratio = match self.entry.logical {
             LogicalType::Known(logical) => logical.ratio(),

@@ -85,7 +85,12 @@ pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, look_back: u64) -
             };
             budget = left;
             let prefix = Prefix { source, size: behind };
-            let Ok((frame, manifest)) = read_manifest(&prefix, limits) else { continue };
+            let (frame, manifest) = match read_manifest(&prefix, limits) {
+                Ok(read) => read,
+                // What could not be looked at may have been the one.
+                Err(e) if matches!(e.cause(), Cause::Io | Cause::OutOfMemory) => return Err(e),
+                Err(_) => continue,
+            };
             let found = Some((behind, manifest.objects.len() as u64));
             if gaps_are_zero(source, &manifest, frame.manifest.start, &mut budget)? {
                 return Ok(found);

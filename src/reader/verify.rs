@@ -207,9 +207,12 @@ impl Component<'_> {
         Ok(())
     }
 
-    /// That it can be decoded to its size, and that bools are bools.
+    /// That it can be decoded to its size, that this is a number of elements, and that bools are bools.
     fn verify_contents(&self) -> Result<()> {
         self.check_known()?;
+        if self.entry.element_size().is_some() {
+            self.value_count()?;
+        }
         // In 0.1 any byte but zero is true.
         let bools = self.dtype() == Some(Dtype::Bool) && self.file.manifest.version != Some(Version::V0_1);
         if self.encoding() != Encoding::Zstd && !bools {

@@ -12,3 +12,8 @@ pub fn run(more: usize, body: &(dyn Fn() + Sync), own: &(dyn Fn() + Sync)) {
         own();
     });
 }
+
+/// Processors that this process may use.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

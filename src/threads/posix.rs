@@ -86,6 +86,58 @@ extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
+/// Processors that this process may use: those that it may run on, and no more than its control group's
+/// share. The standard library's way to tell asks for memory in a way that cannot fail.
+pub fn processors() -> usize {
+    // SAFETY: a plain question.
+    let there = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    let there = usize::try_from(there).unwrap_or(1);
+    match (allowed(), share()) {
+        (Some(allowed), share) => there.min(allowed).min(share.unwrap_or(usize::MAX)),
+        (None, share) => there.min(share.unwrap_or(usize::MAX)),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn allowed() -> Option<usize> {
+    // SAFETY: a set that lives here, of the size that is told; all-zero is a valid one.
+    let count = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return None;
+        }
+        libc::CPU_COUNT(&set)
+    };
+    usize::try_from(count).ok().filter(|n| *n > 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allowed() -> Option<usize> {
+    None
+}
+
+/// What a container is given: "50000 100000" is half a processor, "max 100000" all of them.
+#[cfg(target_os = "linux")]
+fn share() -> Option<usize> {
+    let mut text = [0; 64];
+    let mut file = std::fs::File::open("/sys/fs/cgroup/cpu.max").ok()?;
+    let size = std::io::Read::read(&mut file, &mut text).ok()?;
+    share_of(std::str::from_utf8(text.get(..size)?).ok()?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn share() -> Option<usize> {
+    None
+}
+
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+fn share_of(text: &str) -> Option<usize> {
+    let mut words = text.split_whitespace();
+    let quota: usize = words.next()?.parse().ok()?;
+    let period: usize = words.next()?.parse().ok()?;
+    Some(quota.checked_div(period)?.max(1))
+}
+
 /// Blocks the signals that a host means for its own threads; new threads inherit that. Those that tell a
 /// thread what it did itself stay: a blocked one would end the process where the host can handle it.
 fn block_signals() -> libc::sigset_t {
@@ -110,6 +162,18 @@ fn restore_signals(before: &libc::sigset_t) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn a_containers_share_of_the_processors_counts() {
+        assert_eq!(share_of("max 100000\n"), None);
+        assert_eq!(share_of("50000 100000\n"), Some(1));
+        assert_eq!(share_of("350000 100000\n"), Some(3));
+        assert_eq!(share_of("1 0\n"), None);
+        assert_eq!(share_of(""), None);
+        assert!((1..=4096).contains(&processors()));
+    }
+
     #[test]
     fn a_host_is_not_given_our_threads_for_its_signals() {
         crate::threads::run(2, &|| {

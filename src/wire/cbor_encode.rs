@@ -68,7 +68,7 @@ fn float(out: &mut Vec<u8>, value: f64) -> Result<()> {
     out.try_reserve(9)?;
     let half = half::f16::from_f64(value);
     if value.is_nan() {
-        out.extend_from_slice(&[0xf9, 0x7e, 0x00]);
+        nan(out, value.to_bits());
     } else if half.to_f64().to_bits() == value.to_bits() {
         out.push(0xf9);
         out.extend_from_slice(&half.to_bits().to_be_bytes());
@@ -80,6 +80,23 @@ fn float(out: &mut Vec<u8>, value: f64) -> Result<()> {
         out.extend_from_slice(&value.to_be_bytes());
     }
     Ok(())
+}
+
+/// Appends a NaN with its payload: two of a map's keys that differ must not become one. What is told
+/// apart by its last bits, or signals, which widening takes away, is written as it is.
+fn nan(out: &mut Vec<u8>, bits: u64) {
+    const QUIET: u64 = 1 << 51;
+    let kept = (bits >> 63) << 15 | 0x7c00 | (bits >> 42 & 0x3ff);
+    match u16::try_from(kept) {
+        Ok(half) if bits & QUIET != 0 && bits.trailing_zeros() >= 42 => {
+            out.push(0xf9);
+            out.extend_from_slice(&half.to_be_bytes());
+        }
+        _ => {
+            out.push(0xfb);
+            out.extend_from_slice(&bits.to_be_bytes());
+        }
+    }
 }
 
 /// The nearest single; whether it is the same number is the caller's question.

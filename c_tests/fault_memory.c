@@ -1,0 +1,202 @@
+/* Every allocation that the library makes fails in turn, once alone and once with all that follow. The process lives,
+ * the status says so, nothing leaks, and what was there before a write is still there. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "scenario.h"
+
+#ifdef __cplusplus
+#define NOTHROW throw()
+extern "C" {
+#else
+#define NOTHROW
+#endif
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+
+/* Counted by several threads: the compiler's atomics, which C99 and C++17 have alike. */
+static int armed, persistent;
+static long left, live, refused;
+
+static int refuse(void)
+{
+    long before;
+    if (!__atomic_load_n(&armed, __ATOMIC_RELAXED))
+        return 0;
+    before = __atomic_fetch_sub(&left, 1, __ATOMIC_RELAXED);
+    if (before == 1 || (persistent && before < 1)) {
+        __atomic_fetch_add(&refused, 1, __ATOMIC_RELAXED);
+        errno = ENOMEM;
+        return 1;
+    }
+    return 0;
+}
+
+static void *counted(void *memory)
+{
+    if (memory)
+        __atomic_fetch_add(&live, 1, __ATOMIC_RELAXED);
+    return memory;
+}
+
+/* The program's own take the place of the C library's, for the library under test, too. */
+void *malloc(size_t size) NOTHROW
+{
+    return refuse() ? NULL : counted(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size) NOTHROW
+{
+    return refuse() ? NULL : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *memory, size_t size) NOTHROW
+{
+    if (refuse())
+        return NULL;
+    return memory ? __libc_realloc(memory, size) : counted(__libc_realloc(memory, size));
+}
+
+int posix_memalign(void **place, size_t alignment, size_t size) NOTHROW
+{
+    void *memory = refuse() ? NULL : counted(__libc_memalign(alignment, size));
+    if (memory)
+        *place = memory;
+    return memory ? 0 : ENOMEM;
+}
+
+void *aligned_alloc(size_t alignment, size_t size) NOTHROW
+{
+    return refuse() ? NULL : counted(__libc_memalign(alignment, size));
+}
+
+void free(void *memory) NOTHROW
+{
+    if (memory)
+        __atomic_fetch_sub(&live, 1, __ATOMIC_RELAXED);
+    __libc_free(memory);
+}
+
+/* Mappings without a file are memory, too; a file that cannot be mapped is another matter, and fails, too. */
+static void *map(void *at, size_t size, int protection, int flags, int fd, off64_t offset)
+{
+    if (refuse())
+        return MAP_FAILED;
+    return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+}
+
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) NOTHROW
+{
+    return map(at, size, protection, flags, fd, offset);
+}
+
+void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset) NOTHROW
+{
+    return map(at, size, protection, flags, fd, offset);
+}
+#ifdef __cplusplus
+}
+#endif
+
+/* Blocks that a finished writer leaves: its empty shell, by which a call on it is told (see zt_writer_finish),
+ * and the list of those. */
+enum { SHELLS = 2 };
+
+enum { SPARED = 0, BROKEN = 1, HIT = 2 };
+
+/* In a child: the n-th allocation fails. Whether it came to that, and whether all promises were kept. */
+static int try_one(const scene *s, long n, uint64_t sum, const unsigned char *whole, size_t whole_size)
+{
+    zt_status status;
+    unsigned char *old;
+    size_t old_size, files = scene_files();
+    long before;
+    int is_old, is_whole;
+    check_failures = 0; /* the parent's are the parent's */
+    scene_reset(s);
+    old = read_file(scene_target, &old_size);
+    before = live;
+    scene_sum = 0;
+    left = n, refused = 0;
+    __atomic_store_n(&armed, 1, __ATOMIC_SEQ_CST);
+    status = s->run();
+    __atomic_store_n(&armed, 0, __ATOMIC_SEQ_CST);
+    CHECK(live - before <= (s->kind == READS || s->kind == REPAIRS ? 0 : SHELLS));
+    is_old = file_is(scene_target, old, old_size);
+    is_whole = s->kind != READS && file_is(scene_target, whole, whole_size);
+    if (status == ZT_OK) {
+        /* Fewer threads, or a path that needs none: then the outcome is the usual one. */
+        CHECK(s->kind == READS ? scene_sum == sum && is_old : is_whole);
+    } else {
+        CHECK(refused > 0);
+        CHECK(status == ZT_ERROR_OUT_OF_MEMORY || status == ZT_ERROR_IO);
+        CHECK(strlen(zt_last_error()) > 0);
+        CHECK(is_old);
+    }
+    CHECK_U64(scene_files(), files);
+    /* And then it goes on as if nothing had been. */
+    scene_reset(s);
+    scene_sum = 0;
+    CHECK_STATUS(s->run(), ZT_OK);
+    CHECK(s->kind == READS ? scene_sum == sum : file_is(scene_target, whole, whole_size));
+    free(old);
+    if (check_failures)
+        fprintf(stderr, "    in \"%s\", allocation %ld%s, status %s\n", s->name, n, persistent ? " and all after it" : "",
+                zt_status_name(status));
+    return check_failures ? BROKEN : refused ? HIT : SPARED;
+}
+
+static void every_allocation(const scene *s)
+{
+    unsigned char *whole;
+    size_t whole_size;
+    uint64_t sum;
+    long n, hits = 0;
+    int ended = 0, exit_status = 0;
+    scene_reset(s);
+    scene_sum = 0;
+    REQUIRE(s->run() == ZT_OK);
+    sum = scene_sum;
+    whole = read_file(scene_target, &whole_size);
+    for (n = 1; n < 100000 && !ended; n++) {
+        pid_t child;
+        fflush(NULL);
+        child = fork();
+        if (child == 0)
+            _exit(try_one(s, n, sum, whole, whole_size));
+        REQUIRE(child > 0 && waitpid(child, &exit_status, 0) == child);
+        if (!WIFEXITED(exit_status)) {
+            fprintf(stderr, "\"%s\": allocation %ld%s ended the process by signal %d\n", s->name, n,
+                    persistent ? " and all after it" : "", WTERMSIG(exit_status));
+            CHECK(WIFEXITED(exit_status));
+        } else {
+            CHECK(WEXITSTATUS(exit_status) != BROKEN);
+            ended = WEXITSTATUS(exit_status) == SPARED;
+            hits += !ended;
+        }
+        ended = ended || check_failures > 5;
+    }
+    CHECK(ended && hits > 10);
+    if (getenv("ZT_TEST_VERBOSE"))
+        fprintf(stderr, "%s%s: %ld allocations\n", s->name, persistent ? ", from then on" : "", hits);
+    free(whole);
+}
+
+int main(void)
+{
+    size_t i;
+    scene_begin("fault_memory");
+    for (persistent = 0; persistent < 2; persistent++)
+        for (i = 0; i < COUNT(scenes); i++)
+            every_allocation(&scenes[i]);
+    scene_end();
+    return check_done("fault_memory");
+}

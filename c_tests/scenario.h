@@ -1,0 +1,274 @@
+/* What the tests of injected faults do over and over: whole uses of the library, each of which ends with a status
+ * and, where it is ZT_OK, with a number that says what was read or with a file that says what was written. */
+#ifndef SCENARIO_H
+#define SCENARIO_H
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "writing.h"
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        if ((status = (call)) != ZT_OK)                                                                                \
+            goto end;                                                                                                  \
+    } while (0)
+
+static char scene_source[4096]; /* a file to read */
+static char scene_old[4096];    /* what is appended to, as it was */
+static char scene_torn[4096];   /* an append to it that was cut off */
+static char scene_target[4096]; /* what is written to */
+static const char *scene_folder;
+static unsigned char *scene_big; /* two megabytes that compress */
+static const size_t scene_big_size = 2 << 20;
+static uint64_t scene_sum; /* of what was read */
+
+static inline void scene_add(const void *data, size_t size)
+{
+    const unsigned char *p = (const unsigned char *)data;
+    size_t i;
+    for (i = 0; i < size; i++)
+        scene_sum = (scene_sum ^ p[i]) * 1099511628211u;
+}
+
+static inline zt_status scene_read(zt_mode mode)
+{
+    zt_open_options options;
+    zt_file *file = NULL;
+    zt_csr csr;
+    zt_coo coo;
+    zt_tensor tensor;
+    zt_status status;
+    size_t i, j, size;
+    INIT(options), INIT(csr), INIT(coo), INIT(tensor);
+    options.mode = mode;
+    TRY(zt_open(scene_source, &options, &file));
+    for (i = 0; i < zt_object_count(file); i++) {
+        const zt_object *object = zt_object_at(file, i);
+        scene_add(zt_object_name(object), zt_object_name_len(object));
+        for (j = 0; j < zt_object_component_count(object); j++) {
+            const zt_component *component = zt_component_at(object, j);
+            zt_buffer *buffer = NULL;
+            TRY(zt_component_load(component, &buffer));
+            scene_add(zt_buffer_data(buffer), zt_buffer_size(buffer));
+            zt_buffer_free(buffer);
+        }
+    }
+    TRY(zt_tensor_view(file, "big", &tensor));
+    scene_add(tensor.data, 4096);
+    TRY(zt_csr_view(zt_object_find(file, "csr"), &csr));
+    scene_add(csr.indptr.data, csr.indptr.size);
+    TRY(zt_coo_view(zt_object_find(file, "coo"), &coo));
+    scene_add(coo.coords.data, coo.coords.size);
+    TRY(zt_value_to_json(zt_file_attributes(file), NULL, 0, &size));
+    scene_add(&size, sizeof size);
+    TRY(zt_verify(file, NULL, NULL));
+end:
+    zt_close(file);
+    return status;
+}
+
+static inline zt_status scene_map(void)
+{
+    return scene_read(ZT_MODE_MAP);
+}
+
+static inline zt_status scene_pread(void)
+{
+    return scene_read(ZT_MODE_READ);
+}
+
+/* Two threads, a small chunk, ranges and digests. */
+static inline zt_status scene_batch(void)
+{
+    static unsigned char whole[2 << 20], part[100000], plain[40000];
+    zt_open_options options;
+    zt_read_options how;
+    zt_read_request requests[3];
+    zt_file *file = NULL;
+    zt_status status;
+    INIT(options), INIT(how), INIT(requests[0]), INIT(requests[1]), INIT(requests[2]);
+    memset(whole, 0, sizeof whole), memset(part, 0, sizeof part), memset(plain, 0, sizeof plain);
+    options.mode = ZT_MODE_READ;
+    TRY(zt_open(scene_source, &options, &file));
+    requests[0].component = component_of(file, "big", "data");
+    requests[0].dst = whole, requests[0].dst_size = sizeof whole;
+    requests[1].component = requests[0].component;
+    requests[1].offset = 1000001, requests[1].length = sizeof part;
+    requests[1].dst = part, requests[1].dst_size = sizeof part;
+    requests[2].component = component_of(file, "plain", "data");
+    requests[2].dst = plain, requests[2].dst_size = sizeof plain;
+    how.threads = 2, how.verify = 1, how.chunk_size = 65536;
+    TRY(zt_read_batch(file, requests, 3, &how, NULL));
+    scene_add(whole, sizeof whole), scene_add(part, sizeof part), scene_add(plain, sizeof plain);
+end:
+    zt_close(file);
+    return status;
+}
+
+/* A writer's usual day: whole tensors, a stream of frames, attributes. */
+static inline zt_status scene_fill(zt_writer *w)
+{
+    const uint64_t big = scene_big_size, few = 10000;
+    const float values[4] = {1, 2, 3, 4};
+    const uint64_t indptr[4] = {0, 2, 2, 4}, indices[4] = {0, 2, 1, 2};
+    const uint64_t square[2] = {3, 3}, coords[8] = {0, 0, 1, 2, 0, 2, 1, 0};
+    zt_component_desc part;
+    zt_object_desc object;
+    zt_status status;
+    INIT(part), INIT(object);
+    TRY(zt_write_dense(w, "plain", ZT_DTYPE_F32, ZT_TYPE_NONE, &few, 1, scene_big, 40000));
+    TRY(zt_write_dense(w, "big", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, scene_big, scene_big_size));
+    TRY(zt_write_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
+    TRY(zt_write_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
+    object.name = "streamed", object.format = ZT_FORMAT_DENSE, object.shape = &big, object.rank = 1;
+    TRY(zt_write_begin(w, &object));
+    TRY(zt_write_attribute_string(w, "unit", "metre"));
+    part.role = "data", part.dtype = ZT_DTYPE_U8;
+    TRY(zt_write_component(w, &part));
+    TRY(zt_write_data(w, scene_big, scene_big_size / 2));
+    TRY(zt_write_data(w, scene_big + scene_big_size / 2, scene_big_size / 2));
+    TRY(zt_write_end(w));
+    TRY(zt_writer_set_attribute_json(w, "config", "{\"layers\":[1,2,3],\"name\":\"test\"}"));
+end:
+    return status;
+}
+
+static inline zt_status scene_write(zt_encoding encoding, zt_digest digest, uint32_t durable)
+{
+    zt_writer_options options;
+    zt_writer *w = NULL;
+    zt_status status;
+    INIT(options);
+    options.encoding = encoding, options.digest = digest, options.durable = durable, options.threads = 2;
+    TRY(zt_writer_create(scene_target, &options, &w));
+    TRY(scene_fill(w));
+    return zt_writer_finish(w, NULL);
+end:
+    zt_writer_abort(w);
+    return status;
+}
+
+static inline zt_status scene_raw(void)
+{
+    return scene_write(ZT_ENCODING_RAW, ZT_DIGEST_NONE, 0);
+}
+
+static inline zt_status scene_zstd(void)
+{
+    return scene_write(ZT_ENCODING_ZSTD, ZT_DIGEST_SHA256, 1);
+}
+
+static inline zt_status scene_append(void)
+{
+    zt_writer_options options;
+    zt_writer *w = NULL;
+    zt_status status;
+    INIT(options);
+    options.durable = 1;
+    TRY(zt_writer_append(scene_target, &options, &w));
+    TRY(scene_fill(w));
+    return zt_writer_finish(w, NULL);
+end:
+    zt_writer_abort(w);
+    return status;
+}
+
+static inline zt_status scene_copy(void)
+{
+    zt_writer *w = NULL;
+    zt_file *file = NULL;
+    zt_status status;
+    size_t i;
+    TRY(zt_open(scene_source, NULL, &file));
+    TRY(zt_writer_create(scene_target, NULL, &w));
+    for (i = 0; i < zt_object_count(file); i++)
+        TRY(zt_write_copy(w, zt_object_at(file, i), NULL));
+    status = zt_writer_finish(w, NULL);
+    w = NULL;
+end:
+    zt_writer_abort(w);
+    zt_close(file);
+    return status;
+}
+
+static inline zt_status scene_repair(void)
+{
+    return zt_repair(scene_target, NULL, NULL);
+}
+
+enum { READS, CREATES, APPENDS, REPAIRS };
+
+typedef struct scene {
+    const char *name;
+    zt_status (*run)(void);
+    int kind;
+} scene;
+
+static const scene scenes[] = {
+    {"read through a map", scene_map, READS},   {"read by pread", scene_pread, READS},
+    {"batch", scene_batch, READS},              {"write raw", scene_raw, CREATES},
+    {"write zstd, durable", scene_zstd, CREATES}, {"copy", scene_copy, CREATES},
+    {"append", scene_append, APPENDS},          {"repair", scene_repair, REPAIRS},
+};
+
+/* Puts the target to what it is before a scene: an old file, or for a repair one that needs it. */
+static inline void scene_reset(const scene *s)
+{
+    size_t size;
+    unsigned char *bytes = read_file(s->kind == REPAIRS ? scene_torn : scene_old, &size);
+    write_file(scene_target, bytes, size);
+    free(bytes);
+}
+
+static inline size_t scene_files(void)
+{
+    DIR *d = opendir(scene_folder);
+    size_t n = 0;
+    REQUIRE(d != NULL);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n - 2;
+}
+
+static inline void scene_begin(const char *folder_name)
+{
+    static char folder[4096];
+    zt_writer_options options;
+    zt_writer *w = NULL;
+    unsigned char *old, *now;
+    size_t i, old_size, now_size;
+    scene_folder = strcpy(folder, scratch_path(folder_name));
+    REQUIRE(mkdir(folder, 0700) == 0);
+    snprintf(scene_source, sizeof scene_source, "%.4000s/source.zt", folder);
+    snprintf(scene_old, sizeof scene_old, "%.4000s/old.zt", folder);
+    snprintf(scene_torn, sizeof scene_torn, "%.4000s/torn.zt", folder);
+    snprintf(scene_target, sizeof scene_target, "%.4000s/target.zt", folder);
+    scene_big = (unsigned char *)malloc(scene_big_size);
+    REQUIRE(scene_big != NULL);
+    for (i = 0; i < scene_big_size; i++)
+        scene_big[i] = (unsigned char)((i * i) >> 11 & 15);
+    INIT(options);
+    options.encoding = ZT_ENCODING_ZSTD, options.digest = ZT_DIGEST_CRC32C, options.frame_size = 1 << 18;
+    REQUIRE(zt_writer_create(scene_source, &options, &w) == ZT_OK);
+    REQUIRE(scene_fill(w) == ZT_OK);
+    REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
+    old = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &old_size);
+    write_file(scene_old, old, old_size);
+    write_file(scene_target, old, old_size);
+    REQUIRE(scene_append() == ZT_OK);
+    now = read_file(scene_target, &now_size);
+    memcpy(now, old, old_size); /* the old end is not cleared yet */
+    write_file(scene_torn, now, now_size - 5);
+    free(old), free(now);
+}
+
+static inline void scene_end(void)
+{
+    remove(scene_source), remove(scene_old), remove(scene_torn), remove(scene_target);
+    CHECK(remove(scene_folder) == 0);
+    free(scene_big);
+}
+
+#endif
