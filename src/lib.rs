@@ -34,6 +34,8 @@
 mod capi;
 pub mod error;
 pub mod io;
+#[forbid(unsafe_code)]
+mod lock;
 pub mod model;
 #[forbid(unsafe_code)]
 mod payload;

@@ -24,17 +24,18 @@ fn all(folder: &str) -> Vec<(String, String)> {
 
 /// A room and the rooms that it may import. Everything may import `error` and `model`, but `error`
 /// itself nothing and `model` only `error`.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("error", &[]),
     ("model", &["error"]),
-    ("threads", &[]),
+    ("lock", &[]),
+    ("threads", &["lock"]),
     ("wire", &["error", "model"]),
     ("payload", &["error", "model"]),
-    ("io", &["error"]),
-    ("reader", &["error", "model", "wire", "payload", "io", "threads"]),
+    ("io", &["error", "lock"]),
+    ("reader", &["error", "model", "wire", "payload", "io", "lock", "threads"]),
     // The writer reads, too: what it appends to, copies from and repairs. Never the reverse.
-    ("writer", &["error", "model", "wire", "payload", "io", "threads", "reader"]),
-    ("capi", &["error", "model", "wire", "payload", "io", "threads", "reader", "writer"]),
+    ("writer", &["error", "model", "wire", "payload", "io", "lock", "threads", "reader"]),
+    ("capi", &["error", "model", "wire", "payload", "io", "lock", "threads", "reader", "writer"]),
 ];
 
 /// All that the C layer may take from rooms that are not its neighbours: conversions, and how it tells our

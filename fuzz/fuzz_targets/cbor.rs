@@ -11,7 +11,7 @@ use ztensor_fuzz::values::{other, same, same_other};
 /// Whether a tag is in it: ciborium makes numbers of tags 2 and 3, and has no simple values.
 fn comparable(bytes: &[u8]) -> Option<Other> {
     let mut rest = bytes;
-    ciborium::de::from_reader_with_recursion_limit(&mut rest, 60).ok()
+    ciborium::de::from_reader_with_recursion_limit(&mut rest, 80).ok()
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -10,12 +10,12 @@ use super::writer_options::{
 };
 use crate::error::{fail, Result};
 use crate::io::boxed;
+use crate::lock::Lock;
 use crate::writer::Writer;
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
 
 /// A file that is being written. It belongs to one thread at a time.
 ///
@@ -56,7 +56,7 @@ fn deliver(
 }
 
 /// The handles that were finished last, kept so that a call on one of them finds it finished.
-static FINISHED: Mutex<VecDeque<Shell>> = Mutex::new(VecDeque::new());
+static FINISHED: Lock<VecDeque<Shell>> = Lock::new(VecDeque::new());
 
 /// A finished handle: nothing is behind it any more.
 struct Shell(*mut zt_writer);
@@ -68,7 +68,7 @@ unsafe impl Send for Shell {}
 fn retire(handle: *mut zt_writer) {
     const KEPT: usize = 256;
     let oldest = {
-        let mut finished = FINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut finished = FINISHED.hold();
         if finished.iter().any(|shell| std::ptr::eq(shell.0, handle)) {
             return; // finished twice
         }

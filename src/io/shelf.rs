@@ -3,14 +3,14 @@
 
 use super::AlignedBuffer;
 use crate::error::{fail, Result};
+use crate::lock::{Held, Lock};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Buffers by number. Nothing is taken from it or changed before it is dropped.
 #[derive(Default)]
 pub struct Shelf {
-    buffers: Mutex<HashMap<usize, AlignedBuffer, RandomState>>,
+    buffers: Lock<HashMap<usize, AlignedBuffer, RandomState>>,
 }
 
 /// Lends for as long as the shelf is there.
@@ -27,8 +27,8 @@ unsafe fn lend<'s>(buffer: &AlignedBuffer) -> &'s [u8] {
 }
 
 impl Shelf {
-    fn held(&self) -> MutexGuard<'_, HashMap<usize, AlignedBuffer, RandomState>> {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> Held<'_, HashMap<usize, AlignedBuffer, RandomState>> {
+        self.buffers.hold()
     }
 
     /// The bytes of that number, if they are there.

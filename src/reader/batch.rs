@@ -8,11 +8,12 @@ use super::{Component, File};
 use crate::error::{fail, Error, Result};
 use crate::io::direct::{DirectFile, BLOCK};
 use crate::io::AlignedBuffer;
+use crate::lock::Lock;
 use crate::threads;
 use job::{Job, Work};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Condvar;
 use std::time::Instant;
 
 /// Whether to go past the page cache.
@@ -111,15 +112,15 @@ pub struct BatchStats {
 /// Temporary memory, counted: one job may always have what it alone needs.
 struct Budget {
     most: u64,
-    used: Mutex<u64>,
+    used: Lock<u64>,
     freed: Condvar,
 }
 
 impl Budget {
     fn take(&self, bytes: u64) -> Taken<'_> {
-        let mut used = lock(&self.used);
+        let mut used = self.used.hold();
         while *used > 0 && used.saturating_add(bytes) > self.most {
-            used = self.freed.wait(used).unwrap_or_else(PoisonError::into_inner);
+            used = used.wait(&self.freed);
         }
         *used = used.saturating_add(bytes);
         Taken { budget: self, bytes }
@@ -133,27 +134,23 @@ struct Taken<'a> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        let mut used = lock(&self.budget.used);
+        let mut used = self.budget.used.hold();
         *used = used.saturating_sub(self.bytes);
         self.budget.freed.notify_all();
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What the threads of one batch share.
 struct Shared<'a, 'b> {
     options: &'a BatchOptions,
-    queue: Mutex<std::vec::IntoIter<Job<'b>>>,
+    queue: Lock<std::vec::IntoIter<Job<'b>>>,
     requests: &'a [job::Request<'b>],
     direct: Option<DirectFile>,
     budget: Budget,
     stop: AtomicBool,
-    failure: Mutex<Option<Error>>,
+    failure: Lock<Option<Error>>,
     stored_bytes: AtomicU64,
-    told: Mutex<Told>,
+    told: Lock<Told>,
     total: u64,
     on_done: &'a OnDone<'a>,
     go_on: &'a Progress<'a>,
@@ -207,25 +204,25 @@ impl File {
         let total = jobs.iter().map(|j| j.bytes()).fold(0, u64::saturating_add);
         let shared = Shared {
             options,
-            queue: Mutex::new(jobs.into_iter()),
+            queue: Lock::new(jobs.into_iter()),
             requests: &plan,
             direct,
-            budget: Budget { most: options.in_flight, used: Mutex::new(0), freed: Condvar::new() },
+            budget: Budget { most: options.in_flight, used: Lock::new(0), freed: Condvar::new() },
             stop: AtomicBool::new(false),
-            failure: Mutex::new(None),
+            failure: Lock::new(None),
             stored_bytes: AtomicU64::new(0),
-            told: Mutex::new(Told::default()),
+            told: Lock::new(Told::default()),
             total,
             on_done,
             go_on,
         };
         threads::run(threads, &|| shared.work());
-        let told = shared.told.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let told = shared.told.into_inner();
         stats.bytes = told.bytes;
         stats.requests = told.requests;
         stats.digests_verified = told.digests;
         stats.stored_bytes = shared.stored_bytes.into_inner();
-        match shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match shared.failure.into_inner() {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -255,7 +252,7 @@ impl Shared<'_, '_> {
     fn work(&self) {
         let mut bounce: Option<AlignedBuffer> = None;
         while !self.stop.load(Ordering::Relaxed) {
-            let Some(job) = lock(&self.queue).next() else { return };
+            let Some(job) = self.queue.hold().next() else { return };
             let Some(request) = self.requests.get(job.request) else { return };
             let bytes = job.bytes();
             let outcome = self.perform(job.work, request, &mut bounce).map_err(|e| request.component.wrap(e));
@@ -266,7 +263,7 @@ impl Shared<'_, '_> {
     /// Books a job, and the request with its last one; tells the callbacks.
     fn finish(&self, request: &job::Request<'_>, bytes: u64, outcome: Result<()>) {
         let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        let mut told = lock(&self.told);
+        let mut told = self.told.hold();
         if outcome.is_ok() {
             told.bytes = told.bytes.saturating_add(bytes);
         }
@@ -291,7 +288,7 @@ impl Shared<'_, '_> {
 
     fn fail(&self, error: Error) {
         self.stop.store(true, Ordering::Relaxed);
-        lock(&self.failure).get_or_insert(error);
+        self.failure.hold().get_or_insert(error);
     }
 
     fn perform(

@@ -5,11 +5,11 @@ use super::padding;
 use super::stored::for_each_chunk;
 use super::{Component, File, Object};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::lock::Lock;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Version};
 use crate::threads;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// What to verify.
 #[derive(Clone, Copy, Debug)]
@@ -70,10 +70,10 @@ struct Shared<'a> {
     /// The first object in file order that failed so far.
     failed_at: AtomicUsize,
     /// The failure of that object.
-    failure: Mutex<Option<(usize, Error)>>,
-    report: Mutex<VerifyReport>,
+    failure: Lock<Option<(usize, Error)>>,
+    report: Lock<VerifyReport>,
     /// Bytes done, as told; progress is told by one thread at a time.
-    told: Mutex<u64>,
+    told: Lock<u64>,
 }
 
 impl File {
@@ -92,14 +92,14 @@ impl File {
             next: AtomicUsize::new(0),
             total,
             failed_at: AtomicUsize::new(usize::MAX),
-            failure: Mutex::new(None),
-            report: Mutex::new(VerifyReport::default()),
-            told: Mutex::new(0),
+            failure: Lock::new(None),
+            report: Lock::new(VerifyReport::default()),
+            told: Lock::new(0),
         };
         let wanted = threads::count(options.threads).min(self.object_count().max(1));
         threads::run(wanted, &|| self.verify_some(&shared));
-        *report = shared.report.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, error)) = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        *report = shared.report.into_inner();
+        if let Some((_, error)) = shared.failure.into_inner() {
             return Err(error);
         }
         if options.contents || options.padding {
@@ -126,10 +126,10 @@ impl File {
             }
             let mut report = VerifyReport::default();
             let outcome = object.verify(shared, &mut report);
-            shared.report.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
+            shared.report.hold().add(&report);
             if let Err(error) = outcome {
                 shared.failed_at.fetch_min(at, Ordering::Relaxed);
-                let mut first = shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut first = shared.failure.hold();
                 if first.as_ref().is_none_or(|(other, _)| at < *other) {
                     *first = Some((at, error));
                 }
@@ -160,12 +160,13 @@ impl Object<'_> {
         for component in self.components() {
             component.verify(shared.options, report)?;
             let size = component.stored_size();
-            let mut done = shared.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut done = shared.told.hold();
             *done = done.saturating_add(size);
             if !(shared.go_on)(*done, shared.total) {
                 return Err(self.file.in_file(fail!(
                     Cancelled,
-                    "stopped after {done} of {} bytes",
+                    "stopped after {} of {} bytes",
+                    *done,
                     shared.total
                 )));
             }

@@ -1,11 +1,11 @@
 //! POSIX threads, started without any memory of ours: where there is none left a thread less runs,
 //! and the process goes on. They leave nothing in the host's threads, either.
 
+use crate::lock::Lock;
 use std::any::Any;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a thread's stack. What runs on them recurses over 64 levels of nesting at most.
 const STACK: usize = 2 << 20;
@@ -13,7 +13,7 @@ const STACK: usize = 2 << 20;
 /// What the threads of one call share; on the stack of the caller, who waits for them.
 struct Shared<'a> {
     body: &'a (dyn Fn() + Sync),
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    panic: Lock<Option<Box<dyn Any + Send>>>,
 }
 
 /// Waits, whatever happens, for the threads that were started.
@@ -33,7 +33,7 @@ impl Drop for Started<'_> {
 
 /// Runs `body` on `more` threads and `own` on the caller's; waits for all.
 pub fn run(more: usize, body: &(dyn Fn() + Sync), own: &(dyn Fn() + Sync)) {
-    let shared = Shared { body, panic: Mutex::new(None) };
+    let shared = Shared { body, panic: Lock::new(None) };
     let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::MOST];
     let more = more.min(threads.len());
     let mut count = 0;
@@ -47,7 +47,7 @@ pub fn run(more: usize, body: &(dyn Fn() + Sync), own: &(dyn Fn() + Sync)) {
     let started = Started { threads: &threads, count };
     let outcome = catch_unwind(AssertUnwindSafe(own));
     drop(started);
-    let theirs = shared.panic.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let theirs = shared.panic.into_inner();
     if let Some(panic) = outcome.err().or(theirs) {
         resume_unwind(panic); // a bug; the guard at the boundary makes it a status
     }
@@ -79,7 +79,7 @@ extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
         libc::pthread_setname_np(libc::pthread_self(), c"ztensor".as_ptr());
     }
     if let Err(panic) = catch_unwind(AssertUnwindSafe(shared.body)) {
-        let mut place = shared.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = shared.panic.hold();
         // Another's stays; one that is too many is left, since dropping it might panic.
         std::mem::forget(place.replace(panic));
     }

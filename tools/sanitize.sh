@@ -1,0 +1,45 @@
+#!/bin/sh
+# The C tests against a library built with sanitizers, the program with the same ones:
+#     sh tools/sanitize.sh BUILD address [PROGRAM...]    AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
+#     sh tools/sanitize.sh BUILD thread [PROGRAM...]     ThreadSanitizer
+# BUILD: a folder of its own. PROGRAM: of c_tests/programs.txt; all by default, for `thread` those that use threads.
+# Works with a stable compiler, which knows the flag but asks to be told that it may be used; zstd, inside the library,
+# is instrumented, too. There is one runtime in the process, as the library is linked statically.
+set -eu
+
+[ $# -ge 2 ] || { echo "usage: sanitize.sh BUILD address|thread [PROGRAM...]" >&2; exit 2; }
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=$1 sanitizer=$2
+shift 2
+target=$(rustc -vV | sed -n 's/^host: //p')
+unix=$(echo "$target" | tr - _)
+case $sanitizer in
+address)
+    # Faults of memory are injected into the C library's own functions, which the sanitizer replaces.
+    programs=${*:-$(grep -vx fault_memory "$root/c_tests/programs.txt")}
+    flags='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
+    export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
+    export UBSAN_OPTIONS=print_stacktrace=1
+    ;;
+thread)
+    programs=${*:-threads batch verify writer_stream open_source}
+    flags=-fsanitize=thread
+    # The standard library is there without it: what our lock tells of the order of its turns (src/lock.rs) stands
+    # for what std does.
+    allow="-Cunsafe-allow-abi-mismatch=sanitizer --cfg ztensor_tsan"
+    # gcc's runtime knows the functions of its own compiler only; Rust's knows those of both.
+    runtime=$(ls "$(rustc --print target-libdir)"/librustc*_rt.tsan.a)
+    link="-no-pie -Wl,--whole-archive $runtime -Wl,--no-whole-archive -rdynamic"
+    export TSAN_OPTIONS=halt_on_error=1
+    ;;
+*) echo "sanitize.sh: no sanitizer is called $sanitizer" >&2; exit 2 ;;
+esac
+cd "$root"
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
+# zstd's own shifts and pointer arithmetic are its authors' matter: of it only what reads and writes memory is watched.
+env "CFLAGS_$unix=-fsanitize=$sanitizer -g" RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=$sanitizer ${allow-}" CARGO_PROFILE_DEV_OPT_LEVEL=1 \
+    CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_TARGET_DIR="$build" \
+    cargo rustc --quiet --locked --lib --package ztensor-c --target "$target" --crate-type staticlib
+CC=${CC:-gcc} CFLAGS="-g -O1 $flags" LDFLAGS="${link-$flags}" LANGUAGES=c99 LIBRARIES=static ONLY="$programs" \
+    sh c_tests/run.sh "$build/$target/debug" "$build/c_tests-$sanitizer" | sed "s/^c tests:/$sanitizer sanitizer:/"
