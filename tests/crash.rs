@@ -173,3 +173,20 @@ fn an_append_never_ends_where_the_file_within_it_ends() {
     let whole = common::open(std::fs::read(&path).unwrap());
     assert!(common::read(&common::data(&whole, "held")) == held.parts[0].bytes);
 }
+
+#[test]
+fn an_older_manifest_that_an_append_left_in_a_gap_is_not_gone_back_to() {
+    let folder = Folder::new();
+    // Some writer appended and did not clear the manifest before: the end is the last one all the same.
+    let (first, second) = crashed(&folder, &[new_object("c")]);
+    assert!(second.starts_with(&first), "the old end is still there");
+    let path = folder.path("thrice.zt");
+    std::fs::write(&path, &second).unwrap();
+    append(&path, &raw(), |w| new_object("d").write(w).unwrap());
+    let third = std::fs::read(&path).unwrap();
+    let image = [&second[..], &third[second.len()..third.len() - 3]].concat();
+    std::fs::write(&path, &image).unwrap();
+    let report = repair(&path, &RepairOptions::default()).unwrap();
+    assert_eq!((report.new_size, report.objects), (second.len() as u64, 3));
+    assert!(std::fs::read(&path).unwrap() == second);
+}

@@ -201,7 +201,10 @@ fn ranges(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Rando
         let mut part = vec![0x55; length as usize];
         let read = c.read_range(start, &mut part);
         if let Some(bytes) = bytes {
-            read.unwrap_or_else(|e| panic!("{length} bytes at {start}: {e}"));
+            if let Err(e) = &read {
+                assert!(e.message().contains("has a window over 2^27"), "{length} bytes at {start}: {e}");
+                continue;
+            }
             assert_eq!(part, &bytes[start as usize..(start + length) as usize]);
         } else if let Err(e) = read {
             told(&e);

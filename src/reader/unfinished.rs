@@ -53,13 +53,13 @@ pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error 
 /// The last byte position at which a whole 1.x file ends, and its number of objects, looking at no
 /// more than `look_back` bytes.
 ///
-/// What was being appended may itself hold a whole file (a .zt file kept as bytes in a tensor). Its
-/// manifest then speaks of other places than it stands at, and the bytes that it says are padding are
-/// not zero; the end of a file that has grown here has nothing but zeros in its gaps. So the last end
-/// with zero gaps it is, and only where there is none the last one at all.
+/// What was being appended may itself hold a whole file (a .zt file kept as bytes in a tensor), whose end
+/// is no end of this one: its manifest speaks of other places than it stands at, so that what it takes for
+/// padding is not zero. Then an earlier end with zero padding is the one, unless the later has grown from
+/// it: there are writers that leave what is not zero.
 pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, look_back: u64) -> Result<Option<(u64, u64)>> {
     const OVERLAP: u64 = 7;
-    let mut otherwise = None;
+    let mut last: Option<Candidate> = None;
     let size = source.size();
     if !begins_like_1(source)? {
         return Ok(None);
@@ -81,7 +81,7 @@ pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, look_back: u64) -
                 continue;
             };
             let Some(left) = budget.checked_sub(manifest_size.saturating_add(LOOK)) else {
-                return Ok(otherwise);
+                return Ok(last.map(|l| l.told()));
             };
             budget = left;
             let prefix = Prefix { source, size: behind };
@@ -91,40 +91,62 @@ pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, look_back: u64) -
                 Err(e) if matches!(e.cause(), Cause::Io | Cause::OutOfMemory) => return Err(e),
                 Err(_) => continue,
             };
-            let found = Some((behind, manifest.objects.len() as u64));
-            if gaps_are_zero(source, &manifest, frame.manifest.start, &mut budget)? {
-                return Ok(found);
+            let found = Candidate { end: behind, manifest_start: frame.manifest.start, manifest };
+            let clean = found.gaps_are_zero(source, &mut budget)?;
+            match &last {
+                None if clean => return Ok(Some(found.told())),
+                None => last = Some(found),
+                Some(last) if clean && !last.has_grown_from(&found)? => return Ok(Some(found.told())),
+                Some(_) => {}
             }
-            otherwise = otherwise.or(found);
         }
         end = if start == floor { floor } else { start.saturating_add(OVERLAP) };
     }
-    Ok(otherwise)
+    Ok(last.map(|l| l.told()))
 }
 
 /// What a look at a place costs beside the manifest's bytes.
 const LOOK: u64 = 4096;
 
-/// Whether there is nothing between the components; stops at the first byte that is something.
-fn gaps_are_zero(
-    source: &dyn ByteSource,
-    manifest: &Manifest,
+/// Where a whole file may end.
+struct Candidate {
+    end: u64,
     manifest_start: u64,
-    budget: &mut u64,
-) -> Result<bool> {
-    let mut zero = true;
-    for gap in padding::gaps(manifest, manifest_start)? {
-        let Some(left) = budget.checked_sub(gap.end.saturating_sub(gap.start)) else { return Ok(false) };
-        *budget = left;
-        for_each_chunk(source, gap, &mut |chunk| {
-            zero = zero && chunk.iter().all(|b| *b == 0);
-            Ok(())
-        })?;
-        if !zero {
-            return Ok(false);
-        }
+    manifest: Manifest,
+}
+
+impl Candidate {
+    fn told(&self) -> (u64, u64) {
+        (self.end, self.manifest.objects.len() as u64)
     }
-    Ok(true)
+
+    /// Whether there is nothing between the components; stops at the first byte that is something.
+    fn gaps_are_zero(&self, source: &dyn ByteSource, budget: &mut u64) -> Result<bool> {
+        let mut zero = true;
+        for gap in padding::gaps(&self.manifest, self.manifest_start)? {
+            let Some(left) = budget.checked_sub(gap.end.saturating_sub(gap.start)) else { return Ok(false) };
+            *budget = left;
+            for_each_chunk(source, gap, &mut |chunk| {
+                zero = zero && chunk.iter().all(|b| *b == 0);
+                Ok(())
+            })?;
+            if !zero {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether it has all that an earlier one has: an append that does not clear the old manifest leaves
+    /// that in a gap, but keeps its objects.
+    fn has_grown_from(&self, earlier: &Candidate) -> Result<bool> {
+        let mut ours: Vec<(u64, u64)> = Vec::new();
+        ours.try_reserve_exact(self.manifest.components.len())?;
+        ours.extend(self.manifest.components.iter().map(|c| (c.offset, c.stored_size)));
+        ours.sort_unstable();
+        let theirs = &earlier.manifest.components;
+        Ok(theirs.iter().all(|c| ours.binary_search(&(c.offset, c.stored_size)).is_ok()))
+    }
 }
 
 fn begins_like_1(source: &dyn ByteSource) -> Result<bool> {
