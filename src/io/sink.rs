@@ -47,9 +47,13 @@ impl FileSink {
 
     /// A file that replaces another keeps its permissions.
     fn keep_permissions(&self) -> Result<()> {
-        let Ok(meta) = self.destination.metadata() else { return Ok(()) };
-        std::fs::set_permissions(&self.temporary, meta.permissions())
-            .map_err(|e| Error::io("could not take over the permissions of the file that it replaces", &e))
+        // Not knowing them is no leave to publish it with others: it may have been private.
+        let kept = match self.destination.metadata() {
+            Ok(meta) => std::fs::set_permissions(&self.temporary, meta.permissions()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(e),
+        };
+        kept.map_err(|e| Error::io("could not take over the permissions of the file that it replaces", &e))
     }
 }
 
