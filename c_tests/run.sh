@@ -68,7 +68,7 @@ link() {
     [ "$language" = c++17 ] && linker=$CXX
     shift 3
     case $library in
-    shared) $linker ${LDFLAGS-} -o "$output" "$@" $shared -lpthread -lm ;;
+    shared) $linker ${LDFLAGS-} -o "$output" "$@" $shared -lpthread -lm -ldl ;;
     static) $linker ${LDFLAGS-} -o "$output" "$@" "$libs/libztensor.a" $STATIC_LIBS ;;
     esac
 }

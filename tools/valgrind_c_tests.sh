@@ -10,7 +10,7 @@ rm -rf "$2"
 mkdir -p "$2"
 
 xargs -P "$(nproc)" -I PROGRAM sh -c '
-    if ONLY=$1 VALGRIND=1 CXX=none sh "$2/run.sh" "$3" "$4/$1" >"$4/$1.log" 2>&1; then
+    if ONLY=$1 VALGRIND=1 ZT_FAULT_STEP=7 CXX=none sh "$2/run.sh" "$3" "$4/$1" >"$4/$1.log" 2>&1; then
         touch "$4/$1.passed"
         echo "ok $1 under valgrind"
     else

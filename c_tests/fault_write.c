@@ -1,0 +1,248 @@
+/* Every call of the system that writing, appending, copying and repairing make fails in turn, in every way: see
+ * fault_loop.h. The destination is what it was, or whole; nothing is left beside it that could be removed. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "check.h"
+#ifndef __linux__
+int main(void)
+{
+    printf("fault_write: skipped: only Linux lets a program stand in front of libc so\n");
+    CHECK(zt_abi_version() == ZT_ABI_VERSION);
+    return check_done("fault_write");
+}
+#else
+#include "fault_loop.h"
+
+#define LARGE 1200000u /* more than what is gathered */
+#define SMALL 3000u
+static unsigned char data[LARGE];
+static const uint64_t shape_large = LARGE, shape_small = SMALL;
+static unsigned char *old, *whole, *torn;
+static size_t old_size, whole_size, torn_size;
+static uint32_t durable;
+static int existing; /* whether something is at the destination before */
+
+static const char *target(void)
+{
+    return in_folder("out.zt");
+}
+
+static void put_old(void)
+{
+    remove(target());
+    if (existing) {
+        write_file(target(), old, old_size);
+        REQUIRE(chmod(target(), 0640) == 0);
+    }
+}
+
+static void put_torn(void)
+{
+    write_file(target(), torn, torn_size);
+}
+
+static void add(struct outcome *out, zt_writer *w)
+{
+    zt_object_desc object;
+    zt_component_desc component;
+    size_t at;
+    TRY(zt_write_dense(w, "large", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_large, 1, data, LARGE));
+    TRY(zt_write_dense(w, "small", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_small, 1, data, SMALL));
+    INIT(object);
+    INIT(component);
+    object.name = "streamed";
+    object.format = ZT_FORMAT_DENSE;
+    object.shape = &shape_small;
+    object.rank = 1;
+    TRY(zt_write_begin(w, &object));
+    component.role = "data";
+    component.dtype = ZT_DTYPE_U8;
+    component.encoding = ZT_ENCODING_ZSTD;
+    component.digest = ZT_DIGEST_SHA256;
+    TRY(zt_write_component(w, &component));
+    for (at = 0; at < SMALL; at += 1000)
+        TRY(zt_write_data(w, data + at, 1000));
+    TRY(zt_write_end(w));
+done:
+    return;
+}
+
+static zt_writer_options options(void)
+{
+    zt_writer_options o;
+    INIT(o);
+    o.threads = 1;
+    o.digest = ZT_DIGEST_CRC32C;
+    o.durable = durable;
+    return o;
+}
+
+static void finishing(struct outcome *out, zt_writer *w)
+{
+    if (out->status != ZT_OK) {
+        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
+        return;
+    }
+    TRY(zt_writer_finish(w, NULL));
+done:
+    return;
+}
+
+static void creating(struct outcome *out)
+{
+    zt_writer_options o = options();
+    zt_writer *w = NULL;
+    TRY(zt_writer_create(target(), &o, &w));
+    add(out, w);
+    finishing(out, w);
+done:
+    return;
+}
+
+static void appending(struct outcome *out)
+{
+    zt_writer_options o = options();
+    zt_writer *w = NULL;
+    TRY(zt_writer_append(target(), &o, &w));
+    add(out, w);
+    finishing(out, w);
+done:
+    return;
+}
+
+static void copying(struct outcome *out)
+{
+    zt_writer_options o = options();
+    zt_open_options read;
+    zt_writer *w = NULL;
+    zt_file *file = NULL;
+    size_t i;
+    INIT(read);
+    read.mode = ZT_MODE_READ;
+    TRY(zt_open(data_path("v1.2/py-1.2.3-zstd.zt"), &read, &file));
+    TRY(zt_writer_create(target(), &o, &w));
+    for (i = 0; i < zt_object_count(file); i++)
+        TRY(zt_write_copy(w, zt_object_at(file, i), NULL));
+    finishing(out, w);
+    w = NULL;
+done:
+    zt_writer_abort(w);
+    zt_close(file);
+}
+
+static void repairing(struct outcome *out)
+{
+    TRY(zt_repair(target(), NULL, NULL));
+done:
+    return;
+}
+
+/* A few hundred ended writers are remembered, to be told from live ones: then the heap no longer grows. */
+static void fill_memory_of_writers(void)
+{
+    zt_writer *w = NULL;
+    size_t i;
+    for (i = 0; i < 600; i++) {
+        CHECK_STATUS(zt_writer_create(target(), NULL, &w), ZT_OK);
+        zt_writer_abort(w);
+    }
+}
+
+/* The destination is the file that the undisturbed run made, as it was before, or what the message says. */
+static void replaced(const struct outcome *got, const struct outcome *undisturbed)
+{
+    struct stat st;
+    (void)undisturbed;
+    if (got->status == ZT_OK || strstr(got->message, "in place")) {
+        if (!whole)
+            whole = read_file(target(), &whole_size);
+        CHECK(file_is(target(), whole, whole_size));
+        CHECK(!existing || (stat(target(), &st) == 0 && (st.st_mode & 0777) == 0640));
+    } else {
+        CHECK(existing ? file_is(target(), old, old_size) : !file_exists(target()));
+    }
+}
+
+/* An append that could not be taken back is there to be repaired, and nothing of the old file is lost. */
+static void appended(const struct outcome *got, const struct outcome *undisturbed)
+{
+    zt_file *file = NULL;
+    (void)undisturbed;
+    if (got->status == ZT_OK) {
+        if (!whole)
+            whole = read_file(target(), &whole_size);
+        CHECK(file_is(target(), whole, whole_size));
+    } else if (strstr(got->message, "in place")) {
+        file = open_path(target());
+        CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
+        CHECK(zt_object_find(file, "streamed") != NULL);
+        zt_close(file);
+    } else if (!file_is(target(), old, old_size)) {
+        zt_status status = zt_open(target(), NULL, &file);
+        CHECK(fault.kind == NULL && fault.hit & BIT(FTRUNCATE));
+        if (status != ZT_OK) {
+            CHECK_STATUS(status, ZT_ERROR_CORRUPT);
+            CHECK_STATUS(zt_repair(target(), NULL, NULL), ZT_OK);
+            CHECK(file_is(target(), old, old_size));
+        } else {
+            CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
+            zt_close(file);
+        }
+    }
+}
+
+static void repaired(const struct outcome *got, const struct outcome *undisturbed)
+{
+    (void)undisturbed;
+    if (got->status == ZT_OK || strstr(got->message, "is cut back"))
+        CHECK(file_is(target(), old, old_size));
+    else
+        CHECK(file_is(target(), torn, torn_size));
+}
+
+static void scenario(const char *name, void (*prepare)(void), void (*run)(struct outcome *),
+                     void (*check)(const struct outcome *, const struct outcome *))
+{
+    struct scenario s;
+    memset(&s, 0, sizeof s);
+    s.name = name;
+    s.prepare = prepare;
+    s.run = run;
+    s.check = check;
+    s.files = 1;
+    s.must_fail = 1;
+    every_fault(&s);
+    free(whole);
+    whole = NULL;
+}
+
+int main(void)
+{
+    faults_begin("fault-write");
+    fill_any(data, sizeof data, 77);
+    old = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &old_size);
+    torn_size = old_size + 5000;
+    torn = (unsigned char *)calloc(1, torn_size);
+    REQUIRE(torn != NULL);
+    memcpy(torn, old, old_size);
+    memcpy(torn + old_size, data, 4000);
+    fill_memory_of_writers();
+    for (durable = 0; durable < 2; durable++) {
+        printf("%s:\n", durable ? "durable" : "not durable");
+        existing = 0;
+        scenario("create a new file", put_old, creating, replaced);
+        existing = 1;
+        scenario("replace a file", put_old, creating, replaced);
+        scenario("append", put_old, appending, appended);
+        scenario("copy", put_old, copying, replaced);
+    }
+    scenario("repair", put_torn, repairing, repaired);
+    CHECK(fault.met[CALL_OPEN] && fault.met[CALL_WRITE] && fault.met[CALL_FSYNC] && fault.met[CALL_FTRUNCATE]);
+    CHECK(fault.met[CALL_RENAME] && fault.met[CALL_UNLINK] && fault.met[CALL_CHMOD] && fault.met[CALL_REALPATH]);
+    CHECK(remove(target()) == 0);
+    free(old);
+    free(torn);
+    return faults_done("fault_write");
+}
+#endif
