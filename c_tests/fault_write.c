@@ -184,7 +184,12 @@ static void appended(const struct outcome *got, const struct outcome *undisturbe
         if (status != ZT_OK) {
             CHECK_STATUS(status, ZT_ERROR_CORRUPT);
             CHECK_STATUS(zt_repair(target(), NULL, NULL), ZT_OK);
-            CHECK(file_is(target(), old, old_size));
+            if (!file_is(target(), old, old_size)) { /* its new end was whole already */
+                file = open_path(target());
+                CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
+                CHECK(zt_object_find(file, "streamed") != NULL);
+                zt_close(file);
+            }
         } else {
             CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
             zt_close(file);
