@@ -7,10 +7,15 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
+/// The size of a footer.
+const FOOTER: usize = 16;
+
 /// An existing file that grows behind its end. Until it is published, what was there is whole:
 /// dropping the sink cuts the file back to it.
 pub struct AppendSink {
     writer: Option<Gather>,
+    /// The last bytes, as many as a footer has: they wait until all in front of them is on the disk.
+    last: Vec<u8>,
     old_manifest: u64,
     old_end: u64,
     /// Where the next byte goes.
@@ -34,7 +39,9 @@ impl AppendSink {
             return Err(fail!(Io, "it changed from {old_end} to {end} bytes while it was being opened"));
         }
         let writer = Some(Gather::new(file)?);
-        Ok(AppendSink { writer, old_manifest: old.start, old_end, end, stretched: end, durable })
+        let mut last = Vec::new();
+        last.try_reserve_exact(FOOTER)?;
+        Ok(AppendSink { writer, last, old_manifest: old.start, old_end, end, stretched: end, durable })
     }
 
     /// Keeps the file's end ahead of what is written. A process can be killed between any two writes,
@@ -54,6 +61,11 @@ impl AppendSink {
 
     /// Writes and syncs the new end; the old one still stands.
     fn complete(&self, writer: &mut Gather) -> Result<()> {
+        // A disk writes in any order between two syncs. A footer over bytes that never got there would make
+        // a file that opens and is not whole; so there is none before they are.
+        writer.flush()?;
+        writer.file().sync_all().map_err(|e| Error::io("could not sync what was added", &e))?;
+        writer.write(&self.last)?;
         writer.flush()?;
         writer.set_length(self.end).map_err(|e| Error::io("could not set its length", &e))?;
         // The order is the promise: new footer on disk first, old footer gone after, in any mode.
@@ -89,7 +101,15 @@ impl Drop for AppendSink {
 impl ByteSink for AppendSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.stretch(bytes.len())?;
-        self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?.write(bytes)
+        let writer = self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?;
+        let kept = bytes.len().min(FOOTER);
+        let (front, last) = bytes.split_at(bytes.len().saturating_sub(kept));
+        let due = self.last.len().saturating_add(kept).saturating_sub(FOOTER);
+        writer.write(self.last.get(..due).unwrap_or_default())?;
+        self.last.drain(..due);
+        writer.write(front)?; // where there is any, nothing was left in front of it
+        self.last.extend_from_slice(last); // within what was reserved
+        Ok(())
     }
 
     /// The new manifest and footer are written: syncs them, then turns those that they replace to

@@ -1,0 +1,134 @@
+//! A child process that stops at every system call: killed at any of them, or written down as it goes.
+#![allow(dead_code)] // each program uses a part of it
+
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// A child that stands before (`entry`) or behind a system call.
+pub struct Stop {
+    pid: libc::pid_t,
+    pub entry: bool,
+    pub number: libc::c_long,
+    pub arguments: [u64; 6],
+}
+
+impl Stop {
+    /// What the descriptor in the first argument is open on.
+    pub fn file(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/{}/fd/{}", self.pid, self.arguments[0])).ok()
+    }
+
+    /// Where that descriptor stands.
+    pub fn position(&self) -> u64 {
+        let info = format!("/proc/{}/fdinfo/{}", self.pid, self.arguments[0]);
+        let text = std::fs::read_to_string(info).unwrap();
+        text.strip_prefix("pos:").unwrap().lines().next().unwrap().trim().parse().unwrap()
+    }
+
+    /// Bytes of the child's memory.
+    pub fn memory(&self, address: u64, size: u64) -> Vec<u8> {
+        let mut bytes = vec![0; size as usize];
+        let memory = std::fs::File::open(format!("/proc/{}/mem", self.pid)).unwrap();
+        memory.read_exact_at(&mut bytes, address).unwrap();
+        bytes
+    }
+}
+
+/// How a child came to its end.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ended {
+    Killed,
+    Exit(i32),
+    /// This process may not trace.
+    Refused,
+}
+
+const REFUSED: i32 = 77;
+
+/// Runs `body` in a child; `body` starts no threads. At each stop `goes_on` says whether the child does: if
+/// not, it is killed there.
+pub fn run(body: &dyn Fn(), goes_on: &mut dyn FnMut(&Stop) -> bool) -> Ended {
+    let pid = fork(|| {
+        // SAFETY: no pointer is handed over.
+        unsafe {
+            if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 {
+                libc::_exit(REFUSED);
+            }
+            libc::raise(libc::SIGSTOP);
+        }
+        body();
+    });
+    if let Some(ended) = wait(pid) {
+        return ended;
+    }
+    let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL;
+    // SAFETY: the child is ours and stopped; the number is no pointer that anybody follows.
+    assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, options) }, 0);
+    loop {
+        // SAFETY: as before.
+        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, 0) }, 0);
+        if let Some(ended) = wait(pid) {
+            return ended;
+        }
+        if !goes_on(&stop(pid)) {
+            return kill(pid);
+        }
+    }
+}
+
+/// A child that runs `body` and nothing of the test around it.
+pub fn fork(body: impl FnOnce()) -> libc::pid_t {
+    // SAFETY: the child runs `body` and ends without a destructor of the parent's.
+    unsafe {
+        let pid = libc::fork();
+        assert!(pid >= 0);
+        if pid == 0 {
+            let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_ok();
+            libc::_exit(if good { 0 } else { 101 });
+        }
+        pid
+    }
+}
+
+/// Kills a child of ours, wherever it is.
+pub fn kill(pid: libc::pid_t) -> Ended {
+    // SAFETY: a child that was not waited for yet, so the number is its own.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    loop {
+        if let Some(ended) = wait(pid) {
+            return ended;
+        }
+    }
+}
+
+/// How the child ended; nothing if it only stopped.
+fn wait(pid: libc::pid_t) -> Option<Ended> {
+    let mut status = 0;
+    // SAFETY: `status` is ours.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, libc::__WALL) }, pid);
+    if libc::WIFSTOPPED(status) {
+        return None;
+    }
+    if libc::WIFSIGNALED(status) {
+        assert_eq!(libc::WTERMSIG(status), libc::SIGKILL);
+        return Some(Ended::Killed);
+    }
+    Some(match libc::WEXITSTATUS(status) {
+        REFUSED => Ended::Refused,
+        code => Ended::Exit(code),
+    })
+}
+
+fn stop(pid: libc::pid_t) -> Stop {
+    /// `struct ptrace_syscall_info`: what it is, architecture, two addresses, the number, six arguments.
+    const WORDS: usize = 11;
+    const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
+    let mut info = [0u64; WORDS];
+    // SAFETY: the kernel writes no more than the size that it is told.
+    let got = unsafe { libc::ptrace(GET_SYSCALL_INFO, pid, WORDS * 8, info.as_mut_ptr()) };
+    assert!(got > 0, "the kernel does not tell the system call");
+    let entry = info[0].to_ne_bytes()[0] == 1;
+    let mut arguments = [0; 6];
+    arguments.copy_from_slice(&info[4..10]);
+    Stop { pid, entry, number: info[3] as libc::c_long, arguments }
+}
