@@ -190,3 +190,23 @@ fn an_older_manifest_that_an_append_left_in_a_gap_is_not_gone_back_to() {
     assert_eq!((report.new_size, report.objects), (second.len() as u64, 3));
     assert!(std::fs::read(&path).unwrap() == second);
 }
+
+#[test]
+fn old_manifests_that_kills_left_uncleared_do_not_make_a_repair_go_back_to_them() {
+    let folder = Folder::new();
+    let path = folder.path("again.zt");
+    let mut now = common::file_of(&raw(), &[new_object("a"), new_object("b")]);
+    for (round, clears) in [false, false, true, false].into_iter().enumerate() {
+        // Killed when the new end stood and nothing of the old one was cleared; or finished.
+        std::fs::write(&path, &now).unwrap();
+        append(&path, &raw(), |w| new_object(&format!("round {round}")).write(w).unwrap());
+        let after = std::fs::read(&path).unwrap();
+        now = if clears { after } else { [&now[..], &after[now.len()..]].concat() };
+        // The next append is killed, too.
+        let objects = common::open(now.clone()).object_count() as u64;
+        std::fs::write(&path, [&now[..], &compressible(500)].concat()).unwrap();
+        let report = repair(&path, &RepairOptions::default()).unwrap();
+        assert_eq!((report.new_size, report.objects), (now.len() as u64, objects), "round {round}");
+        assert!(std::fs::read(&path).unwrap() == now, "round {round}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Writers that are killed at every system call: the old file is whole, or the new one is, or a repair makes
+//! it so.
+#![cfg(target_os = "linux")]
+
+mod common;
+#[path = "common/traced.rs"]
+mod traced;
+
+use common::content::{append, contents, new_object, raw, zstd};
+use common::{compressible, Folder, Random, Sample};
+use std::path::Path;
+use traced::Ended;
+use ztensor::error::Rule;
+use ztensor::model::dtype::Dtype;
+use ztensor::reader::{File, OpenOptions};
+use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
+
+/// What stands for the number of kills where none could be done.
+const SKIPPED: usize = usize::MAX;
+
+/// Kills `body` at each stop in turn, and has `check` look at what is left; `prepare` comes before each.
+/// Returns how often it was killed.
+fn at_every_stop(what: &str, prepare: &dyn Fn(), body: &dyn Fn(), check: &mut dyn FnMut(&str)) -> usize {
+    for point in 0.. {
+        prepare();
+        let mut seen = 0;
+        let ended = traced::run(body, &mut |_| {
+            seen += 1;
+            seen <= point
+        });
+        match ended {
+            Ended::Killed => check(&format!("{what}, killed at stop {point}")),
+            Ended::Refused => {
+                println!("{what}: skipped: this process may not trace its children");
+                return SKIPPED;
+            }
+            Ended::Exit(code) => {
+                assert_eq!(code, 0, "{what}");
+                return point;
+            }
+        }
+        assert!(point < 5000, "{what} never ends");
+    }
+    0
+}
+
+/// The child is a fork of one thread of many, so it starts none.
+fn one_thread(options: WriterOptions, durable: bool) -> WriterOptions {
+    WriterOptions { threads: 1, durable, ..options }
+}
+
+fn old() -> Vec<u8> {
+    common::file_of(&zstd(), &[new_object("a"), Sample::dense("b", Dtype::F32, &[], vec![1, 2, 3, 4])])
+}
+
+/// Some that are gathered, one that is written at once.
+fn new() -> Vec<Sample> {
+    vec![
+        new_object("c"),
+        Sample::dense("large", Dtype::U8, &[2 << 20], compressible(2 << 20)),
+        new_object("d"),
+    ]
+}
+
+fn write_new(writer: &mut Writer) {
+    new().iter().for_each(|s| s.write(writer).unwrap());
+}
+
+/// Only the file, and at most what one killed writer leaves: its hidden temporary file.
+fn assert_tidy(folder: &Folder, what: &str) {
+    let mut names = folder.names();
+    names.retain(|n| n != "file.zt");
+    let ours = |n: &String| n.starts_with(".file.zt.") && n.ends_with(".tmp");
+    assert!(names.len() <= 1 && names.iter().all(ours), "{what}: {names:?}");
+    for name in names {
+        std::fs::remove_file(folder.path(&name)).unwrap();
+    }
+}
+
+#[test]
+fn a_writer_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
+    let (folder, before) = (Folder::new(), old());
+    let path = folder.path("file.zt");
+    let source = common::open(before.clone());
+    for (what, durable, copies) in [("create", false, false), ("durable", true, false), ("copy", true, true)]
+    {
+        let body = || {
+            let mut writer = Writer::create(&path, &one_thread(raw(), durable)).unwrap();
+            if copies {
+                source.objects().for_each(|o| writer.copy(o, o.name()).unwrap());
+            }
+            write_new(&mut writer);
+            writer.finish().unwrap();
+        };
+        body();
+        let after = std::fs::read(&path).unwrap();
+        let (mut olds, mut news) = (0, 0);
+        let prepare = || std::fs::write(&path, &before).unwrap();
+        let killed = at_every_stop(what, &prepare, &body, &mut |what| {
+            let now = std::fs::read(&path).unwrap();
+            assert!(now == before || now == after, "{what}: {} bytes", now.len());
+            olds += usize::from(now == before);
+            news += usize::from(now == after);
+            assert_tidy(&folder, what);
+        });
+        println!("{what}: killed {killed} times, {olds} old, {news} new");
+        assert!(killed == SKIPPED || killed > 50 && olds > 0 && news > 0, "{what}: {killed} {olds} {news}");
+    }
+}
+
+/// After a kill during an append: the old file once repaired, or the new one. Says whether it is the new one.
+fn settle(path: &Path, before: &[u8], after: &[u8], old_manifest: usize, what: &str) -> bool {
+    let killed = std::fs::read(path).unwrap();
+    if let Err(e) = File::open(path, &OpenOptions::default()) {
+        let report = repair(path, &RepairOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let said =
+            format!("unfinished append; last good end at byte {} of {}", report.new_size, killed.len());
+        assert_eq!(e.rule(), Some(Rule::UnfinishedAppend), "{what}: {e}");
+        assert!(e.message().contains(&said), "{what}: {e}");
+    }
+    let image = std::fs::read(path).unwrap();
+    if image == before {
+        return false;
+    }
+    let file = File::open(path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+    assert_eq!(file.object_count(), 5, "{what}");
+    // Only how far the old manifest is cleared may differ.
+    assert!(image[..old_manifest] == before[..old_manifest], "{what}: what was there changed");
+    assert!(image[before.len()..] == after[before.len()..], "{what}: what was added is not whole");
+    true
+}
+
+#[test]
+fn an_append_killed_at_any_system_call_loses_nothing() {
+    let (folder, before) = (Folder::new(), old());
+    let path = folder.path("file.zt");
+    let old_manifest = before.len() - 16 - common::manifest_bytes(&before).len();
+    for (what, durable) in [("append", false), ("durable append", true)] {
+        let prepare = || std::fs::write(&path, &before).unwrap();
+        let body = || append(&path, &one_thread(raw(), durable), write_new);
+        prepare();
+        body();
+        let after = std::fs::read(&path).unwrap();
+        let (mut olds, mut news) = (0, 0);
+        let killed = at_every_stop(what, &prepare, &body, &mut |what| {
+            let new = settle(&path, &before, &after, old_manifest, what);
+            news += usize::from(new);
+            olds += usize::from(!new);
+            assert_eq!(folder.names(), ["file.zt"], "{what}");
+        });
+        println!("{what}: killed {killed} times, {olds} old, {news} new");
+        assert!(killed == SKIPPED || killed > 50 && olds > 0 && news > 0, "{what}: {killed} {olds} {news}");
+    }
+}
+
+#[test]
+fn a_repair_killed_at_any_system_call_can_be_done_again() {
+    let (folder, before) = (Folder::new(), old());
+    let path = folder.path("file.zt");
+    let debris = [&before[..], &compressible(5000)].concat();
+    let body = || assert_eq!(repair(&path, &RepairOptions::default()).unwrap().objects, 2);
+    let (mut olds, mut news) = (0, 0);
+    let killed = at_every_stop("repair", &|| std::fs::write(&path, &debris).unwrap(), &body, &mut |what| {
+        let now = std::fs::read(&path).unwrap();
+        assert!(now == before || now == debris, "{what}: {} bytes", now.len());
+        olds += usize::from(now == debris);
+        news += usize::from(now == before);
+        body();
+        assert!(std::fs::read(&path).unwrap() == before, "{what}");
+    });
+    println!("repair: killed {killed} times, {olds} before, {news} after");
+    assert!(killed == SKIPPED || killed > 10 && olds > 0 && news > 0, "{killed} {olds} {news}");
+}
+
+#[test]
+fn appends_in_a_loop_killed_at_any_time_lose_no_object() {
+    const KILLS: usize = 150;
+    let folder = Folder::new();
+    let path = folder.path("file.zt");
+    std::fs::write(&path, old()).unwrap();
+    let mut random = Random(7);
+    let (mut all, mut repaired) = (contents(&common::open(old())), 0);
+    for round in 0..KILLS {
+        let child = traced::fork(|| {
+            for at in 0.. {
+                append(&path, &one_thread(zstd(), at % 2 == 1), |w| {
+                    new_object(&format!("{round}.{at}")).write(w).unwrap();
+                });
+            }
+        });
+        std::thread::sleep(std::time::Duration::from_micros(random.below(4000)));
+        assert_eq!(traced::kill(child), Ended::Killed);
+        let what = format!("round {round}");
+        let report = repair(&path, &RepairOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+        repaired += usize::from(report.new_size < report.old_size);
+        let file = File::open(&path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let now = contents(&file);
+        assert!(now.starts_with(&all), "{what}: something was lost");
+        all = now;
+    }
+    println!("killed {KILLS} times at any time, {repaired} unfinished appends, {} objects", all.len() / 2);
+    assert!(all.len() > 4, "no append came to its end");
+}
