@@ -355,3 +355,19 @@ fn memory_that_cannot_be_had_is_an_error_wherever_it_is_asked_for() {
     assert!(refused > 30, "only {refused} allocations were refused");
     assert!(Error::out_of_memory(7).message().contains('7'));
 }
+
+#[test]
+fn values_of_attributes_are_counted_over_the_whole_manifest() {
+    // Each byte of such an array becomes a value of 24 bytes: without a limit a manifest of 1 GiB would take 35.
+    let count = (1u32 << 24) + 1;
+    let mut manifest = b"\xa3gversione1.2.0gobjects\xa0jattributes\xa1aa\x9a".to_vec();
+    manifest.extend_from_slice(&count.to_be_bytes());
+    manifest.resize(manifest.len() + count as usize, 0);
+    let mut bytes = b"ZTEN1000".to_vec();
+    bytes.resize(64, 0);
+    bytes.extend_from_slice(&manifest);
+    bytes.extend_from_slice(&(manifest.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(b"ZTEN1000");
+    let opened = File::open_memory(bytes, &OpenOptions::default()).map(drop).map_err(|e| e.cause());
+    assert_eq!(opened, Err(Cause::Limit));
+}

@@ -6,6 +6,7 @@ pub mod c;
 pub mod c_read;
 pub mod c_write;
 pub mod copy;
+pub mod differential;
 pub mod file;
 pub mod generate;
 pub mod item;

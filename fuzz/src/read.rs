@@ -268,7 +268,8 @@ fn batch(file: &File, loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) 
         Err(e) => {
             let (cause, _) = told(&e);
             let digests = [Cause::DigestMismatch, Cause::Broken(Rule::DigestForm)];
-            assert!(options.verify && digests.contains(&cause), "each could be loaded, but: {e}");
+            let window = e.message().contains("has a window over 2^27");
+            assert!(window || options.verify && digests.contains(&cause), "each could be loaded, but: {e}");
         }
     }
 }

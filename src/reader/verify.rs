@@ -214,8 +214,9 @@ impl Component<'_> {
         if self.entry.element_size().is_some() {
             self.value_count()?;
         }
-        // In 0.1 any byte but zero is true.
-        let bools = self.dtype() == Some(Dtype::Bool) && self.file.manifest.version != Some(Version::V0_1);
+        // In 0.1 any byte but zero is true, unless strictness was asked for.
+        let old = self.file.manifest.version == Some(Version::V0_1) && !self.file.strict;
+        let bools = self.dtype() == Some(Dtype::Bool) && !old;
         if self.encoding() != Encoding::Zstd && !bools {
             return Ok(());
         }

@@ -7,7 +7,7 @@
 
 mod container;
 
-use crate::error::{broken, Result, Rule};
+use crate::error::{broken, fail, Result, Rule};
 use crate::model::value::{Value, MAX_DEPTH};
 use container::{Container, Step};
 use std::borrow::Cow;
@@ -70,12 +70,18 @@ pub struct Cursor<'a> {
     rest: &'a [u8],
     size: usize,
     base: u64,
+    /// Values that were made so far.
+    values: u64,
 }
+
+/// Most values of attributes and unknown fields in a manifest: one byte there may become a value of 32
+/// bytes, so that a manifest of the size that the specs allow could take tens of gigabytes.
+const MOST_VALUES: u64 = 1 << 24;
 
 impl<'a> Cursor<'a> {
     /// At the start of `input`, which begins `base` bytes into the file.
     pub fn new(input: &'a [u8], base: u64) -> Self {
-        Cursor { rest: input, size: input.len(), base }
+        Cursor { rest: input, size: input.len(), base, values: 0 }
     }
 
     /// Bytes consumed so far.
@@ -289,6 +295,10 @@ impl<'a> Cursor<'a> {
         let mut open: Vec<Container> = Vec::new();
         loop {
             let head = self.head()?;
+            self.values = self.values.saturating_add(1);
+            if self.values > MOST_VALUES {
+                return Err(fail!(Limit, "the manifest has more than {MOST_VALUES} values in attributes"));
+            }
             let mut complete = match head {
                 Head::Unsigned(v) => Value::Unsigned(v),
                 Head::Negative(v) => Value::Negative(v),

@@ -1,0 +1,18 @@
+//! Our decode against the released reader's: what both take is the same. Files are made from the input, valid or with
+//! one thing bent, or are the input itself.
+#![no_main]
+
+use ztensor_fuzz::{differential, generate, read};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    differential::quiet();
+    let bytes = if input.starts_with(b"ZTEN") {
+        input.to_vec()
+    } else {
+        let Ok(made) = generate::file(&mut arbitrary::Unstructured::new(input)) else { return };
+        made.bytes
+    };
+    if let Ok(ours) = read::open(&bytes, false) {
+        differential::compare(&bytes, &ours);
+    }
+});
