@@ -14,7 +14,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop header install clean fmt lint docs
+    test-examples test-interop test-sanitizers fuzz-quick check-dependencies header install clean fmt lint docs
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
@@ -25,6 +25,9 @@ help:
 	@echo 'make test-valgrind  the C tests under valgrind'
 	@echo 'make test-cmake     the CMake build with ctest, and separate projects that use the installed library'
 	@echo 'make test-examples  the example programs'
+	@echo 'make test-sanitizers  the C tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer'
+	@echo 'make fuzz-quick     every fuzz target for a fixed number of inputs'
+	@echo 'make check-dependencies  the crates in the library against docs/dependencies.md'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make header         generates include/ztensor.h anew'
 	@echo 'make install        PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
@@ -62,6 +65,20 @@ test-interop: interop-packages
 test-c: libs
 	@sh tools/need.sh "the C++ tests" g++ || true
 	sh c_tests/run.sh $(T)/lib $(T)/c_tests
+
+# The C tests with sanitizers in the library, too: memory and undefined behaviour, then races.
+test-sanitizers:
+	@if sh tools/need.sh "sanitizers" gcc nm; then \
+	    sh tools/sanitize.sh $(T)/sanitizers/address address && sh tools/sanitize.sh $(T)/sanitizers/thread thread; \
+	else echo "sanitizers: skipped: there is no gcc"; fi
+
+fuzz-quick:
+	@if sh tools/need.sh "the seeds of the fuzz targets" g++ xz; then sh tools/fuzz_quick.sh $(T)/fuzz; \
+	else echo "fuzz: skipped: there is no C++ compiler"; fi
+
+check-dependencies:
+	@if command -v python3 >/dev/null; then python3 tools/check_dependencies.py; \
+	else echo "dependencies: skipped: there is no python3"; fi
 
 test-examples: libs
 	sh examples/run.sh $(T)/lib $(T)/examples

@@ -24,6 +24,7 @@ package() {
     pip) echo python3-pip ;;
     valgrind) echo valgrind libc6-dbg ;;
     libzstd) echo libzstd-dev ;;
+    xz) echo xz-utils ;;
     ld | nm | objcopy | readelf) echo binutils ;;
     *) echo "$1" ;;
     esac

@@ -39,6 +39,7 @@ extern "C" {
     pub fn zt_component_find(object: Pointer, role: *const c_char) -> Pointer;
     pub fn zt_object_read_slice(o: Pointer, start: *const u64, count: *const u64, step: *const u64, dst: *mut c_void, n: usize) -> Status;
     pub fn zt_component_role(component: Pointer) -> *const c_char;
+    pub fn zt_component_role_len(component: Pointer) -> usize;
     pub fn zt_component_dtype(component: Pointer) -> i32;
     pub fn zt_component_dtype_name(component: Pointer) -> *const c_char;
     pub fn zt_component_type(component: Pointer) -> i32;

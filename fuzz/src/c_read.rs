@@ -107,7 +107,9 @@ unsafe fn object(file: Pointer, o: Pointer, u: &mut Unstructured<'_>) -> Result<
     for at in 0..count.min(10) {
         let c = zt_component_at(o, at);
         let role = zt_component_role(c);
-        assert!(!string(role).is_empty() || !zt_component_find(o, role).is_null());
+        // A role with a NUL in it ends early for C, and is found by its place.
+        let whole = string(role).len() == zt_component_role_len(c);
+        assert!(!whole || !zt_component_find(o, role).is_null());
         component(c, u)?;
     }
     let start: Vec<u64> = shape.iter().map(|d| u.int_in_range(0..=*d)).collect::<Result<_>>()?;

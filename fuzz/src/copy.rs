@@ -61,7 +61,9 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
             let (x_bytes, y_bytes) = (x.load(), y.load());
             // Versions before 1.2 have no word for the declared size that the frames do not fit.
             let unsaid = version != Version::V1_2 && x_bytes.as_ref().is_err_and(|e| e.rule() == Some(Rule::ZstdLength));
-            assert!(x_bytes.is_ok() == y_bytes.is_ok() || unsaid, "{:?} {:?}", x_bytes.err(), y_bytes.err());
+            // One call decodes windows that no stream keeps; without the size it is a stream.
+            let window = y_bytes.as_ref().is_err_and(|e| e.message().contains("has a window over 2^27"));
+            assert!(x_bytes.is_ok() == y_bytes.is_ok() || unsaid || window, "{:?} {:?}", x_bytes.err(), y_bytes.err());
             let (Ok(x_bytes), Ok(y_bytes)) = (x_bytes, y_bytes) else { continue };
             let odd_bools = file.version() == "0.1.0" && x.dtype().is_some_and(|d| d.name() == "bool");
             if x.dtype() == y.dtype() && !odd_bools {

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Holds the crates that the shipped library is built from against docs/dependencies.md: the same ones, each with its
+licence and a reason; none twice, none from elsewhere than the registry, none with a licence that is not listed here.
+Needs no network."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ALLOWED = {"MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "Unlicense", "Unicode-3.0"}
+root = pathlib.Path(__file__).resolve().parent.parent
+
+
+def crates(edges):
+    """Name to (version, licence) of what the library needs over these edges."""
+    command = ["cargo", "tree", "--package", "ztensor-c", "--edges", edges, "--prefix", "none", "--locked"]
+    command += ["--target", "x86_64-unknown-linux-gnu", "--no-dedupe", "--format", "{p}|{l}"]
+    lines = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")
+    return {tuple(line.replace("/", " OR ").split("|")) for line in lines if line and not line.startswith("ztensor-c ")}
+
+
+linked = crates("normal,no-proc-macro")
+building = crates("normal,build") - linked
+errors = []
+for crate, licence in sorted(linked | building):
+    if len(crate.replace(" (proc-macro)", "").split()) != 2:
+        errors.append(f"{crate} does not come from the registry")
+    if not set(re.split(r"[ ()]+", licence)) & ALLOWED:
+        errors.append(f"{crate} has the licence {licence}")
+names = [crate.split()[0] for crate, _ in linked | building]
+errors += [f"{name} is there in two versions" for name in sorted({n for n in names if names.count(n) > 1})]
+
+text = (root / "docs/dependencies.md").read_text()
+for kind, there in (("linked", linked), ("for building", building)):
+    section = text.split(f"## {kind.capitalize()}\n", 1)[-1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|", section, re.M)
+    listed = {name: (licence.strip(), why.strip()) for name, licence, why in rows}
+    found = {crate.split()[0]: licence for crate, licence in there}
+    for name in sorted(found.keys() | listed.keys()):
+        if name not in listed:
+            errors.append(f"{name} ({found[name]}) is {kind}, but docs/dependencies.md does not say why")
+        elif name not in found:
+            errors.append(f"{name} is listed as {kind}, but is not there")
+        elif listed[name][0] != found[name] or len(listed[name][1]) < 10:
+            errors.append(f"{name}: its licence is {found[name]}, and it needs a reason")
+for error in errors:
+    print(f"dependencies: {error}", file=sys.stderr)
+print(f"dependency check: {0 if errors else 1} passed, {1 if errors else 0} failed")
+sys.exit(1 if errors else 0)
