@@ -160,13 +160,15 @@ static void every_allocation(const scene *s)
     size_t whole_size;
     uint64_t sum;
     long n, hits = 0;
+    /* Where all is slow (under valgrind) a sample does. */
+    const char *step = getenv("ZT_FAULT_STEP");
     int ended = 0, exit_status = 0;
     scene_reset(s);
     scene_sum = 0;
     REQUIRE(s->run() == ZT_OK);
     sum = scene_sum;
     whole = read_file(scene_target, &whole_size);
-    for (n = 1; n < 100000 && !ended; n++) {
+    for (n = 1; n < 100000 && !ended; n += step ? atol(step) : 1) {
         pid_t child;
         fflush(NULL);
         child = fork();
@@ -184,7 +186,7 @@ static void every_allocation(const scene *s)
         }
         ended = ended || check_failures > 5;
     }
-    CHECK(ended && hits > 10);
+    CHECK(ended && hits > (step ? 0 : 10));
     if (getenv("ZT_TEST_VERBOSE"))
         fprintf(stderr, "%s%s: %ld allocations\n", s->name, persistent ? ", from then on" : "", hits);
     free(whole);

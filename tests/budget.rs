@@ -1,0 +1,141 @@
+//! What hostile files may cost: bytes of memory, counted by the allocator, in proportion to the file.
+
+mod common;
+#[path = "common/counting.rs"]
+mod counting;
+
+use counting::peak;
+use ztensor::error::{Cause, Result};
+use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::wire::{cbor_encode, json};
+
+/// A 1.2 file of these bytes from 64 on, and this manifest.
+fn file(content: &[u8], manifest: &[u8]) -> Vec<u8> {
+    let mut bytes = b"ZTEN1000".to_vec();
+    bytes.resize(64, 0);
+    bytes.extend_from_slice(content);
+    bytes.extend_from_slice(manifest);
+    bytes.extend_from_slice(&(manifest.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(b"ZTEN1000");
+    bytes
+}
+
+/// A tensor of `size` bytes that are said to be in these zstd frames.
+fn compressed(frames: &[u8], size: u64) -> File {
+    let length = frames.len();
+    let text = format!(
+        r#"{{"version":"1.2.0","objects":{{"a":{{"shape":[{size}],"format":"dense","components":{{"data":
+            {{"dtype":"u8","offset":64,"length":{length},"uncompressed_length":{size},"encoding":"zstd"}}}}}}}}}}"#
+    );
+    let mut manifest = Vec::new();
+    cbor_encode::value(&mut manifest, &json::parse(&text).unwrap()).unwrap();
+    File::open_memory(file(frames, &manifest), &OpenOptions::default()).unwrap()
+}
+
+/// Runs of one byte, 128 KiB in four, behind a header that says how many there are.
+fn bomb(size: u64, window: u8) -> Vec<u8> {
+    const RUN: u64 = 128 << 10;
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xc0, window];
+    frame.extend_from_slice(&size.to_le_bytes());
+    let runs = size / RUN;
+    for at in 1..=runs {
+        let header = (RUN as u32) << 3 | 1 << 1 | u32::from(at == runs);
+        frame.extend_from_slice(&header.to_le_bytes()[..3]);
+        frame.push(7);
+    }
+    frame
+}
+
+/// Why every way to decode it fails, and the most that was held meanwhile.
+fn every_way(file: &File) -> (Vec<Option<Cause>>, usize) {
+    let component = common::data(file, "a");
+    let cause = |result: Result<()>| result.err().map(|e| e.cause());
+    peak(|| {
+        vec![
+            cause(component.load().map(drop)),
+            cause(component.read_range(1 << 20, &mut [0; 1000])),
+            cause(component.for_each_decoded(&mut |_| Ok(()))),
+            cause(file.verify(&VerifyOptions::default(), &|_, _| true, &mut VerifyReport::default())),
+            cause(file.find("a").unwrap().tensor_view().map(drop)),
+        ]
+    })
+}
+
+#[test]
+fn a_bomb_of_four_gibibytes_is_over_the_limit_and_costs_nothing() {
+    let frames = bomb(4 << 30, 0x38);
+    assert!(frames.len() < 200_000, "{} bytes", frames.len());
+    let file = compressed(&frames, 4 << 30);
+    let (causes, held) = every_way(&file);
+    // A range of it is small, and may be had.
+    for (way, cause) in causes.iter().enumerate().filter(|(way, _)| *way != 1) {
+        assert_eq!(*cause, Some(Cause::Limit), "way {way}: {causes:?}");
+    }
+    assert!(matches!(causes[1], None | Some(Cause::Limit)), "{causes:?}");
+    assert!(held < 4 << 20, "{held} bytes were held");
+}
+
+#[test]
+fn a_bomb_that_hides_its_size_fails_at_the_declared_one() {
+    let file = compressed(&bomb(4 << 30, 0x38), 1 << 20);
+    let (causes, held) = every_way(&file);
+    assert!(matches!(causes[0], Some(Cause::Broken(_))), "{causes:?}");
+    assert!(held < 8 << 20, "{held} bytes were held");
+}
+
+#[test]
+fn a_window_of_two_tebibytes_is_corrupt() {
+    let file = compressed(&bomb(2 << 20, 31 << 3), 2 << 20);
+    let (causes, held) = every_way(&file);
+    assert!(causes.iter().all(|c| matches!(c, Some(Cause::Broken(_)))), "{causes:?}");
+    assert!(held < 1 << 20, "{held} bytes were held");
+}
+
+#[test]
+fn a_million_frames_of_nothing_cost_no_more_than_their_bytes() {
+    let nothing = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(1_000_000);
+    let size = nothing.len();
+    let file = compressed(&nothing, 100);
+    let (causes, held) = every_way(&file);
+    assert!(causes.iter().all(Option::is_some), "{causes:?}");
+    assert!(held < size, "{held} bytes were held");
+}
+
+#[test]
+fn ten_million_objects_cost_a_few_times_their_manifest() {
+    const COUNT: usize = 10_000_000;
+    let mut manifest = b"\xa2gversione1.2.0gobjects\xba".to_vec();
+    manifest.extend_from_slice(&(COUNT as u32).to_be_bytes());
+    manifest.reserve_exact(COUNT * 38 + 100);
+    for at in 0..COUNT {
+        manifest.push(0x68);
+        manifest.extend((0..8).map(|digit| b'a' + (at >> (4 * digit) & 15) as u8));
+        manifest.extend_from_slice(b"\xa3eshape\x80fformataxjcomponents\xa0");
+    }
+    let bytes = file(&[], &manifest);
+    drop(manifest);
+    let size = bytes.len();
+    let (opened, held) = peak(|| File::open_memory(bytes, &OpenOptions::default()));
+    let opened = opened.unwrap();
+    assert_eq!(opened.object_count(), COUNT);
+    assert!(opened.find("aaaaaaaa").is_some() && opened.find("zzzzzzzz").is_none());
+    assert!(held < 4 * size, "{held} bytes were held for a file of {size}");
+    println!("{held} bytes for a file of {size}");
+}
+
+#[test]
+fn more_objects_than_the_caller_wants_are_refused_before_they_cost() {
+    let mut manifest = b"\xa2gversione1.2.0gobjects\xba".to_vec();
+    manifest.extend_from_slice(&1000u32.to_be_bytes());
+    for at in 0..1000 {
+        manifest.push(0x64);
+        manifest.extend_from_slice(format!("{at:04}").as_bytes());
+        manifest.extend_from_slice(b"\xa3eshape\x80fformataxjcomponents\xa0");
+    }
+    let bytes = file(&[], &manifest);
+    for (most, fine) in [(999, false), (1000, true)] {
+        let options = OpenOptions { max_objects: most, ..OpenOptions::default() };
+        let opened = File::open_memory(bytes.clone(), &options).map_err(|e| e.cause());
+        assert_eq!(opened.map(|f| f.object_count()), if fine { Ok(1000) } else { Err(Cause::Limit) });
+    }
+}
