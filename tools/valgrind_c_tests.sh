@@ -8,6 +8,8 @@ set -u
 tests=$(cd "$(dirname "$0")/../c_tests" && pwd)
 rm -rf "$2"
 mkdir -p "$2"
+# Where memory fails is where valgrind stands in for the C library.
+grep -vx fault_memory "$tests/programs.txt" >"$2/programs"
 
 xargs -P "$(nproc)" -I PROGRAM sh -c '
     if ONLY=$1 VALGRIND=1 ZT_FAULT_STEP=7 CXX=none sh "$2/run.sh" "$3" "$4/$1" >"$4/$1.log" 2>&1; then
@@ -17,9 +19,9 @@ xargs -P "$(nproc)" -I PROGRAM sh -c '
         touch "$4/$1.failed"
         echo "FAILED $1 under valgrind"
         cat "$4/$1.log"
-    fi' sh PROGRAM "$tests" "$1" "$2" <"$tests/programs.txt"
+    fi' sh PROGRAM "$tests" "$1" "$2" <"$2/programs"
 
 passed=$(find "$2" -maxdepth 1 -name '*.passed' | wc -l)
 failed=$(find "$2" -maxdepth 1 -name '*.failed' | wc -l)
 echo "valgrind: $passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" = "$(grep -c . "$tests/programs.txt")" ]
+[ "$failed" = 0 ] && [ "$passed" = "$(grep -c . "$2/programs")" ]
