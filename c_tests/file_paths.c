@@ -1,8 +1,12 @@
 /* Paths that are no ordinary files, and disks that are full: a status each, at once, and nothing is left behind. */
-#define _POSIX_C_SOURCE 200809L
-#define _XOPEN_SOURCE 700
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* unshare */
+#endif
+#include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -133,6 +137,77 @@ static int as_nobody(const char *path)
     return zt_open(path, NULL, &file) == ZT_ERROR_IO && write_a_megabyte(path) == ZT_ERROR_IO ? 0 : 1;
 }
 
+static size_t files_in(const char *folder)
+{
+    size_t count = 0;
+    DIR *listed = opendir(folder);
+    while (listed && readdir(listed))
+        count++;
+    if (listed)
+        closedir(listed);
+    return count - 2; /* itself and the one above */
+}
+
+enum { FULL_DISK_SKIPPED = 77 };
+
+/* A disk of 800 KiB with a file of one megabyte to come, in every way that a file is written; then there is room. */
+static int full_disk(const char *folder)
+{
+    static unsigned char data[1 << 20];
+    const uint64_t shape = sizeof data, few = 100000;
+    char path[4096];
+    size_t size, way;
+    unsigned char *old;
+    zt_writer_options o;
+    zt_writer *w = NULL;
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", folder, "tmpfs", 0, "size=800k") != 0)
+        return FULL_DISK_SKIPPED;
+    snprintf(path, sizeof path, "%s/file.zt", folder);
+    fill_any(data, sizeof data, 5);
+    if (zt_writer_create(path, NULL, &w) != ZT_OK ||
+        zt_write_dense(w, "old", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, data, 100000) != ZT_OK ||
+        zt_writer_finish(w, NULL) != ZT_OK)
+        return 1;
+    old = read_file(path, &size);
+    for (way = 0; way < 8; way++) {
+        zt_status status;
+        w = NULL;
+        INIT(o);
+        o.durable = (way & 1) != 0;
+        o.encoding = way & 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW;
+        status = way & 4 ? zt_writer_append(path, &o, &w) : zt_writer_create(path, &o, &w);
+        if (status != ZT_OK)
+            return 2;
+        status = zt_write_dense(w, "new", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
+        if (status == ZT_OK)
+            status = zt_writer_finish(w, NULL);
+        else
+            zt_writer_abort(w);
+        if (status != ZT_ERROR_IO || strstr(zt_last_error(), "No space left") == NULL || !file_is(path, old, size) ||
+            files_in(folder) != 1)
+            return 10 + (int)way;
+    }
+    if (mount("none", folder, "tmpfs", MS_REMOUNT, "size=4m") != 0 || write_a_megabyte(path) != ZT_OK)
+        return 3;
+    zt_close(open_path(path));
+    free(old);
+    return check_failures != 0;
+}
+
+static void a_full_disk(void)
+{
+    const char *folder = scratch_path("full-disk");
+    int ended;
+    REQUIRE(mkdir(folder, 0700) == 0);
+    ended = in_a_child(full_disk, folder);
+    if (ended == FULL_DISK_SKIPPED)
+        printf("file_paths: a full disk: skipped: this process may not mount one\n");
+    else
+        CHECK_U64(ended, 0);
+    rmdir(folder);
+}
+
 static void limits(void)
 {
     const char *path = scratch_path("limited.zt");
@@ -193,6 +268,7 @@ int main(void)
     odd_sources();
     odd_destinations();
     limits();
+    a_full_disk();
     beyond_four_gibibytes();
     return check_done("file_paths");
 }

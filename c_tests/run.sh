@@ -47,6 +47,7 @@ test_that() {
     if "$@" >"$out/log" 2>&1; then
         passed=$((passed + 1))
         grep '^ok ' "$out/log" | sed "s|^ok .*:|ok $label:|"
+        grep ': skipped: ' "$out/log" || true
     else
         failed=$((failed + 1))
         echo "FAILED $label" >&2

@@ -117,6 +117,29 @@ fn no_function_of_the_contract_is_missing() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// A function that is new and takes a pointer is called with NULL for it, too.
+#[test]
+fn every_function_that_takes_pointers_is_called_with_null() {
+    let header = without_comments(&committed()).replace('\n', " ");
+    let calls = std::fs::read_to_string(root().join("c_tests/hostile_null.c")).unwrap();
+    let (mut with_pointers, mut missing) = (0, Vec::new());
+    for statement in header.split(';') {
+        let Some((before, arguments)) = statement.split_once('(') else { continue };
+        let name = before.trim_end().rsplit([' ', '*']).next().unwrap_or_default();
+        if !declared(statement).contains(name) || !arguments.contains('*') {
+            continue;
+        }
+        with_pointers += 1;
+        let call = format!("{name}(");
+        let mut used = calls.match_indices(&call).map(|(at, _)| &calls[at + call.len()..]);
+        if !used.any(|rest| rest.split(';').next().unwrap_or_default().contains("NULL")) {
+            missing.push(name.to_owned());
+        }
+    }
+    assert!(with_pointers > 80, "{with_pointers}");
+    assert!(missing.is_empty(), "c_tests/hostile_null.c calls these with no NULL: {missing:?}");
+}
+
 /// The shared library that was built beside this test, if `nm` and it are there.
 fn exported() -> Option<BTreeSet<String>> {
     let test = std::env::current_exe().unwrap();

@@ -66,6 +66,11 @@ fn write_new(writer: &mut Writer) {
     new().iter().for_each(|s| s.write(writer).unwrap());
 }
 
+/// The same in pieces, with digests and compressed in frames.
+fn stream_new(writer: &mut Writer) {
+    new().iter().for_each(|s| s.stream(writer, 300_000).unwrap());
+}
+
 /// Only the file, and at most what one killed writer leaves: its hidden temporary file.
 fn assert_tidy(folder: &Folder, what: &str) {
     let mut names = folder.names();
@@ -82,14 +87,22 @@ fn a_writer_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
     let (folder, before) = (Folder::new(), old());
     let path = folder.path("file.zt");
     let source = common::open(before.clone());
-    for (what, durable, copies) in [("create", false, false), ("durable", true, false), ("copy", true, true)]
-    {
+    type Body<'a> = &'a dyn Fn(&mut Writer);
+    let copy = |w: &mut Writer| {
+        source.objects().for_each(|o| w.copy(o, o.name()).unwrap());
+        write_new(w);
+    };
+    let ways: [(_, _, _, Body<'_>); 4] = [
+        ("create", raw(), false, &write_new),
+        ("durable", raw(), true, &write_new),
+        ("copy", raw(), true, &copy),
+        ("stream", zstd(), true, &stream_new),
+    ];
+    for (what, options, durable, write) in ways {
+        let options = one_thread(options, durable);
         let body = || {
-            let mut writer = Writer::create(&path, &one_thread(raw(), durable)).unwrap();
-            if copies {
-                source.objects().for_each(|o| writer.copy(o, o.name()).unwrap());
-            }
-            write_new(&mut writer);
+            let mut writer = Writer::create(&path, &options).unwrap();
+            write(&mut writer);
             writer.finish().unwrap();
         };
         body();
@@ -135,9 +148,14 @@ fn an_append_killed_at_any_system_call_loses_nothing() {
     let (folder, before) = (Folder::new(), old());
     let path = folder.path("file.zt");
     let old_manifest = before.len() - 16 - common::manifest_bytes(&before).len();
-    for (what, durable) in [("append", false), ("durable append", true)] {
+    let ways: [(_, _, _, fn(&mut Writer)); 3] = [
+        ("append", raw(), false, write_new),
+        ("durable append", raw(), true, write_new),
+        ("streamed append", zstd(), true, stream_new),
+    ];
+    for (what, options, durable, write) in ways {
         let prepare = || std::fs::write(&path, &before).unwrap();
-        let body = || append(&path, &one_thread(raw(), durable), write_new);
+        let body = || append(&path, &one_thread(options.clone(), durable), write);
         prepare();
         body();
         let after = std::fs::read(&path).unwrap();
