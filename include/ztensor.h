@@ -2256,7 +2256,8 @@ zt_status zt_verify(const struct zt_file *file,
 
 /**
  * Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
- * before the append is there again. A file that opens is left as it is.
+ * before the append is there again, and what was appended, too, where its end had been written whole.
+ * A file that opens is left as it is.
  *
  * path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
  * success, untouched on failure.
@@ -2507,10 +2508,13 @@ zt_status zt_write_copy(struct zt_writer *writer,
  * writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
  * untouched on failure.
  * Returns ZT_ERROR_STATE if an object is open, the writer has failed or is finished already,
- * ZT_ERROR_IO. On failure the destination is as it was before the writer.
+ * ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
+ * what comes when the new one stands and whose messages say "in place": a folder that could not be
+ * synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
  * Threads: one at a time. Since 1.0. Spec 1.2 section 4.
  */
-zt_status zt_writer_finish(struct zt_writer *writer, struct zt_write_summary *summary);
+zt_status zt_writer_finish(struct zt_writer *writer,
+                           struct zt_write_summary *summary);
 
 /**
  * Ends the writer and leaves the destination as it was before.

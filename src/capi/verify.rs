@@ -166,7 +166,8 @@ unsafe impl SizedStruct for zt_repair_report {
 }
 
 /// Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
-/// before the append is there again. A file that opens is left as it is.
+/// before the append is there again, and what was appended, too, where its end had been written whole.
+/// A file that opens is left as it is.
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
 /// success, untouched on failure.

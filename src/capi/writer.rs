@@ -270,7 +270,9 @@ pub unsafe extern "C" fn zt_write_copy(
 /// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
 /// untouched on failure.
 /// Returns ZT_ERROR_STATE if an object is open, the writer has failed or is finished already,
-/// ZT_ERROR_IO. On failure the destination is as it was before the writer.
+/// ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
+/// what comes when the new one stands and whose messages say "in place": a folder that could not be
+/// synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_finish(
