@@ -14,7 +14,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers fuzz-quick check-dependencies header install clean fmt lint docs
+    test-examples test-interop test-sanitizers test-rust-sanitizers fuzz-quick check-dependencies header install clean fmt lint docs
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
@@ -26,6 +26,7 @@ help:
 	@echo 'make test-cmake     the CMake build with ctest, and separate projects that use the installed library'
 	@echo 'make test-examples  the example programs'
 	@echo 'make test-sanitizers  the C tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer'
+	@echo 'make test-rust-sanitizers  the Rust tests under AddressSanitizer'
 	@echo 'make fuzz-quick     every fuzz target for a fixed number of inputs'
 	@echo 'make check-dependencies  the crates in the library against docs/dependencies.md'
 	@echo 'make test-interop   released Python packages read what we write'
@@ -71,6 +72,10 @@ test-sanitizers:
 	@if sh tools/need.sh "sanitizers" gcc nm; then \
 	    sh tools/sanitize.sh $(T)/sanitizers/address address && sh tools/sanitize.sh $(T)/sanitizers/thread thread; \
 	else echo "sanitizers: skipped: there is no gcc"; fi
+
+# Minutes, so it is no part of make test.
+test-rust-sanitizers:
+	sh tools/sanitize.sh $(T)/sanitizers/rust rust
 
 fuzz-quick:
 	@if sh tools/need.sh "the seeds of the fuzz targets" g++ xz; then sh tools/fuzz_quick.sh $(T)/fuzz; \

@@ -2,18 +2,32 @@
 # The C tests against a library built with sanitizers, the program with the same ones:
 #     sh tools/sanitize.sh BUILD address [PROGRAM...]    AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 #     sh tools/sanitize.sh BUILD thread [PROGRAM...]     ThreadSanitizer
+#     sh tools/sanitize.sh BUILD rust                    the Rust tests under AddressSanitizer: minutes
 # BUILD: a folder of its own. PROGRAM: of c_tests/programs.txt; all by default, for `thread` those that use threads.
 # Works with a stable compiler, which knows the flag but asks to be told that it may be used; zstd, inside the library,
 # is instrumented, too. There is one runtime in the process, as the library is linked statically.
 set -eu
 
-[ $# -ge 2 ] || { echo "usage: sanitize.sh BUILD address|thread [PROGRAM...]" >&2; exit 2; }
+[ $# -ge 2 ] || { echo "usage: sanitize.sh BUILD address|thread|rust [PROGRAM...]" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$1 sanitizer=$2
 shift 2
 target=$(rustc -vV | sed -n 's/^host: //p')
 unix=$(echo "$target" | tr - _)
 case $sanitizer in
+rust)
+    # Left out: a limit of the address space, of which the sanitizer takes terabytes, and programs that C links.
+    # What a panic carries is left as it is, since it may panic once more when it is dropped (src/capi/guard.rs).
+    cd "$root"
+    mkdir -p "$build"
+    echo 'leak:std::panicking::panic_handler' >"$build/leaks-meant"
+    env "CFLAGS_$unix=-fsanitize=address -fno-sanitize-address-use-after-scope" RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
+        CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_TARGET_DIR="$build" \
+        ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 LSAN_OPTIONS="suppressions=$build/leaks-meant:print_suppressions=0" \
+        cargo test --locked --no-fail-fast --package ztensor-c --target "$target" -- \
+        --skip fits_into_a_small_address_space --skip program_of_the_readme_runs
+    exit
+    ;;
 address)
     # Faults are injected into the C library's own functions, which the sanitizer replaces.
     programs=${*:-$(grep -v '^fault_' "$root/c_tests/programs.txt")}
