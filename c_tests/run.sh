@@ -116,7 +116,33 @@ for language in $languages; do
     [ -n "${ONLY-}" ] ||
         test_that "double_include ($language)" build_and_run double_include "$language" double_include_a.c double_include_b.c
 done
+# ztensor.hpp in C++17 and 20, with exceptions and without, warned about more than C++ users usually are. What only
+# looks calls nothing but the functions of ztensor.h.
+wrapper_compiles() {
+    for standard in 17 20; do
+        for mode in "" "-fno-exceptions -fno-rtti"; do
+            source=wrapper
+            [ -z "$mode" ] || source=wrapper_results
+            $CXX -std=c++$standard $mode $warnings -Wconversion -Wshadow -I"$include" -fsyntax-only "$here/cpp/$source.cpp" || return 1
+        done
+    done
+}
+wrapper_costs_nothing() {
+    for mode in "" -fno-exceptions; do
+        $CXX -std=c++17 -O2 $mode -I"$include" -c -o "$out/zero_cost.o" "$here/cpp/zero_cost.cpp" || return 1
+        nm -u "$out/zero_cost.o" >"$out/zero_cost.txt" || return 1
+        grep -q ' zt_component_size$' "$out/zero_cost.txt" || return 1
+        ! grep -v ' zt_\| _GLOBAL_OFFSET_TABLE_$\| __gxx_personality_v0$' "$out/zero_cost.txt" || return 1
+    done
+}
+
 if [ -z "${ONLY-}" ]; then
+    case $languages in *c++17*)
+        test_that "wrapper (c++17)" build_and_run wrapper c++17 cpp/wrapper.cpp cpp/wrapper_results.cpp
+        test_that "wrapper compiles" wrapper_compiles
+        test_that "wrapper costs nothing" wrapper_costs_nothing
+        ;;
+    esac
     test_that "header_c (c99)" compile c99 "$out/header.o" "$here/header_c.c"
     test_that "header_c (c11)" compile c11 "$out/header.o" "$here/header_c.c"
     test_that "layout" compile c99 "$out/layout.o" "$here/abi/layout.c"

@@ -8,40 +8,62 @@ fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }
 
-#[test]
-fn the_program_of_the_readme_runs_as_printed() {
+/// Compiles the README's block of that language and runs it on a file that opens and on one that does not; gives
+/// what it printed, and its complaint. None without the compiler.
+fn compile_and_run(language: &str, compiler: &str, standard: &str) -> Option<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let program = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next());
-    let program = program.expect("the README has a C program");
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
+    let program = readme.split(&format!("```{language}\n")).nth(1).and_then(|rest| rest.split("```").next());
+    let program = program.unwrap_or_else(|| panic!("the README has no {language} program"));
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme").join(language);
     std::fs::create_dir_all(&out).unwrap();
-    std::fs::write(out.join("list.c"), program).unwrap();
+    let source = format!("list.{language}");
+    std::fs::write(out.join(&source), program).unwrap();
     let libraries = libraries();
     // The SONAME, which the loader asks for.
     let link = out.join("libztensor.so.1");
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(libraries.join("libztensor.so"), &link).unwrap();
-    let compiled = Command::new(std::env::var("CC").unwrap_or_else(|_| String::from("cc")))
-        .args(["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "list.c", "-o", "list", "-lztensor"])
+    let compiled = Command::new(compiler)
+        .args([standard, "-Wall", "-Wextra", "-pedantic", "-Werror", &source, "-o", "list", "-lztensor"])
         .arg(format!("-I{}", root.join("include").display()))
         .arg(format!("-L{}", libraries.display()))
         .current_dir(&out)
-        .output()
-        .unwrap();
+        .output();
+    let compiled = match compiled {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
+        compiled => compiled.unwrap(),
+    };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let run = |argument: &Path| {
         Command::new(out.join("list")).arg(argument).env("LD_LIBRARY_PATH", &out).output().unwrap()
     };
     let listed = run(&root.join("tests/data/v1.2/py-1.2.3-all-dtypes.zt"));
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
-    let text = String::from_utf8(listed.stdout).unwrap();
-    assert_eq!(text.lines().count(), 13, "{text}");
-    assert!(text.contains(": bf16, "), "{text}");
     let refused = run(&root.join("tests/data/invalid/offset-align-8.zt"));
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8(refused.stderr).unwrap();
+    Some((String::from_utf8(listed.stdout).unwrap(), String::from_utf8(refused.stderr).unwrap()))
+}
+
+fn assert_listed((text, said): (String, String)) {
+    assert_eq!(text.lines().count(), 13, "{text}");
+    assert!(text.contains("bf16"), "{text}");
     assert!(said.contains("offset 8 is not a multiple of 64"), "{said}");
+}
+
+#[test]
+fn the_c_program_of_the_readme_runs_as_printed() {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| String::from("cc"));
+    assert_listed(compile_and_run("c", &compiler, "-std=c99").expect("a C compiler"));
+}
+
+#[test]
+fn the_cpp_program_of_the_readme_runs_as_printed() {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| String::from("c++"));
+    match compile_and_run("cpp", &compiler, "-std=c++17") {
+        Some(printed) => assert_listed(printed),
+        None => println!("the README's C++ program: skipped: there is no C++ compiler"),
+    }
 }
 
 #[test]

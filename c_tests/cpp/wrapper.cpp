@@ -1,0 +1,243 @@
+/* ztensor.hpp with exceptions: reading, writing, callables that throw, owners that move. */
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "ztensor.hpp"
+
+#include "../check.h"
+
+namespace {
+
+std::string scratch(const char *name)
+{
+    const char *folder = std::getenv("ZT_TEST_TMP");
+    return std::string(folder ? folder : ".") + "/cpp-" + name;
+}
+
+template <class F> zt_status status_of(F &&body)
+{
+    try {
+        body();
+    } catch (const zt::error &error) {
+        return std::strlen(error.what()) > 0 ? error.status() : -1;
+    }
+    return ZT_OK;
+}
+
+struct memory_sink {
+    std::vector<unsigned char> *bytes;
+    bool *finished;
+    void write(const void *data, std::size_t n)
+    {
+        const auto *from = static_cast<const unsigned char *>(data);
+        bytes->insert(bytes->end(), from, from + n);
+    }
+    void finish() { *finished = true; }
+};
+
+struct memory_source {
+    std::vector<unsigned char> bytes;
+    std::uint64_t size() const { return bytes.size(); }
+    void read_at(std::uint64_t offset, void *dst, std::size_t n)
+    {
+        if (offset == 8 && n == 0)
+            throw std::out_of_range("never");
+        std::memcpy(dst, bytes.data() + offset, n);
+    }
+};
+
+std::vector<unsigned char> written()
+{
+    std::vector<unsigned char> bytes;
+    bool finished = false;
+    zt::writer w = zt::writer::to_sink(memory_sink{&bytes, &finished});
+    w.set_attribute("model", "small");
+    w.set_attribute("layers", 3);
+    w.set_attribute("scale", 0.5f);
+    w.set_attribute("tied", true);
+    w.set_attribute_json("nested", R"({"a":[1,2]})");
+    w.dense("weight", {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
+    const zt::bfloat16 ones[2] = {{0x3f80}, {0x3f80}};
+    w.dense("ones", {2}, zt::span<const zt::bfloat16>(ones));
+    const std::uint64_t indices[] = {1, 0}, indptr[] = {0, 1, 2};
+    const double values[] = {1.5, -2};
+    w.csr("sparse", 2, 2, zt::span<const double>(values), indices, indptr);
+    w.coo("points", {2, 2}, zt::span<const double>(values), {0, 1, 1, 0});
+    w.begin("streamed", ZT_FORMAT_DENSE, {4});
+    w.attribute("unit", std::string("m"));
+    w.component("data", ZT_DTYPE_U8);
+    w.data("ab", 2);
+    w.data("cd", 2);
+    w.end();
+    const zt::write_summary summary = w.finish();
+    CHECK(finished && summary.objects == 5 && summary.file_size == bytes.size());
+    CHECK(!w && status_of([&] { w.finish(); }) == ZT_ERROR_STATE);
+    return bytes;
+}
+
+void reading()
+{
+    const std::vector<unsigned char> bytes = written();
+    const zt::file file = zt::file::open_source(memory_source{bytes});
+    CHECK(file && file.size() == 5 && !file.empty() && file.file_size() == bytes.size());
+    CHECK_STR(file.version(), "1.2.0");
+    std::string names;
+    std::size_t parts = 0;
+    for (zt::object object : file) {
+        names += std::string(object.name()) + " ";
+        for (zt::component component : object)
+            parts += component.size() > 0;
+    }
+    CHECK_STR(names.c_str(), "weight ones sparse points streamed ");
+    CHECK_U64(parts, 1 + 2 + 3 + 1 + 1);
+    const zt::value attributes = file.attributes();
+    CHECK(attributes.find("layers").as<std::int64_t>() == 3 && attributes.find("model").as<std::string_view>() == "small");
+    CHECK(attributes.find("scale").as<double>() == 0.5 && attributes.find("tied").as<bool>());
+    CHECK(attributes.find("none").value_or<std::int64_t>(7) == 7);
+    CHECK_STATUS(status_of([&] { (void)attributes.find("model").as<bool>(); }), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STR(attributes.find("nested").json().c_str(), R"({"a":[1,2]})");
+    std::size_t items = 0;
+    for (zt::value item : attributes.find("nested").find("a"))
+        items += item.as<std::uint64_t>();
+    CHECK_U64(items, 3);
+
+    const zt::object weight = file.at("weight");
+    CHECK(weight.shape().size() == 2 && weight.shape()[1] == 3 && weight.element_count() == 6);
+    CHECK_STATUS(status_of([&] { (void)file.at("nothing"); }), ZT_ERROR_NOT_FOUND);
+    CHECK(!file.find("nothing") && !file.find(std::string_view()) && !weight.find("scales"));
+    const zt::buffer loaded = weight.data().load();
+    const zt::span<const float> floats = loaded.as<float>();
+    CHECK(floats.size() == 6 && floats[5] == 6);
+    CHECK_STATUS(status_of([&] { (void)loaded.as<double>(); }), ZT_ERROR_INVALID_ARGUMENT);
+    float corner[2] = {};
+    weight.read_slice({0, 2}, {2, 1}, corner, sizeof corner);
+    CHECK(corner[0] == 3 && corner[1] == 6);
+    CHECK_STATUS(status_of([&] { weight.read_slice({0}, {2, 1}, corner, sizeof corner); }), ZT_ERROR_INVALID_ARGUMENT);
+    std::vector<double> wide(6);
+    weight.data().read_as<double>(wide);
+    CHECK(wide[4] == 5);
+    CHECK_STATUS(status_of([&] { (void)weight.data().bytes(); }), ZT_ERROR_NOT_MAPPABLE); /* a source has no map */
+    const zt::csr_view csr = file.at("sparse").csr();
+    CHECK(csr.nnz == 2 && zt::elements<double>(csr.values)[1] == -2 && zt::elements<std::uint64_t>(csr.indptr)[2] == 2);
+    CHECK(file.at("points").coo().nnz == 2);
+    CHECK(zt::elements<float>(file.tensor("weight"))[0] == 1);
+    CHECK_STATUS(status_of([&] { (void)file.tensor("sparse"); }), ZT_ERROR_UNSUPPORTED);
+    CHECK_U64(file.verify().components, 8);
+    CHECK_STATUS(status_of([&] { weight.data().verify(); }), ZT_ERROR_UNSUPPORTED); /* no digest */
+}
+
+void mapped()
+{
+    const std::string path = scratch("mapped.zt");
+    zt::writer w = zt::writer::create(path);
+    w.dense("a", {3}, std::vector<std::int16_t>{1, -2, 3});
+    const bool flags[2] = {true, false};
+    w.dense("flags", {2}, zt::span<const bool>(flags));
+    const std::complex<float> turn[1] = {{0, 1}};
+    w.dense("turn", {1}, zt::span<const std::complex<float>>(turn));
+    w.finish();
+    zt::file file = zt::file::open(path);
+    const zt::span<const std::int16_t> a = file.at("a").data().as<std::int16_t>();
+    CHECK(a.size() == 3 && a[1] == -2 && std::count(a.begin(), a.end(), 3) == 1);
+    CHECK(file.at("flags").data().as<std::uint8_t>()[0] == 1);
+    CHECK(file.at("turn").data().as<std::complex<float>>()[0].imag() == 1);
+    CHECK(file.at("turn").data().as<float>().size() == 2); /* the storage */
+    CHECK_STATUS(status_of([&] { (void)file.at("a").data().as<std::uint16_t>(); }), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(status_of([&] { (void)file.at("a").data().as<std::complex<float>>(); }), ZT_ERROR_INVALID_ARGUMENT);
+
+    zt::file second = file.share(), third = std::move(file);
+    CHECK(!file && file.size() == 0 && second && third);
+    second = std::move(third);
+    CHECK(second && a[0] == 1);
+    zt::file &same = second;
+    second = std::move(same);
+    CHECK(second.size() == 3);
+    second.close();
+    second.close();
+    CHECK(!second);
+
+    zt::writer more = zt::writer::append(path);
+    more.copy(zt::file::open(path).at("a"), "b");
+    zt::writer moved = std::move(more);
+    CHECK(!more && moved);
+    moved.finish();
+    { zt::writer dropped = zt::writer::append(path); } /* leaves no trace */
+    CHECK(zt::file::open(path).size() == 4);
+    CHECK_U64(zt::repair(path).objects, 4);
+    CHECK_STATUS(status_of([&] { (void)zt::file::open(scratch("missing.zt")); }), ZT_ERROR_IO);
+    std::remove(path.c_str());
+}
+
+struct thrown : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+template <class F> bool throws(F &&body)
+{
+    try {
+        body();
+    } catch (const thrown &) {
+        return true;
+    }
+    return false;
+}
+
+void callables()
+{
+    const std::vector<unsigned char> bytes = written();
+    const zt::file file = zt::file::open_memory(bytes.data(), bytes.size());
+    std::uint64_t last = 0;
+    file.verify({}, [&](std::uint64_t done, std::uint64_t) { last = done; });
+    CHECK(last > 0);
+    CHECK_STATUS(status_of([&] { file.verify({}, [](std::uint64_t, std::uint64_t) { return false; }); }), ZT_ERROR_CANCELLED);
+    CHECK(throws([&] { file.verify({}, [](std::uint64_t, std::uint64_t) { throw thrown("stop"); }); }));
+
+    float weight[6] = {};
+    std::uint8_t streamed[4] = {};
+    const zt::read_request requests[] = {{file.at("weight").data(), weight, sizeof weight},
+                                         {file.at("streamed").data(), streamed, sizeof streamed, 1}};
+    CHECK_U64(file.read_batch(requests).bytes, 28);
+    CHECK(weight[5] == 6 && streamed[3] == 'd');
+    CHECK(throws([&] { file.read_batch(requests, {}, [](std::uint64_t, std::uint64_t) { throw thrown("stop"); }); }));
+    CHECK_STATUS(status_of([&] { file.read_batch(requests, {}, [](std::uint64_t, std::uint64_t) { return false; }); }), ZT_ERROR_CANCELLED);
+
+    struct full {
+        void write(const void *, std::size_t) { throw thrown("full"); }
+    };
+    CHECK(throws([] {
+        zt::writer w = zt::writer::to_sink(full{});
+        w.dense("a", {2 << 20}, std::vector<std::uint8_t>(2 << 20));
+        w.finish();
+    }));
+    struct failing {
+        std::uint64_t size() const { return 1000; }
+        bool read_at(std::uint64_t, void *, std::size_t) { return false; }
+    };
+    struct throwing {
+        std::uint64_t size() const { return 1000; }
+        void read_at(std::uint64_t, void *, std::size_t) { throw thrown("gone"); }
+    };
+    CHECK_STATUS(status_of([] { (void)zt::file::open_source(failing{}); }), ZT_ERROR_IO);
+    CHECK_STATUS(status_of([] { (void)zt::file::open_source(throwing{}); }), ZT_ERROR_IO);
+}
+
+} // namespace
+
+std::size_t objects_without_exceptions(const char *path); /* wrapper_results.cpp: the other mode in one program */
+
+int main()
+{
+    reading();
+    mapped();
+    callables();
+    const std::string path = scratch("both.zt");
+    zt::writer w = zt::writer::create(path);
+    w.dense("a", {1}, std::vector<double>{1});
+    w.finish();
+    CHECK_U64(objects_without_exceptions(path.c_str()), 1);
+    std::remove(path.c_str());
+    return check_done("wrapper");
+}

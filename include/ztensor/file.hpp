@@ -1,0 +1,178 @@
+/* What ztensor.hpp is made of: files. Include ztensor.hpp. */
+#ifndef ZTENSOR_FILE_HPP
+#define ZTENSOR_FILE_HPP
+
+#include "reader.hpp"
+
+namespace zt {
+inline namespace ZTENSOR_MODE {
+
+/* A request of file::read_batch: a whole component, or bytes of it, into dst. */
+struct read_request : sized<zt_read_request> {
+    read_request() noexcept = default;
+    read_request(zt::component what, void *to, std::size_t room, std::uint64_t its_tag = 0) noexcept
+    {
+        component = what.get();
+        length = what.size();
+        dst = to;
+        dst_size = room;
+        tag = its_tag;
+    }
+};
+
+namespace detail {
+/* A source of C++ behind the functions that C calls: uint64_t size(), and read_at (offset, dst, n). */
+template <class S> struct source_of {
+    S source;
+    static zt_status size(void *context, std::uint64_t *size) noexcept
+    {
+        carrier caught;
+        return caught.run([&] { return *size = static_cast<source_of *>(context)->source.size(), zt_status{ZT_OK}; });
+    }
+    static zt_status read_at(void *context, std::uint64_t offset, void *dst, std::size_t n) noexcept
+    {
+        carrier caught; /* of this thread: several may read at once */
+        auto read = [self = static_cast<source_of *>(context)](std::uint64_t o, void *d, std::size_t bytes) {
+            return self->source.read_at(o, d, bytes);
+        };
+        return caught.run([&] { return said(read, ZT_ERROR_IO, offset, dst, n); });
+    }
+    static void close(void *context) noexcept { delete static_cast<source_of *>(context); }
+};
+} // namespace detail
+
+/* An open file. A range over its objects, in the manifest's order. */
+class file {
+  public:
+    file() noexcept = default;
+    /* Takes over a handle of C. */
+    explicit file(zt_file *owned) noexcept : owned_(owned) {}
+
+    [[nodiscard]] static returns<file> open(text path, const open_options &options = {})
+    {
+        zt_file *opened = nullptr;
+        const zt_status status = zt_open(path.c_str(), &options, &opened);
+        return detail::give(status, file(opened));
+    }
+    [[nodiscard]] static returns<file> open_fd(int fd, std::uint64_t offset = 0, std::uint64_t length = 0,
+                                               const open_options &options = {})
+    {
+        zt_file *opened = nullptr;
+        const zt_status status = zt_open_fd(fd, offset, length, &options, &opened);
+        return detail::give(status, file(opened));
+    }
+    /* The bytes must stay until the last handle is closed. */
+    [[nodiscard]] static returns<file> open_memory(const void *data, std::size_t size, const open_options &options = {})
+    {
+        zt_file *opened = nullptr;
+        const zt_status status = zt_open_memory(data, size, &options, &opened);
+        return detail::give(status, file(opened));
+    }
+    /* source: has uint64_t size() and read_at(uint64_t offset, void *dst, size_t n), which may run on several threads
+     * at once and returns nothing, false for a failure, or a zt_status. Moved in; destroyed with the last handle. */
+    template <class S> [[nodiscard]] static returns<file> open_source(S source, const open_options &options = {})
+    {
+        using Held = detail::source_of<S>;
+        auto *held = new (std::nothrow) Held{std::move(source)};
+        if (!held)
+            return detail::fail<file>(ZT_ERROR_OUT_OF_MEMORY, "no memory for the source");
+        sized<zt_source> functions;
+        functions.context = held;
+        functions.size = Held::size;
+        functions.read_at = Held::read_at;
+        functions.close = Held::close; /* called also when the opening fails */
+        zt_file *opened = nullptr;
+        const zt_status status = zt_open_source(&functions, &options, &opened);
+        return detail::give(status, file(opened));
+    }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return owned_ != nullptr; }
+    [[nodiscard]] zt_file *get() const noexcept { return owned_.get(); }
+    [[nodiscard]] zt_file *release() noexcept { return owned_.release(); }
+    void close() noexcept { owned_.reset(); }
+    /* Another owner of the same file. */
+    [[nodiscard]] file share() const noexcept { return file(zt_retain(owned_.get())); }
+
+    [[nodiscard]] const char *version() const noexcept { return zt_file_version(get()); }
+    [[nodiscard]] std::uint64_t file_size() const noexcept { return zt_file_size(get()); }
+    [[nodiscard]] value attributes() const noexcept { return zt_file_attributes(get()); }
+    [[nodiscard]] std::size_t size() const noexcept { return zt_object_count(get()); }
+    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+    using iterator = detail::indexed<object, zt_file>;
+    [[nodiscard]] iterator begin() const noexcept { return {get(), 0}; }
+    [[nodiscard]] iterator end() const noexcept { return {get(), size()}; }
+    [[nodiscard]] object operator[](std::size_t index) const noexcept { return zt_object_at(get(), index); }
+    /* Null if there is none of that name. */
+    [[nodiscard]] object find(std::string_view name) const noexcept
+    {
+        return zt_object_find_n(get(), name.data() ? name.data() : "", name.size());
+    }
+    /* ZT_ERROR_NOT_FOUND if there is none of that name. */
+    [[nodiscard]] returns<object> at(std::string_view name) const
+    {
+        const object found = find(name);
+        if (!found)
+            return detail::fail<object>(ZT_ERROR_NOT_FOUND, "there is no object of that name");
+        return found;
+    }
+    /* A dense tensor, mapped or decoded once into memory of the file. */
+    [[nodiscard]] returns<tensor_view> tensor(text name) const
+    {
+        tensor_view view;
+        const zt_status status = zt_tensor_view(get(), name.c_str(), &view);
+        return detail::give(status, view);
+    }
+
+    returns<verify_report> verify(const verify_options &options = {}) const
+    {
+        verify_report report;
+        const zt_status status = zt_verify(get(), &options, &report);
+        return detail::give(status, report);
+    }
+    /* progress: (uint64_t done, uint64_t total), returns nothing, or false to stop. */
+    template <class F> returns<verify_report> verify(verify_options options, F &&progress) const
+    {
+        detail::progress<std::remove_reference_t<F>> step{progress};
+        options.context = &step;
+        options.progress = step.step;
+        verify_report report;
+        const zt_status status = zt_verify(get(), &options, &report);
+        step.thrown.rethrow();
+        return detail::give(status, report);
+    }
+    returns<read_stats> read_batch(span<const read_request> requests, const read_options &options = {}) const
+    {
+        read_stats stats;
+        const zt_status status = zt_read_batch(get(), requests.data(), requests.size(), &options, &stats);
+        return detail::give(status, stats);
+    }
+    /* progress: as of verify. */
+    template <class F> returns<read_stats> read_batch(span<const read_request> requests, read_options options, F &&progress) const
+    {
+        detail::progress<std::remove_reference_t<F>> step{progress};
+        options.context = &step;
+        options.progress = step.step;
+        read_stats stats;
+        const zt_status status = zt_read_batch(get(), requests.data(), requests.size(), &options, &stats);
+        step.thrown.rethrow();
+        return detail::give(status, stats);
+    }
+
+  private:
+    struct closer { void operator()(zt_file *f) const noexcept { zt_close(f); } };
+    std::unique_ptr<zt_file, closer> owned_;
+};
+static_assert(sizeof(read_request) == sizeof(zt_read_request), "an array of them is one of C");
+
+/* Cuts an unfinished append back; see zt_repair. */
+inline returns<repair_report> repair(text path, const repair_options &options = {})
+{
+    repair_report report;
+    const zt_status status = zt_repair(path.c_str(), &options, &report);
+    return detail::give(status, report);
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace zt
+
+#endif /* ZTENSOR_FILE_HPP */

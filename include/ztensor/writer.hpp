@@ -1,0 +1,227 @@
+/* What ztensor.hpp is made of: writers. Include ztensor.hpp. */
+#ifndef ZTENSOR_WRITER_HPP
+#define ZTENSOR_WRITER_HPP
+
+#include "file.hpp"
+
+namespace zt {
+inline namespace ZTENSOR_MODE {
+
+namespace detail {
+/* A sink of C++ behind the functions that C calls. What it throws is kept where the writer finds it. */
+template <class S> struct sink_of {
+    S sink;
+    std::shared_ptr<carrier> thrown;
+    template <class T, class = void> struct finishes : std::false_type {};
+    template <class T> struct finishes<T, std::void_t<decltype(std::declval<T &>().finish())>> : std::true_type {};
+    static zt_status write(void *context, const void *data, std::size_t n) noexcept
+    {
+        auto *self = static_cast<sink_of *>(context);
+        auto call = [&](const void *d, std::size_t bytes) { return self->sink.write(d, bytes); };
+        return self->thrown->run([&] { return said(call, ZT_ERROR_IO, data, n); });
+    }
+    static zt_status finish(void *context) noexcept
+    {
+        auto *self = static_cast<sink_of *>(context);
+        if constexpr (finishes<S>::value) {
+            auto call = [&] { return self->sink.finish(); };
+            return self->thrown->run([&] { return said(call, ZT_ERROR_IO); });
+        }
+        return (void)self, ZT_OK;
+    }
+    static void close(void *context) noexcept { delete static_cast<sink_of *>(context); }
+};
+} // namespace detail
+
+/* Writes a file, which appears whole at finish() and never before. Destroyed unfinished, it leaves no trace. */
+class writer {
+  public:
+    writer() noexcept = default;
+    /* Takes over a handle of C. */
+    explicit writer(zt_writer *owned) noexcept : owned_(owned) {}
+
+    [[nodiscard]] static returns<writer> create(text path, const writer_options &options = {})
+    {
+        zt_writer *made = nullptr;
+        const zt_status status = zt_writer_create(path.c_str(), &options, &made);
+        return detail::give(status, writer(made));
+    }
+    [[nodiscard]] static returns<writer> append(text path, const writer_options &options = {})
+    {
+        zt_writer *made = nullptr;
+        const zt_status status = zt_writer_append(path.c_str(), &options, &made);
+        return detail::give(status, writer(made));
+    }
+    /* sink: has write(const void *data, size_t n) and perhaps finish(); both return nothing, false for a failure, or a
+     * zt_status. Moved in; destroyed when the writer ends. */
+    template <class S> [[nodiscard]] static returns<writer> to_sink(S sink, const writer_options &options = {})
+    {
+        using Held = detail::sink_of<S>;
+        auto thrown = std::make_shared<detail::carrier>();
+        auto *held = new (std::nothrow) Held{std::move(sink), thrown};
+        if (!held)
+            return detail::fail<writer>(ZT_ERROR_OUT_OF_MEMORY, "no memory for the sink");
+        sized<zt_sink> functions;
+        functions.context = held;
+        functions.write = Held::write;
+        functions.finish = Held::finish;
+        functions.close = Held::close; /* called also when the creation fails */
+        zt_writer *made = nullptr;
+        const zt_status status = zt_writer_create_sink(&functions, &options, &made);
+        thrown->rethrow();
+        writer whole(made);
+        whole.thrown_ = std::move(thrown);
+        return detail::give(status, std::move(whole));
+    }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return owned_ != nullptr; }
+    [[nodiscard]] zt_writer *get() const noexcept { return owned_.get(); }
+
+    /* A dense tensor of elements of T. */
+    template <class T> returns<void> dense(std::string_view name, span<const std::uint64_t> shape, span<const T> data)
+    {
+        return dense(name, type_of<T>::dtype, type_of<T>::type, shape, data.data(), data.size_bytes());
+    }
+    template <class T> returns<void> dense(std::string_view name, span<const std::uint64_t> shape, const std::vector<T> &data)
+    {
+        return dense(name, shape, span<const T>(data));
+    }
+    returns<void> dense(std::string_view name, zt_dtype dtype, zt_type type, span<const std::uint64_t> shape, const void *data,
+                        std::uint64_t size)
+    {
+        component_desc part;
+        part.role = "data";
+        part.dtype = dtype;
+        part.type = type;
+        part.data = data;
+        part.size = size;
+        object_desc whole = describe(name, ZT_FORMAT_DENSE, shape);
+        whole.components = &part;
+        whole.component_count = 1;
+        return object(whole);
+    }
+    template <class T>
+    returns<void> csr(text name, std::uint64_t rows, std::uint64_t columns, span<const T> values,
+                      span<const std::uint64_t> indices, span<const std::uint64_t> indptr)
+    {
+        const std::uint64_t shape[2] = {rows, columns};
+        if (values.size() != indices.size() || indptr.size() != rows + 1)
+            return detail::fail<void>(ZT_ERROR_INVALID_ARGUMENT, "a csr object has an index for each value, and rows + 1 row starts");
+        return give(zt_write_csr(get(), name.c_str(), type_of<T>::dtype, type_of<T>::type, shape, values.size(), values.data(),
+                                 values.size_bytes(), indices.data(), indptr.data()));
+    }
+    /* coords: a row of values.size() numbers for each dimension. */
+    template <class T>
+    returns<void> coo(text name, span<const std::uint64_t> shape, span<const T> values, span<const std::uint64_t> coords)
+    {
+        if (coords.size() != values.size() * shape.size())
+            return detail::fail<void>(ZT_ERROR_INVALID_ARGUMENT, "a coo object has a coordinate for each value and dimension");
+        return give(zt_write_coo(get(), name.c_str(), type_of<T>::dtype, type_of<T>::type, shape.data(), shape.size(),
+                                 values.size(), values.data(), values.size_bytes(), coords.data()));
+    }
+    returns<void> quantized(text name, span<const std::uint64_t> shape, const quantized_desc &desc)
+    {
+        return give(zt_write_quantized(get(), name.c_str(), shape.data(), shape.size(), &desc));
+    }
+    returns<void> object(const zt_object_desc &desc) { return give(zt_write_object(get(), &desc)); }
+    returns<void> copy(zt::object from) { return give(zt_write_copy(get(), from.get(), nullptr)); }
+    returns<void> copy(zt::object from, text new_name) { return give(zt_write_copy(get(), from.get(), new_name.c_str())); }
+
+    /* In pieces: begin, then for each component() its data(), then end. */
+    returns<void> begin(std::string_view name, zt_format format, span<const std::uint64_t> shape)
+    {
+        return begin(describe(name, format, shape));
+    }
+    returns<void> begin(const zt_object_desc &desc) { return give(zt_write_begin(get(), &desc)); }
+    returns<void> component(const zt_component_desc &desc) { return give(zt_write_component(get(), &desc)); }
+    returns<void> component(std::string_view role, zt_dtype dtype, zt_type type = ZT_TYPE_NONE)
+    {
+        component_desc part;
+        part.role = role.empty() ? "" : role.data();
+        part.role_len = role.size();
+        part.dtype = dtype;
+        part.type = type;
+        return component(part);
+    }
+    returns<void> data(const void *data, std::size_t size) { return give(zt_write_data(get(), data, size)); }
+    returns<void> end() { return give(zt_write_end(get())); }
+
+    /* Attributes of the file, and of the object that is open. T: bool, an integer, a floating point type, text,
+     * span<const std::byte>. */
+    template <class T> returns<void> set_attribute(text key, const T &value)
+    {
+        zt_writer *const w = get();
+        const char *const k = key.c_str();
+        if constexpr (std::is_same_v<T, bool>)
+            return give(zt_writer_set_attribute_bool(w, k, value));
+        else if constexpr (std::is_floating_point_v<T>)
+            return give(zt_writer_set_attribute_f64(w, k, static_cast<double>(value)));
+        else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>)
+            return give(zt_writer_set_attribute_u64(w, k, value));
+        else if constexpr (std::is_integral_v<T>)
+            return give(zt_writer_set_attribute_i64(w, k, value));
+        else if constexpr (std::is_convertible_v<const T &, span<const std::byte>>)
+            return give(zt_writer_set_attribute_bytes(w, k, span<const std::byte>(value).data(), span<const std::byte>(value).size()));
+        else
+            return give(zt_writer_set_attribute_string(w, k, text(value).c_str()));
+    }
+    template <class T> returns<void> attribute(text key, const T &value)
+    {
+        zt_writer *const w = get();
+        const char *const k = key.c_str();
+        if constexpr (std::is_same_v<T, bool>)
+            return give(zt_write_attribute_bool(w, k, value));
+        else if constexpr (std::is_floating_point_v<T>)
+            return give(zt_write_attribute_f64(w, k, static_cast<double>(value)));
+        else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>)
+            return give(zt_write_attribute_u64(w, k, value));
+        else if constexpr (std::is_integral_v<T>)
+            return give(zt_write_attribute_i64(w, k, value));
+        else if constexpr (std::is_convertible_v<const T &, span<const std::byte>>)
+            return give(zt_write_attribute_bytes(w, k, span<const std::byte>(value).data(), span<const std::byte>(value).size()));
+        else
+            return give(zt_write_attribute_string(w, k, text(value).c_str()));
+    }
+    /* value: JSON text. */
+    returns<void> set_attribute_json(text key, text value) { return give(zt_writer_set_attribute_json(get(), key.c_str(), value.c_str())); }
+    returns<void> attribute_json(text key, text value) { return give(zt_write_attribute_json(get(), key.c_str(), value.c_str())); }
+
+    /* Publishes the file and ends the writer, whatever comes of it. */
+    returns<write_summary> finish()
+    {
+        if (!owned_)
+            return detail::fail<write_summary>(ZT_ERROR_STATE, "the writer has ended already, or was moved from");
+        write_summary summary;
+        const zt_status status = zt_writer_finish(owned_.release(), &summary);
+        if (thrown_)
+            thrown_->rethrow();
+        return detail::give(status, summary);
+    }
+    void abort() noexcept { owned_.reset(); }
+
+  private:
+    static object_desc describe(std::string_view name, zt_format format, span<const std::uint64_t> shape) noexcept
+    {
+        object_desc whole;
+        whole.name = name.empty() ? "" : name.data();
+        whole.name_len = name.size();
+        whole.format = format;
+        whole.shape = shape.data();
+        whole.rank = shape.size();
+        return whole;
+    }
+    returns<void> give(zt_status status)
+    {
+        if (status != ZT_OK && thrown_)
+            thrown_->rethrow();
+        return detail::give(status);
+    }
+    struct aborter { void operator()(zt_writer *w) const noexcept { zt_writer_abort(w); } };
+    std::unique_ptr<zt_writer, aborter> owned_;
+    std::shared_ptr<detail::carrier> thrown_;
+};
+
+} // namespace ZTENSOR_MODE
+} // namespace zt
+
+#endif /* ZTENSOR_WRITER_HPP */
