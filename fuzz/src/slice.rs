@@ -42,7 +42,11 @@ pub fn some(object: &Object<'_>, random: &mut Random) {
         if data.logical_name().is_some() && data.known_logical().is_none() {
             continue; // of an unknown type nobody knows how wide an element is
         }
-        sliced.unwrap_or_else(|e| panic!("{slab:?} of {shape:?}: {e}"));
+        if let Err(e) = &sliced {
+            // Whole, it decodes in one call; piece by piece it would need that window.
+            assert!(e.message().contains("has a window over 2^27"), "{slab:?} of {shape:?}: {e}");
+            continue;
+        }
         assert_eq!(memory.pop(), Some(0x11));
         assert_eq!(memory, plainly(loaded.as_slice(), shape, &slab, width), "{slab:?} of {shape:?}");
     }
