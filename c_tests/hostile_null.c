@@ -1,5 +1,6 @@
 /* NULL in each pointer of each function of the header: a status or nothing, never a crash. */
 #include "support.h"
+#include "ztensor_dlpack.h"
 
 #define INVALID ZT_ERROR_INVALID_ARGUMENT
 
@@ -40,6 +41,24 @@ static void library_and_open(void)
     zt_close(NULL);
     CHECK(zt_file_version(NULL) == NULL && zt_file_attributes(NULL) == NULL);
     CHECK(zt_file_size(NULL) == 0 && zt_object_count(NULL) == 0);
+}
+
+static void dlpack(void)
+{
+    struct DLManagedTensorVersioned *tensor = (struct DLManagedTensorVersioned *)room;
+    struct DLManagedTensor *old = (struct DLManagedTensor *)room;
+    CHECK_STATUS(zt_object_to_dlpack(NULL, &tensor), INVALID);
+    CHECK(tensor == NULL);
+    CHECK_STATUS(zt_object_to_dlpack(object, NULL), INVALID);
+    tensor = (struct DLManagedTensorVersioned *)room;
+    CHECK_STATUS(zt_component_to_dlpack(NULL, &tensor), INVALID);
+    CHECK(tensor == NULL);
+    CHECK_STATUS(zt_component_to_dlpack(component, NULL), INVALID);
+    CHECK_STATUS(zt_object_to_dlpack_unversioned(NULL, &old), INVALID);
+    CHECK(old == NULL);
+    CHECK_STATUS(zt_object_to_dlpack_unversioned(object, NULL), INVALID);
+    CHECK_STATUS(zt_write_dlpack(NULL, "a", (const struct DLManagedTensorVersioned *)room), INVALID);
+    CHECK_STATUS(zt_write_dlpack_unversioned(NULL, "a", (const struct DLManagedTensor *)room), INVALID);
 }
 
 static void objects_and_components(void)
@@ -273,6 +292,7 @@ int main(void)
     component = zt_component_find(object, "data");
     library_and_open();
     objects_and_components();
+    dlpack();
     values();
     views_and_batch();
     no_writer();

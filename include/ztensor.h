@@ -1553,6 +1553,41 @@ zt_status zt_read_batch(const struct zt_file *file,
                         struct zt_read_stats *stats);
 
 /**
+ * Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
+ * else in fresh memory.
+ *
+ * buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
+ * the file, so that it may outlive the caller's zt_close.
+ * Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
+ * stored bytes were seen to be able to fill it.
+ * Threads: any. Since 1.0.
+ */
+zt_status zt_component_load(const struct zt_component *component,
+                            struct zt_buffer **buffer);
+
+/**
+ * The bytes of a buffer.
+ *
+ * Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
+ * Threads: any. Since 1.0.
+ */
+const void *zt_buffer_data(const struct zt_buffer *buffer);
+
+/**
+ * Number of bytes of a buffer; 0 for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+size_t zt_buffer_size(const struct zt_buffer *buffer);
+
+/**
+ * Ends a buffer and gives its reference to the file back.
+ *
+ * buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
+ */
+void zt_buffer_free(struct zt_buffer *buffer);
+
+/**
  * The component's name within its object: UTF-8 and NUL-ended.
  *
  * Returns a string that lives until the last zt_close; NULL for NULL.
@@ -1695,41 +1730,6 @@ zt_status zt_component_read_range(const struct zt_component *component,
                                   uint64_t offset,
                                   void *dst,
                                   size_t n);
-
-/**
- * Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
- * else in fresh memory.
- *
- * buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
- * the file, so that it may outlive the caller's zt_close.
- * Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
- * stored bytes were seen to be able to fill it.
- * Threads: any. Since 1.0.
- */
-zt_status zt_component_load(const struct zt_component *component,
-                            struct zt_buffer **buffer);
-
-/**
- * The bytes of a buffer.
- *
- * Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const void *zt_buffer_data(const struct zt_buffer *buffer);
-
-/**
- * Number of bytes of a buffer; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_buffer_size(const struct zt_buffer *buffer);
-
-/**
- * Ends a buffer and gives its reference to the file back.
- *
- * buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
- */
-void zt_buffer_free(struct zt_buffer *buffer);
 
 /**
  * Reads the component's elements as another dtype.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# symbols.sh LIBRARY HEADER FOLDER: the functions that a library exports, those that the header declares and
+# symbols.sh LIBRARY HEADER FOLDER: the functions that a library exports, those that the header and ztensor_dlpack.h beside it declare and
 # symbols.txt have to be one list. LIBRARY: the shared one, or the static one as it is installed (with nothing else
 # global in it). FOLDER takes the files that are compared.
 set -u
@@ -11,7 +11,8 @@ exported="$3/exported-$$.txt"
 trap 'rm -f "$declared" "$exported"' EXIT
 
 # Declarations stand at the start of a line; comments begin with a star, and callbacks are written (*name).
-sed -n '/^ *[/*]/!s/^.*[ *]\(zt_[a-z0-9_]*\)(.*$/\1/p' "$2" | sort -u >"$declared" || exit 1
+headers="$2 $(dirname "$2")/ztensor_dlpack.h"
+sed -n '/^ *[/*]/!s/^.*[ *]\(zt_[a-z0-9_]*\)(.*$/\1/p' $headers | sort -u >"$declared" || exit 1
 case $1 in
 *.a) which=-g ;; # every global definition
 *) which=-D ;;   # every dynamic one, but the names of symbol versions, which are absolute

@@ -25,8 +25,11 @@ mod types;
 
 mod attribute;
 mod batch;
+mod buffer;
 mod callback;
 mod component;
+/// cbindgen:ignore
+mod dlpack;
 mod library;
 mod object;
 mod open;

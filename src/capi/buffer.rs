@@ -1,0 +1,102 @@
+//! Bytes that a caller holds: lent by the file, or memory of their own.
+
+use super::arg;
+use super::component::zt_component;
+use super::guard::guard;
+use super::open::zt_file;
+use super::status::zt_status;
+use crate::error::{fail, Result};
+use crate::io::AlignedBuffer;
+use crate::reader::Loaded;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+
+/// Decoded bytes of a component, 64-byte aligned. A buffer keeps its file open.
+pub struct zt_buffer {
+    owner: *mut zt_file,
+    /// NULL and 0 if `owned` holds the bytes.
+    lent: *const u8,
+    size: usize,
+    owned: Option<AlignedBuffer>,
+}
+
+/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
+/// else in fresh memory.
+///
+/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
+/// the file, so that it may outlive the caller's zt_close.
+/// Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
+/// stored bytes were seen to be able to fill it.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_load(
+    component: Option<&zt_component>,
+    buffer: Option<&mut MaybeUninit<*mut zt_buffer>>,
+) -> zt_status {
+    let Some(out) = buffer else {
+        return guard(|| Err(fail!(InvalidArgument, "the place for the buffer is NULL")));
+    };
+    out.write(null_mut());
+    guard(|| {
+        out.write(arg::required(component, "component")?.load()?.0);
+        Ok(())
+    })
+}
+
+/// The bytes of a buffer.
+///
+/// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
+    match buffer {
+        None => null(),
+        Some(zt_buffer { owned: Some(memory), .. }) => memory.as_slice().as_ptr().cast(),
+        Some(lent) => lent.lent.cast(),
+    }
+}
+
+/// Number of bytes of a buffer; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_buffer_size(buffer: Option<&zt_buffer>) -> usize {
+    buffer.map_or(0, |b| b.size)
+}
+
+/// Ends a buffer and gives its reference to the file back.
+///
+/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
+    if buffer.is_null() {
+        return;
+    }
+    super::guard::guard_value((), || {
+        // SAFETY: from zt_component_load, which boxed a slice of one; not used again by the caller.
+        let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(buffer, 1)) };
+        let owner = one.first().map(|b| b.owner);
+        drop(one);
+        if let Some(owner) = owner {
+            // SAFETY: the reference that zt_component_load took.
+            unsafe { zt_file::release(owner) };
+        }
+    });
+}
+
+impl zt_component {
+    /// A buffer of its bytes, which the caller ends, and whether they are lent.
+    pub(super) fn load(&self) -> Result<(*mut zt_buffer, bool)> {
+        let mut one = Vec::new();
+        one.try_reserve_exact(1)?;
+        let (lent, size, owned) = match self.component()?.load()? {
+            Loaded::Lent(bytes) => (bytes.as_ptr(), bytes.len(), None),
+            Loaded::Owned(memory) => (null(), memory.as_slice().len(), Some(memory)),
+        };
+        let is_lent = owned.is_none();
+        self.owner().retain();
+        one.push(zt_buffer { owner: self.file.cast_mut(), lent, size, owned });
+        Ok((Box::into_raw(one.into_boxed_slice()).cast::<zt_buffer>(), is_lent))
+    }
+}

@@ -1,0 +1,321 @@
+//! DLPack: objects and components as tensors of other libraries, and the reverse. Declared in
+//! include/ztensor_dlpack.h by hand, as the layout is not ours. The DLPack specification, versions 0.8 and 1.1.
+
+use super::arg;
+use super::buffer::{zt_buffer, zt_buffer_data, zt_buffer_free};
+use super::component::zt_component;
+use super::guard::{guard, guard_value};
+use super::object::{zt_component_at, zt_object};
+use super::status::zt_status;
+use super::writer::{open, zt_writer};
+use crate::error::{broken, fail, Result, Rule};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Format, LogicalType};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+mod import;
+
+/// DLPackVersion.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Version {
+    major: u32,
+    minor: u32,
+}
+
+/// DLDevice.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Device {
+    kind: i32,
+    id: i32,
+}
+
+/// DLDataType.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DataType {
+    code: u8,
+    bits: u8,
+    lanes: u16,
+}
+
+/// DLTensor.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Tensor {
+    data: *mut c_void,
+    device: Device,
+    ndim: i32,
+    dtype: DataType,
+    shape: *mut i64,
+    strides: *mut i64,
+    byte_offset: u64,
+}
+
+/// DLManagedTensorVersioned.
+#[repr(C)]
+pub struct Versioned {
+    version: Version,
+    manager: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Versioned)>,
+    flags: u64,
+    tensor: Tensor,
+}
+
+/// DLManagedTensor.
+#[repr(C)]
+pub struct Unversioned {
+    tensor: Tensor,
+    manager: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Unversioned)>,
+}
+
+const CPU: i32 = 1;
+/// Memory of the host that a device may reach, too: CUDA's and ROCm's.
+const PINNED: [i32; 2] = [3, 11];
+const READ_ONLY: u64 = 1;
+const IS_COPIED: u64 = 2;
+
+/// DLDataTypeCode and bits of what has no logical type.
+const PLAIN: [(Dtype, u8, u8); 13] = [
+    (Dtype::F64, 2, 64),
+    (Dtype::F32, 2, 32),
+    (Dtype::F16, 2, 16),
+    (Dtype::Bf16, 4, 16),
+    (Dtype::I64, 0, 64),
+    (Dtype::I32, 0, 32),
+    (Dtype::I16, 0, 16),
+    (Dtype::I8, 0, 8),
+    (Dtype::U64, 1, 64),
+    (Dtype::U32, 1, 32),
+    (Dtype::U16, 1, 16),
+    (Dtype::U8, 1, 8),
+    (Dtype::Bool, 6, 8),
+];
+
+/// The same of logical types.
+const NAMED: [(Logical, u8, u8); 6] = [
+    (Logical::F8E4m3fn, 10, 8),
+    (Logical::F8E4m3fnuz, 11, 8),
+    (Logical::F8E5m2, 12, 8),
+    (Logical::F8E5m2fnuz, 13, 8),
+    (Logical::Complex64, 5, 64),
+    (Logical::Complex128, 5, 128),
+];
+
+fn data_type(dtype: Dtype, logical: Option<Logical>) -> Option<DataType> {
+    let (code, bits) = match logical {
+        None => PLAIN.iter().find(|p| p.0 == dtype).map(|p| (p.1, p.2))?,
+        Some(logical) => NAMED.iter().find(|n| n.0 == logical).map(|n| (n.1, n.2))?,
+    };
+    Some(DataType { code, bits, lanes: 1 })
+}
+
+fn types_of(found: DataType) -> Option<(Dtype, Option<Logical>)> {
+    if found.lanes != 1 {
+        return None;
+    }
+    let plain = PLAIN.iter().find(|p| (p.1, p.2) == (found.code, found.bits)).map(|p| (p.0, None));
+    plain.or_else(|| {
+        let named = NAMED.iter().find(|n| (n.1, n.2) == (found.code, found.bits))?;
+        Some((named.0.dtype(), Some(named.0)))
+    })
+}
+
+/// A tensor that was handed out, in either spelling, and what it stands on.
+struct Export<T> {
+    managed: T,
+    /// Shape, then strides.
+    numbers: Vec<i64>,
+    buffer: *mut zt_buffer,
+}
+
+/// Loads the component and describes it; the numbers are in the vector, whose address is final.
+fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, Vec<i64>, *mut zt_buffer)> {
+    let component = place.component()?;
+    let logical = match component.logical() {
+        LogicalType::Absent | LogicalType::SameAsDtype => None,
+        _ => Some(component.known_logical().ok_or_else(|| fail!(Unsupported, "DLPack has no such type"))?),
+    };
+    let dtype = component.dtype().and_then(|d| data_type(d, logical));
+    let dtype = dtype.ok_or_else(|| fail!(Unsupported, "DLPack has no such dtype"))?;
+    let width = u64::from(dtype.bits) / 8;
+    let size = component.size()?;
+    if size % width != 0 {
+        return Err(broken!(
+            Rule::ElementSize,
+            "its {size} bytes are no whole number of elements of {width} bytes"
+        ));
+    }
+    let flat = [size / width];
+    let shape = shape.unwrap_or(&flat);
+    let (mut numbers, count) = (Vec::new(), product(shape));
+    if count != Some(flat[0]) {
+        return Err(broken!(Rule::DenseSize, "it has {} elements, not those of its shape", flat[0]));
+    }
+    numbers.try_reserve_exact(shape.len().saturating_mul(2))?;
+    for dimension in shape {
+        let signed = i64::try_from(*dimension);
+        numbers.push(signed.map_err(|_| fail!(Unsupported, "DLPack has no dimension of {dimension}"))?);
+    }
+    let mut stride = 1i64;
+    numbers.resize(shape.len().saturating_mul(2), 1); // within what was reserved
+    for (at, dimension) in shape.iter().enumerate().rev() {
+        if let Some(place) = numbers.get_mut(shape.len().saturating_add(at)) {
+            *place = stride;
+        }
+        // Past the largest number only where another dimension is 0, and no stride is ever used.
+        stride = stride.saturating_mul(i64::try_from(*dimension).unwrap_or(i64::MAX).max(1));
+    }
+    let ndim = i32::try_from(shape.len()).map_err(|_| fail!(Unsupported, "too many dimensions"))?;
+    let (buffer, lent) = place.load()?;
+    // SAFETY: from load; nobody else has it yet.
+    let data = zt_buffer_data(unsafe { buffer.as_ref() });
+    let strides = numbers.as_mut_ptr().wrapping_add(shape.len());
+    let tensor = Tensor {
+        data: data.cast_mut(),
+        device: Device { kind: CPU, id: 0 },
+        ndim,
+        dtype,
+        shape: numbers.as_mut_ptr(),
+        strides,
+        byte_offset: 0,
+    };
+    Ok((tensor, if lent { READ_ONLY } else { IS_COPIED }, numbers, buffer))
+}
+
+fn product(shape: &[u64]) -> Option<u64> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1u64, |p, d| p.checked_mul(*d))
+}
+
+/// Boxes what `make` makes of a tensor and its flags, without an allocation that aborts.
+fn hand_out<T>(
+    place: &zt_component,
+    shape: Option<&[u64]>,
+    make: impl FnOnce(Tensor, u64) -> T,
+) -> Result<*mut Export<T>> {
+    let mut one: Vec<Export<T>> = Vec::new();
+    one.try_reserve_exact(1)?;
+    let (tensor, flags, numbers, buffer) = export(place, shape)?;
+    one.push(Export { managed: make(tensor, flags), numbers, buffer });
+    Ok(Box::into_raw(one.into_boxed_slice()).cast())
+}
+
+/// Ends what `hand_out` gave.
+unsafe fn end<T>(export: *mut Export<T>) {
+    guard_value((), || {
+        // SAFETY: from hand_out, which boxed a slice of one; a consumer calls its deleter once.
+        let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(export, 1)) };
+        let buffer = one.first().map_or(null_mut(), |e| e.buffer);
+        drop(one);
+        // SAFETY: the buffer of this export, which nobody uses any longer.
+        unsafe { zt_buffer_free(buffer) };
+    });
+}
+
+unsafe extern "C" fn delete_versioned(tensor: *mut Versioned) {
+    if !tensor.is_null() {
+        // SAFETY: ours, as it has this deleter; manager is what hand_out gave.
+        unsafe { end((*tensor).manager.cast::<Export<Versioned>>()) };
+    }
+}
+
+unsafe extern "C" fn delete_unversioned(tensor: *mut Unversioned) {
+    if !tensor.is_null() {
+        // SAFETY: as above.
+        unsafe { end((*tensor).manager.cast::<Export<Unversioned>>()) };
+    }
+}
+
+fn versioned(place: &zt_component, shape: Option<&[u64]>) -> Result<*mut Versioned> {
+    let export = hand_out(place, shape, |tensor, flags| Versioned {
+        version: Version { major: 1, minor: 1 },
+        manager: null_mut(),
+        deleter: Some(delete_versioned),
+        flags,
+        tensor,
+    })?;
+    // SAFETY: boxed just now; both live until the deleter is called.
+    unsafe {
+        let managed = &raw mut (*export).managed;
+        (*managed).manager = export.cast();
+        Ok(managed)
+    }
+}
+
+fn unversioned(place: &zt_component, shape: Option<&[u64]>) -> Result<*mut Unversioned> {
+    let deleter = Some(delete_unversioned as unsafe extern "C" fn(*mut Unversioned));
+    let export = hand_out(place, shape, |tensor, _| Unversioned { tensor, manager: null_mut(), deleter })?;
+    // SAFETY: as above.
+    unsafe {
+        let managed = &raw mut (*export).managed;
+        (*managed).manager = export.cast();
+        Ok(managed)
+    }
+}
+
+/// The component of a dense object, and its shape.
+fn dense(object: &zt_object) -> Result<(&zt_component, &[u64])> {
+    let found = object.object()?;
+    if found.format() != Format::Dense {
+        return Err(fail!(Unsupported, "object {:?} is {}, not dense", found.name(), found.format_name()));
+    }
+    let part = found.components().position(|c| c.role() == "data");
+    // SAFETY: a place in a table of the file, which lives as long as the object.
+    let part = part.and_then(|at| unsafe { zt_component_at(Some(object), at).as_ref() });
+    Ok((
+        part.ok_or_else(|| broken!(Rule::ComponentMissing, "object {:?} has no data", found.name()))?,
+        found.shape(),
+    ))
+}
+
+/// Fills `out` with what `make` gives, and with NULL if it fails.
+fn deliver<T>(out: Option<&mut MaybeUninit<*mut T>>, make: impl FnOnce() -> Result<*mut T>) -> zt_status {
+    let Some(out) = out else {
+        return guard(|| Err(fail!(InvalidArgument, "the place for the tensor is NULL")));
+    };
+    out.write(null_mut());
+    guard(|| {
+        out.write(make()?);
+        Ok(())
+    })
+}
+
+/// See ztensor_dlpack.h.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_to_dlpack(
+    object: Option<&zt_object>,
+    tensor: Option<&mut MaybeUninit<*mut Versioned>>,
+) -> zt_status {
+    deliver(tensor, || {
+        let (part, shape) = dense(arg::required(object, "object")?)?;
+        versioned(part, Some(shape))
+    })
+}
+
+/// See ztensor_dlpack.h.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_to_dlpack_unversioned(
+    object: Option<&zt_object>,
+    tensor: Option<&mut MaybeUninit<*mut Unversioned>>,
+) -> zt_status {
+    deliver(tensor, || {
+        let (part, shape) = dense(arg::required(object, "object")?)?;
+        unversioned(part, Some(shape))
+    })
+}
+
+/// See ztensor_dlpack.h.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_to_dlpack(
+    component: Option<&zt_component>,
+    tensor: Option<&mut MaybeUninit<*mut Versioned>>,
+) -> zt_status {
+    deliver(tensor, || versioned(arg::required(component, "component")?, None))
+}

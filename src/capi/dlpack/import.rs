@@ -1,0 +1,178 @@
+//! Tensors of other libraries, written.
+
+use super::{
+    arg, fail, guard, open, types_of, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU,
+    PINNED,
+};
+use crate::writer::{ComponentSpec, LogicalName, ObjectSpec, Writer};
+use std::ffi::c_char;
+
+/// Ranks above are nobody's, and would be memory for nothing.
+const MOST_DIMENSIONS: i32 = 4096;
+
+/// Shape, strides (in elements) and all: copied, checked.
+struct Layout {
+    shape: Vec<u64>,
+    strides: Vec<i64>,
+    elements: usize,
+}
+
+/// # Safety
+/// shape and strides of the tensor are NULL or point to ndim numbers.
+unsafe fn layout(tensor: &Tensor, width: usize) -> Result<Layout> {
+    let ndim = tensor.ndim;
+    let rank = usize::try_from(ndim).ok().filter(|_| ndim <= MOST_DIMENSIONS);
+    let rank = rank.ok_or_else(|| fail!(InvalidArgument, "a tensor of {ndim} dimensions"))?;
+    // SAFETY: as this function says.
+    let given: &[i64] = unsafe { arg::slice(tensor.shape, rank, "shape")? };
+    let (mut shape, mut strides) = (Vec::new(), Vec::new());
+    shape.try_reserve_exact(rank)?;
+    strides.try_reserve_exact(rank)?;
+    let mut elements = 1usize;
+    for dimension in given {
+        let size = usize::try_from(*dimension)
+            .map_err(|_| fail!(InvalidArgument, "a tensor with a dimension of {dimension}"))?;
+        shape.push(size as u64);
+        elements = elements.saturating_mul(size);
+    }
+    if shape.contains(&0) {
+        elements = 0;
+    }
+    if elements.checked_mul(width).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+        return Err(fail!(InvalidArgument, "a tensor of more bytes than there can be"));
+    }
+    if tensor.strides.is_null() {
+        strides.resize(rank, 1); // within what was reserved
+        let mut stride = 1i64;
+        for (place, dimension) in strides.iter_mut().zip(given).rev() {
+            *place = stride;
+            stride = stride.saturating_mul((*dimension).max(1));
+        }
+    } else {
+        // SAFETY: as this function says.
+        strides.extend_from_slice(unsafe { arg::slice(tensor.strides, rank, "strides")? });
+    }
+    Ok(Layout { shape, strides, elements })
+}
+
+impl Layout {
+    /// Whether elements lie one after another, row-major. Where a dimension is 1 its stride does not matter.
+    fn is_compact(&self) -> bool {
+        let mut expected = 1i64;
+        for (dimension, stride) in self.shape.iter().zip(&self.strides).rev() {
+            if *dimension != 1 && *stride != expected {
+                return self.elements == 0;
+            }
+            expected = expected.saturating_mul(i64::try_from(*dimension).unwrap_or(i64::MAX));
+        }
+        true
+    }
+
+    /// Copies the elements from wherever they are into row-major order.
+    ///
+    /// # Safety
+    /// Each element that shape and strides name is `width` readable bytes.
+    unsafe fn pack(&self, first: *const u8, width: usize) -> Result<Vec<u8>> {
+        let mut packed = Vec::new();
+        packed.try_reserve_exact(self.elements.saturating_mul(width))?;
+        let mut at: Vec<u64> = Vec::new();
+        at.try_reserve_exact(self.shape.len())?;
+        at.resize(self.shape.len(), 0); // within what was reserved
+        let step = |stride: i64, times: i64| -> Result<isize> {
+            let bytes = i64::try_from(width).ok().and_then(|w| stride.checked_mul(times)?.checked_mul(w));
+            let offset = bytes.and_then(|b| isize::try_from(b).ok());
+            offset.ok_or_else(|| {
+                fail!(InvalidArgument, "a stride of {stride} elements leaves the address space")
+            })
+        };
+        let mut place = first;
+        for _ in 0..self.elements {
+            // SAFETY: an element of the tensor; the vector has room for all.
+            packed.extend_from_slice(unsafe { std::slice::from_raw_parts(place, width) });
+            for ((index, dimension), stride) in at.iter_mut().zip(&self.shape).zip(&self.strides).rev() {
+                *index = index.saturating_add(1);
+                if *index < *dimension {
+                    place = place.wrapping_offset(step(*stride, 1)?);
+                    break;
+                }
+                *index = 0;
+                let back = i64::try_from(dimension.saturating_sub(1)).unwrap_or(i64::MAX);
+                place = place.wrapping_offset(step(*stride, back.wrapping_neg())?);
+            }
+        }
+        Ok(packed)
+    }
+}
+
+/// # Safety
+/// The tensor is what DLPack says of one: ndim numbers at shape and strides, and readable elements at data.
+unsafe fn write(writer: &mut Writer, name: &str, tensor: &Tensor) -> Result<()> {
+    let device = tensor.device.kind;
+    if device != CPU && !PINNED.contains(&device) {
+        return Err(fail!(Unsupported, "a tensor on DLPack's device {device}, not in the host's memory"));
+    }
+    let (dtype, logical) = types_of(tensor.dtype).ok_or_else(|| {
+        let t = tensor.dtype;
+        fail!(Unsupported, "no dtype for DLPack's code {}, {} bits, {} lanes", t.code, t.bits, t.lanes)
+    })?;
+    let width = usize::from(tensor.dtype.bits) / 8;
+    // SAFETY: as this function says.
+    let layout = unsafe { layout(tensor, width)? };
+    if tensor.data.is_null() && layout.elements > 0 {
+        return Err(fail!(InvalidArgument, "the tensor's data is NULL"));
+    }
+    let offset = arg::to_usize(tensor.byte_offset, "byte_offset")?;
+    let first = tensor.data.cast::<u8>().cast_const().wrapping_add(offset);
+    let packed;
+    let bytes: &[u8] = if layout.elements == 0 {
+        &[]
+    } else if layout.is_compact() {
+        // SAFETY: a compact tensor of so many elements; the product was checked.
+        unsafe { arg::slice(first, layout.elements.saturating_mul(width), "data")? }
+    } else {
+        // SAFETY: as this function says.
+        packed = unsafe { layout.pack(first, width)? };
+        &packed
+    };
+    let component =
+        ComponentSpec { logical: logical.map(LogicalName::Known), ..ComponentSpec::new("data", dtype) };
+    writer.write_object(
+        &ObjectSpec { name, format: "dense", shape: &layout.shape },
+        Vec::new(),
+        &[(component, bytes)],
+    )
+}
+
+/// See ztensor_dlpack.h.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_dlpack(
+    writer: Option<&mut zt_writer>,
+    name: *const c_char,
+    tensor: Option<&Versioned>,
+) -> zt_status {
+    guard(|| {
+        let writer = open(writer)?;
+        let tensor = arg::required(tensor, "tensor")?;
+        let version = tensor.version;
+        if version.major != 1 {
+            return Err(fail!(Unsupported, "a tensor of DLPack {}.{}", version.major, version.minor));
+        }
+        // SAFETY: as the header says of both.
+        unsafe { write(writer, arg::text(name, "name")?, &tensor.tensor) }
+    })
+}
+
+/// See ztensor_dlpack.h.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_dlpack_unversioned(
+    writer: Option<&mut zt_writer>,
+    name: *const c_char,
+    tensor: Option<&Unversioned>,
+) -> zt_status {
+    guard(|| {
+        let writer = open(writer)?;
+        let tensor = arg::required(tensor, "tensor")?;
+        // SAFETY: as the header says of both.
+        unsafe { write(writer, arg::text(name, "name")?, &tensor.tensor) }
+    })
+}
