@@ -562,7 +562,7 @@ typedef struct zt_read_request {
      */
     uint64_t offset;
     /**
-     * Bytes of the range; offset 0 and length 0 is the whole component.
+     * Bytes of the range; with offset 0, a length of 0 or of the component's size is the whole component.
      */
     uint64_t length;
     /**

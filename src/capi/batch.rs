@@ -25,7 +25,7 @@ pub struct zt_read_request {
     pub component: *const zt_component,
     /// First decoded byte of a range.
     pub offset: u64,
-    /// Bytes of the range; offset 0 and length 0 is the whole component.
+    /// Bytes of the range; with offset 0, a length of 0 or of the component's size is the whole component.
     pub length: u64,
     /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of
     /// starts. NULL unless count is given.
@@ -214,8 +214,8 @@ unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchR
         Part::Slab(unsafe { hyperslab(&component.object(), request.start, request.count, request.step)? })
     } else if !request.start.is_null() || !request.step.is_null() {
         return Err(fail!(InvalidArgument, "it has start or step, but no count"));
-    } else if (request.offset, request.length) == (0, 0) {
-        Part::Whole
+    } else if request.offset == 0 && (request.length == 0 || component.size().ok() == Some(request.length)) {
+        Part::Whole // whose digest can be checked
     } else {
         Part::Range { offset: request.offset, length: request.length }
     };
