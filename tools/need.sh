@@ -11,6 +11,7 @@ shift
 
 have() {
     case $1 in
+    torch) /usr/bin/python3 -c 'import torch' ;; # Debian's, for the CPU alone
     pip) "${PYTHON:-python3}" -m pip --version ;;
     valgrind) valgrind -q true ;; # without libc6-dbg it is there but cannot start
     libzstd) printf '#include <zstd.h>\nint main(void) { return !ZSTD_versionNumber(); }\n' |
@@ -22,6 +23,7 @@ have() {
 package() {
     case $1 in
     pip) echo python3-pip ;;
+    torch) echo python3-torch ;;
     valgrind) echo valgrind libc6-dbg ;;
     libzstd) echo libzstd-dev ;;
     xz) echo xz-utils ;;

@@ -1,0 +1,481 @@
+"""Generated from the headers by bindings/generate.py; do not edit."""
+
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
+                    c_uint32, c_uint64, c_void_p)
+
+ZT_CAP_MAP = 1
+ZT_CAP_READ = 2
+ZT_CAP_RANGE = 4
+ZT_CAP_DIRECT = 8
+ZT_CAP_VERIFY = 16
+ZT_CAP_PAGE_EXCLUSIVE = 32
+ZT_VERSION_MAJOR = 1
+ZT_VERSION_MINOR = 0
+ZT_VERSION_PATCH = 0
+ZT_ABI_VERSION = 1
+ZT_VERIFY_DIGESTS = 1
+ZT_VERIFY_CONTENTS = 2
+ZT_VERIFY_PADDING = 4
+ZT_OK = 0
+ZT_ERROR_INVALID_ARGUMENT = 1
+ZT_ERROR_IO = 2
+ZT_ERROR_NOT_FOUND = 3
+ZT_ERROR_NOT_ZTENSOR = 4
+ZT_ERROR_CORRUPT = 5
+ZT_ERROR_DIGEST_MISMATCH = 6
+ZT_ERROR_UNSUPPORTED = 7
+ZT_ERROR_LIMIT = 8
+ZT_ERROR_BUFFER_SIZE = 9
+ZT_ERROR_NOT_MAPPABLE = 10
+ZT_ERROR_STATE = 11
+ZT_ERROR_EXISTS = 12
+ZT_ERROR_CANCELLED = 13
+ZT_ERROR_OUT_OF_MEMORY = 14
+ZT_ERROR_INTERNAL = 15
+ZT_DTYPE_OTHER = 0
+ZT_DTYPE_F64 = 1
+ZT_DTYPE_F32 = 2
+ZT_DTYPE_F16 = 3
+ZT_DTYPE_BF16 = 4
+ZT_DTYPE_I64 = 5
+ZT_DTYPE_I32 = 6
+ZT_DTYPE_I16 = 7
+ZT_DTYPE_I8 = 8
+ZT_DTYPE_U64 = 9
+ZT_DTYPE_U32 = 10
+ZT_DTYPE_U16 = 11
+ZT_DTYPE_U8 = 12
+ZT_DTYPE_BOOL = 13
+ZT_TYPE_NONE = 0
+ZT_TYPE_F8_E4M3FN = 1
+ZT_TYPE_F8_E5M2 = 2
+ZT_TYPE_F8_E4M3FNUZ = 3
+ZT_TYPE_F8_E5M2FNUZ = 4
+ZT_TYPE_COMPLEX64 = 5
+ZT_TYPE_COMPLEX128 = 6
+ZT_TYPE_OTHER = 7
+ZT_FORMAT_OTHER = 0
+ZT_FORMAT_DENSE = 1
+ZT_FORMAT_SPARSE_CSR = 2
+ZT_FORMAT_SPARSE_COO = 3
+ZT_FORMAT_QUANTIZED_GROUP = 4
+ZT_ENCODING_DEFAULT = 0
+ZT_ENCODING_RAW = 1
+ZT_ENCODING_ZSTD = 2
+ZT_ENCODING_OTHER = 3
+ZT_DIGEST_DEFAULT = 0
+ZT_DIGEST_NONE = 1
+ZT_DIGEST_CRC32C = 2
+ZT_DIGEST_SHA256 = 3
+ZT_MODE_MAP = 0
+ZT_MODE_READ = 1
+ZT_ADVICE_NONE = 0
+ZT_ADVICE_SEQUENTIAL = 1
+ZT_ADVICE_RANDOM = 2
+ZT_ADVICE_WILLNEED = 3
+ZT_ADVICE_POPULATE = 4
+ZT_ADVICE_LOCK = 5
+ZT_ADVICE_DONTNEED = 6
+ZT_DIRECT_AUTO = 0
+ZT_DIRECT_NEVER = 1
+ZT_DIRECT_ALWAYS = 2
+ZT_SPEC_DEFAULT = 0
+ZT_SPEC_0_1_0 = 100
+ZT_SPEC_1_1_0 = 10100
+ZT_SPEC_1_2_0 = 10200
+ZT_VALUE_NULL = 0
+ZT_VALUE_BOOL = 1
+ZT_VALUE_INT = 2
+ZT_VALUE_FLOAT = 3
+ZT_VALUE_STRING = 4
+ZT_VALUE_BYTES = 5
+ZT_VALUE_ARRAY = 6
+ZT_VALUE_MAP = 7
+ZT_VALUE_TAG = 8
+ZT_VALUE_OTHER = 9
+
+zt_status = c_int32
+zt_direct = c_int32
+zt_dtype = c_int32
+zt_type = c_int32
+zt_encoding = c_int32
+zt_advice = c_uint32
+zt_format = c_int32
+zt_mode = c_int32
+zt_value_kind_t = c_int32
+zt_digest = c_int32
+zt_spec_version = c_uint32
+zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status)
+zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
+
+
+class zt_read_request(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("component", c_void_p),
+        ("offset", c_uint64),
+        ("length", c_uint64),
+        ("start", POINTER(c_uint64)),
+        ("count", POINTER(c_uint64)),
+        ("step", POINTER(c_uint64)),
+        ("dst", c_void_p),
+        ("dst_size", c_size_t),
+        ("tag", c_uint64),
+    ]
+
+
+class zt_read_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("threads", c_uint32),
+        ("direct", zt_direct),
+        ("chunk_size", c_uint64),
+        ("in_flight", c_uint64),
+        ("verify", c_uint32),
+        ("reserved", c_uint32),
+        ("context", c_void_p),
+        ("on_done", zt_done_callback),
+        ("progress", zt_progress_callback),
+    ]
+
+
+class zt_read_stats(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("bytes", c_uint64),
+        ("stored_bytes", c_uint64),
+        ("requests", c_uint64),
+        ("digests_verified", c_uint64),
+        ("nanoseconds", c_uint64),
+        ("threads", c_uint32),
+        ("direct", c_uint32),
+        ("reason", c_char_p),
+    ]
+
+
+class zt_open_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("mode", zt_mode),
+        ("verify", c_uint32),
+        ("strict", c_uint32),
+        ("advice", zt_advice),
+        ("max_manifest_size", c_uint64),
+        ("max_decoded_size", c_uint64),
+        ("max_objects", c_uint64),
+    ]
+
+
+class zt_source(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("size", CFUNCTYPE(zt_status, c_void_p, POINTER(c_uint64))),
+        ("read_at", CFUNCTYPE(zt_status, c_void_p, c_uint64, c_void_p, c_size_t)),
+        ("close", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+class zt_verify_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("checks", c_uint32),
+        ("threads", c_uint32),
+        ("context", c_void_p),
+        ("progress", zt_progress_callback),
+    ]
+
+
+class zt_verify_report(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("objects", c_uint64),
+        ("components", c_uint64),
+        ("bytes", c_uint64),
+        ("digests_verified", c_uint64),
+        ("digests_absent", c_uint64),
+        ("digests_unknown", c_uint64),
+        ("padding_nonzero", c_uint64),
+    ]
+
+
+class zt_repair_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("dry_run", c_uint32),
+        ("reserved", c_uint32),
+        ("max_manifest_size", c_uint64),
+    ]
+
+
+class zt_repair_report(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("old_size", c_uint64),
+        ("new_size", c_uint64),
+        ("objects", c_uint64),
+    ]
+
+
+class zt_tensor(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", c_void_p),
+        ("nbytes", c_size_t),
+        ("dtype", zt_dtype),
+        ("type", zt_type),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+    ]
+
+
+class zt_array(Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("count", c_uint64),
+        ("dtype", zt_dtype),
+        ("type", zt_type),
+    ]
+
+
+class zt_csr(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_uint64),
+        ("columns", c_uint64),
+        ("nnz", c_uint64),
+        ("values", zt_array),
+        ("indices", zt_array),
+        ("indptr", zt_array),
+    ]
+
+
+class zt_coo(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("nnz", c_uint64),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+        ("values", zt_array),
+        ("coords", zt_array),
+    ]
+
+
+class zt_quantized(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+        ("bits", c_uint64),
+        ("group_size", c_uint64),
+        ("packing", c_char_p),
+        ("packed_weight", zt_array),
+        ("scales", zt_array),
+        ("zeros", zt_array),
+    ]
+
+
+class zt_quantized_desc(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("bits", c_uint64),
+        ("group_size", c_uint64),
+        ("packing", c_char_p),
+        ("packed_weight", c_void_p),
+        ("packed_weight_size", c_uint64),
+        ("scales", c_void_p),
+        ("scales_size", c_uint64),
+        ("zeros", c_void_p),
+        ("zeros_size", c_uint64),
+        ("packed_weight_dtype", zt_dtype),
+        ("scales_dtype", zt_dtype),
+        ("zeros_dtype", zt_dtype),
+        ("reserved", c_uint32),
+    ]
+
+
+class zt_component_desc(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("role", c_char_p),
+        ("role_len", c_size_t),
+        ("dtype", zt_dtype),
+        ("type", zt_type),
+        ("type_name", c_char_p),
+        ("encoding", zt_encoding),
+        ("digest", zt_digest),
+        ("data", c_void_p),
+        ("size", c_uint64),
+    ]
+
+
+class zt_object_desc(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("name_len", c_size_t),
+        ("format", zt_format),
+        ("reserved", c_uint32),
+        ("format_name", c_char_p),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+        ("components", POINTER(zt_component_desc)),
+        ("component_count", c_size_t),
+        ("attributes", c_void_p),
+        ("attributes_json", c_char_p),
+    ]
+
+
+class zt_writer_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("spec_version", zt_spec_version),
+        ("encoding", zt_encoding),
+        ("alignment", c_uint64),
+        ("large_alignment", c_uint64),
+        ("large_size", c_uint64),
+        ("zstd_level", c_int32),
+        ("digest", zt_digest),
+        ("threads", c_uint32),
+        ("durable", c_uint32),
+        ("frame_size", c_uint64),
+    ]
+
+
+class zt_sink(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("write", CFUNCTYPE(zt_status, c_void_p, c_void_p, c_size_t)),
+        ("finish", CFUNCTYPE(zt_status, c_void_p)),
+        ("close", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+class zt_write_summary(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("file_size", c_uint64),
+        ("objects", c_uint64),
+        ("components", c_uint64),
+        ("stored_bytes", c_uint64),
+        ("data_bytes", c_uint64),
+    ]
+
+
+FUNCTIONS = {
+    "zt_writer_set_attribute_bool": (zt_status, [c_void_p, c_char_p, c_int32]),
+    "zt_writer_set_attribute_i64": (zt_status, [c_void_p, c_char_p, c_int64]),
+    "zt_writer_set_attribute_u64": (zt_status, [c_void_p, c_char_p, c_uint64]),
+    "zt_writer_set_attribute_f64": (zt_status, [c_void_p, c_char_p, c_double]),
+    "zt_writer_set_attribute_string": (zt_status, [c_void_p, c_char_p, c_char_p]),
+    "zt_writer_set_attribute_bytes": (zt_status, [c_void_p, c_char_p, c_void_p, c_size_t]),
+    "zt_writer_set_attribute_json": (zt_status, [c_void_p, c_char_p, c_char_p]),
+    "zt_write_attribute_bool": (zt_status, [c_void_p, c_char_p, c_int32]),
+    "zt_write_attribute_i64": (zt_status, [c_void_p, c_char_p, c_int64]),
+    "zt_write_attribute_u64": (zt_status, [c_void_p, c_char_p, c_uint64]),
+    "zt_write_attribute_f64": (zt_status, [c_void_p, c_char_p, c_double]),
+    "zt_write_attribute_string": (zt_status, [c_void_p, c_char_p, c_char_p]),
+    "zt_write_attribute_bytes": (zt_status, [c_void_p, c_char_p, c_void_p, c_size_t]),
+    "zt_write_attribute_json": (zt_status, [c_void_p, c_char_p, c_char_p]),
+    "zt_read_batch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, POINTER(zt_read_options), POINTER(zt_read_stats)]),
+    "zt_component_load": (zt_status, [c_void_p, POINTER(c_void_p)]),
+    "zt_buffer_data": (c_void_p, [c_void_p]),
+    "zt_buffer_size": (c_size_t, [c_void_p]),
+    "zt_buffer_free": (None, [c_void_p]),
+    "zt_component_role": (c_char_p, [c_void_p]),
+    "zt_component_role_len": (c_size_t, [c_void_p]),
+    "zt_component_dtype": (zt_dtype, [c_void_p]),
+    "zt_component_dtype_name": (c_char_p, [c_void_p]),
+    "zt_component_type": (zt_type, [c_void_p]),
+    "zt_component_type_name": (c_char_p, [c_void_p]),
+    "zt_component_encoding": (zt_encoding, [c_void_p]),
+    "zt_component_encoding_name": (c_char_p, [c_void_p]),
+    "zt_component_offset": (c_uint64, [c_void_p]),
+    "zt_component_stored_size": (c_uint64, [c_void_p]),
+    "zt_component_size": (c_uint64, [c_void_p]),
+    "zt_component_digest": (c_char_p, [c_void_p]),
+    "zt_component_caps": (c_uint32, [c_void_p]),
+    "zt_component_ptr": (zt_status, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
+    "zt_component_read": (zt_status, [c_void_p, c_void_p, c_size_t]),
+    "zt_component_read_range": (zt_status, [c_void_p, c_uint64, c_void_p, c_size_t]),
+    "zt_component_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t]),
+    "zt_component_advise": (zt_status, [c_void_p, zt_advice]),
+    "zt_component_verify": (zt_status, [c_void_p]),
+    "zt_version": (c_char_p, []),
+    "zt_abi_version": (c_uint32, []),
+    "zt_last_error": (c_char_p, []),
+    "zt_status_name": (c_char_p, [zt_status]),
+    "zt_dtype_name": (c_char_p, [zt_dtype]),
+    "zt_dtype_from_name": (zt_status, [c_char_p, POINTER(zt_dtype)]),
+    "zt_dtype_size": (c_size_t, [zt_dtype]),
+    "zt_type_name": (c_char_p, [zt_type]),
+    "zt_type_from_name": (zt_status, [c_char_p, POINTER(zt_type)]),
+    "zt_format_name": (c_char_p, [zt_format]),
+    "zt_encoding_name": (c_char_p, [zt_encoding]),
+    "zt_object_name": (c_char_p, [c_void_p]),
+    "zt_object_name_len": (c_size_t, [c_void_p]),
+    "zt_object_rank": (c_size_t, [c_void_p]),
+    "zt_object_shape": (POINTER(c_uint64), [c_void_p]),
+    "zt_object_element_count": (c_uint64, [c_void_p]),
+    "zt_object_format": (zt_format, [c_void_p]),
+    "zt_object_format_name": (c_char_p, [c_void_p]),
+    "zt_object_attributes": (c_void_p, [c_void_p]),
+    "zt_object_component_count": (c_size_t, [c_void_p]),
+    "zt_component_at": (c_void_p, [c_void_p, c_size_t]),
+    "zt_component_find": (c_void_p, [c_void_p, c_char_p]),
+    "zt_object_read_slice": (zt_status, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), c_void_p, c_size_t]),
+    "zt_open": (zt_status, [c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_open_fd": (zt_status, [c_int, c_uint64, c_uint64, POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_open_memory": (zt_status, [c_void_p, c_size_t, POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_open_source": (zt_status, [POINTER(zt_source), POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_retain": (c_void_p, [c_void_p]),
+    "zt_close": (None, [c_void_p]),
+    "zt_file_version": (c_char_p, [c_void_p]),
+    "zt_file_size": (c_uint64, [c_void_p]),
+    "zt_file_attributes": (c_void_p, [c_void_p]),
+    "zt_object_count": (c_size_t, [c_void_p]),
+    "zt_object_at": (c_void_p, [c_void_p, c_size_t]),
+    "zt_object_find": (c_void_p, [c_void_p, c_char_p]),
+    "zt_object_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_value_kind": (zt_value_kind_t, [c_void_p]),
+    "zt_value_get_bool": (zt_status, [c_void_p, POINTER(c_int32)]),
+    "zt_value_get_i64": (zt_status, [c_void_p, POINTER(c_int64)]),
+    "zt_value_get_u64": (zt_status, [c_void_p, POINTER(c_uint64)]),
+    "zt_value_get_f64": (zt_status, [c_void_p, POINTER(c_double)]),
+    "zt_value_get_string": (zt_status, [c_void_p, POINTER(c_char_p), POINTER(c_size_t)]),
+    "zt_value_get_bytes": (zt_status, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
+    "zt_value_get_tag": (zt_status, [c_void_p, POINTER(c_uint64)]),
+    "zt_value_count": (c_size_t, [c_void_p]),
+    "zt_value_at": (c_void_p, [c_void_p, c_size_t]),
+    "zt_value_key_at": (c_void_p, [c_void_p, c_size_t]),
+    "zt_value_find": (c_void_p, [c_void_p, c_char_p]),
+    "zt_value_to_json": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)]),
+    "zt_verify": (zt_status, [c_void_p, POINTER(zt_verify_options), POINTER(zt_verify_report)]),
+    "zt_repair": (zt_status, [c_char_p, POINTER(zt_repair_options), POINTER(zt_repair_report)]),
+    "zt_tensor_view": (zt_status, [c_void_p, c_char_p, POINTER(zt_tensor)]),
+    "zt_csr_view": (zt_status, [c_void_p, POINTER(zt_csr)]),
+    "zt_coo_view": (zt_status, [c_void_p, POINTER(zt_coo)]),
+    "zt_quantized_view": (zt_status, [c_void_p, POINTER(zt_quantized)]),
+    "zt_write_dense": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),
+    "zt_write_csr": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
+    "zt_write_coo": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
+    "zt_write_quantized": (zt_status, [c_void_p, c_char_p, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
+    "zt_write_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
+    "zt_writer_create": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
+    "zt_writer_append": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
+    "zt_writer_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_writer_options), POINTER(c_void_p)]),
+    "zt_write_begin": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
+    "zt_write_component": (zt_status, [c_void_p, POINTER(zt_component_desc)]),
+    "zt_write_data": (zt_status, [c_void_p, c_void_p, c_size_t]),
+    "zt_write_end": (zt_status, [c_void_p]),
+    "zt_write_copy": (zt_status, [c_void_p, c_void_p, c_char_p]),
+    "zt_writer_finish": (zt_status, [c_void_p, POINTER(zt_write_summary)]),
+    "zt_writer_abort": (None, [c_void_p]),
+    "zt_object_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
+    "zt_component_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
+    "zt_object_to_dlpack_unversioned": (zt_status, [c_void_p, POINTER(c_void_p)]),
+    "zt_write_dlpack": (zt_status, [c_void_p, c_char_p, c_void_p]),
+    "zt_write_dlpack_unversioned": (zt_status, [c_void_p, c_char_p, c_void_p]),
+}

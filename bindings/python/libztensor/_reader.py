@@ -1,0 +1,297 @@
+"""Files, objects and components, read."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Callable, Optional
+
+from . import _declarations as c
+from ._library import InvalidArgument, NotFound, Unsupported, carrying, check, lib, options
+
+_NUMPY = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "|i1", "u64": "<u8",
+          "u32": "<u4", "u16": "<u2", "u8": "|u1", "bool": "|b1", "complex64": "<c8", "complex128": "<c16"}
+_ML_DTYPES = {"bf16": "bfloat16", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "f8_e4m3fnuz": "float8_e4m3fnuz",
+              "f8_e5m2fnuz": "float8_e5m2fnuz"}
+
+
+def numpy_dtype(name: str):
+    """The NumPy dtype of a dtype or logical type: "f32", "bf16", "complex64"; bf16 and f8 need ml_dtypes."""
+    import numpy
+
+    if name in _NUMPY:
+        return numpy.dtype(_NUMPY[name].replace("<", "="))
+    if name in _ML_DTYPES:
+        try:
+            import ml_dtypes
+        except ImportError as e:
+            raise Unsupported(f"{name} needs the package ml_dtypes") from e
+        return numpy.dtype(getattr(ml_dtypes, _ML_DTYPES[name]))
+    raise Unsupported(f"NumPy has no dtype for {name}")
+
+
+def _text(pointer: Optional[bytes]) -> Optional[str]:
+    return None if pointer is None else pointer.decode()
+
+
+def _attributes(value) -> dict:
+    """A map of attributes; bytes, floats that are not finite and what else JSON lacks as zt_value_to_json says."""
+    if not value:
+        return {}
+    needed = ctypes.c_size_t()
+    check(lib.zt_value_to_json(value, None, 0, ctypes.byref(needed)))
+    room = ctypes.create_string_buffer(needed.value)
+    check(lib.zt_value_to_json(value, room, needed.value, ctypes.byref(needed)))
+    return json.loads(room.value.decode())
+
+
+class _Bytes:
+    """A buffer of the library; memory that NumPy keeps alive by keeping this."""
+
+    def __init__(self, component: "Component", dtype, shape):
+        self._buffer = ctypes.c_void_p()
+        check(lib.zt_component_load(component._handle, ctypes.byref(self._buffer)))
+        data = lib.zt_buffer_data(self._buffer)
+        lent = ctypes.c_void_p()
+        read_only = lib.zt_component_ptr(component._handle, ctypes.byref(lent), None) == c.ZT_OK and lent.value == data
+        plain = dtype.str if dtype.kind != "V" and dtype.str[1:2] != "V" else f"|V{dtype.itemsize}"
+        if dtype.name in _ML_DTYPES.values():
+            plain = f"|V{dtype.itemsize}"
+        self.__array_interface__ = {"version": 3, "data": (data, read_only), "shape": tuple(shape), "typestr": plain}
+
+    def __del__(self):
+        lib.zt_buffer_free(self._buffer)
+
+
+class Component:
+    """One blob of an object. Keeps its file open."""
+
+    def __init__(self, file: "File", handle):
+        self._file, self._handle = file, handle
+
+    role: str = property(lambda s: ctypes.string_at(lib.zt_component_role(s._live()), lib.zt_component_role_len(s._handle)).decode())
+    dtype: str = property(lambda s: _text(lib.zt_component_dtype_name(s._live())))
+    type: Optional[str] = property(lambda s: _text(lib.zt_component_type_name(s._live())))
+    encoding: str = property(lambda s: _text(lib.zt_component_encoding_name(s._live())))
+    digest: Optional[str] = property(lambda s: _text(lib.zt_component_digest(s._live())))
+    offset: int = property(lambda s: lib.zt_component_offset(s._live()))
+    stored_size: int = property(lambda s: lib.zt_component_stored_size(s._live()))
+    size: int = property(lambda s: lib.zt_component_size(s._live()))
+
+    def _live(self):
+        self._file._live()
+        return self._handle
+
+    def read(self) -> bytes:
+        """The decoded bytes, in the host's byte order."""
+        room = (ctypes.c_char * self.size)()
+        check(lib.zt_component_read(self._live(), room, len(room)))
+        return room.raw
+
+    def read_into(self, target) -> None:
+        """Fills a writable buffer of the component's size: a NumPy array, a bytearray."""
+        view = memoryview(target).cast("B")
+        room = (ctypes.c_char * view.nbytes).from_buffer(view)
+        check(lib.zt_component_read(self._live(), room, view.nbytes))
+
+    def numpy(self, shape=None):
+        """The elements as an array: in the mapped file, read-only, where that can be; else decoded. The array keeps the
+        memory, and outlives the file."""
+        import numpy
+
+        self._live()
+        dtype = numpy_dtype(self.type or self.dtype)
+        made = numpy.asarray(_Bytes(self, dtype, (self.size // dtype.itemsize,) if shape is None else shape))
+        return made if made.dtype == dtype else made.view(dtype)
+
+    def verify(self) -> None:
+        """Checks the digest; Unsupported if there is none."""
+        check(lib.zt_component_verify(self._live()))
+
+
+class Object(Mapping):
+    """A named tensor: a mapping from role to Component. Keeps its file open."""
+
+    def __init__(self, file: "File", handle):
+        self._file, self._handle = file, handle
+
+    name: str = property(lambda s: ctypes.string_at(lib.zt_object_name(s._live()), lib.zt_object_name_len(s._handle)).decode())
+    format: str = property(lambda s: _text(lib.zt_object_format_name(s._live())))
+    attributes: dict = property(lambda s: _attributes(lib.zt_object_attributes(s._live())))
+
+    def _live(self):
+        self._file._live()
+        return self._handle
+
+    @property
+    def shape(self) -> tuple:
+        rank = lib.zt_object_rank(self._live())
+        return tuple(lib.zt_object_shape(self._handle)[:rank]) if rank else ()
+
+    def __len__(self) -> int:
+        return lib.zt_object_component_count(self._live())
+
+    def __iter__(self) -> Iterator[str]:
+        return (Component(self._file, lib.zt_component_at(self._live(), i)).role for i in range(len(self)))
+
+    def __getitem__(self, role: str) -> Component:
+        found = lib.zt_component_find(self._live(), role.encode())
+        if not found:
+            raise NotFound(f"object {self.name!r} has no component {role!r}")
+        return Component(self._file, found)
+
+    def numpy(self):
+        """A dense object as an array of its shape; see Component.numpy."""
+        if self.format != "dense":
+            raise Unsupported(f"object {self.name!r} is {self.format}, not dense: take its components")
+        return self["data"].numpy(self.shape)
+
+    def read_slice(self, start, count, step=None):
+        """A hyperslab of a dense object as a new array; only its bytes are read, as far as the encoding allows."""
+        import numpy
+
+        made = numpy.empty(tuple(count), numpy_dtype(self["data"].type or self["data"].dtype))
+        if len(start) != len(self.shape) or len(count) != len(self.shape) or (step is not None and len(step) != len(self.shape)):
+            raise InvalidArgument("a slice needs one number for each dimension")
+        numbers = lambda n: None if n is None else (ctypes.c_uint64 * len(self.shape))(*n)  # noqa: E731
+        check(lib.zt_object_read_slice(self._live(), numbers(start), numbers(count), numbers(step), made.ctypes.data, made.nbytes))
+        return made
+
+    def __dlpack_device__(self) -> tuple:
+        return (1, 0)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule that shares memory. Consumers that do not know DLPack 1 cannot be told that memory is read-only:
+        they get it by ``unversioned()``."""
+        if dl_device not in (None, (1, 0)):
+            raise BufferError("the tensor is in the host's memory")
+        if max_version is None or max_version[0] < 1:
+            raise BufferError("this consumer cannot be told that memory is read-only; see Object.unversioned")
+        if copy is True:
+            raise BufferError("copies are made by numpy().copy()")
+        made = ctypes.c_void_p()
+        check(lib.zt_object_to_dlpack(self._live(), ctypes.byref(made)))
+        return _capsule(made, b"dltensor_versioned")
+
+    def unversioned(self) -> "Unversioned":
+        """For consumers of the DLPack before 1.0 (PyTorch before 2.9): they share memory, and must not write to it."""
+        return Unversioned(self)
+
+
+class Unversioned:
+    def __init__(self, made_of: Object):
+        self._object = made_of
+
+    def __dlpack_device__(self) -> tuple:
+        return (1, 0)
+
+    def __dlpack__(self, stream=None):
+        made = ctypes.c_void_p()
+        check(lib.zt_object_to_dlpack_unversioned(self._object._live(), ctypes.byref(made)))
+        return _capsule(made, b"dltensor")
+
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_valid_capsule = ctypes.pythonapi.PyCapsule_IsValid
+_valid_capsule.restype, _valid_capsule.argtypes = ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p]
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p]
+
+
+# Where DLManagedTensorVersioned and DLManagedTensor keep their deleter.
+_DELETERS = {b"dltensor_versioned": 16, b"dltensor": 56}
+
+
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+def _end_capsule(capsule):
+    for name, place in _DELETERS.items():
+        if _valid_capsule(capsule, name):  # nobody took it: a consumer renames it
+            tensor = _capsule_pointer(capsule, name)
+            deleter = ctypes.c_void_p.from_address(tensor + place).value
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(tensor)
+
+
+def _capsule(tensor, name):
+    return _new_capsule(tensor, name, ctypes.cast(_end_capsule, ctypes.c_void_p))
+
+
+class File(Mapping):
+    """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it."""
+
+    def __init__(self, path, *, mode: str = "map", strict: bool = False, verify: bool = False):
+        wanted = options(c.zt_open_options, mode={"map": c.ZT_MODE_MAP, "read": c.ZT_MODE_READ}[mode], strict=strict, verify=verify)
+        self._handle = ctypes.c_void_p()
+        check(lib.zt_open(os.fsencode(path), ctypes.byref(wanted), ctypes.byref(self._handle)))
+
+    version: str = property(lambda s: _text(lib.zt_file_version(s._live())))
+    size: int = property(lambda s: lib.zt_file_size(s._live()))
+    attributes: dict = property(lambda s: _attributes(lib.zt_file_attributes(s._live())))
+
+    def _live(self):
+        if not self._handle:
+            raise ValueError("the file is closed")
+        return self._handle
+
+    def close(self) -> None:
+        lib.zt_close(self._handle)
+        self._handle = ctypes.c_void_p()
+
+    def __enter__(self) -> "File":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self.close()
+
+    def __len__(self) -> int:
+        return lib.zt_object_count(self._live())
+
+    def __iter__(self) -> Iterator[str]:
+        return (Object(self, lib.zt_object_at(self._live(), i)).name for i in range(len(self)))
+
+    def __getitem__(self, name: str) -> Object:
+        text = name.encode()
+        found = lib.zt_object_find_n(self._live(), text, len(text))
+        if not found:
+            raise NotFound(f"there is no object {name!r}")
+        return Object(self, found)
+
+    def verify(self, progress: Optional[Callable[[int, int], Any]] = None) -> dict:
+        """Checks every digest and all contents; what was looked at. progress(done, total) may return False to stop."""
+        step = carrying(progress)
+        wanted = options(c.zt_verify_options, progress=step.callback)
+        report = options(c.zt_verify_report)
+        step.check(lib.zt_verify(self._live(), ctypes.byref(wanted), ctypes.byref(report)))
+        return {name: getattr(report, name) for name, _ in report._fields_[1:]}
+
+    def read_batch(self, targets: Mapping, *, threads: int = 0, verify: bool = False,
+                   progress: Optional[Callable[[int, int], Any]] = None) -> dict:
+        """Fills arrays with dense objects, many at once: {name: writable contiguous array of its bytes}."""
+        requests = (c.zt_read_request * len(targets))()
+        keep = []
+        for request, (name, target) in zip(requests, targets.items()):
+            view = memoryview(target).cast("B")
+            room = (ctypes.c_char * view.nbytes).from_buffer(view)
+            part = self[name]["data"]
+            keep.append((room, part))
+            request.struct_size = ctypes.sizeof(request)
+            request.component = part._handle
+            request.length = part.size
+            request.dst, request.dst_size = ctypes.addressof(room), view.nbytes
+        step = carrying(progress)
+        wanted = options(c.zt_read_options, threads=threads, verify=verify, progress=step.callback)
+        stats = options(c.zt_read_stats)
+        step.check(lib.zt_read_batch(self._live(), requests, len(requests), ctypes.byref(wanted), ctypes.byref(stats)))
+        return {name: getattr(stats, name) for name, _ in stats._fields_[1:]}
+
+
+def open(path, **how) -> File:
+    """Opens a .zt file. mode: "map" lends bytes in place, "read" survives files that are cut short meanwhile. strict,
+    verify: as zt_open_options says."""
+    return File(path, **how)

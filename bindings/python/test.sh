@@ -1,0 +1,41 @@
+#!/bin/sh
+# Builds the wheel, installs it beside what it needs, and runs its tests and programs; then PyTorch, where it is there:
+#     sh bindings/python/test.sh LIBDIR OUTDIR
+# Ends with: python: N passed, M failed, K skipped.
+set -eu
+
+[ $# -eq 2 ] || { echo "usage: test.sh LIBDIR OUTDIR" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
+lib=$(cd "$1" && pwd)
+mkdir -p "$2"
+out=$(cd "$2" && pwd)
+python=${PYTHON:-python3}
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
+
+"$python" "$here/../generate.py" --check
+if ! PYTHONPATH=$out/packages "$python" -c "import numpy, ml_dtypes, pytest, setuptools, wheel" 2>/dev/null; then
+    rm -rf "$out/packages"
+    "$python" -m pip install --quiet --no-input --no-compile --retries 1 --only-binary :all: --target "$out/packages" \
+        -r "$here/requirements.txt" >"$out/pip.log" 2>&1 ||
+        { echo "python: skipped: $(grep -E '^ERROR' "$out/pip.log" | tail -n 1)"; exit 0; }
+fi
+rm -rf "$out/source" "$out/site" "$out"/*.whl
+cp -r "$here" "$out/source"
+(cd "$out/source" && LIBZTENSOR=$lib/libztensor.so.1 PYTHONPATH=$out/packages "$python" -m pip wheel --quiet --no-deps \
+    --no-build-isolation --wheel-dir "$out" .)
+"$python" -m pip install --quiet --no-deps --no-compile --target "$out/site" "$out"/*.whl
+(cd "$out" && PYTHONPATH=$out/site:$out/packages "$python" -m pytest -q -p no:cacheprovider "$here/tests/test_libztensor.py") |
+    tee "$out/pytest.log"
+passed=$(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$out/pytest.log")
+[ -n "$passed" ] && ! grep -q ' failed' "$out/pytest.log" || { echo "python: ${passed:-0} passed, 1 failed"; exit 1; }
+
+# Debian's PyTorch has no CUDA; PyPI's would be gigabytes.
+torch=${TORCH_PYTHON:-/usr/bin/python3}
+if ! "$torch" -c "import torch" 2>/dev/null; then
+    echo "python: $passed passed, 0 failed, 1 skipped"
+elif PYTHONPATH=$out/site "$torch" "$here/tests/torch_shares_memory.py"; then
+    echo "python: $((passed + 1)) passed, 0 failed"
+else
+    echo "python: $passed passed, 1 failed"
+    exit 1
+fi

@@ -1,0 +1,133 @@
+"""The Python package against real files, and what it writes."""
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import libztensor
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests/data"
+GOLDEN = ROOT / "bindings/golden"
+EXAMPLES = ROOT / "bindings/python/examples"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "file.zt"
+
+
+def program(name, *arguments):
+    return subprocess.run([sys.executable, EXAMPLES / name, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def test_the_programs_give_the_golden_output(path):
+    program("write.py", path)
+    assert path.read_bytes() == (GOLDEN / "written.zt").read_bytes()
+    assert program("list.py", path) == (GOLDEN / "list.txt").read_text()
+    assert "".join(program("read.py", path, n) for n in ("weight", "half", "packed", "sparse")) == (GOLDEN / "read.txt").read_text()
+
+
+def test_every_dtype_of_a_released_file():
+    with libztensor.open(DATA / "v1.2/py-1.2.3-all-dtypes.zt") as f:
+        assert len(f) == 13 and set(f) == {o.name for o in f.values()}
+        for obj in f.values():
+            array = obj.numpy()
+            assert array.dtype == libztensor.numpy_dtype(obj["data"].dtype) and array.shape == obj.shape
+            assert array.tobytes() == obj["data"].read()
+            assert not array.flags.writeable
+            with pytest.raises(ValueError):
+                array.flat[0] = 0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
+                                   "uint8", "bool", "complex64", "complex128", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn,
+                                   ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz])
+@pytest.mark.parametrize("encoding", ["raw", "zstd"])
+def test_round_trip(path, dtype, encoding):
+    array = np.arange(6).astype(dtype).reshape(3, 2)
+    with libztensor.create(path, encoding=encoding, digest="crc32c") as w:
+        w.add("a", array, attributes={"unit": "m"})
+        w.add("scalar", array[0, 0])
+        w.add("empty", array[:0])
+        w.add("turned", array.T)
+        w.set_attribute("n", [1, {"a": None}])
+    with libztensor.open(path) as f:
+        got = f["a"].numpy()
+        assert f["a"].attributes == {"unit": "m"} and f.attributes == {"n": [1, {"a": None}]}
+        for name, want in (("a", array), ("scalar", array[0, 0]), ("empty", array[:0]), ("turned", array.T)):
+            assert f[name].numpy().dtype == np.dtype(dtype) and f[name].numpy().tobytes() == np.ascontiguousarray(want).tobytes()
+            assert f[name].numpy().shape == np.shape(want)
+        f["a"]["data"].verify()
+        assert f.verify()["digests_verified"] == 4
+        assert got.flags.writeable == (encoding == "zstd")
+    gc.collect()
+    assert got.tobytes() == array.tobytes()  # after the file was closed
+
+
+def test_dlpack_shares_memory_and_outlives_the_file(path):
+    with libztensor.create(path) as w:
+        w.add("a", np.arange(6, dtype="float32"))
+    with libztensor.open(path) as f:
+        array, shared, old = f["a"].numpy(), np.from_dlpack(f["a"]), np.from_dlpack(f["a"].unversioned())
+        assert np.shares_memory(array, shared) and not shared.flags.writeable
+        assert old.ctypes.data == array.ctypes.data
+        f["a"].__dlpack__(max_version=(1, 0))  # nobody takes it: freed with the capsule
+        with pytest.raises(BufferError):
+            f["a"].__dlpack__()
+    del array, old
+    gc.collect()
+    assert shared.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_batches_slices_and_progress(path):
+    arrays = {f"a{i}": np.arange(1000, dtype="int32") + i for i in range(20)}
+    with libztensor.create(path, encoding="zstd", digest="sha256") as w:
+        for name, array in arrays.items():
+            w.add(name, array.reshape(50, 20))
+    with libztensor.open(path, mode="read") as f:
+        targets = {name: np.empty((50, 20), "int32") for name in arrays}
+        seen = []
+        stats = f.read_batch(targets, verify=True, progress=lambda done, total: seen.append((done, total)))
+        assert stats["bytes"] == 80000 and stats["digests_verified"] == 20 and seen[-1][0] == seen[-1][1]
+        assert all((targets[n].ravel() == arrays[n]).all() for n in arrays)
+        assert (f["a3"].read_slice((1, 2), (3, 2), (10, 1)) == arrays["a3"].reshape(50, 20)[1:31:10, 2:4]).all()
+        with pytest.raises(libztensor.Cancelled):
+            f.verify(lambda done, total: False)
+        with pytest.raises(ZeroDivisionError):
+            f.verify(lambda done, total: 1 // 0)
+        room = bytearray(4000)
+        f["a1"]["data"].read_into(room)
+        assert bytes(room) == arrays["a1"].tobytes()
+
+
+def test_failures_are_exceptions(path):
+    with pytest.raises(libztensor.Corrupt, match="offset 8 is not a multiple of 64"):
+        libztensor.open(DATA / "invalid/offset-align-8.zt")
+    with pytest.raises(OSError):
+        libztensor.open(path)
+    with pytest.raises(libztensor.NotZTensor):
+        libztensor.open(__file__)
+    with libztensor.create(path) as w:
+        w.add("a", np.zeros(3))
+        with pytest.raises(libztensor.Exists):
+            w.add("a", np.zeros(3))
+    with pytest.raises(RuntimeError), libztensor.append(path) as w:
+        w.add("b", np.zeros(3))
+        raise RuntimeError
+    with libztensor.append(path) as w, libztensor.open(path) as f:
+        w.copy(f["a"], "c")
+    f = libztensor.open(path)
+    assert list(f) == ["a", "c"] and "b" not in f
+    with pytest.raises(KeyError):
+        f["b"]
+    held = f["a"]
+    f.close()
+    f.close()
+    with pytest.raises(ValueError, match="closed"):
+        held.shape
+    assert libztensor.repair(path)["objects"] == 2
