@@ -14,7 +14,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python fuzz-quick check-dependencies header install clean fmt lint docs
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig fuzz-quick check-dependencies header install clean fmt lint docs
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
@@ -30,6 +30,7 @@ help:
 	@echo 'make fuzz-quick     every fuzz target for a fixed number of inputs'
 	@echo 'make check-dependencies  the crates in the library against docs/dependencies.md'
 	@echo 'make test-python    the Python binding with NumPy and PyTorch'
+	@echo 'make test-go test-zig  the Go and the Zig binding'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make header         generates include/ztensor.h anew'
 	@echo 'make install        PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
@@ -109,6 +110,14 @@ test-python: libs
 	@if sh tools/need.sh "the Python binding" python3 pip; then sh tools/need.sh "sharing memory with PyTorch" torch || true; \
 	    sh bindings/python/test.sh $(T)/lib $(T)/python; \
 	else echo "python: skipped: there is no python3 with pip"; fi
+
+test-go: libs
+	@if sh tools/need.sh "the Go binding" go pkg-config; then sh bindings/go/test.sh $(T)/lib $(T)/go; \
+	else echo "go: skipped: there is no Go"; fi
+
+test-zig: libs
+	@if sh tools/need.sh "the Zig binding" python3 pip; then sh bindings/zig/test.sh $(T)/lib $(T)/zig; \
+	else echo "zig: skipped: there is no python3 with pip to get it"; fi
 
 header:
 	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test header

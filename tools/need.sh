@@ -24,6 +24,7 @@ package() {
     case $1 in
     pip) echo python3-pip ;;
     torch) echo python3-torch ;;
+    go) echo golang-go ;;
     valgrind) echo valgrind libc6-dbg ;;
     libzstd) echo libzstd-dev ;;
     xz) echo xz-utils ;;

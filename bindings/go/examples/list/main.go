@@ -1,0 +1,35 @@
+// Lists what a .zt file holds: list FILE
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"ztensor"
+)
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func main() {
+	f, err := ztensor.Open(os.Args[1], nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Printf("zTensor %s, %d objects\n", f.Version(), f.Len())
+	for _, o := range f.Objects() {
+		shape := strings.ReplaceAll(strings.Trim(fmt.Sprint(o.Shape()), "[]"), " ", ", ")
+		fmt.Printf("%s: %s [%s]\n", o.Name(), o.Format(), shape)
+		for _, c := range o.Components() {
+			fmt.Printf("  %s: %s %s %s %d bytes, %s\n", c.Role(), c.DTypeName(), or(c.TypeName(), "-"), c.Encoding(), c.Size(),
+				or(c.Digest(), "no digest"))
+		}
+	}
+}
