@@ -1,0 +1,74 @@
+const std = @import("std");
+const zt = @import("ztensor.zig");
+const expect = std.testing.expect;
+const equal = std.testing.expectEqual;
+
+const data = "../../tests/data/";
+
+test "every dtype of a released file" {
+    const file = try zt.File.open(data ++ "v1.2/py-1.2.3-all-dtypes.zt");
+    defer file.close();
+    try equal(@as(usize, 13), file.len());
+    for (0..file.len()) |i| {
+        const object = file.at(i).?;
+        const part = object.find("data").?;
+        const loaded = try part.load();
+        defer loaded.free();
+        const read = try std.testing.allocator.alloc(u8, part.size());
+        defer std.testing.allocator.free(read);
+        try part.read(read);
+        try std.testing.expectEqualSlices(u8, read, try part.bytes());
+        try std.testing.expectEqualSlices(u8, read, loaded.bytes());
+        try equal(object.handle, file.find(object.name()).?.handle);
+        if (part.dtype() == zt.c.ZT_DTYPE_U64) {
+            try equal(part.size() / 8, (try part.elements(u64)).len);
+        } else {
+            try std.testing.expectError(error.InvalidArgument, part.elements(u64));
+        }
+    }
+}
+
+test "written, read, sliced, converted, appended" {
+    const path = "written-by-zig-test.zt";
+    defer std.fs.cwd().deleteFile(path) catch {};
+    var options = zt.sized(zt.c.zt_writer_options);
+    options.digest = zt.c.ZT_DIGEST_CRC32C;
+    const w = try zt.Writer.create(path, options);
+    try w.dense(f32, "a", &.{ 2, 2 }, &.{ 1, 2, 3, 4 });
+    try w.dense(i16, "empty", &.{0}, &.{});
+    try w.dense(f16, "scalar", &.{}, &.{1.5});
+    try std.testing.expectError(error.Exists, w.dense(f32, "a", &.{1}, &.{1}));
+    try w.finish();
+    {
+        const file = try zt.File.open(path);
+        defer file.close();
+        const a = file.find("a").?;
+        try std.testing.expectEqualSlices(u64, &.{ 2, 2 }, a.shape());
+        try std.testing.expectEqualSlices(f32, &.{ 1, 2, 3, 4 }, try a.find("data").?.elements(f32));
+        var wide: [4]f64 = undefined;
+        try a.find("data").?.readAs(f64, &wide);
+        try equal(@as(f64, 4), wide[3]);
+        var column: [2]f32 = undefined;
+        try a.readSlice(&.{ 0, 1 }, &.{ 2, 1 }, null, std.mem.sliceAsBytes(&column));
+        try equal(@as(f32, 4), column[1]);
+        try std.testing.expectError(error.InvalidArgument, a.readSlice(&.{0}, &.{1}, null, std.mem.sliceAsBytes(&column)));
+        try a.find("data").?.verify();
+        try equal(@as(u64, 3), (try file.verify()).digests_verified);
+        var request = zt.sized(zt.c.zt_read_request);
+        request.component = a.find("data").?.handle;
+        request.dst = &wide;
+        request.dst_size = 16;
+        try equal(@as(u64, 16), (try file.readBatch(&.{request}, zt.sized(zt.c.zt_read_options))).bytes);
+        try equal(@as(f16, 1.5), (try file.find("scalar").?.find("data").?.elements(f16))[0]);
+        try expect(file.find("none") == null and a.find("none") == null and file.at(3) == null);
+    }
+    const more = try zt.Writer.append(path, options);
+    more.abort();
+    try equal(@as(usize, 3), (try zt.File.open(path)).len());
+}
+
+test "failures are errors with a message" {
+    try std.testing.expectError(error.Corrupt, zt.File.open(data ++ "invalid/offset-align-8.zt"));
+    try expect(std.mem.indexOf(u8, zt.message(), "offset 8 is not a multiple of 64") != null);
+    try std.testing.expectError(error.Io, zt.File.open("no such file"));
+}
