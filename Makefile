@@ -14,7 +14,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig fuzz-quick check-dependencies header install clean fmt lint docs
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages dist deb fuzz-quick check-dependencies header install clean fmt lint docs
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
@@ -33,6 +33,8 @@ help:
 	@echo 'make test-go test-zig  the Go and the Zig binding'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make header         generates include/ztensor.h anew'
+	@echo 'make dist deb       a tarball and Debian packages for people without Rust'
+	@echo 'make test-packages  both, used without Rust'
 	@echo 'make install        PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make fmt lint docs  formats; clippy without warnings; documentation of the Rust crate'
 	@echo 'make clean          removes what was built'
@@ -118,6 +120,21 @@ test-go: libs
 test-zig: libs
 	@if sh tools/need.sh "the Zig binding" python3 pip; then sh bindings/zig/test.sh $(T)/lib $(T)/zig; \
 	else echo "zig: skipped: there is no python3 with pip to get it"; fi
+
+# What is shipped without Rust; packaging/README.md.
+dist:
+	@sh tools/need.sh "the tarball" cmake xz objdump
+	sh packaging/build.sh $(T)/dist && sh packaging/dist.sh $(T)/dist
+
+deb:
+	@sh tools/need.sh "Debian packages" cmake objdump dpkg-deb
+	sh packaging/build.sh $(T)/dist && sh packaging/deb.sh $(T)/dist
+
+# Of the libraries that the other tests built, so that nothing is built twice.
+test-packages:
+	@if sh tools/need.sh "packages" cmake g++ pkg-config xz objdump; then sh tools/need.sh "checks of packages" lintian || true; \
+	    ZTENSOR_QUICK=1 sh packaging/test.sh $(T)/packages; \
+	else echo "packages: skipped: there is no cmake"; fi
 
 header:
 	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test header

@@ -28,7 +28,7 @@ package() {
     valgrind) echo valgrind libc6-dbg ;;
     libzstd) echo libzstd-dev ;;
     xz) echo xz-utils ;;
-    ld | nm | objcopy | readelf) echo binutils ;;
+    ld | nm | objcopy | objdump | readelf) echo binutils ;;
     *) echo "$1" ;;
     esac
 }

@@ -15,7 +15,7 @@ only_zt_shared() { nm -D --defined-only "$shared" | foreign; }
 only_zt_static() { nm -g --defined-only "$archive" | foreign; }
 
 same_functions() { # as the header declares, in both libraries
-    sed -n 's/^[a-z].*[ *]\(zt_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/ztensor.h" | grep -v '^typedef' | sort -u >"$host/header"
+    sed -n 's/^[a-z].*[ *]\(zt_[a-z0-9_]*\)(.*/\1/p' "$prefix"/include/ztensor*.h | grep -v '^typedef' | sort -u >"$host/header"
     nm -D --defined-only "$shared" | awk 'NF == 3 { print $3 }' | sort -u >"$host/shared"
     nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | sort -u >"$host/static"
     diff "$host/header" "$host/shared" && diff "$host/header" "$host/static"
@@ -51,6 +51,14 @@ link_and_run() { # LEAST_ZSTD_VERSION FLAGS LIBRARIES...: two Rust libraries and
         "$host/program" "$data/v1.2/py-1.2.3-zstd.zt" "$least"
 }
 
+clashes() { # the control: as cargo made it, the archive clashes with another Rust library, or it is not what was relinked
+    raw=$CARGO_TARGET_DIR/release/libztensor.a
+    [ -f "$raw" ] || { echo "no $raw"; return 1; }
+    ! cc -DWITH_RUST -I"$prefix/include" -o "$host/clash" "$here/host/main.c" "$raw" "$host/raw.a" "$host/libother.a" \
+        "$host/lookalike.o" -lpthread -ldl -lm >"$host/clash.log" 2>&1 || { echo "it links"; return 1; }
+    grep 'multiple definition' "$host/clash.log" | head -n 3
+}
+
 interposed() { # the host's zstd names are visible to the shared library, and it does not take them
     cc -rdynamic -I"$prefix/include" -o "$host/interposed" "$here/host/main.c" "$host/lookalike.o" "$shared" &&
         LD_LIBRARY_PATH=$prefix/lib "$host/interposed" "$data/v1.2/py-1.2.3-zstd.zt" 1
@@ -67,6 +75,7 @@ else
     skip "native libraries" "there is no pkg-config"
 fi
 check "host zstd, shared" interposed
+check "host, not relinked, clashes" clashes
 for flags in "-fPIE -pie" "-fno-pie -no-pie"; do
     check "host, ztensor first, $flags" link_and_run 1 "$flags" \
         "$archive" "$host/librelinked.a" "$host/libother.a" "$host/lookalike.o"

@@ -1,0 +1,78 @@
+#!/bin/sh
+# Debian packages, by dpkg-deb: libztensor1, libztensor-dev, ztensor-tools.
+#     sh packaging/deb.sh OUT      after packaging/build.sh OUT
+set -eu
+
+[ $# -eq 1 ] || { echo "usage: deb.sh OUT" >&2; exit 2; }
+out=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+. packaging/environment.sh
+revision=$version-1
+# Who builds packages for others puts an address there.
+maintainer=${MAINTAINER:-libztensor developers <libztensor@example.org>}
+architecture=$(dpkg --print-architecture)
+libdir=usr/lib/$("${CC:-cc}" -print-multiarch)
+rm -rf "$out/usr-root"
+install_into "$out/cmake-deb" /usr "${libdir#usr/}" "$out/usr-root"
+root=$out/usr-root/usr
+lib=$out/usr-root/$libdir
+strip "$lib/libztensor.so.$version"
+glibc=$(glibc_of "$lib/libztensor.so" "$out/root/bin/zt")
+epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+export SOURCE_DATE_EPOCH="$epoch"
+rm -rf "$out/deb"
+mkdir -p "$out/deb"
+
+# begin PACKAGE SECTION DEPENDS SUMMARY, then the description's lines on standard input
+begin() {
+    package=$1
+    tree=$out/deb/$package
+    mkdir -p "$tree/DEBIAN" "$tree/usr/share/doc/$package"
+    sed "s|@YEAR@|$(date -u -d "@$epoch" +%Y)|" packaging/debian/copyright >"$tree/usr/share/doc/$package/copyright"
+    gzip -9n <"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES" >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
+    printf 'libztensor (%s) unstable; urgency=low\n\n  * Release %s.\n\n -- %s  %s\n' "$revision" "$version" "$maintainer" \
+        "$(LC_ALL=C date -u -R -d "@$epoch")" | gzip -9n >"$tree/usr/share/doc/$package/changelog.Debian.gz"
+    {
+        printf 'Package: %s\nSource: libztensor\nVersion: %s\nArchitecture: %s\n' "$package" "$revision" "$architecture"
+        printf 'Maintainer: %s\nSection: %s\nPriority: optional\n' "$maintainer" "$2"
+        [ "$package" = ztensor-tools ] || printf 'Multi-Arch: same\n'
+        printf 'Depends: %s\nDescription: %s\n' "$3" "$4"
+        sed 's/^/ /'
+    } >"$tree/DEBIAN/control"
+}
+finish() {
+    (cd "$tree" && find usr -type f ! -path '*/DEBIAN/*' | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums)
+    chmod -R u=rwX,go=rX "$tree"
+    dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/deb" >/dev/null
+}
+
+begin libztensor1 libs "libc6 (>= $glibc), libgcc-s1" "reads and writes zTensor files (shared library)" <<'END'
+Opens, reads, verifies and writes zTensor .zt files of tensors: mapped in
+place or read straight into memory, from sources that are not trusted.
+END
+mkdir -p "$tree/$libdir"
+cp -a "$lib/libztensor.so.$version" "$lib/libztensor.so.1" "$tree/$libdir"
+chmod 644 "$tree/$libdir/libztensor.so.$version"
+printf 'libztensor 1 libztensor1 (>= %s)\n' "$version" >"$tree/DEBIAN/shlibs"
+printf 'activate-noawait ldconfig\n' >"$tree/DEBIAN/triggers"
+finish
+
+begin libztensor-dev libdevel "libztensor1 (= $revision), libc6-dev" "reads and writes zTensor files (development files)" <<'END'
+Headers for C and C++, the static library, the CMake package and the
+pkg-config file of libztensor.
+END
+mkdir -p "$tree/usr" "$tree/$libdir"
+cp -a "$root/include" "$tree/usr"
+cp -a "$lib/libztensor.a" "$lib/libztensor.so" "$lib/cmake" "$lib/pkgconfig" "$tree/$libdir"
+if [ -d "$root/share/man/man3" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man3" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man3/*; fi
+finish
+
+begin ztensor-tools utils "libc6 (>= $glibc), libgcc-s1" "lists, verifies, converts and repairs zTensor files" <<'END'
+The program zt: what a .zt file holds, whether its digests agree, files made
+from safetensors and from older versions, appends that were interrupted.
+END
+mkdir -p "$tree/usr/bin"
+cp "$out/root/bin/zt" "$tree/usr/bin/zt"
+if [ -d "$root/share/man/man1" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man1" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man1/*; fi
+finish
+ls "$out"/deb/*.deb

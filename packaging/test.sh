@@ -1,0 +1,108 @@
+#!/bin/sh
+# What is shipped without Rust, used as its users would: the tarball by CMake and pkg-config, the Debian packages installed
+# into a root of their own; neither with cargo in reach.
+#     sh packaging/test.sh OUT
+# Ends with: packages: N passed, M failed.
+set -u
+
+[ $# -eq 1 ] || { echo "usage: test.sh OUT" >&2; exit 2; }
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+data=$here/../tests/data
+consumers=$here/../tests/consumers
+passed=0 failed=0 skipped=0
+check() { # NAME COMMAND...
+    name=$1
+    shift
+    if (set -e; "$@") >"$out/test.log" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok $name"
+    else
+        failed=$((failed + 1))
+        echo "FAILED $name"
+        tail -n 25 "$out/test.log" | sed 's/^/    /'
+    fi
+}
+finish() {
+    echo "packages: $passed passed, $failed failed, $skipped skipped"
+    [ "$failed" = 0 ]
+    exit
+}
+
+# Tools, but no Rust.
+rm -rf "$out/path"
+mkdir -p "$out/path"
+for tool in sh cmake make ctest cc gcc c++ g++ ld as ar ranlib pkg-config env sed cat rm mkdir uname nm strip ninja; do
+    found=$(command -v "$tool") && ln -sf "$found" "$out/path/$tool"
+done
+
+check build sh "$here/build.sh" "$out"
+check tarball sh "$here/dist.sh" "$out"
+[ "$failed" = 0 ] || finish
+tarball=$(ls "$out"/ztensor-*.tar.xz)
+first=$(sha256sum <"$tarball")
+same_again() { sh "$here/dist.sh" "$out" && [ "$first" = "$(sha256sum <"$tarball")" ]; }
+check "the same tarball again" same_again
+
+rm -rf "$out/else where"
+mkdir "$out/else where"
+unpack() { tar -xJf "$tarball" -C "$out/else where" && (cd "$out/else where"/ztensor-*/ && sha256sum --quiet -c SHA256SUMS); }
+check "unpacked, sums agree" unpack
+prefix=$(ls -d "$out/else where"/ztensor-*)
+complete() {
+    for file in bin/zt lib/libztensor.so.1 lib/libztensor.a include/ztensor.h include/ztensor.hpp include/ztensor_dlpack.h \
+        lib/cmake/ztensor/ztensor-config.cmake lib/pkgconfig/ztensor.pc share/doc/ztensor/LICENSE-MIT \
+        share/doc/ztensor/LICENSE-APACHE share/doc/ztensor/THIRD-PARTY-LICENSES; do
+        [ -s "$prefix/$file" ] || { echo "no $file"; return 1; }
+    done
+    grep -q '==== zstd-sys' "$prefix/share/doc/ztensor/THIRD-PARTY-LICENSES" &&
+        grep -q 'Meta Platforms' "$prefix/share/doc/ztensor/THIRD-PARTY-LICENSES"
+}
+check "all of it is there" complete
+find_package() { # PREFIX BUILD
+    rm -rf "$2"
+    env PATH="$out/path" cmake -S "$consumers/find_package" -B "$2" "-DDATA=$data" "-DCMAKE_PREFIX_PATH=$1" &&
+        env PATH="$out/path" cmake --build "$2" && (cd "$2" && env PATH="$out/path" ctest --output-on-failure --no-tests=error)
+}
+check "tarball, find_package without Rust" find_package "$prefix" "$out/consumer"
+runs() { "$prefix/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt" && "$prefix/bin/zt" ls "$data/v0.1/py-0.1.4-all-dtypes.zt"; }
+check "tarball, zt" runs
+
+if ! command -v dpkg-deb >/dev/null; then
+    skipped=1
+    finish
+fi
+check "Debian packages" sh "$here/deb.sh" "$out"
+root=$out/debian
+rm -rf "$root"
+install_debs() {
+    mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/triggers"
+    : >"$root/var/lib/dpkg/status"
+    : >"$root/var/lib/dpkg/available"
+    dpkg --root="$root" --force-not-root --force-depends --force-script-chrootless --log=/dev/null --no-triggers \
+        -i "$out"/deb/*.deb
+}
+check "dpkg installs them" install_debs
+libdir=usr/lib/$(cc -print-multiarch)
+listed() {
+    [ "$(dpkg --root="$root" -l | grep -c '^i')" = 3 ] && [ -L "$root/$libdir/libztensor.so" ] &&
+        ! find "$root/usr" -type f -perm /022 | grep .
+}
+check "three packages are installed" listed
+check "Debian, find_package" find_package "$root/usr" "$out/debian-consumer"
+compiled() {
+    flags=$(PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/$libdir/pkgconfig" PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+        PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --define-variable=pcfiledir="/$libdir/pkgconfig" --cflags --libs ztensor)
+    # shellcheck disable=SC2086 # a list of words
+    cc "$here/../examples/inspect.c" -o "$out/inspect" -I"$root/usr/include" $flags &&
+        LD_LIBRARY_PATH=$root/$libdir "$out/inspect" "$data/v1.2/py-1.2.3-sparse.zt"
+}
+check "Debian, pkg-config" compiled
+check "Debian, zt" "$root/usr/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt"
+if command -v lintian >/dev/null; then
+    # What a policy of the distribution asks of its own packages: a bug number, a maintainer.
+    check lintian lintian --fail-on error --no-cfg --allow-root --suppress-tags initial-upload-closes-no-bugs,no-manual-page \
+        "$out"/deb/*.deb
+fi
+finish

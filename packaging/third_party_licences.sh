@@ -1,0 +1,33 @@
+#!/bin/sh
+# Prints the licences of everything that is linked into the libraries and the program: the crates' own files, libzstd's
+# with them. Reads what cargo has fetched; no network.
+#     sh packaging/third_party_licences.sh >THIRD-PARTY-LICENSES
+set -eu
+LC_ALL=C
+export LC_ALL
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$cargo" metadata --format-version 1 --locked --offline >"$work/metadata"
+"$cargo" tree --locked --offline --workspace --edges normal,no-proc-macro --target "$(rustc -vV | sed -n 's/^host: //p')" \
+    --prefix none --no-dedupe --format '{p}|{l}' | grep . | grep -v ' (/' | sed 's/ (\*)//' | sort -u >"$work/crates"
+[ -s "$work/crates" ] || { echo "third_party_licences.sh: no crates" >&2; exit 1; }
+echo "libztensor is MIT OR Apache-2.0. It is built from these works, under these licences."
+while IFS='|' read -r crate licence; do
+    name=${crate% v*} version=${crate##* v}
+    # Where the crate was unpacked: the folder of its manifest.
+    folder=$(tr ',' '\n' <"$work/metadata" | sed -n "s|.*\"manifest_path\":\"\(.*/$name-$version\)/Cargo.toml\".*|\1|p" | head -n 1)
+    [ -d "$folder" ] || { echo "third_party_licences.sh: where is $name $version?" >&2; exit 1; }
+    printf '\n==== %s %s (%s) ====\n' "$name" "$version" "$licence"
+    found=no
+    for file in "$folder"/LICEN[SC]E* "$folder"/COPYING* "$folder"/UNLICENSE* "$folder"/zstd/LICENSE "$folder"/NOTICE*; do
+        [ -f "$file" ] || continue
+        found=yes
+        case $file in *[Aa][Pp][Aa][Cc][Hh][Ee]*) printf '\n(Apache-2.0: as LICENSE-APACHE beside this file)\n' && continue ;; esac
+        printf '\n'
+        cat "$file"
+    done
+    [ $found = yes ] || printf '\n(the crate carries no text of its own)\n'
+done <"$work/crates"
