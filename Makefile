@@ -14,7 +14,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages dist deb fuzz-quick check-dependencies header install clean fmt lint docs
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages test-ggml dist deb fuzz-quick check-dependencies header install clean fmt lint docs
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
@@ -31,6 +31,7 @@ help:
 	@echo 'make check-dependencies  the crates in the library against docs/dependencies.md'
 	@echo 'make test-python    the Python binding with NumPy and PyTorch'
 	@echo 'make test-go test-zig  the Go and the Zig binding'
+	@echo 'make test-ggml      examples/ggml: a real model in the real ggml, held against plain C'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make header         generates include/ztensor.h anew'
 	@echo 'make dist deb       a tarball and Debian packages for people without Rust'
@@ -135,6 +136,13 @@ test-packages:
 	@if sh tools/need.sh "packages" cmake g++ pkg-config xz objdump; then sh tools/need.sh "checks of packages" lintian || true; \
 	    ZTENSOR_QUICK=1 sh packaging/test.sh $(T)/packages; \
 	else echo "packages: skipped: there is no cmake"; fi
+
+# The model is what the demo converts, once.
+test-ggml: build
+	@if sh tools/need.sh "building ggml" g++; then \
+	    [ -f $(T)/demo/model-zstd.zt ] || sh examples/demo.sh $(T)/lib $(T)/release/zt $(T)/demo >$(T)/demo.log 2>&1 || true; \
+	    sh examples/ggml/test.sh $(T)/lib $(T)/demo $(T)/ggml; \
+	else echo "ggml: skipped: there is no C++ compiler"; fi
 
 header:
 	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test header

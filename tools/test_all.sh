@@ -12,7 +12,7 @@ rm -rf "$logs"
 mkdir -p "$logs"
 
 failures='' summary=''
-for part in check-dependencies test-rust test-c test-examples test-valgrind test-cmake test-packages test-python test-go test-zig fuzz-quick test-sanitizers; do
+for part in check-dependencies test-rust test-c test-examples test-valgrind test-cmake test-packages test-python test-go test-zig test-ggml fuzz-quick test-sanitizers; do
     echo "== $part"
     start=$(date +%s)
     # A pipe's status is that of tee, so make's own is written down.
