@@ -63,6 +63,7 @@ interop-packages:
 	    echo "interop: skipped: the released Python packages cannot be had, see above"; }
 
 test-rust: interop-packages
+	@sh tools/need.sh "checking the man pages" mandoc || true
 	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked
 
 test-interop: interop-packages

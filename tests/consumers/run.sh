@@ -64,6 +64,7 @@ installed_files() { # what there has to be, no more, and nothing that says where
         (cd "$repo/include" && find . -name '*.h' -o -name '*.hpp') | sed 's,^\.,./include,'
         printf './lib/%s\n' libztensor.a libztensor.so libztensor.so.1 "libztensor.so.$version" pkgconfig/ztensor.pc \
             cmake/ztensor/ztensor-config.cmake cmake/ztensor/ztensor-config-version.cmake
+        printf './share/man/%s\n' man1/zt.1 man3/ztensor.3
     } | sort >"$out/files.want"
     diff "$out/files.want" "$out/files.is" || return 1
     test -n "$(ls "$prefix/share/doc/ztensor")" || { echo "no licences"; return 1; }
