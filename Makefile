@@ -14,7 +14,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages test-ggml dist deb fuzz-quick check-dependencies header install clean fmt lint docs
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages test-ggml dist deb fuzz-quick check-dependencies header install clean fmt lint docs site
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
@@ -38,6 +38,7 @@ help:
 	@echo 'make test-packages  both, used without Rust'
 	@echo 'make install        PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make fmt lint docs  formats; clippy without warnings; documentation of the Rust crate'
+	@echo 'make site           the pages in docs/ and the headers as a site, in target/site/html'
 	@echo 'make clean          removes what was built'
 
 build: libs zt
@@ -164,5 +165,12 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-docs:
+docs: site
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+# Doxygen counts a warning as a failure. Its site is made anew each time: that takes a second.
+site:
+	@if sh tools/need.sh "the site of the documentation" doxygen; then \
+	    rm -rf $(T)/site && mkdir -p $(T)/site && ZT_VERSION=$(VERSION) ZT_SITE=$(T)/site doxygen docs/Doxyfile && \
+	    test -f $(T)/site/html/index.html && echo "site: $(T)/site/html/index.html"; \
+	else echo "site: skipped: there is no doxygen"; fi

@@ -1,0 +1,103 @@
+//! Every block of C and C++ on the pages in docs/ compiles as it is printed, and every page that is linked is there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const INCLUDES_C: &str =
+    "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <ztensor.h>\n";
+const INCLUDES_CPP: &str = "#include <cstdio>\n#include <ztensor.hpp>\n";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Name and text of each page.
+fn pages() -> Vec<(String, String)> {
+    let mut pages: Vec<_> = std::fs::read_dir(root().join("docs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    pages.sort();
+    pages
+}
+
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    let fence = format!("```{language}\n");
+    page.split(fence.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+/// Compiles the blocks of a language, each by itself; gives their number, None without the compiler.
+fn compile(language: &str, compiler: &str, standard: &str, includes: &str) -> Option<usize> {
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guides");
+    std::fs::create_dir_all(&out).unwrap();
+    let mut compiled = 0;
+    for (name, text) in pages() {
+        for (number, block) in blocks(&text, language).into_iter().enumerate() {
+            let source = out.join(format!("{name}_{number}.{language}"));
+            std::fs::write(&source, format!("{includes}{block}")).unwrap();
+            let said = Command::new(compiler)
+                .args([standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only"])
+                .arg(format!("-I{}", root().join("include").display()))
+                .arg(&source)
+                .output();
+            match said {
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
+                said => {
+                    let said = said.unwrap();
+                    let complaint = String::from_utf8_lossy(&said.stderr);
+                    assert!(said.status.success(), "docs/{name}.md, block {number}:\n{complaint}");
+                }
+            }
+            compiled += 1;
+        }
+    }
+    Some(compiled)
+}
+
+#[test]
+fn the_blocks_of_c_compile_as_printed() {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| String::from("cc"));
+    let compiled = compile("c", &compiler, "-std=c99", INCLUDES_C).expect("a C compiler");
+    assert!(compiled > 10, "{compiled} blocks");
+}
+
+#[test]
+fn the_blocks_of_cpp_compile_as_printed() {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| String::from("c++"));
+    match compile("cpp", &compiler, "-std=c++17", INCLUDES_CPP) {
+        Some(compiled) => assert!(compiled > 0),
+        None => println!("the blocks of C++: skipped: there is no C++ compiler"),
+    }
+}
+
+#[test]
+fn no_block_is_of_another_language() {
+    for (name, text) in pages() {
+        for (index, fence) in text.lines().filter(|line| line.starts_with("```")).enumerate() {
+            let wanted: &[&str] = if index % 2 == 0 { &["```c", "```cpp"] } else { &["```"] };
+            assert!(wanted.contains(&fence), "docs/{name}.md: {fence}");
+        }
+    }
+}
+
+#[test]
+fn the_pages_that_are_linked_are_there_and_the_first_one_links_the_guides() {
+    let mut linked = Vec::new();
+    for (name, text) in pages() {
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            assert!(root().join("docs").join(target).exists(), "docs/{name}.md links {target}");
+            if name == "guide" {
+                linked.push(target.trim_end_matches(".md").to_owned());
+            }
+        }
+    }
+    for (name, text) in pages().into_iter().filter(|(name, _)| name != "guide" && name != "dependencies") {
+        assert!(linked.contains(&name), "docs/guide.md does not link {name}");
+        assert!(text.lines().count() <= 150, "docs/{name}.md is long");
+    }
+}
