@@ -140,9 +140,10 @@ test-packages:
 	else echo "packages: skipped: there is no cmake"; fi
 
 # The model is what the demo converts, once.
-test-ggml: build
+test-ggml: libs
 	@if sh tools/need.sh "building ggml" g++; then \
-	    [ -f $(T)/demo/model-zstd.zt ] || sh examples/demo.sh $(T)/lib $(T)/release/zt $(T)/demo >$(T)/demo.log 2>&1 || true; \
+	    [ -f $(T)/demo/model-zstd.zt ] || { $(CARGO) build --quiet --package ztensor-tools --locked; \
+	    sh examples/demo.sh $(T)/lib $(T)/debug/zt $(T)/demo >$(T)/demo.log 2>&1 || true; }; \
 	    sh examples/ggml/test.sh $(T)/lib $(T)/demo $(T)/ggml; \
 	else echo "ggml: skipped: there is no C++ compiler"; fi
 
