@@ -14,7 +14,8 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages test-ggml dist deb fuzz-quick check-dependencies header install clean fmt lint docs site
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages test-ggml dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
+    bench bench-quick bench-build
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
@@ -33,6 +34,8 @@ help:
 	@echo 'make test-go test-zig  the Go and the Zig binding'
 	@echo 'make test-ggml      examples/ggml: a real model in the real ggml, held against plain C'
 	@echo 'make test-interop   released Python packages read what we write'
+	@echo 'make bench          measures the library beside its peers and the limits of the machine (docs/benchmarks.md)'
+	@echo 'make bench-quick    the same with smaller files, in under two minutes'
 	@echo 'make header         generates include/ztensor.h anew'
 	@echo 'make dist deb       a tarball and Debian packages for people without Rust'
 	@echo 'make test-packages  both, used without Rust'
@@ -146,6 +149,19 @@ test-ggml: libs
 	    sh examples/demo.sh $(T)/lib $(T)/debug/zt $(T)/demo >$(T)/demo.log 2>&1 || true; }; \
 	    sh examples/ggml/test.sh $(T)/lib $(T)/demo $(T)/ggml; \
 	else echo "ggml: skipped: there is no C++ compiler"; fi
+
+# The benchmark links the library that make libs stages, as a C program would.
+bench-build: libs
+	@sh tools/need.sh "ggml's reader, a peer of the benchmark" g++ || true
+	cd benches && $(CARGO) fetch --locked
+	cd benches && ZT_LIB_DIR=$(T)/lib CARGO_TARGET_DIR=$(T)/bench-build $(CARGO) build --release --locked
+	@mkdir -p $(T)/bench
+
+bench: bench-build
+	$(T)/bench-build/release/ztensor-bench --dir $(T)/bench --json $(T)/bench/results.json --svg $(T)/bench/scale.svg
+
+bench-quick: bench-build
+	$(T)/bench-build/release/ztensor-bench --dir $(T)/bench --json $(T)/bench/quick.json --svg $(T)/bench/quick.svg --quick
 
 header:
 	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test header

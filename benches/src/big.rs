@@ -1,0 +1,210 @@
+//! The Llama-shaped model in every container, shared by W2, W3 and W4.
+
+use crate::data::{gauss_buf, llama_specs, total, Spec};
+use crate::harness::Role;
+use crate::peers::{gguf_file, safetensors};
+use crate::sys::{self, Buf, Shared};
+use crate::{zt, Cfg};
+use std::ffi::CString;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+pub struct Big {
+    pub specs: Vec<Spec>,
+    pub cnames: Vec<CString>,
+    pub len: usize,
+    pub zt: PathBuf,
+    pub st: PathBuf,
+    pub gguf: PathBuf,
+}
+
+impl Big {
+    pub fn new(cfg: &Cfg) -> Big {
+        let specs = llama_specs(cfg.layers);
+        let f = |ext: &str| cfg.dir.join(format!("big-{}.{ext}", cfg.layers));
+        Big {
+            cnames: specs.iter().map(|s| CString::new(s.name.as_str()).unwrap()).collect(),
+            len: total(&specs),
+            specs,
+            zt: f("zt"),
+            st: f("safetensors"),
+            gguf: f("gguf"),
+        }
+    }
+
+    pub fn data(&self) -> Buf {
+        gauss_buf(self.len, 42)
+    }
+
+    pub fn files(&self) -> [&PathBuf; 3] {
+        [&self.zt, &self.st, &self.gguf]
+    }
+
+    pub fn remove(&self) {
+        for f in self.files() {
+            let _ = std::fs::remove_file(f);
+        }
+    }
+
+    /// Writes the files that are not there yet.
+    pub fn prepare(&self, data: &[u8]) {
+        let (s, d) = (&self.specs, &data[..self.len]);
+        crate::hold::room(3 * self.len); // page cache of the files
+        let missing = |p: &PathBuf| !p.exists();
+        if missing(&self.zt) {
+            zt::write(&self.zt, s, &self.cnames, d, zt::BF16, &zt::writer_options());
+        }
+        if missing(&self.st) {
+            safetensors::write(&self.st, s, d, ::safetensors::Dtype::BF16);
+        }
+        if missing(&self.gguf) {
+            gguf_file::write(&self.gguf, s, d, gguf_file::BF16);
+        }
+        for f in self.files() {
+            sys::open_read(f, false).sync_all().unwrap();
+        }
+    }
+
+    pub fn note(&self) -> String {
+        format!(
+            "{} bf16 tensors, {} B ({:.2} GiB) of tensor bytes",
+            self.specs.len(),
+            self.len,
+            self.len as f64 / (1u64 << 30) as f64
+        )
+    }
+}
+
+/// Where a loader puts the model.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Dest {
+    /// Straight into the caller's buffer, tensor by tensor.
+    Caller,
+    /// Through a block of the whole model's size, then into the caller's buffer.
+    BlockThenCaller,
+    /// Into its own memory only.
+    Own,
+}
+
+/// A way of loading the whole model, by peer.
+pub struct Loader<'a> {
+    pub role: Role,
+    pub name: &'static str,
+    pub into: Dest,
+    pub file: &'a PathBuf,
+    pub load: Load<'a>,
+}
+
+impl Loader<'_> {
+    /// Allocates room for the whole model by itself.
+    pub fn owns(&self) -> bool {
+        self.into != Dest::Caller
+    }
+}
+
+type Load<'a> = Box<dyn Fn(&mut [u8]) + 'a>;
+
+pub fn loaders<'a>(b: &'a Big) -> Vec<Loader<'a>> {
+    use crate::peers::*;
+    use Dest::*;
+    use Role::*;
+    let s = &b.specs;
+    let mut v = Vec::new();
+    let mut add =
+        |role, name, into, file: &'a PathBuf, load: Load<'a>| v.push(Loader { role, name, into, file, load });
+    let f = &b.zt;
+    for (name, threads, direct) in [
+        ("libztensor batch, 1 thread", 1, zt::DIRECT_AUTO),
+        ("libztensor batch, 2 threads", 2, zt::DIRECT_AUTO),
+        ("libztensor batch, direct never, 2 threads", 2, zt::DIRECT_NEVER),
+    ] {
+        add(Ours, name, Caller, f, Box::new(move |d| batch(b, d, threads, direct)));
+    }
+    add(Ours, "libztensor zt_component_read", Caller, f, Box::new(move |d| read_each(b, d)));
+    add(Ours, "libztensor zt_component_load", Own, f, Box::new(move |_| load_each(b)));
+    add(Peer, "ztensor 1.2.3 mmap view() + memcpy", Caller, f, Box::new(move |d| zt1::copy_view(f, s, d)));
+    add(
+        Peer,
+        "ztensor 1.2.3 open() + read() + memcpy",
+        Caller,
+        f,
+        Box::new(move |d| zt1::copy_read(f, s, d, false)),
+    );
+    add(
+        Peer,
+        "ztensor 1.2.3 mmap + read() (own Vecs)",
+        Own,
+        f,
+        Box::new(move |_| zt1::read_own(f, s, false)),
+    );
+    let (f, g) = (&b.st, &b.gguf);
+    add(Peer, "safetensors mmap + memcpy", Caller, f, Box::new(move |d| safetensors::copy_mmap(f, s, d)));
+    add(
+        Peer,
+        "safetensors fs::read + memcpy",
+        BlockThenCaller,
+        f,
+        Box::new(move |d| safetensors::copy_whole(f, s, d)),
+    );
+    add(Peer, "candle gguf tensor() (own storage)", Own, g, Box::new(move |_| gguf_candle::load_all(g, s)));
+    #[cfg(ggml)]
+    {
+        let n = &b.cnames;
+        add(
+            Peer,
+            "ggml C + mmap(POPULATE) + memcpy",
+            Caller,
+            g,
+            Box::new(move |d| ggml::copy_mmap(g, s, n, d)),
+        );
+        add(
+            Peer,
+            "ggml C gguf_init no_alloc=false (own block)",
+            Own,
+            g,
+            Box::new(move |_| ggml::load_all(g)),
+        );
+    }
+    v
+}
+
+/// The whole model by one zt_read_batch, opening and closing included; says which way it took.
+pub fn batch(b: &Big, dst: &mut [u8], threads: u32, direct: i32) {
+    let f = zt::Zt::open(&b.zt);
+    let r = f.whole(&b.specs, &b.cnames, Shared::new(dst));
+    let s = f.batch(&r, &zt::read_options(threads, direct));
+    assert_eq!(s.bytes, b.len as u64);
+    *WHY.lock().unwrap() = s.why();
+}
+
+/// What the last batch said of the way that it took.
+pub static WHY: Mutex<String> = Mutex::new(String::new());
+
+fn read_each(b: &Big, dst: &mut [u8]) {
+    let f = zt::Zt::open(&b.zt);
+    for (s, n) in b.specs.iter().zip(&b.cnames) {
+        zt::ok(unsafe { zt::zt_component_read(f.component(n), dst[s.at..].as_mut_ptr().cast(), s.len) });
+    }
+}
+
+fn load_each(b: &Big) {
+    let f = zt::Zt::open(&b.zt);
+    let load = |n| {
+        let mut p = std::ptr::null_mut();
+        zt::ok(unsafe { zt::zt_component_load(f.component(n), &mut p) });
+        p
+    };
+    let all: Vec<*mut zt::Buffer> = b.cnames.iter().map(|n| load(n)).collect();
+    for p in all {
+        unsafe { zt::zt_buffer_free(p) };
+    }
+}
+
+/// Runs every loader once and compares what reached the caller's buffer.
+pub fn check(b: &Big, data: &[u8], dst: &mut [u8]) {
+    for l in loaders(b) {
+        dst[..b.len].fill(0);
+        (l.load)(dst);
+        assert!(l.into == Dest::Own || dst[..b.len] == data[..b.len], "{} loaded other bytes", l.name);
+    }
+}

@@ -1,0 +1,200 @@
+//! Interleaved sampling, medians, paired ratios, a printed table and JSON.
+
+use serde_json::{json, Value};
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Role {
+    /// What the hardware and kernel allow: ratios are taken against these.
+    Limit,
+    /// libztensor, through its C interface.
+    Ours,
+    /// A published library, used through its public API.
+    Peer,
+    /// A prototype in this crate: shows what a new library could reach.
+    Idea,
+}
+
+impl Role {
+    fn tag(self) -> &'static str {
+        match self {
+            Role::Limit => "limit",
+            Role::Ours => "ours",
+            Role::Peer => "peer",
+            Role::Idea => "idea",
+        }
+    }
+}
+
+/// How a time in seconds is also shown as a rate.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    /// Bytes moved: shown in GB/s (10^9).
+    Bytes(f64),
+    /// Items handled: shown in ns per item.
+    Items(f64),
+}
+
+pub struct Metric {
+    pub name: &'static str,
+    pub unit: Unit,
+    /// The case whose time, in the same round, is the denominator of ratios.
+    pub limit: &'static str,
+}
+
+pub type Sample = Vec<Option<f64>>;
+
+pub struct Case<'a> {
+    pub name: String,
+    pub role: Role,
+    /// Bytes or items of this case where they differ from the metric's.
+    pub work: Option<f64>,
+    /// One time in seconds per metric of the group; None where not measured.
+    pub run: Box<dyn FnMut() -> Sample + 'a>,
+}
+
+pub fn case<'a>(role: Role, name: impl Into<String>, run: impl FnMut() -> Sample + 'a) -> Case<'a> {
+    Case { name: name.into(), role, work: None, run: Box::new(run) }
+}
+
+/// A case with one metric: the closure returns the seconds it took.
+pub fn timed<'a>(role: Role, name: impl Into<String>, mut run: impl FnMut() -> f64 + 'a) -> Case<'a> {
+    case(role, name, move || vec![Some(run())])
+}
+
+impl Case<'_> {
+    pub fn work(mut self, work: f64) -> Self {
+        self.work = Some(work);
+        self
+    }
+}
+
+pub struct Group<'a> {
+    pub id: String,
+    pub title: String,
+    pub metrics: Vec<Metric>,
+    pub cases: Vec<Case<'a>>,
+    /// Facts that belong beside the table (sizes, ratios, checks).
+    pub notes: Vec<String>,
+}
+
+pub fn secs<T>(f: impl FnOnce() -> T) -> (f64, T) {
+    let t = std::time::Instant::now();
+    let r = f();
+    (t.elapsed().as_secs_f64(), r)
+}
+
+pub fn median(v: &[f64]) -> f64 {
+    let mut v = v.to_vec();
+    v.sort_by(f64::total_cmp);
+    match v.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => v[n / 2],
+        n => (v[n / 2 - 1] + v[n / 2]) / 2.0,
+    }
+}
+
+fn span(v: &[f64]) -> (f64, f64) {
+    v.iter().fold((f64::MAX, 0.0), |(lo, hi), &x| (lo.min(x), f64::max(hi, x)))
+}
+
+/// Compares the rows of this group that have a target with it.
+fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>]) {
+    for t in crate::targets::TARGETS.iter().filter(|t| t.group == g.id) {
+        let at = |name: &str| g.cases.iter().position(|c| c.name.starts_with(name));
+        let m = g.metrics.iter().position(|m| m.name == t.metric);
+        let (Some(a), Some(b), Some(m)) = (at(t.case), at(t.against), m) else {
+            assert!(ONLY.get().is_some(), "{}: no row for the target {} / {}", g.id, t.metric, t.case);
+            continue;
+        };
+        let ratios: Vec<f64> = samples[a]
+            .iter()
+            .zip(&samples[b])
+            .filter_map(|(x, y)| Some(x.get(m).copied()?? / y.get(m).copied()??))
+            .collect();
+        crate::targets::judge_ratios(t, &g.cases[b].name, &ratios);
+    }
+}
+
+/// Set to keep only the cases whose name contains it (and the denominators).
+pub static ONLY: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+
+/// Runs every case once per round, in another order each round, so that drift of
+/// the machine and what the previous case left behind fall on all cases alike.
+pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
+    let only = ONLY.get().map_or("", |s| s);
+    g.cases.retain(|c| c.name.contains(only) || c.role == Role::Limit);
+    let n = g.cases.len();
+    let progress = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); n];
+    for round in 0..warmup + reps {
+        for i in crate::data::shuffled(n, round as u64 + 1) {
+            if progress {
+                eprint!("\r\x1b[K{} round {}/{} {}", g.id, round + 1, warmup + reps, g.cases[i].name);
+            }
+            let s = (g.cases[i].run)();
+            if round >= warmup {
+                samples[i].push(s);
+            }
+        }
+    }
+    if progress {
+        eprint!("\r\x1b[K");
+    }
+
+    println!("\n## {}: {} ({} rounds)", g.id, g.title, reps);
+    for note in &g.notes {
+        println!("   {note}");
+    }
+    let mut out = Vec::new();
+    for (m, metric) in g.metrics.iter().enumerate() {
+        let unit = match metric.unit {
+            Unit::Bytes(_) => "GB/s",
+            Unit::Items(_) => "ns/item",
+        };
+        println!(
+            "\n{:<58} {:>6} {:>10} {:>22} {:>9} {:>8}",
+            format!("[{}]", metric.name),
+            "role",
+            "median ms",
+            "min..max ms",
+            unit,
+            "x limit"
+        );
+        let limit = g.cases.iter().position(|c| c.name == metric.limit);
+        for (i, c) in g.cases.iter().enumerate() {
+            let t: Vec<f64> = samples[i].iter().filter_map(|s| s.get(m).copied().flatten()).collect();
+            if t.is_empty() {
+                continue;
+            }
+            let ratios: Vec<f64> = limit.map_or(Vec::new(), |l| {
+                samples[i]
+                    .iter()
+                    .zip(&samples[l])
+                    .filter_map(|(a, b)| Some(a.get(m).copied()?? / b.get(m).copied()??))
+                    .collect()
+            });
+            let (med, (lo, hi)) = (median(&t), span(&t));
+            let rate = match metric.unit {
+                Unit::Bytes(b) => c.work.unwrap_or(b) / med / 1e9,
+                Unit::Items(n) => med / c.work.unwrap_or(n) * 1e9,
+            };
+            println!(
+                "{:<58} {:>6} {:>10.2} {:>22} {:>9.3} {:>8}",
+                c.name,
+                c.role.tag(),
+                med * 1e3,
+                format!("{:.2}..{:.2}", lo * 1e3, hi * 1e3),
+                rate,
+                if ratios.is_empty() { "-".into() } else { format!("{:.2}", median(&ratios)) }
+            );
+            out.push(json!({
+                "metric": metric.name, "case": c.name, "role": c.role.tag(),
+                "median_s": med, "min_s": lo, "max_s": hi, "rate": rate, "rate_unit": unit,
+                "limit": metric.limit, "times_limit": (!ratios.is_empty()).then(|| median(&ratios)),
+                "samples_s": t,
+            }));
+        }
+    }
+    verdicts(&g, &samples);
+    json!({"id": g.id, "title": g.title, "rounds": reps, "notes": g.notes, "results": out})
+}

@@ -1,0 +1,297 @@
+//! The kernel and memory side: buffers, page-cache control, parallel reads and
+//! writes. These are the physical limits the peers are measured against.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub const PAGE: usize = 4096;
+
+/// Anonymous page-aligned memory, touched once so that no later write faults.
+pub struct Anon {
+    ptr: *mut u8,
+    len: usize,
+}
+
+/// Memory for the benchmark's own buffers: as `Anon`, out of what is held.
+pub struct Buf(Anon);
+
+impl Buf {
+    pub fn new(len: usize, huge: bool) -> Buf {
+        crate::hold::room(len);
+        Buf(Anon::new(len, huge))
+    }
+    pub fn slice(&self) -> &[u8] {
+        self.0.slice()
+    }
+    pub fn slice_mut(&mut self) -> &mut [u8] {
+        self.0.slice_mut()
+    }
+}
+
+unsafe impl Send for Anon {}
+unsafe impl Sync for Anon {}
+
+impl Anon {
+    pub fn new(len: usize, huge: bool) -> Anon {
+        let cap = len.next_multiple_of(2 << 20).max(2 << 20);
+        let ptr = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                cap,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        assert!(ptr != libc::MAP_FAILED, "mmap of {cap} bytes failed");
+        let advice = if huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+        unsafe { libc::madvise(ptr, cap, advice) };
+        let buf = Anon { ptr: ptr.cast(), len: cap };
+        for i in (0..cap).step_by(PAGE) {
+            unsafe { buf.ptr.add(i).write_volatile(0) };
+        }
+        buf
+    }
+    pub fn slice(&self) -> &[u8] {
+        unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
+    }
+    pub fn slice_mut(&mut self) -> &mut [u8] {
+        unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) }
+    }
+}
+
+impl Drop for Anon {
+    fn drop(&mut self) {
+        unsafe { libc::munmap(self.ptr.cast(), self.len) };
+    }
+}
+
+/// A pointer that threads may share because each writes its own ranges.
+#[derive(Clone, Copy)]
+pub struct Shared(*mut u8);
+unsafe impl Send for Shared {}
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub fn new(s: &mut [u8]) -> Shared {
+        Shared(s.as_mut_ptr())
+    }
+    /// # Safety
+    /// The range must be inside the slice, which must outlive the result, and be
+    /// used by one thread at a time.
+    pub unsafe fn range<'a>(self, at: usize, len: usize) -> &'a mut [u8] {
+        std::slice::from_raw_parts_mut(self.0.add(at), len)
+    }
+}
+
+/// The CPUs this thread may run on, set or read.
+fn affinity(set: Option<libc::cpu_set_t>) -> libc::cpu_set_t {
+    unsafe {
+        let mut now: libc::cpu_set_t = std::mem::zeroed();
+        let size = std::mem::size_of_val(&now);
+        libc::sched_getaffinity(0, size, &mut now);
+        if let Some(s) = set {
+            libc::sched_setaffinity(0, size, &s);
+        }
+        now
+    }
+}
+
+/// Runs `f` on `n` threads, each pinned to a CPU of its own where there are
+/// enough. Pinned, because a scheduler that packs new threads onto one virtual
+/// CPU (as some hosts configure it) hides what two cores can do for a second.
+pub fn threads(n: usize, f: impl Fn() + Sync) {
+    if n <= 1 {
+        return f();
+    }
+    let allowed = affinity(None);
+    let cpus: Vec<usize> = (0..1024).filter(|&c| unsafe { libc::CPU_ISSET(c, &allowed) }).collect();
+    let pinned = |k: usize| {
+        let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        unsafe { libc::CPU_SET(cpus[k % cpus.len()], &mut one) };
+        affinity(Some(one));
+        f();
+    };
+    std::thread::scope(|s| {
+        for k in 1..n {
+            let pinned = &pinned;
+            s.spawn(move || pinned(k));
+        }
+        pinned(0);
+    });
+    affinity(Some(allowed));
+}
+
+/// Gives out 0, step, 2 step, … below `end`, from any thread.
+pub struct Next {
+    at: AtomicUsize,
+    step: usize,
+    end: usize,
+}
+
+impl Next {
+    pub fn new(end: usize, step: usize) -> Next {
+        Next { at: AtomicUsize::new(0), step, end }
+    }
+    pub fn take(&self) -> Option<usize> {
+        let at = self.at.fetch_add(self.step, Ordering::Relaxed);
+        (at < self.end).then_some(at)
+    }
+}
+
+/// Calls `f(offset, len)` for every block of `total`, from `n` threads.
+pub fn blocks(total: usize, block: usize, n: usize, f: impl Fn(usize, usize) + Sync) {
+    let next = Next::new(total, block);
+    threads(n, || {
+        while let Some(at) = next.take() {
+            f(at, block.min(total - at));
+        }
+    });
+}
+
+pub fn open_read(path: &Path, direct: bool) -> File {
+    let flags = if direct { libc::O_DIRECT } else { 0 };
+    OpenOptions::new().read(true).custom_flags(flags).open(path).expect("open for reading")
+}
+
+/// Reads `len` bytes of the file into `dst`, which is page-aligned and has room
+/// for the last block to be rounded up.
+pub fn read_parallel(path: &Path, dst: &mut [u8], len: usize, threads: usize, block: usize, direct: bool) {
+    let file = open_read(path, direct);
+    let out = Shared::new(dst);
+    blocks(len, block, threads, |at, n| {
+        let want = if direct { n.next_multiple_of(PAGE) } else { n };
+        let buf = unsafe { out.range(at, want) };
+        let mut got = 0;
+        while got < n {
+            let r = file.read_at(&mut buf[got..], (at + got) as u64).expect("read");
+            assert!(r > 0, "unexpected end of file");
+            got += r;
+        }
+    });
+}
+
+/// Sequential reads through the page cache into a small reused buffer: leaves
+/// the file cached the same way whoever wrote it.
+pub fn warm(path: &Path) {
+    let file = open_read(path, false);
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_SEQUENTIAL) };
+    let mut buf = vec![0u8; 8 << 20];
+    let mut at = 0;
+    loop {
+        match file.read_at(&mut buf, at).expect("read") {
+            0 => break,
+            n => at += n as u64,
+        }
+    }
+}
+
+/// Pages of the file that are in the page cache, by mincore(2), and its pages.
+pub fn resident(path: &Path) -> (usize, usize) {
+    let file = open_read(path, false);
+    let map = unsafe { memmap2::Mmap::map(&file).expect("mmap") };
+    let pages = map.len().div_ceil(PAGE);
+    let mut vec = vec![0u8; pages];
+    let rc = unsafe { libc::mincore(map.as_ptr() as *mut _, map.len(), vec.as_mut_ptr()) };
+    assert_eq!(rc, 0, "mincore");
+    (vec.iter().filter(|&&b| b & 1 == 1).count(), pages)
+}
+
+/// Drops the file from this machine's page cache and returns the pages that
+/// stayed (0 when it worked). The file must be clean: it is synced first.
+pub fn evict(path: &Path) -> usize {
+    let file = open_read(path, false);
+    file.sync_all().expect("fsync");
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    let mut left = resident(path).0;
+    if left > 0 && std::fs::write("/proc/sys/vm/drop_caches", "1").is_ok() {
+        left = resident(path).0;
+    }
+    left
+}
+
+pub fn sync() {
+    unsafe { libc::sync() };
+}
+
+/// A value in KiB from /proc/self/status, such as VmHWM or RssAnon.
+pub fn status_kib(key: &str) -> u64 {
+    let s = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    s.lines()
+        .find_map(|l| l.strip_prefix(key)?.strip_prefix(':'))
+        .and_then(|v| v.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Adds up one byte of every page: forces the mapping in without copying.
+pub fn touch(s: &[u8]) -> u64 {
+    let mut sum = 0u64;
+    for i in (0..s.len()).step_by(PAGE) {
+        sum += unsafe { std::ptr::read_volatile(s.as_ptr().add(i)) } as u64;
+    }
+    sum
+}
+
+pub fn create(path: &Path, direct: bool) -> File {
+    let flags = if direct { libc::O_DIRECT } else { 0 };
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .custom_flags(flags)
+        .open(path)
+        .expect("create")
+}
+
+pub fn fallocate(f: &File, len: usize) {
+    let rc = unsafe { libc::fallocate(f.as_raw_fd(), 0, 0, len as i64) };
+    assert_eq!(rc, 0, "fallocate");
+}
+
+/// Asks for the range's dirty pages to be written, without waiting for it.
+pub fn start_writeback(f: &File, at: usize, len: usize) {
+    unsafe { libc::sync_file_range(f.as_raw_fd(), at as i64, len as i64, libc::SYNC_FILE_RANGE_WRITE) };
+}
+
+/// Names of the CPU features that matter here, as the kernel reports them.
+pub fn cpu() -> (String, Vec<&'static str>) {
+    const WANT: [&str; 14] = [
+        "sse4_2",
+        "pclmulqdq",
+        "vpclmulqdq",
+        "aes",
+        "vaes",
+        "sha_ni",
+        "f16c",
+        "avx2",
+        "avx512f",
+        "avx512bw",
+        "avx512vl",
+        "avx512_bf16",
+        "erms",
+        "fsrm",
+    ];
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |k: &str| {
+        info.lines()
+            .find(|l| l.starts_with(k))
+            .and_then(|l| l.split_once(':'))
+            .map(|(_, v)| v.trim().to_string())
+            .unwrap_or_default()
+    };
+    let model = format!("{} family {} model {}", field("model name"), field("cpu family"), field("model\t"));
+    let flags = field("flags");
+    let has = |f: &str| flags.split_whitespace().any(|x| x == f);
+    (model, WANT.into_iter().filter(|f| has(f)).collect())
+}
+
+/// What malloc has given out, of its arenas and of maps of its own.
+pub fn malloc_kib() -> i64 {
+    let m = unsafe { libc::mallinfo2() };
+    ((m.uordblks + m.hblkhd) / 1024) as i64
+}

@@ -1,0 +1,317 @@
+//! libztensor, called as a C program calls it: declarations after include/ztensor.h, and thin helpers.
+
+use crate::data::Spec;
+use crate::sys::Shared;
+use std::ffi::{c_char, c_void, CStr, CString};
+use std::path::Path;
+use std::ptr::{null, null_mut};
+
+macro_rules! opaque {
+    ($($t:ident)*) => { $(#[repr(C)] pub struct $t { _private: [u8; 0] })* };
+}
+opaque!(File Object Component Buffer Writer);
+
+pub const MODE_READ: i32 = 1;
+pub const POPULATE: u32 = 4;
+pub const WILLNEED: u32 = 3;
+pub const DONTNEED: u32 = 6;
+pub const DIRECT_AUTO: i32 = 0;
+pub const DIRECT_NEVER: i32 = 1;
+pub const F32: i32 = 2;
+pub const F16: i32 = 3;
+pub const BF16: i32 = 4;
+pub const ZSTD: i32 = 2;
+pub const CRC32C: i32 = 2;
+pub const SHA256: i32 = 3;
+
+#[repr(C)]
+pub struct OpenOptions {
+    size: usize,
+    pub mode: i32,
+    pub verify: u32,
+    pub strict: u32,
+    pub advice: u32,
+    limits: [u64; 3],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Request {
+    size: usize,
+    pub component: *const Component,
+    pub offset: u64,
+    pub length: u64,
+    pub start: *const u64,
+    pub count: *const u64,
+    pub step: *const u64,
+    pub dst: *mut c_void,
+    pub dst_size: usize,
+    pub tag: u64,
+}
+
+#[repr(C)]
+pub struct ReadOptions {
+    size: usize,
+    pub threads: u32,
+    pub direct: i32,
+    pub chunk_size: u64,
+    pub in_flight: u64,
+    pub verify: u32,
+    reserved: u32,
+    context: *mut c_void,
+    on_done: *const c_void,
+    progress: *const c_void,
+}
+
+#[repr(C)]
+pub struct ReadStats {
+    size: usize,
+    pub bytes: u64,
+    pub stored_bytes: u64,
+    pub requests: u64,
+    pub digests_verified: u64,
+    pub nanoseconds: u64,
+    pub threads: u32,
+    pub direct: u32,
+    pub reason: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct WriterOptions {
+    pub size: usize,
+    pub spec_version: u32,
+    pub encoding: i32,
+    pub alignment: u64,
+    pub large_alignment: u64,
+    pub large_size: u64,
+    pub zstd_level: i32,
+    pub digest: i32,
+    pub threads: u32,
+    pub durable: u32,
+    pub frame_size: u64,
+}
+
+#[repr(C)]
+struct Sink {
+    size: usize,
+    context: *mut c_void,
+    write: extern "C" fn(*mut c_void, *const c_void, usize) -> i32,
+    finish: *const c_void,
+    close: *const c_void,
+}
+
+extern "C" {
+    pub fn zt_open(path: *const c_char, options: *const OpenOptions, file: *mut *mut File) -> i32;
+    pub fn zt_open_memory(data: *const c_void, n: usize, o: *const OpenOptions, file: *mut *mut File) -> i32;
+    pub fn zt_close(file: *mut File);
+    pub fn zt_last_error() -> *const c_char;
+    pub fn zt_version() -> *const c_char;
+    pub fn zt_object_count(file: *const File) -> usize;
+    pub fn zt_object_at(file: *const File, i: usize) -> *const Object;
+    pub fn zt_object_find(file: *const File, name: *const c_char) -> *const Object;
+    pub fn zt_object_name(o: *const Object) -> *const c_char;
+    pub fn zt_object_name_len(o: *const Object) -> usize;
+    pub fn zt_object_rank(o: *const Object) -> usize;
+    pub fn zt_object_shape(o: *const Object) -> *const u64;
+    pub fn zt_component_at(o: *const Object, i: usize) -> *const Component;
+    pub fn zt_component_dtype(c: *const Component) -> i32;
+    pub fn zt_component_offset(c: *const Component) -> u64;
+    pub fn zt_component_size(c: *const Component) -> u64;
+    pub fn zt_component_ptr(c: *const Component, p: *mut *const c_void, n: *mut usize) -> i32;
+    pub fn zt_component_read(c: *const Component, dst: *mut c_void, n: usize) -> i32;
+    pub fn zt_component_read_range(c: *const Component, at: u64, dst: *mut c_void, n: usize) -> i32;
+    pub fn zt_component_read_as(c: *const Component, dtype: i32, dst: *mut c_void, n: usize) -> i32;
+    pub fn zt_component_load(c: *const Component, b: *mut *mut Buffer) -> i32;
+    pub fn zt_component_verify(c: *const Component) -> i32;
+    pub fn zt_component_advise(c: *const Component, advice: u32) -> i32;
+    pub fn zt_buffer_data(b: *const Buffer) -> *const c_void;
+    pub fn zt_buffer_free(b: *mut Buffer);
+    pub fn zt_read_batch(
+        f: *const File,
+        r: *const Request,
+        n: usize,
+        o: *const ReadOptions,
+        s: *mut ReadStats,
+    ) -> i32;
+    pub fn zt_writer_create(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
+    pub fn zt_writer_append(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
+    fn zt_writer_create_sink(sink: *const Sink, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
+    pub fn zt_write_dense(
+        w: *mut Writer,
+        name: *const c_char,
+        dtype: i32,
+        type_: i32,
+        shape: *const u64,
+        rank: usize,
+        data: *const c_void,
+        n: usize,
+    ) -> i32;
+    pub fn zt_writer_finish(w: *mut Writer, summary: *mut c_void) -> i32;
+}
+
+/// Stops the benchmark with the library's own message.
+pub fn ok(status: i32) {
+    if status != 0 {
+        panic!(
+            "libztensor: status {status}: {}",
+            unsafe { CStr::from_ptr(zt_last_error()) }.to_string_lossy()
+        );
+    }
+}
+
+pub fn version() -> String {
+    unsafe { CStr::from_ptr(zt_version()) }.to_string_lossy().into_owned()
+}
+
+fn cpath(path: &Path) -> CString {
+    CString::new(path.to_str().expect("path")).expect("path")
+}
+
+/// An open file, closed when dropped.
+pub struct Zt(pub *mut File);
+
+unsafe impl Sync for Zt {}
+
+impl Zt {
+    pub fn open(path: &Path) -> Zt {
+        Zt::open_with(path, 0, 0)
+    }
+
+    pub fn open_with(path: &Path, mode: i32, advice: u32) -> Zt {
+        let size = std::mem::size_of::<OpenOptions>();
+        let o = OpenOptions { size, mode, verify: 0, strict: 0, advice, limits: [0; 3] };
+        let mut f = null_mut();
+        ok(unsafe { zt_open(cpath(path).as_ptr(), &o, &mut f) });
+        Zt(f)
+    }
+
+    /// The bytes have to outlive the result.
+    pub fn memory(bytes: &[u8]) -> Zt {
+        let mut f = null_mut();
+        ok(unsafe { zt_open_memory(bytes.as_ptr().cast(), bytes.len(), null(), &mut f) });
+        Zt(f)
+    }
+
+    pub fn component(&self, name: &CStr) -> *const Component {
+        let c = unsafe { zt_component_at(zt_object_find(self.0, name.as_ptr()), 0) };
+        assert!(!c.is_null(), "no component {name:?}");
+        c
+    }
+
+    /// The tensor's bytes, lent by the mapping.
+    pub fn view(&self, name: &CStr) -> &[u8] {
+        let (mut p, mut n) = (null(), 0);
+        ok(unsafe { zt_component_ptr(self.component(name), &mut p, &mut n) });
+        unsafe { std::slice::from_raw_parts(p.cast(), n) }
+    }
+
+    pub fn batch(&self, requests: &[Request], options: &ReadOptions) -> ReadStats {
+        let mut s: ReadStats = unsafe { std::mem::zeroed() };
+        s.size = std::mem::size_of::<ReadStats>();
+        ok(unsafe { zt_read_batch(self.0, requests.as_ptr(), requests.len(), options, &mut s) });
+        s
+    }
+
+    /// A request for each whole tensor, to its place in `out`.
+    pub fn whole(&self, specs: &[Spec], names: &[CString], out: Shared) -> Vec<Request> {
+        let one = |(s, n): (&Spec, &CString)| request(self.component(n), unsafe { out.range(s.at, s.len) });
+        specs.iter().zip(names).map(one).collect()
+    }
+}
+
+impl Drop for Zt {
+    fn drop(&mut self) {
+        unsafe { zt_close(self.0) }
+    }
+}
+
+impl ReadStats {
+    pub fn why(&self) -> String {
+        let reason = unsafe { CStr::from_ptr(self.reason) }.to_string_lossy();
+        format!("direct {}, {} threads: {reason}", self.direct, self.threads)
+    }
+}
+
+pub fn request(component: *const Component, dst: &mut [u8]) -> Request {
+    Request {
+        size: std::mem::size_of::<Request>(),
+        component,
+        offset: 0,
+        length: 0,
+        start: null(),
+        count: null(),
+        step: null(),
+        dst: dst.as_mut_ptr().cast(),
+        dst_size: dst.len(),
+        tag: 0,
+    }
+}
+
+pub fn read_options(threads: u32, direct: i32) -> ReadOptions {
+    let o: ReadOptions = unsafe { std::mem::zeroed() };
+    ReadOptions { size: std::mem::size_of::<ReadOptions>(), threads, direct, ..o }
+}
+
+pub fn writer_options() -> WriterOptions {
+    let o: WriterOptions = unsafe { std::mem::zeroed() };
+    WriterOptions { size: std::mem::size_of::<WriterOptions>(), ..o }
+}
+
+pub fn cnames(specs: &[Spec]) -> Vec<CString> {
+    specs.iter().map(|s| CString::new(s.name.as_str()).unwrap()).collect()
+}
+
+fn fill(w: *mut Writer, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32) {
+    for (s, n) in specs.iter().zip(names) {
+        let bytes = &data[s.at..s.at + s.len];
+        let (p, len) = (bytes.as_ptr().cast(), bytes.len());
+        ok(unsafe { zt_write_dense(w, n.as_ptr(), dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len) });
+    }
+    ok(unsafe { zt_writer_finish(w, null_mut()) });
+}
+
+pub fn write(path: &Path, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32, o: &WriterOptions) {
+    let mut w = null_mut();
+    ok(unsafe { zt_writer_create(cpath(path).as_ptr(), o, &mut w) });
+    fill(w, specs, names, data, dtype);
+}
+
+pub fn append(path: &Path, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32) {
+    let mut w = null_mut();
+    ok(unsafe { zt_writer_append(cpath(path).as_ptr(), null(), &mut w) });
+    fill(w, specs, names, data, dtype);
+}
+
+extern "C" fn take(context: *mut c_void, data: *const c_void, n: usize) -> i32 {
+    let v = unsafe { &mut *context.cast::<Taken>() };
+    v.bytes += n as u64;
+    if let Some(keep) = &mut v.kept {
+        keep.extend_from_slice(unsafe { std::slice::from_raw_parts(data.cast(), n) });
+    }
+    0
+}
+
+struct Taken {
+    bytes: u64,
+    kept: Option<Vec<u8>>,
+}
+
+/// Writes to memory, or (`keep` false) to nothing: the size and the bytes.
+pub fn write_sink(
+    specs: &[Spec],
+    names: &[CString],
+    data: &[u8],
+    dtype: i32,
+    o: &WriterOptions,
+    keep: bool,
+) -> (u64, Vec<u8>) {
+    let mut t = Taken { bytes: 0, kept: keep.then(Vec::new) };
+    let context = std::ptr::from_mut(&mut t).cast();
+    let size = std::mem::size_of::<Sink>();
+    let sink = Sink { size, context, write: take, finish: null(), close: null() };
+    let mut w = null_mut();
+    ok(unsafe { zt_writer_create_sink(&sink, o, &mut w) });
+    fill(w, specs, names, data, dtype);
+    (t.bytes, t.kept.unwrap_or_default())
+}
