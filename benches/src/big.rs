@@ -121,7 +121,8 @@ pub fn loaders<'a>(b: &'a Big) -> Vec<Loader<'a>> {
         add(Ours, name, Caller, f, Box::new(move |d| batch(b, d, threads, direct)));
     }
     add(Ours, "libztensor zt_component_read", Caller, f, Box::new(move |d| read_each(b, d)));
-    add(Ours, "libztensor zt_component_load", Own, f, Box::new(move |_| load_each(b)));
+    add(Ours, "libztensor zt_component_load, ZT_MODE_READ", Own, f, Box::new(move |_| load_each(b, zt::MODE_READ)));
+    add(Ours, "libztensor zt_component_load, mapped (lends)", Own, f, Box::new(move |_| load_each(b, 0)));
     add(Peer, "ztensor 1.2.3 mmap view() + memcpy", Caller, f, Box::new(move |d| zt1::copy_view(f, s, d)));
     add(
         Peer,
@@ -187,8 +188,9 @@ fn read_each(b: &Big, dst: &mut [u8]) {
     }
 }
 
-fn load_each(b: &Big) {
-    let f = zt::Zt::open(&b.zt);
+/// A mapped file's raw components are lent, so only ZT_MODE_READ fills memory of the library's own.
+fn load_each(b: &Big, mode: i32) {
+    let f = zt::Zt::open_with(&b.zt, mode, 0);
     let load = |n| {
         let mut p = std::ptr::null_mut();
         zt::ok(unsafe { zt::zt_component_load(f.component(n), &mut p) });

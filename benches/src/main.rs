@@ -13,6 +13,9 @@ mod w2_load;
 mod w3_cold;
 mod w4_write;
 mod w5_small;
+mod w6_zstd;
+mod w7_digest;
+mod w8_convert;
 mod zt;
 
 use serde_json::json;
@@ -59,7 +62,7 @@ fn main() {
             "--svg" => svg = Some(PathBuf::from(val())),
             "--only" => drop(harness::ONLY.set(val())),
             "--hold" => hold = true,
-            "--quick" => (cfg.quick, cfg.layers, cfg.mib) = (true, 4, 128),
+            "--quick" => (cfg.quick, cfg.layers, cfg.mib) = (true, 1, 64),
             "--mem-probe" => {
                 let (reader, dir, n) = (val(), val(), val());
                 return w1_open::mem_probe(&reader, dir.as_ref(), n.parse().unwrap());
@@ -90,6 +93,9 @@ fn main() {
         ("w3", w3_cold::run),
         ("w4", w4_write::run),
         ("w5", w5_small::run),
+        ("w6", w6_zstd::run),
+        ("w7", w7_digest::run),
+        ("w8", w8_convert::run),
     ];
     for (name, run) in table {
         if want.is_empty() || want.iter().any(|w| w == name) {

@@ -15,9 +15,9 @@ use std::path::Path;
 const LIMIT: &str = "limit: write() of the concatenation, 4 MiB chunks";
 const N: usize = 51_000;
 
-fn plain(out: &Path, data: &[u8]) {
+fn plain(out: &Path, data: &[u8], chunk: usize) {
     let mut f = sys::create(out, false);
-    for c in data.chunks(4 << 20) {
+    for c in data.chunks(chunk) {
         f.write_all(c).unwrap();
     }
 }
@@ -84,7 +84,8 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     type Write<'a> = Box<dyn Fn(&Path) + 'a>;
     let mut list: Vec<(Role, &str, bool, Write)> = Vec::new();
     let mut add = |role, name, syncs_itself, w| list.push((role, name, syncs_itself, w));
-    add(Role::Limit, LIMIT, false, Box::new(|p| plain(p, data)));
+    add(Role::Limit, LIMIT, false, Box::new(|p| plain(p, data, 4 << 20)));
+    add(Role::Limit, "limit: 256 KiB chunks of the concatenation", false, Box::new(|p| plain(p, data, 256 << 10)));
     add(
         Role::Limit,
         "limit: writev of 1024 tensors at a time",

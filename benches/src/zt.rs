@@ -51,16 +51,16 @@ pub struct Request {
 
 #[repr(C)]
 pub struct ReadOptions {
-    size: usize,
+    pub size: usize,
     pub threads: u32,
     pub direct: i32,
     pub chunk_size: u64,
     pub in_flight: u64,
     pub verify: u32,
-    reserved: u32,
-    context: *mut c_void,
-    on_done: *const c_void,
-    progress: *const c_void,
+    pub reserved: u32,
+    pub context: *mut c_void,
+    pub on_done: *const c_void,
+    pub progress: *const c_void,
 }
 
 #[repr(C)]
