@@ -121,7 +121,13 @@ pub fn loaders<'a>(b: &'a Big) -> Vec<Loader<'a>> {
         add(Ours, name, Caller, f, Box::new(move |d| batch(b, d, threads, direct)));
     }
     add(Ours, "libztensor zt_component_read", Caller, f, Box::new(move |d| read_each(b, d)));
-    add(Ours, "libztensor zt_component_load, ZT_MODE_READ", Own, f, Box::new(move |_| load_each(b, zt::MODE_READ)));
+    add(
+        Ours,
+        "libztensor zt_component_load, ZT_MODE_READ",
+        Own,
+        f,
+        Box::new(move |_| load_each(b, zt::MODE_READ)),
+    );
     add(Ours, "libztensor zt_component_load, mapped (lends)", Own, f, Box::new(move |_| load_each(b, 0)));
     add(Peer, "ztensor 1.2.3 mmap view() + memcpy", Caller, f, Box::new(move |d| zt1::copy_view(f, s, d)));
     add(

@@ -46,26 +46,17 @@ pub type Sample = Vec<Option<f64>>;
 pub struct Case<'a> {
     pub name: String,
     pub role: Role,
-    /// Bytes or items of this case where they differ from the metric's.
-    pub work: Option<f64>,
     /// One time in seconds per metric of the group; None where not measured.
     pub run: Box<dyn FnMut() -> Sample + 'a>,
 }
 
 pub fn case<'a>(role: Role, name: impl Into<String>, run: impl FnMut() -> Sample + 'a) -> Case<'a> {
-    Case { name: name.into(), role, work: None, run: Box::new(run) }
+    Case { name: name.into(), role, run: Box::new(run) }
 }
 
 /// A case with one metric: the closure returns the seconds it took.
 pub fn timed<'a>(role: Role, name: impl Into<String>, mut run: impl FnMut() -> f64 + 'a) -> Case<'a> {
     case(role, name, move || vec![Some(run())])
-}
-
-impl Case<'_> {
-    pub fn work(mut self, work: f64) -> Self {
-        self.work = Some(work);
-        self
-    }
 }
 
 pub struct Group<'a> {
@@ -102,7 +93,8 @@ fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>]) {
     for t in crate::targets::TARGETS.iter().filter(|t| t.group == g.id) {
         let at = |name: &str| g.cases.iter().position(|c| c.name.starts_with(name));
         let m = g.metrics.iter().position(|m| m.name == t.metric);
-        let (Some(a), Some(b), Some(m)) = (at(t.case), at(t.against), m) else {
+        let Some(m) = m else { continue }; // of another group of this name
+        let (Some(a), Some(b)) = (at(t.case), at(t.against)) else {
             assert!(ONLY.get().is_some(), "{}: no row for the target {} / {}", g.id, t.metric, t.case);
             continue;
         };
@@ -175,8 +167,8 @@ pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
             });
             let (med, (lo, hi)) = (median(&t), span(&t));
             let rate = match metric.unit {
-                Unit::Bytes(b) => c.work.unwrap_or(b) / med / 1e9,
-                Unit::Items(n) => med / c.work.unwrap_or(n) * 1e9,
+                Unit::Bytes(b) => b / med / 1e9,
+                Unit::Items(n) => med / n * 1e9,
             };
             println!(
                 "{:<58} {:>6} {:>10.2} {:>22} {:>9.3} {:>8}",

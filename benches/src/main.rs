@@ -8,6 +8,9 @@ mod hold;
 mod peers;
 mod sys;
 mod targets;
+mod w10_start;
+mod w11_scale;
+mod w12_append;
 mod w1_open;
 mod w2_load;
 mod w3_cold;
@@ -16,6 +19,7 @@ mod w5_small;
 mod w6_zstd;
 mod w7_digest;
 mod w8_convert;
+mod w9_slices;
 mod zt;
 
 use serde_json::json;
@@ -29,6 +33,8 @@ pub struct Cfg {
     /// Llama layers in the big file: 22 is 2.05 GiB.
     pub layers: usize,
     pub mib: usize,
+    /// Where the plot of W11 goes.
+    pub svg: Option<PathBuf>,
 }
 
 impl Cfg {
@@ -51,15 +57,16 @@ const USAGE: &str =
 
 fn main() {
     let mut args = std::env::args().skip(1);
-    let mut cfg = Cfg { dir: std::env::temp_dir(), reps: None, quick: false, layers: 22, mib: 1024 };
-    let (mut out, mut svg, mut want, mut hold) = (None, None, Vec::new(), false);
+    let mut cfg =
+        Cfg { dir: std::env::temp_dir(), reps: None, quick: false, layers: 22, mib: 1024, svg: None };
+    let (mut out, mut want, mut hold) = (None, Vec::new(), false);
     while let Some(a) = args.next() {
         let mut val = || args.next().unwrap_or_else(|| panic!("{USAGE}"));
         match a.as_str() {
             "--dir" => cfg.dir = val().into(),
             "--json" => out = Some(PathBuf::from(val())),
             "--reps" => cfg.reps = val().parse().ok(),
-            "--svg" => svg = Some(PathBuf::from(val())),
+            "--svg" => cfg.svg = Some(PathBuf::from(val())),
             "--only" => drop(harness::ONLY.set(val())),
             "--hold" => hold = true,
             "--quick" => (cfg.quick, cfg.layers, cfg.mib) = (true, 1, 64),
@@ -96,6 +103,10 @@ fn main() {
         ("w6", w6_zstd::run),
         ("w7", w7_digest::run),
         ("w8", w8_convert::run),
+        ("w9", w9_slices::run),
+        ("w10", w10_start::run),
+        ("w11", w11_scale::run),
+        ("w12", w12_append::run),
     ];
     for (name, run) in table {
         if want.is_empty() || want.iter().any(|w| w == name) {
@@ -105,7 +116,6 @@ fn main() {
             all.extend(v);
         }
     }
-    let _ = svg;
     targets::summary();
     if let Some(p) = out {
         let doc = json!({

@@ -214,10 +214,6 @@ pub fn evict(path: &Path) -> usize {
     left
 }
 
-pub fn sync() {
-    unsafe { libc::sync() };
-}
-
 /// A value in KiB from /proc/self/status, such as VmHWM or RssAnon.
 pub fn status_kib(key: &str) -> u64 {
     let s = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -85,7 +85,12 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     let mut list: Vec<(Role, &str, bool, Write)> = Vec::new();
     let mut add = |role, name, syncs_itself, w| list.push((role, name, syncs_itself, w));
     add(Role::Limit, LIMIT, false, Box::new(|p| plain(p, data, 4 << 20)));
-    add(Role::Limit, "limit: 256 KiB chunks of the concatenation", false, Box::new(|p| plain(p, data, 256 << 10)));
+    add(
+        Role::Limit,
+        "limit: 256 KiB chunks of the concatenation",
+        false,
+        Box::new(|p| plain(p, data, 256 << 10)),
+    );
     add(
         Role::Limit,
         "limit: writev of 1024 tensors at a time",

@@ -76,7 +76,8 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     let len = cfg.mib << 20;
     hold::room(6 * len); // buffers, and the compressed copies below
     let tensor = (64 << 20).min(len / 2);
-    let spec = |i| Spec { name: format!("t{i:02}"), shape: vec![tensor as u64 / 2], at: i * tensor, len: tensor };
+    let spec =
+        |i| Spec { name: format!("t{i:02}"), shape: vec![tensor as u64 / 2], at: i * tensor, len: tensor };
     let specs: Vec<Spec> = (0..len / tensor).map(spec).collect();
     let mut ints = Buf::new(len, true);
     fill_index(ints.slice_mut(), 11);
@@ -143,10 +144,14 @@ fn dataset(cfg: &Cfg, id: &str, what: &str, specs: &[Spec], data: &[u8]) -> Vec<
     };
     let cases = vec![
         timed(Role::Limit, LIMIT, || secs(|| decompress(frames, d(), 2)).0),
-        timed(Role::Limit, "limit: libzstd, 1 MiB frames, 1 thread", || secs(|| decompress(frames, d(), 1)).0),
+        timed(Role::Limit, "limit: libzstd, 1 MiB frames, 1 thread", || {
+            secs(|| decompress(frames, d(), 1)).0
+        }),
         timed(Role::Ours, "libztensor batch, 2 threads", || secs(|| ours(2)).0),
         timed(Role::Ours, "libztensor batch, 1 thread", || secs(|| ours(1)).0),
-        timed(Role::Peer, "ztensor 1.2.3 read() + memcpy (its own file)", || lend(256 << 20, || secs(peer).0, || ())),
+        timed(Role::Peer, "ztensor 1.2.3 read() + memcpy (its own file)", || {
+            lend(256 << 20, || secs(peer).0, || ())
+        }),
     ];
     let g = Group {
         id: id.into(),

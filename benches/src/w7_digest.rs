@@ -35,7 +35,9 @@ fn from_memory(cfg: &Cfg) -> Value {
     let verify = |z: &zt::Zt| zt::ok(unsafe { zt::zt_component_verify(z.component(c"t")) });
     let cases = vec![
         timed(Role::Limit, FAST, || secs(|| black_box(crc(black_box(data)))).0),
-        timed(Role::Limit, "sha2 0.11: sha256", || secs(|| black_box(sha2::Sha256::digest(black_box(data)))).0),
+        timed(Role::Limit, "sha2 0.11: sha256", || {
+            secs(|| black_box(sha2::Sha256::digest(black_box(data)))).0
+        }),
         timed(Role::Ours, "libztensor zt_component_verify, crc32c", || secs(|| verify(&crc_open)).0),
         timed(Role::Ours, "libztensor zt_component_verify, sha256", || secs(|| verify(&sha_open)).0),
         timed(Role::Peer, "crc32c 0.6 (as ztensor 1.2.3)", || secs(|| black_box(crc32c::crc32c(data))).0),
@@ -78,7 +80,9 @@ fn verified(cfg: &Cfg) -> Value {
     // The digest alone, over the mapping, as those who need no copy would want it.
     let over_map = move |threads| {
         let f = zt::Zt::open(crc_path);
-        blocks(s.len(), 1, threads, |i, _| zt::ok(unsafe { zt::zt_component_verify(f.component(&names[i])) }));
+        blocks(s.len(), 1, threads, |i, _| {
+            zt::ok(unsafe { zt::zt_component_verify(f.component(&names[i])) })
+        });
     };
     let base = 64usize; // the first component; the prototype reads the components as one range
     let fused = move || {
@@ -100,7 +104,9 @@ fn verified(cfg: &Cfg) -> Value {
         timed(Role::Limit, PLAIN, move || secs(|| plain(1)).0),
         timed(Role::Limit, "limit: 2 threads, pread into the buffer, no check", move || secs(|| plain(2)).0),
         timed(Role::Idea, "idea: crc32c fused, 256 KiB blocks, 2 threads", move || secs(fused).0),
-        timed(Role::Ours, "libztensor zt_component_verify over the map, 2 threads", move || secs(|| over_map(2)).0),
+        timed(Role::Ours, "libztensor zt_component_verify over the map, 2 threads", move || {
+            secs(|| over_map(2)).0
+        }),
         timed(Role::Peer, "ztensor 1.2.3 open() read(verify) + memcpy, crc32c", move || peer(crc_path)),
         timed(Role::Peer, "ztensor 1.2.3 mmap read(verify), crc32c (own Vecs)", move || {
             lend(len + (512 << 20), || secs(|| zt1::read_own(crc_path, s, true)).0, || ())

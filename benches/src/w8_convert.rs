@@ -14,7 +14,10 @@ const COPY: &str = "limit: memcpy of the output's bytes, 1 thread";
 pub fn run(cfg: &Cfg) -> Vec<Value> {
     let len = (cfg.mib / 8) << 19; // elements
     let cache = if cfg.quick { 100 } else { 400 };
-    vec![group(cfg, "W8/cache", "in the L2 cache", 32 << 10, cache), group(cfg, "W8/memory", "from memory", len, 1)]
+    vec![
+        group(cfg, "W8/cache", "in the L2 cache", 32 << 10, cache),
+        group(cfg, "W8/memory", "from memory", len, 1),
+    ]
 }
 
 fn group(cfg: &Cfg, id: &str, what: &str, n: usize, passes: usize) -> Value {
@@ -39,9 +42,15 @@ fn group(cfg: &Cfg, id: &str, what: &str, n: usize, passes: usize) -> Value {
         zt::ok(unsafe { zt::zt_component_read_as(c, zt::F32, d().as_mut_ptr().cast(), 4 * n) });
     };
     ours(&brain_zt);
-    assert!(f().iter().zip(brain.chunks(2)).all(|(y, b)| *y == bf16::from_bits(bits(b)).to_f32()), "{id}: bf16");
+    assert!(
+        f().iter().zip(brain.chunks(2)).all(|(y, b)| *y == bf16::from_bits(bits(b)).to_f32()),
+        "{id}: bf16"
+    );
     ours(&half_zt);
-    assert!(f().iter().zip(halves.chunks(2)).all(|(y, b)| *y == f16::from_bits(bits(b)).to_f32()), "{id}: f16");
+    assert!(
+        f().iter().zip(halves.chunks(2)).all(|(y, b)| *y == f16::from_bits(bits(b)).to_f32()),
+        "{id}: f16"
+    );
 
     let t = move |f: &dyn Fn()| Some(secs(|| (0..passes).for_each(|_| f())).0);
     let copy = || black_box(d()).copy_from_slice(black_box(&src.slice()[..4 * n]));
@@ -52,7 +61,9 @@ fn group(cfg: &Cfg, id: &str, what: &str, n: usize, passes: usize) -> Value {
             let s = t(&copy);
             vec![s, s]
         }),
-        case(Role::Ours, "libztensor zt_component_read_as", || vec![t(&|| ours(&brain_zt)), t(&|| ours(&half_zt))]),
+        case(Role::Ours, "libztensor zt_component_read_as", || {
+            vec![t(&|| ours(&brain_zt)), t(&|| ours(&half_zt))]
+        }),
         case(Role::Peer, "half 2.7 convert_to_f32_slice", || {
             vec![t(&|| brain_in.convert_to_f32_slice(f())), t(&|| halves.convert_to_f32_slice(f()))]
         }),

@@ -26,7 +26,7 @@ pub const SHA256: i32 = 3;
 
 #[repr(C)]
 pub struct OpenOptions {
-    size: usize,
+    pub size: usize,
     pub mode: i32,
     pub verify: u32,
     pub strict: u32,
@@ -37,7 +37,7 @@ pub struct OpenOptions {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Request {
-    size: usize,
+    pub size: usize,
     pub component: *const Component,
     pub offset: u64,
     pub length: u64,
@@ -65,7 +65,7 @@ pub struct ReadOptions {
 
 #[repr(C)]
 pub struct ReadStats {
-    size: usize,
+    pub size: usize,
     pub bytes: u64,
     pub stored_bytes: u64,
     pub requests: u64,
@@ -94,7 +94,7 @@ pub struct WriterOptions {
 
 #[repr(C)]
 struct Sink {
-    size: usize,
+    pub size: usize,
     context: *mut c_void,
     write: extern "C" fn(*mut c_void, *const c_void, usize) -> i32,
     finish: *const c_void,
@@ -125,7 +125,6 @@ extern "C" {
     pub fn zt_component_load(c: *const Component, b: *mut *mut Buffer) -> i32;
     pub fn zt_component_verify(c: *const Component) -> i32;
     pub fn zt_component_advise(c: *const Component, advice: u32) -> i32;
-    pub fn zt_buffer_data(b: *const Buffer) -> *const c_void;
     pub fn zt_buffer_free(b: *mut Buffer);
     pub fn zt_read_batch(
         f: *const File,

@@ -1,0 +1,212 @@
+//! W9: the load plan on real shapes: the slices of one rank of a tensor-parallel engine, and the experts of a
+//! mixture-of-experts model under a budget of memory.
+
+use crate::big::Big;
+use crate::data::{Rng, Spec};
+use crate::harness::{case, run_group, secs, timed, Case, Group, Metric, Role, Sample, Unit};
+use crate::sys::{self, Buf, Shared};
+use crate::{targets, zt, Cfg};
+use serde_json::{json, Value};
+use std::collections::VecDeque;
+use std::ffi::CString;
+
+const LIMIT: &str = "limit: pread of as many bytes, contiguous, 2 threads";
+
+/// The part of a matrix that a rank needs: starts and counts.
+struct Slice {
+    tensor: usize,
+    start: [u64; 2],
+    count: [u64; 2],
+    at: usize,
+    len: usize,
+}
+
+/// Column-parallel matrices are cut by rows, row-parallel ones (o_proj, down_proj) by columns, as engines do.
+fn plan(specs: &[Spec], rank: u64, ranks: u64) -> (Vec<Slice>, usize) {
+    let (mut v, mut at) = (Vec::new(), 0);
+    for (tensor, s) in specs.iter().enumerate().filter(|(_, s)| s.shape.len() == 2) {
+        let by_columns = s.name.contains("o_proj") || s.name.contains("down_proj");
+        let (mut start, mut count) = ([0, 0], [s.shape[0], s.shape[1]]);
+        let dim = usize::from(by_columns);
+        count[dim] /= ranks;
+        start[dim] = count[dim] * rank;
+        let len = (count[0] * count[1] * 2) as usize;
+        v.push(Slice { tensor, start, count, at, len });
+        at += len;
+    }
+    (v, at)
+}
+
+/// What a slice is, by copying rows out of the whole tensor.
+fn cut(s: &Slice, spec: &Spec, whole: &[u8], dst: &mut [u8]) {
+    let (row, take) = (spec.shape[1] as usize * 2, s.count[1] as usize * 2);
+    for (i, d) in dst[s.at..s.at + s.len].chunks_exact_mut(take).enumerate() {
+        let from = (s.start[0] as usize + i) * row + s.start[1] as usize * 2;
+        d.copy_from_slice(&whole[from..from + take]);
+    }
+}
+
+pub fn run(cfg: &Cfg) -> Vec<Value> {
+    let b = Big::new(cfg);
+    let data = b.data();
+    zt::write(&b.zt, &b.specs, &b.cnames, &data.slice()[..b.len], zt::BF16, &zt::writer_options());
+    let (mut dst, mut whole) = (Buf::new(b.len + (16 << 20), true), Buf::new(b.len + (16 << 20), true));
+    let (dst, whole) = (Shared::new(dst.slice_mut()), Shared::new(whole.slice_mut()));
+    let mut out = vec![
+        parallel(cfg, &b, data.slice(), dst, whole, "W9a/warm", false),
+        parallel(cfg, &b, data.slice(), dst, whole, "W9a/cold", true),
+    ];
+    b.remove();
+    out.push(experts(cfg));
+    out
+}
+
+fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &str, cold: bool) -> Value {
+    let plans: Vec<_> = [2, 8].map(|n| plan(&b.specs, 1, n)).into();
+    let time = |f: &dyn Fn()| {
+        if cold {
+            assert_eq!(sys::evict(&b.zt), 0, "{id}: the file stayed in memory");
+        }
+        Some(secs(f).0)
+    };
+    let ours = |(slices, need): &(Vec<Slice>, usize)| {
+        let f = zt::Zt::open(&b.zt);
+        let one = |s: &Slice| {
+            let r = zt::request(f.component(&b.cnames[s.tensor]), unsafe { dst.range(s.at, s.len) });
+            zt::Request { start: s.start.as_ptr(), count: s.count.as_ptr(), ..r }
+        };
+        let requests: Vec<zt::Request> = slices.iter().map(one).collect();
+        let stats = f.batch(&requests, &zt::read_options(2, 0));
+        assert_eq!(stats.bytes, *need as u64);
+        stats
+    };
+    let mut notes = vec![b.note()];
+    for (p, ranks) in plans.iter().zip([2, 8]) {
+        unsafe { dst.range(0, p.1) }.fill(0);
+        let stats = ours(p);
+        let read = stats.stored_bytes as f64 / p.1 as f64;
+        notes.push(format!("{ranks} ranks: {} B needed, {read:.2} times that read; {}", p.1, stats.why()));
+        let mut want = vec![0u8; p.1];
+        for s in &p.0 {
+            let t = &b.specs[s.tensor];
+            cut(s, t, &data[t.at..t.at + t.len], &mut want);
+        }
+        assert!(unsafe { dst.range(0, p.1) } == &want[..], "{id}: libztensor read other slices");
+    }
+    let whole_and_cut = |p: &(Vec<Slice>, usize)| {
+        let f = zt::Zt::open(&b.zt);
+        f.batch(&f.whole(&b.specs, &b.cnames, whole), &zt::read_options(2, 0));
+        for s in &p.0 {
+            let t = &b.specs[s.tensor];
+            cut(s, t, unsafe { whole.range(t.at, t.len) }, unsafe { dst.range(0, p.1) });
+        }
+    };
+    let views = |p: &(Vec<Slice>, usize)| {
+        let m = crate::peers::safetensors::map(&b.zt); // what a reader that only maps has to do
+        let f = zt::Zt::open(&b.zt);
+        for s in &p.0 {
+            let at = unsafe { zt::zt_component_offset(f.component(&b.cnames[s.tensor])) } as usize;
+            let t = &b.specs[s.tensor];
+            cut(s, t, &m[at..at + t.len], unsafe { dst.range(0, p.1) });
+        }
+    };
+    let each =
+        |f: &dyn Fn(&(Vec<Slice>, usize))| -> Sample { plans.iter().map(|p| time(&|| f(p))).collect() };
+    let each = &each;
+    let read = |p: &(Vec<Slice>, usize)| {
+        sys::read_parallel(&b.zt, unsafe { dst.range(0, b.len) }, p.1, 2, 4 << 20, false)
+    };
+    let cases: Vec<Case> = vec![
+        case(Role::Limit, LIMIT, move || each(&read)),
+        case(Role::Ours, "libztensor slices by zt_read_batch, 2 threads", move || each(&|p| drop(ours(p)))),
+        case(Role::Ours, "libztensor whole tensors, then cut", move || each(&whole_and_cut)),
+        case(Role::Idea, "idea: copy the rows out of a mapping, 1 thread", move || each(&views)),
+    ];
+    let metric = |name, i: usize| Metric { name, unit: Unit::Bytes(plans[i].1 as f64), limit: LIMIT };
+    let g = Group {
+        id: id.into(),
+        title: "the slices of one rank, of every matrix".into(),
+        metrics: vec![metric("2 ranks", 0), metric("8 ranks", 1)],
+        cases,
+        notes,
+    };
+    run_group(g, cfg.reps(4), usize::from(!cold))
+}
+
+const EXPERT: usize = 8 << 20;
+
+/// Random experts of 8 MiB, layer by layer, out of a file that is larger than the budget: the next layer's are
+/// announced, those that fall out of the budget are dropped.
+fn experts(cfg: &Cfg) -> Value {
+    let (layers, per_layer) = if cfg.quick { (4, 8) } else { (16, 16) };
+    let visits = if cfg.quick { 200 } else { 2000 };
+    let held = layers * per_layer / 4; // experts that the budget has room for
+    let n = layers * per_layer;
+    let spec = |i| Spec { name: format!("e{i:03}"), shape: vec![EXPERT as u64 / 2], at: 0, len: EXPERT };
+    let specs: Vec<Spec> = (0..n).map(spec).collect();
+    let names = zt::cnames(&specs);
+    let path = cfg.dir.join("w9-experts.zt");
+    let data = crate::data::gauss_buf(EXPERT, 9);
+    let o = zt::WriterOptions { large_alignment: 4096, ..zt::writer_options() };
+    zt::write(&path, &specs, &names, &data.slice()[..EXPERT], zt::BF16, &o);
+    assert_eq!(sys::evict(&path), 0);
+    let mut r = Rng(5);
+    // Two experts of each layer in turn.
+    let order: Vec<usize> = (0..visits).map(|i| i / 2 % layers * per_layer + r.below(per_layer)).collect();
+    let mut most = 0;
+    let budget = ((held * EXPERT) >> 20) as f64;
+    let ours = || {
+        let f = zt::Zt::open(&path);
+        let before = sys::status_kib("VmRSS");
+        let mut kept: VecDeque<usize> = VecDeque::new();
+        for (i, &e) in order.iter().enumerate() {
+            if let Some(&next) = order.get(i + 2) {
+                zt::ok(unsafe { zt::zt_component_advise(f.component(&names[next]), zt::WILLNEED) });
+            }
+            if !kept.contains(&e) {
+                if kept.len() + 1 >= held {
+                    let old = kept.pop_front().unwrap();
+                    zt::ok(unsafe { zt::zt_component_advise(f.component(&names[old]), zt::DONTNEED) });
+                }
+                kept.push_back(e);
+            }
+            std::hint::black_box(sys::touch(f.view(&names[e])));
+            most = most.max(sys::status_kib("VmRSS").saturating_sub(before));
+        }
+    };
+    let mut ours = ours;
+    let mut buf = Buf::new(EXPERT, false);
+    let order: &[usize] = &order;
+    let offsets: Vec<u64> = {
+        let f = zt::Zt::open(&path);
+        names.iter().map(|n: &CString| unsafe { zt::zt_component_offset(f.component(n)) }).collect()
+    };
+    let read = || {
+        use std::os::unix::fs::FileExt;
+        let f = sys::open_read(&path, false);
+        for &e in order {
+            f.read_exact_at(&mut buf.slice_mut()[..EXPERT], offsets[e]).unwrap();
+        }
+    };
+    let mut read = read;
+    const READ: &str = "limit: pread of each expert into one buffer";
+    let cold = |f: &mut dyn FnMut()| {
+        sys::evict(&path);
+        secs(f).0
+    };
+    let g = Group {
+        id: "W9b".into(),
+        title: format!("{visits} random experts of 8 MiB out of {n}, cold, a budget of {held} experts"),
+        metrics: vec![Metric { name: "visit", unit: Unit::Items(visits as f64), limit: READ }],
+        cases: vec![
+            timed(Role::Limit, READ, || cold(&mut read)),
+            timed(Role::Ours, "libztensor views, WILLNEED ahead, DONTNEED behind", || cold(&mut ours)),
+        ],
+        notes: vec![],
+    };
+    let mut v = run_group(g, cfg.reps(3), 0);
+    targets::judge("W9b memory over the budget of experts", most as f64 / 1024.0, " MiB", budget);
+    v["memory"] = json!({"most_kib": most, "budget_mib": budget});
+    let _ = std::fs::remove_file(&path);
+    v
+}
