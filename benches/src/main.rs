@@ -39,7 +39,7 @@ pub struct Cfg {
 
 impl Cfg {
     pub fn reps(&self, usual: usize) -> usize {
-        self.reps.unwrap_or(if self.quick { usual.min(3) } else { usual })
+        self.reps.unwrap_or(if self.quick { usual.min(2) } else { usual })
     }
 }
 
