@@ -1,5 +1,5 @@
 /* zt_object_read_slice against a loop that knows nothing but row-major order. */
-#include "support.h"
+#include "writing.h"
 
 #define MAX_RANK 8
 
@@ -207,8 +207,44 @@ static void what_has_no_slices(void)
     zt_close(file);
 }
 
+/* What a batch says that it read is what it read: the rows, not the matrix. */
+static void stored_bytes(void)
+{
+    static unsigned char data[1000 * 1000], got[20000];
+    const uint64_t shape[2] = {1000, 1000}, start[2] = {500, 0}, rows[2] = {10, 1000};
+    const char *path = scratch_path("slice.zt");
+    zt_writer *w = NULL;
+    zt_file *file;
+    zt_read_request r[2];
+    zt_read_stats stats;
+    fill_any(data, sizeof data, 9);
+    REQUIRE(CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK));
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 2, data, sizeof data), ZT_OK);
+    REQUIRE(CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK));
+    file = open_path(path);
+    INIT(r[0]);
+    INIT(r[1]);
+    INIT(stats);
+    r[0].component = r[1].component = component_of(file, "a", "data");
+    r[0].start = start;
+    r[0].count = rows;
+    r[0].dst = got;
+    r[0].dst_size = 10000;
+    r[1].offset = 7;
+    r[1].length = 5000;
+    r[1].dst = got + 10000;
+    r[1].dst_size = 5000;
+    CHECK_STATUS(zt_read_batch(file, r, 2, NULL, &stats), ZT_OK);
+    CHECK(memcmp(got, data + 500000, 10000) == 0 && memcmp(got + 10000, data + 7, 5000) == 0);
+    CHECK_U64(stats.bytes, 15000);
+    CHECK_U64(stats.stored_bytes, 15000);
+    zt_close(file);
+    remove(path);
+}
+
 int main(void)
 {
+    stored_bytes();
     many_slabs();
     values_known();
     scalars_and_nothing();

@@ -669,7 +669,7 @@ typedef struct zt_read_stats {
      */
     uint64_t bytes;
     /**
-     * Stored bytes that were read for it.
+     * Stored bytes that were read for it; for a part of a compressed component, all of that component.
      */
     uint64_t stored_bytes;
     /**

@@ -327,7 +327,11 @@ impl Shared<'_, '_> {
             Work::Other { part, dst } => {
                 let needed = component.temporary_memory();
                 let _taken = self.budget.take(needed);
-                self.note_stored(component.stored_size());
+                self.note_stored(match &part {
+                    Part::Whole => component.stored_size(),
+                    Part::Range { length, .. } => component.range_cost(*length),
+                    Part::Slab(slab) => component.slab_cost(slab)?,
+                });
                 if let Some(algorithm) = request.algorithm() {
                     request.check_digest(&component.hash_stored(algorithm)?)?;
                 }

@@ -97,6 +97,25 @@ impl Component<'_> {
         Ok(())
     }
 
+    /// Stored bytes that reading so many decoded bytes reads.
+    pub(super) fn range_cost(&self, length: u64) -> u64 {
+        if self.entry.encoding == Encoding::Zstd {
+            self.stored_size()
+        } else {
+            length
+        }
+    }
+
+    /// Stored bytes that reading the slab reads: what its pieces cover, or all of a compressed component.
+    pub(super) fn slab_cost(&self, slab: &Hyperslab<'_>) -> Result<u64> {
+        if self.entry.encoding == Encoding::Zstd {
+            return Ok(self.stored_size());
+        }
+        let slab = self.slab(slab)?;
+        let pieces = slab.windows().flat_map(|window| window.pieces(LIMIT, GAP));
+        Ok(pieces.fold(0, |sum: u64, piece| sum.saturating_add(piece.source_size())))
+    }
+
     /// Compressed: what lies between the slab's first and last byte is decoded, then gathered.
     fn read_covering(&self, slab: &Slab, dst: &mut [u8]) -> Result<()> {
         let ends = slab.windows().map(|w| (w.source_offset, w.source_offset.saturating_add(w.source_size())));
