@@ -351,13 +351,11 @@ pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const z
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_char) -> *const zt_object {
     let Some(file) = file else { return null() };
-    guard_value(null(), || {
-        // SAFETY: "name: NUL-ended".
-        match unsafe { arg::text(name, "name") } {
-            Ok(name) => find(file, name),
-            Err(_) => null(),
-        }
-    })
+    if name.is_null() {
+        return null();
+    }
+    // SAFETY: "name: NUL-ended".
+    find(file, unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes())
 }
 
 /// The object of a name that is given with its length, so that it may hold a NUL.
@@ -371,17 +369,12 @@ pub unsafe extern "C" fn zt_object_find_n(
     length: usize,
 ) -> *const zt_object {
     let Some(file) = file else { return null() };
-    guard_value(null(), || {
-        // SAFETY: "that many bytes".
-        let bytes = unsafe { arg::slice(name.cast::<u8>(), length, "name") };
-        match bytes.ok().and_then(|b| std::str::from_utf8(b).ok()) {
-            Some(name) => find(file, name),
-            None => null(),
-        }
-    })
+    // SAFETY: "that many bytes".
+    unsafe { arg::slice(name.cast::<u8>(), length, "name") }.map_or(null(), |name| find(file, name))
 }
 
-fn find(file: &zt_file, name: &str) -> *const zt_object {
+/// A lookup is a hash and a comparison, which cannot fail: no guard, which would cost as much again.
+fn find(file: &zt_file, name: &[u8]) -> *const zt_object {
     file.file.find_position(name).map_or(null(), |at| file.object_place(at))
 }
 

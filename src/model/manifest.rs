@@ -38,6 +38,12 @@ impl Texts {
         self.arena.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
     }
 
+    /// Its bytes.
+    pub fn get_bytes(&self, text: Text) -> &[u8] {
+        let start = text.start as usize;
+        self.arena.as_bytes().get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
+    }
+
     /// The text and the NUL behind it.
     pub fn get_c_bytes(&self, text: Text) -> &[u8] {
         let start = text.start as usize;

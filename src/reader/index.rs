@@ -19,7 +19,7 @@ impl Names {
         let hasher = RandomState::default();
         let name_at = |at: u32| {
             let object = manifest.objects.get(at as usize);
-            object.map(|o| manifest.texts.get(o.name)).unwrap_or_default()
+            object.map(|o| manifest.texts.get_bytes(o.name)).unwrap_or_default()
         };
         let mut table = HashTable::new();
         let count = manifest.objects.len();
@@ -28,23 +28,24 @@ impl Names {
             .map_err(|_| fail!(OutOfMemory, "could not allocate an index of {count} names"))?;
         for (at, object) in manifest.objects.iter().enumerate() {
             let at = u32::try_from(at).map_err(|_| fail!(Limit, "more than 2^32 objects"))?;
-            let name = manifest.texts.get(object.name);
+            let name = manifest.texts.get_bytes(object.name);
             let hash = hasher.hash_one(name);
             if table.find(hash, |other| name_at(*other) == name).is_none() {
                 table.insert_unique(hash, at, |at: &u32| hasher.hash_one(name_at(*at)));
             } else if !first_wins {
+                let name = manifest.texts.get(object.name);
                 return Err(broken!(Rule::NameDuplicate, "object {name:?} is defined twice"));
             }
         }
         Ok(Names { table, hasher })
     }
 
-    /// The position of the object of that name.
-    pub fn find(&self, manifest: &Manifest, name: &str) -> Option<usize> {
+    /// The position of the object of that name. Bytes that are no UTF-8 are nobody's name.
+    pub fn find(&self, manifest: &Manifest, name: &[u8]) -> Option<usize> {
         let hash = self.hasher.hash_one(name);
         let found = self.table.find(hash, |at| {
             let object = manifest.objects.get(*at as usize);
-            object.is_some_and(|o| manifest.texts.get(o.name) == name)
+            object.is_some_and(|o| manifest.texts.get_bytes(o.name) == name)
         });
         found.map(|at| *at as usize)
     }

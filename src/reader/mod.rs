@@ -220,8 +220,8 @@ impl File {
     }
 
     /// The position of the object of that name.
-    pub fn find_position(&self, name: &str) -> Option<usize> {
-        self.names.find(&self.manifest, name)
+    pub fn find_position(&self, name: impl AsRef<[u8]>) -> Option<usize> {
+        self.names.find(&self.manifest, name.as_ref())
     }
 
     /// The component at position `index` of all, which is part of the object at position `object`.
