@@ -47,6 +47,15 @@ pub fn run(count: usize, body: &(dyn Fn() + Sync)) {
     );
 }
 
+/// Runs `mine` on the caller's thread and `theirs` on another meanwhile, if the system gives one, and waits for both.
+pub fn beside(theirs: &(dyn Fn() + Sync), mine: &(dyn Fn() + Sync)) {
+    let ours = || {
+        OURS.with(|ours| ours.set(true));
+        theirs();
+    };
+    platform::run(1, &ours, mine);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +77,16 @@ mod tests {
             run(count, &|| assert_eq!((calls.fetch_add(1, Ordering::Relaxed), is_ours()), (0, false)));
             assert_eq!(calls.into_inner(), 1, "the caller works, too");
         }
+    }
+
+    #[test]
+    fn each_of_two_runs_where_it_belongs() {
+        let caller = std::thread::current().id();
+        let (theirs, mine) = (Mutex::new(None), Mutex::new(None));
+        let note = |place: &Mutex<_>| *place.lock().unwrap() = Some((std::thread::current().id(), is_ours()));
+        beside(&|| note(&theirs), &|| note(&mine));
+        assert_eq!(mine.into_inner().unwrap(), Some((caller, false)));
+        assert!(theirs.into_inner().unwrap().is_some_and(|(id, ours)| id != caller && ours));
     }
 
     #[test]
