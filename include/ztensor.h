@@ -1292,8 +1292,8 @@ typedef struct zt_writer_options {
      */
     zt_digest digest;
     /**
-     * Threads for compression, and to hash a large component while it is written; 0 for as many as there are processors, at most 16. The bytes written
-     * do not depend on it.
+     * Threads for compression, and to hash a large component while it is written; 0 for as many as
+     * there are processors, at most 16. The bytes written do not depend on it.
      */
     uint32_t threads;
     /**

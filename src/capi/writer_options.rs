@@ -34,8 +34,8 @@ pub struct zt_writer_options {
     pub zstd_level: i32,
     /// The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
     pub digest: zt_digest,
-    /// Threads for compression, and to hash a large component while it is written; 0 for as many as there are processors, at most 16. The bytes written
-    /// do not depend on it.
+    /// Threads for compression, and to hash a large component while it is written; 0 for as many as
+    /// there are processors, at most 16. The bytes written do not depend on it.
     pub threads: u32,
     /// 1: the file and its folder are synced to the disk before zt_writer_finish returns.
     pub durable: u32,
