@@ -238,6 +238,15 @@ static void stored_bytes(void)
     CHECK(memcmp(got, data + 500000, 10000) == 0 && memcmp(got + 10000, data + 7, 5000) == 0);
     CHECK_U64(stats.bytes, 15000);
     CHECK_U64(stats.stored_bytes, 15000);
+    r[1].dst = got + 9999; /* one byte of both */
+    CHECK_STATUS(zt_read_batch(file, r, 2, NULL, &stats), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(zt_last_error(), "requests 0 and 1 share 1 bytes") != NULL);
+    r[1].dst = got;
+    CHECK_STATUS(zt_read_batch(file, r, 2, NULL, &stats), ZT_ERROR_INVALID_ARGUMENT);
+    r[1].dst = got + 10000;
+    r[0].dst_size = sizeof got; /* room that is not used may be shared */
+    CHECK_STATUS(zt_read_batch(file, r, 2, NULL, &stats), ZT_OK);
+    CHECK(memcmp(got, data + 500000, 10000) == 0 && memcmp(got + 10000, data + 7, 5000) == 0);
     zt_close(file);
     remove(path);
 }

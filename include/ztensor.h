@@ -579,7 +579,8 @@ typedef struct zt_read_request {
      */
     const uint64_t *step;
     /**
-     * Receives the bytes; no two requests of a call may share memory.
+     * Receives the bytes; two requests of a call that fill the same memory are
+     * ZT_ERROR_INVALID_ARGUMENT.
      */
     void *dst;
     /**

@@ -9,7 +9,8 @@ use super::open::zt_file;
 use super::status::{self, value, zt_status};
 use super::types::{self, zt_direct};
 use crate::error::{fail, Result};
-use crate::reader::{BatchOptions, BatchRequest, BatchStats, Part};
+use crate::model::dtype::Logical;
+use crate::reader::{BatchOptions, BatchRequest, BatchStats, Component, Part};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 use std::ptr::null;
@@ -34,7 +35,8 @@ pub struct zt_read_request {
     pub count: *const u64,
     /// The rank's number of steps; NULL for 1 in every dimension.
     pub step: *const u64,
-    /// Receives the bytes; no two requests of a call may share memory.
+    /// Receives the bytes; two requests of a call that fill the same memory are
+    /// ZT_ERROR_INVALID_ARGUMENT.
     pub dst: *mut c_void,
     /// Bytes at dst: at least as many as the request reads.
     pub dst_size: usize,
@@ -187,16 +189,49 @@ unsafe fn plan<'a>(
     if n > 0 && requests.is_null() {
         return Err(fail!(InvalidArgument, "requests is NULL, but {n} are said to be there"));
     }
-    let mut plan = Vec::new();
+    let (mut plan, mut places) = (Vec::new(), Vec::new());
     plan.try_reserve_exact(n)?;
+    places.try_reserve_exact(n)?;
     for at in 0..n {
         let in_request = |e: crate::error::Error| e.within(format_args!("request {at}"));
         // SAFETY: "requests, n: the reads".
         let request = unsafe { arg::array_element(requests, at) }.map_err(in_request)?;
         // SAFETY: passed on.
-        plan.push(unsafe { one(file, &request) }.map_err(in_request)?);
+        let planned = unsafe { one(file, &request) }.map_err(in_request)?;
+        places.push((planned.dst.as_ptr().addr(), planned.dst.len(), at));
+        plan.push(planned);
     }
+    disjoint(places)?;
     Ok(plan)
+}
+
+/// Two requests that fill the same memory would race: refused, whatever is said of it.
+fn disjoint(mut places: Vec<(usize, usize, usize)>) -> Result<()> {
+    if !places.is_sorted() {
+        places.sort_unstable();
+    }
+    let mut before: Option<(usize, usize)> = None;
+    for (start, size, at) in places.into_iter().filter(|(_, size, _)| *size > 0) {
+        if let Some((end, other)) = before.filter(|(end, _)| start < *end) {
+            let shared = end.saturating_sub(start);
+            return Err(fail!(InvalidArgument, "requests {other} and {at} share {shared} bytes of memory"));
+        }
+        before = Some((start.saturating_add(size), at));
+    }
+    Ok(())
+}
+
+/// Bytes that a request fills, if its component tells.
+fn filled(component: &Component<'_>, part: &Part<'_>) -> Option<u64> {
+    match part {
+        Part::Whole => component.size().ok(),
+        Part::Range { length, .. } => Some(*length),
+        Part::Slab(slab) => {
+            let pair = component.known_logical().map_or(1, Logical::ratio);
+            let element = (component.dtype()?.size() as u64).checked_mul(pair)?;
+            slab.count.iter().try_fold(element, |size, count| size.checked_mul(*count))
+        }
+    }
 }
 
 unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchRequest<'a>> {
@@ -219,8 +254,11 @@ unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchR
     } else {
         Part::Range { offset: request.offset, length: request.length }
     };
+    // What is over is left alone, and may be another request's.
+    let room = filled(&component, &part).and_then(|n| usize::try_from(n).ok());
+    let room = room.map_or(request.dst_size, |n| n.min(request.dst_size));
     // SAFETY: "dst_size: bytes at dst".
-    let dst = unsafe { arg::bytes_mut(request.dst, request.dst_size, "dst")? };
+    let dst = unsafe { arg::bytes_mut(request.dst, room, "dst")? };
     Ok(BatchRequest { component, part, dst, tag: request.tag })
 }
 
