@@ -166,8 +166,15 @@ pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
     let Some(component) = component else { return 0 };
     match component.entry().and_then(|e| e.size) {
         Some(size) => size,
-        None => super::guard::guard_value(0, || component.component().and_then(|c| c.size()).unwrap_or(0)),
+        None => size_of_stored(component),
     }
+}
+
+/// Out of the way of the getter, which is called for every component there is.
+#[cold]
+#[inline(never)]
+fn size_of_stored(component: &zt_component) -> u64 {
+    super::guard::guard_value(0, || component.component().and_then(|c| c.size()).unwrap_or(0))
 }
 
 /// The digest of the stored bytes as the file spells it, "sha256:8f4a...".
