@@ -20,6 +20,7 @@ fi
 mkdir -p "$out/root/bin"
 cp "$program" "$out/root/bin/zt"
 strip "$out/root/bin/zt" "$out/root/lib/libztensor.so.$version"
+strip --strip-unneeded "$out/root/lib/libztensor.a"
 cp README.md SECURITY.md "$out/root/share/doc/ztensor"
 sh packaging/third_party_licences.sh >"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
 if [ "${ZTENSOR_QUICK-}" != 1 ] && grep -lrF -e "$home" -e "$here" "$out/root"; then

@@ -17,6 +17,7 @@ install_into "$out/cmake-deb" /usr "${libdir#usr/}" "$out/usr-root"
 root=$out/usr-root/usr
 lib=$out/usr-root/$libdir
 strip "$lib/libztensor.so.$version"
+strip --strip-unneeded "$lib/libztensor.a"
 glibc=$(glibc_of "$lib/libztensor.so" "$out/root/bin/zt")
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH="$epoch"
