@@ -160,7 +160,7 @@ static int full_disk(const char *folder)
     unsigned char *old;
     zt_writer_options o;
     zt_writer *w = NULL;
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", folder, "tmpfs", 0, "size=800k") != 0)
         return FULL_DISK_SKIPPED;
     snprintf(path, sizeof path, "%s/file.zt", folder);
