@@ -4,9 +4,12 @@ use super::arg::SizedStruct;
 use super::status::{value, zt_status};
 use crate::error::{fail, Cause, Error, Result};
 use crate::io::{ByteSink, ByteSource};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ops::Range;
+use std::ptr::null;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where the bytes of a file come from: the caller's functions. All are called with context, from any
 /// thread that uses the file, also several at once; they must not call back into the same file's
@@ -157,6 +160,31 @@ impl Drop for CallbackSource {
 /// [`zt_sink`] as a [`ByteSink`]. Dropping it calls `close`.
 pub(super) struct CallbackSink {
     functions: zt_sink,
+    /// What tells it from all others.
+    id: u64,
+}
+
+/// A sink whose function runs on this thread right now, and the one around it.
+struct Running {
+    sink: u64,
+    outer: *const Running,
+}
+
+thread_local! {
+    static RUNNING: Cell<*const Running> = const { Cell::new(null()) };
+}
+
+/// Whether a function of that sink is under way on this thread: then its writer must not be used.
+pub(super) fn is_running(sink: u64) -> bool {
+    let mut place = RUNNING.with(Cell::get);
+    // SAFETY: each stands on this thread's stack, below us, for as long as its function runs.
+    while let Some(running) = unsafe { place.as_ref() } {
+        if running.sink == sink {
+            return true;
+        }
+        place = running.outer;
+    }
+    false
 }
 
 // SAFETY: a writer belongs to one thread at a time; the context moves with it.
@@ -165,11 +193,28 @@ unsafe impl Send for CallbackSink {}
 impl CallbackSink {
     /// Takes the functions over: from here on `close` will be called.
     pub(super) fn new(functions: zt_sink) -> Result<Self> {
-        let sink = CallbackSink { functions };
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let sink = CallbackSink { functions, id: NEXT.fetch_add(1, Ordering::Relaxed) };
         if functions.write.is_none() {
             return Err(fail!(InvalidArgument, "zt_sink.write is NULL"));
         }
         Ok(sink)
+    }
+
+    /// What [`is_running`] knows it by.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Calls one of its functions.
+    fn run<T>(&self, function: impl FnOnce() -> T) -> T {
+        RUNNING.with(|top| {
+            let this = Running { sink: self.id, outer: top.get() };
+            top.set(&raw const this);
+            let outcome = function();
+            top.set(this.outer);
+            outcome
+        })
     }
 }
 
@@ -180,14 +225,15 @@ impl ByteSink for CallbackSink {
             return Ok(());
         }
         // SAFETY: the caller's function; bytes has that many readable bytes.
-        let status = unsafe { write(self.functions.context, bytes.as_ptr().cast(), bytes.len()) };
+        let call = || unsafe { write(self.functions.context, bytes.as_ptr().cast(), bytes.len()) };
+        let status = self.run(call);
         outcome(status, "zt_sink.write")
     }
 
     fn publish(&mut self) -> Result<()> {
         let Some(finish) = self.functions.finish else { return Ok(()) };
         // SAFETY: the caller's function, called as its declaration says.
-        outcome(unsafe { finish(self.functions.context) }, "zt_sink.finish")
+        outcome(self.run(|| unsafe { finish(self.functions.context) }), "zt_sink.finish")
     }
 }
 

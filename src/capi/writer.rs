@@ -1,7 +1,7 @@
 //! Writing: create or append, objects at once or piece by piece, finish or abort.
 
 use super::arg;
-use super::callback::{zt_sink, CallbackSink};
+use super::callback::{is_running, zt_sink, CallbackSink};
 use super::guard::{guard, guard_value};
 use super::object::zt_object;
 use super::status::zt_status;
@@ -28,17 +28,34 @@ use std::ptr::null_mut;
 pub struct zt_writer {
     /// None once it is finished.
     writer: Vec<Writer>,
+    /// The caller's sink that it writes to; 0 for a file.
+    sink: u64,
 }
 
 /// The writer behind a handle that is not finished.
 pub(super) fn open(handle: Option<&mut zt_writer>) -> Result<&mut Writer> {
     let handle = arg::required(handle, "writer")?;
+    // SAFETY: a reference.
+    unsafe { not_in_its_sink(handle)? };
     handle.writer.first_mut().ok_or_else(|| fail!(State, "the writer is finished"))
+}
+
+/// A sink's function that uses its own writer would change it under the call that it belongs to.
+///
+/// # Safety
+/// The handle is one, live or finished.
+unsafe fn not_in_its_sink(handle: *const zt_writer) -> Result<()> {
+    // SAFETY: as above; the number never changes.
+    let sink = unsafe { (*handle).sink };
+    if sink != 0 && is_running(sink) {
+        return Err(fail!(State, "the writer is used by a function of its own sink"));
+    }
+    Ok(())
 }
 
 fn deliver(
     out: Option<&mut MaybeUninit<*mut zt_writer>>,
-    make: impl FnOnce() -> Result<Writer>,
+    make: impl FnOnce() -> Result<(Writer, u64)>,
 ) -> zt_status {
     let Some(out) = out else {
         return guard(|| Err(fail!(InvalidArgument, "the place for the writer is NULL")));
@@ -48,8 +65,9 @@ fn deliver(
         let (mut shell, mut writer) = (Vec::new(), Vec::new());
         shell.try_reserve_exact(1)?;
         writer.try_reserve_exact(1)?;
-        writer.push(make()?);
-        shell.push(zt_writer { writer });
+        let (made, sink) = make()?;
+        writer.push(made);
+        shell.push(zt_writer { writer, sink });
         out.write(Box::into_raw(shell.into_boxed_slice()).cast::<zt_writer>());
         Ok(())
     })
@@ -107,7 +125,7 @@ pub unsafe extern "C" fn zt_writer_create(
     deliver(writer, || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
         let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
-        Writer::create(path, &description::writer_options(&options)?)
+        Ok((Writer::create(path, &description::writer_options(&options)?)?, 0))
     })
 }
 
@@ -134,14 +152,14 @@ pub unsafe extern "C" fn zt_writer_append(
         if options.spec_version != 0 {
             return Err(fail!(InvalidArgument, "spec_version is given, but appending follows the file"));
         }
-        Writer::append(path, &description::writer_options(&options)?)
+        Ok((Writer::append(path, &description::writer_options(&options)?)?, 0))
     })
 }
 
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
 ///
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call
-/// fails. options: NULL for the defaults; durable does not matter. writer: as zt_writer_create.
+/// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer: as zt_writer_create.
 /// Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_create_sink(
@@ -154,7 +172,8 @@ pub unsafe extern "C" fn zt_writer_create_sink(
         let sink = CallbackSink::new(unsafe { arg::required_struct(sink)? })?;
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
-        Writer::to_sink(boxed(sink)?, &description::writer_options(&options)?)
+        let id = sink.id();
+        Ok((Writer::to_sink(boxed(sink)?, &description::writer_options(&options)?)?, id))
     })
 }
 
@@ -282,6 +301,10 @@ pub unsafe extern "C" fn zt_writer_finish(
     if writer.is_null() {
         return super::status::value::ZT_OK as zt_status;
     }
+    // SAFETY: as below.
+    if let Err(e) = unsafe { not_in_its_sink(writer) } {
+        return guard(|| Err(e));
+    }
     // SAFETY: from one of the create functions; finished ones are kept for a while.
     let taken = guard_value(None, || unsafe { (*writer).writer.pop() });
     let status = guard(|| {
@@ -313,6 +336,10 @@ pub unsafe extern "C" fn zt_writer_abort(writer: *mut zt_writer) {
         return;
     }
     guard_value((), || {
+        // SAFETY: as below.
+        if unsafe { not_in_its_sink(writer) }.is_err() {
+            return;
+        }
         // SAFETY: from one of the create functions; finished ones are kept for a while.
         drop(unsafe { (*writer).writer.pop() });
         retire(writer);
