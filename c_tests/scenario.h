@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "writing.h"
+#include "ztensor_dlpack.h"
 
 #define TRY(call)                                                                                                      \
     do {                                                                                                               \
@@ -76,6 +77,33 @@ static inline zt_status scene_map(void)
 static inline zt_status scene_pread(void)
 {
     return scene_read(ZT_MODE_READ);
+}
+
+/* A DLPack tensor of every dense object: of the struct only where its deleter and its data stand matters here. */
+static inline zt_status scene_dlpack(void)
+{
+    zt_open_options options;
+    zt_file *file = NULL;
+    zt_status status;
+    size_t i;
+    INIT(options);
+    options.mode = ZT_MODE_READ;
+    TRY(zt_open(scene_source, &options, &file));
+    for (i = 0; i < zt_object_count(file); i++) {
+        struct DLManagedTensorVersioned *tensor = NULL;
+        void (*deleter)(struct DLManagedTensorVersioned *);
+        void *data;
+        if (zt_object_format(zt_object_at(file, i)) != ZT_FORMAT_DENSE)
+            continue;
+        TRY(zt_object_to_dlpack(zt_object_at(file, i), &tensor));
+        memcpy(&deleter, (char *)tensor + 16, sizeof deleter);
+        memcpy(&data, (char *)tensor + 32, sizeof data);
+        scene_add(data, 64);
+        deleter(tensor);
+    }
+end:
+    zt_close(file);
+    return status;
 }
 
 /* Two threads, a small chunk, ranges and digests. */
@@ -154,6 +182,12 @@ static inline zt_status scene_raw(void)
     return scene_write(ZT_ENCODING_RAW, ZT_DIGEST_NONE, 0);
 }
 
+/* Hashed on a thread while it is written. */
+static inline zt_status scene_hashed(void)
+{
+    return scene_write(ZT_ENCODING_RAW, ZT_DIGEST_SHA256, 0);
+}
+
 static inline zt_status scene_zstd(void)
 {
     return scene_write(ZT_ENCODING_ZSTD, ZT_DIGEST_SHA256, 1);
@@ -208,6 +242,7 @@ typedef struct scene {
 static const scene scenes[] = {
     {"read through a map", scene_map, READS},   {"read by pread", scene_pread, READS},
     {"batch", scene_batch, READS},              {"write raw", scene_raw, CREATES},
+    {"dlpack", scene_dlpack, READS},            {"write hashed", scene_hashed, CREATES},
     {"write zstd, durable", scene_zstd, CREATES}, {"copy", scene_copy, CREATES},
     {"append", scene_append, APPENDS},          {"repair", scene_repair, REPAIRS},
 };
