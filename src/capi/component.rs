@@ -18,12 +18,12 @@ use std::ptr::null;
 /// One blob of an object; borrowed, lives until the file's last zt_close.
 pub struct zt_component {
     pub(super) file: *const zt_file,
-    object: usize,
-    index: usize,
+    object: u32,
+    index: u32,
 }
 
 impl zt_component {
-    pub(super) fn new(file: *const zt_file, object: usize, index: usize) -> Self {
+    pub(super) fn new(file: *const zt_file, object: u32, index: u32) -> Self {
         zt_component { file, object, index }
     }
 
@@ -33,12 +33,12 @@ impl zt_component {
     }
 
     pub(super) fn component(&self) -> Result<Component<'_>> {
-        let found = self.owner().file().component_at(self.object, self.index);
+        let found = self.owner().file().component_at(self.object as usize, self.index as usize);
         found.ok_or_else(|| fail!(Internal, "a component without its entry"))
     }
 
     fn entry(&self) -> Option<&manifest::Component> {
-        self.owner().file().manifest().components.get(self.index)
+        self.owner().file().manifest().components.get(self.index as usize)
     }
 
     fn text(&self, text: manifest::Text) -> *const c_char {

@@ -16,13 +16,12 @@ use std::ptr::null;
 /// A named tensor of an open file; borrowed, lives until the file's last zt_close.
 pub struct zt_object {
     file: *const zt_file,
-    index: usize,
-    first_component: usize,
+    index: u32,
 }
 
 impl zt_object {
-    pub(super) fn new(file: *const zt_file, index: usize, first_component: usize) -> Self {
-        zt_object { file, index, first_component }
+    pub(super) fn new(file: *const zt_file, index: u32) -> Self {
+        zt_object { file, index }
     }
 
     pub(super) fn owner(&self) -> &zt_file {
@@ -31,12 +30,12 @@ impl zt_object {
     }
 
     pub(super) fn object(&self) -> Result<Object<'_>> {
-        let found = self.owner().file().object(self.index);
+        let found = self.owner().file().object(self.index as usize);
         found.ok_or_else(|| fail!(Internal, "an object without its entry"))
     }
 
     fn entry(&self) -> Option<&manifest::Object> {
-        self.owner().file().manifest().objects.get(self.index)
+        self.owner().file().manifest().objects.get(self.index as usize)
     }
 
     fn text(&self, text: manifest::Text) -> *const c_char {
@@ -133,11 +132,11 @@ pub extern "C" fn zt_object_component_count(object: Option<&zt_object>) -> usize
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *const zt_component {
-    let Some(object) = object else { return null() };
-    if index >= zt_object_component_count(Some(object)) {
+    let Some((object, entry)) = object.and_then(|o| Some((o, o.entry()?))) else { return null() };
+    if index >= entry.component_count as usize {
         return null();
     }
-    object.owner().component_place(object.first_component.saturating_add(index))
+    object.owner().component_place((entry.component_start as usize).saturating_add(index))
 }
 
 /// The component of that role: "data", "values", "scales" and so on.

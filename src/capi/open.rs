@@ -89,12 +89,12 @@ impl zt_file {
         // that filling them moves nothing and allocates nothing.
         let this = unsafe { &mut *handle };
         let manifest = this.file.manifest();
-        for (object_index, object) in manifest.objects.iter().enumerate() {
-            let first = object.component_start as usize;
-            this.objects.push(zt_object::new(handle, object_index, first));
-            for at in 0..object.component_count as usize {
-                this.components.push(zt_component::new(handle, object_index, first.saturating_add(at)));
-            }
+        // Positions in both tables are 32 bits wide: see the manifest's.
+        for (index, object) in (0u32..).zip(&manifest.objects) {
+            this.objects.push(zt_object::new(handle, index));
+            let last = object.component_start.saturating_add(object.component_count);
+            this.components
+                .extend((object.component_start..last).map(|c| zt_component::new(handle, index, c)));
         }
         Ok(handle)
     }
