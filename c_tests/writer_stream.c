@@ -259,8 +259,45 @@ static void bad_descriptions(void)
     zt_close(file);
 }
 
+/* Large enough to be hashed on a thread while it is written; the file is the same with one thread. */
+static void hashed_beside(void)
+{
+    const char *path = scratch_path("hashed.zt");
+    const size_t size = (9 << 20) + 3;
+    const uint64_t shape = size;
+    unsigned char *data = (unsigned char *)malloc(size), *first = NULL;
+    size_t first_size = 0;
+    uint32_t threads, algorithm;
+    REQUIRE(data != NULL);
+    fill_any(data, size, 11);
+    for (algorithm = ZT_DIGEST_CRC32C; algorithm <= ZT_DIGEST_SHA256; algorithm++) {
+        for (threads = 1; threads <= 2; threads++) {
+            zt_writer_options o;
+            zt_writer *w = NULL;
+            zt_file *file;
+            INIT(o);
+            o.digest = (zt_digest)algorithm;
+            o.threads = threads;
+            REQUIRE(CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK));
+            CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, size), ZT_OK);
+            REQUIRE(CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK));
+            file = open_path(path);
+            CHECK_STATUS(zt_component_verify(component_of(file, "a", "data")), ZT_OK);
+            zt_close(file);
+            if (threads == 1)
+                first = read_file(path, &first_size);
+            else
+                CHECK(file_is(path, first, first_size));
+        }
+        free(first);
+    }
+    free(data);
+    remove(path);
+}
+
 int main(void)
 {
+    hashed_beside();
     path = scratch_path("streamed.zt");
     pieces(ZT_ENCODING_RAW, ZT_DIGEST_SHA256, 20000, 0);
     pieces(ZT_ENCODING_RAW, ZT_DIGEST_CRC32C, 0, 0);
