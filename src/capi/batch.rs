@@ -9,8 +9,7 @@ use super::open::zt_file;
 use super::status::{self, value, zt_status};
 use super::types::{self, zt_direct};
 use crate::error::{fail, Result};
-use crate::model::dtype::Logical;
-use crate::reader::{BatchOptions, BatchRequest, BatchStats, Component, Part};
+use crate::reader::{BatchOptions, BatchRequest, BatchStats, Part};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 use std::ptr::null;
@@ -221,19 +220,6 @@ fn disjoint(mut places: Vec<(usize, usize, usize)>) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a request fills, if its component tells.
-fn filled(component: &Component<'_>, part: &Part<'_>) -> Option<u64> {
-    match part {
-        Part::Whole => component.size().ok(),
-        Part::Range { length, .. } => Some(*length),
-        Part::Slab(slab) => {
-            let pair = component.known_logical().map_or(1, Logical::ratio);
-            let element = (component.dtype()?.size() as u64).checked_mul(pair)?;
-            slab.count.iter().try_fold(element, |size, count| size.checked_mul(*count))
-        }
-    }
-}
-
 unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchRequest<'a>> {
     // SAFETY: NULL or a component that is lent as long as the file is open.
     let place: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
@@ -249,14 +235,14 @@ unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchR
         Part::Slab(unsafe { hyperslab(&component.object(), request.start, request.count, request.step)? })
     } else if !request.start.is_null() || !request.step.is_null() {
         return Err(fail!(InvalidArgument, "it has start or step, but no count"));
-    } else if request.offset == 0 && (request.length == 0 || component.size().ok() == Some(request.length)) {
-        Part::Whole // whose digest can be checked
+    } else if (request.offset, request.length) == (0, 0) {
+        Part::Whole
     } else {
         Part::Range { offset: request.offset, length: request.length }
     };
     // What is over is left alone, and may be another request's.
-    let room = filled(&component, &part).and_then(|n| usize::try_from(n).ok());
-    let room = room.map_or(request.dst_size, |n| n.min(request.dst_size));
+    let filled = component.part_size(&part).ok().and_then(|n| usize::try_from(n).ok());
+    let room = filled.map_or(request.dst_size, |n| n.min(request.dst_size));
     // SAFETY: "dst_size: bytes at dst".
     let dst = unsafe { arg::bytes_mut(request.dst, room, "dst")? };
     Ok(BatchRequest { component, part, dst, tag: request.tag })

@@ -9,6 +9,7 @@ use crate::error::{fail, Error, Result};
 use crate::io::direct::{DirectFile, BLOCK};
 use crate::io::AlignedBuffer;
 use crate::lock::Lock;
+use crate::model::manifest::Encoding;
 use crate::threads;
 use job::{Job, Work};
 use std::ffi::CStr;
@@ -327,22 +328,25 @@ impl Shared<'_, '_> {
             Work::Other { part, dst } => {
                 let needed = component.temporary_memory();
                 let _taken = self.budget.take(needed);
-                self.note_stored(match &part {
-                    Part::Whole => component.stored_size(),
-                    Part::Range { length, .. } => component.range_cost(*length),
-                    Part::Slab(slab) => component.slab_cost(slab)?,
-                });
                 if let Some(algorithm) = request.algorithm() {
                     request.check_digest(&component.hash_stored(algorithm)?)?;
                 }
-                match part {
-                    Part::Whole => component.read_inner(dst),
+                let raw = component.encoding() == Encoding::Raw;
+                let read = match part {
+                    Part::Whole => component.read_inner(dst).map(|()| component.stored_size())?,
                     Part::Range { offset, length } => {
                         let size = usize::try_from(length).unwrap_or(usize::MAX);
-                        component.read_range_inner(offset, dst.get_mut(..size).unwrap_or_default())
+                        component.read_range_inner(offset, dst.get_mut(..size).unwrap_or_default())?;
+                        if raw {
+                            length
+                        } else {
+                            component.stored_size()
+                        }
                     }
-                    Part::Slab(slab) => component.read_slab_inner(&slab, dst),
-                }
+                    Part::Slab(slab) => component.read_slab_inner(&slab, dst)?,
+                };
+                self.note_stored(read);
+                Ok(())
             }
         }
     }

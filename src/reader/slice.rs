@@ -33,7 +33,7 @@ impl Object<'_> {
             );
         }
         let data = self.required("data")?;
-        data.read_slab_inner(slab, dst).map_err(|e| data.wrap(e))
+        data.read_slab_inner(slab, dst).map(drop).map_err(|e| data.wrap(e))
     }
 }
 
@@ -58,30 +58,33 @@ impl Component<'_> {
         Slab::new(shape, slab.start, slab.count, slab.step, width.saturating_mul(ratio))
     }
 
-    pub(super) fn read_slab_inner(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
+    /// Reads the slab, and tells how many stored bytes were read for it.
+    pub(super) fn read_slab_inner(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<u64> {
         self.check_known()?;
         let slab = self.slab(slab)?;
         let (size, room) = (slab.size(), dst.len());
         let fitting = usize::try_from(size).ok().and_then(|n| dst.get_mut(..n));
         let dst = fitting
             .ok_or_else(|| fail!(BufferSize, "the slab has {size} bytes, the memory for it {room}"))?;
-        if self.entry.encoding == Encoding::Zstd {
+        let read = if self.entry.encoding == Encoding::Zstd {
             self.read_covering(&slab, dst)?;
+            self.stored_size()
         } else {
-            self.read_pieces(&slab, dst)?;
-        }
+            self.read_pieces(&slab, dst)?
+        };
         if self.swaps() {
             swap_in_place(dst, self.entry.dtype.map_or(1, crate::model::dtype::Dtype::size));
         }
-        Ok(())
+        Ok(read)
     }
 
     /// Raw: piece by piece, whole runs straight to their place.
-    fn read_pieces(&self, slab: &Slab, dst: &mut [u8]) -> Result<()> {
-        let mut covering = Vec::new();
+    fn read_pieces(&self, slab: &Slab, dst: &mut [u8]) -> Result<u64> {
+        let (mut covering, mut read) = (Vec::new(), 0u64);
         for piece in slab.windows().flat_map(|window| window.pieces(LIMIT, GAP)) {
             let place = destination(&piece, dst)?;
             let offset = self.entry.offset.saturating_add(piece.source_offset);
+            read = read.saturating_add(piece.source_size());
             if piece.count == 1 || piece.stride == piece.block {
                 self.file.source().read_at(offset, place)?;
                 continue;
@@ -94,26 +97,7 @@ impl Component<'_> {
             self.file.source().read_at(offset, bytes)?;
             piece.gather(bytes, place)?;
         }
-        Ok(())
-    }
-
-    /// Stored bytes that reading so many decoded bytes reads.
-    pub(super) fn range_cost(&self, length: u64) -> u64 {
-        if self.entry.encoding == Encoding::Zstd {
-            self.stored_size()
-        } else {
-            length
-        }
-    }
-
-    /// Stored bytes that reading the slab reads: what its pieces cover, or all of a compressed component.
-    pub(super) fn slab_cost(&self, slab: &Hyperslab<'_>) -> Result<u64> {
-        if self.entry.encoding == Encoding::Zstd {
-            return Ok(self.stored_size());
-        }
-        let slab = self.slab(slab)?;
-        let pieces = slab.windows().flat_map(|window| window.pieces(LIMIT, GAP));
-        Ok(pieces.fold(0, |sum: u64, piece| sum.saturating_add(piece.source_size())))
+        Ok(read)
     }
 
     /// Compressed: what lies between the slab's first and last byte is decoded, then gathered.

@@ -83,11 +83,15 @@ pub fn plan<'a, 'r: 'a>(
     for (at, request) in requests.iter_mut().enumerate() {
         let component = request.component;
         let before = jobs.len();
-        let claim = claim_of(&component, &request.part, options.verify).map_err(|e| component.wrap(e))?;
+        // A range of all is all of it, and has a digest that can be checked.
+        let part = match request.part {
+            Part::Range { offset: 0, length } if component.size_inner().ok() == Some(length) => Part::Whole,
+            part => part,
+        };
+        let claim = claim_of(&component, &part, options.verify).map_err(|e| component.wrap(e))?;
         let dst = std::mem::take(&mut request.dst);
-        let dst = fit(&component, &request.part, dst).map_err(|e| component.wrap(e))?;
-        cut(&component, request.part, claim.as_ref(), dst, options, at, &mut jobs)
-            .map_err(|e| component.wrap(e))?;
+        let dst = fit(&component, &part, dst).map_err(|e| component.wrap(e))?;
+        cut(&component, part, claim.as_ref(), dst, options, at, &mut jobs).map_err(|e| component.wrap(e))?;
         let left = AtomicUsize::new(jobs.len().saturating_sub(before));
         plan.push(Request { component, tag: request.tag, left, failed: AtomicBool::new(false), claim });
     }
@@ -104,30 +108,35 @@ fn claim_of(component: &Component<'_>, part: &Part<'_>, verify: bool) -> Result<
     }
 }
 
+impl Component<'_> {
+    /// Decoded bytes that a part of it has, if it has that part.
+    pub fn part_size(&self, part: &Part<'_>) -> Result<u64> {
+        match part {
+            Part::Whole => self.size_inner(),
+            Part::Slab(slab) => {
+                if self.object().format() != crate::model::manifest::Format::Dense || self.role() != "data" {
+                    return Err(fail!(Unsupported, "only the data of a dense object can be sliced"));
+                }
+                Ok(self.slab(slab)?.size())
+            }
+            Part::Range { offset, length } => {
+                let size = self.size_inner()?;
+                if offset.checked_add(*length).is_none_or(|end| end > size) {
+                    return Err(fail!(
+                        InvalidArgument,
+                        "the range of {length} bytes at {offset} passes its {size} decoded bytes"
+                    ));
+                }
+                Ok(*length)
+            }
+        }
+    }
+}
+
 /// The front of `dst` that the request fills.
 fn fit<'d>(component: &Component<'_>, part: &Part<'_>, dst: &'d mut [u8]) -> Result<&'d mut [u8]> {
     component.check_known()?;
-    let size = match part {
-        Part::Whole => component.size_inner()?,
-        Part::Slab(slab) => {
-            if component.object().format() != crate::model::manifest::Format::Dense
-                || component.role() != "data"
-            {
-                return Err(fail!(Unsupported, "only the data of a dense object can be sliced"));
-            }
-            component.slab(slab)?.size()
-        }
-        Part::Range { offset, length } => {
-            let size = component.size_inner()?;
-            if offset.checked_add(*length).is_none_or(|end| end > size) {
-                return Err(fail!(
-                    InvalidArgument,
-                    "the range of {length} bytes at {offset} passes its {size} decoded bytes"
-                ));
-            }
-            *length
-        }
-    };
+    let size = component.part_size(part)?;
     let room = dst.len();
     let front = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
     front.ok_or_else(|| fail!(BufferSize, "the request reads {size} bytes, the memory for it has {room}"))
