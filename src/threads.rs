@@ -37,23 +37,20 @@ pub fn is_ours() -> bool {
 /// Runs `body` on `count` threads, the caller's among them, and waits for all. Where the system gives
 /// fewer threads, fewer run: the body takes its work from a queue, so that all of it gets done.
 pub fn run(count: usize, body: &(dyn Fn() + Sync)) {
-    platform::run(
-        count.min(MOST).saturating_sub(1),
-        &|| {
-            OURS.with(|ours| ours.set(true));
-            body();
-        },
-        body,
-    );
+    platform::run(count.min(MOST).saturating_sub(1), &ours(body), body);
+}
+
+/// What a thread of ours runs: the body, on a thread that [`is_ours`] knows.
+fn ours<'b>(body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
+    move || {
+        OURS.with(|ours| ours.set(true));
+        body();
+    }
 }
 
 /// Runs `mine` on the caller's thread and `theirs` on another meanwhile, if the system gives one, and waits for both.
 pub fn beside(theirs: &(dyn Fn() + Sync), mine: &(dyn Fn() + Sync)) {
-    let ours = || {
-        OURS.with(|ours| ours.set(true));
-        theirs();
-    };
-    platform::run(1, &ours, mine);
+    platform::run(1, &ours(theirs), mine);
 }
 
 #[cfg(test)]
