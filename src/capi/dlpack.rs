@@ -5,7 +5,7 @@ use super::arg;
 use super::buffer::{zt_buffer, zt_buffer_data, zt_buffer_free};
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
-use super::object::{zt_component_at, zt_object};
+use super::object::{zt_component_find, zt_object};
 use super::status::zt_status;
 use super::writer::{open, zt_writer};
 use crate::error::{broken, fail, Result, Rule};
@@ -266,9 +266,8 @@ fn dense(object: &zt_object) -> Result<(&zt_component, &[u64])> {
     if found.format() != Format::Dense {
         return Err(fail!(Unsupported, "object {:?} is {}, not dense", found.name(), found.format_name()));
     }
-    let part = found.components().position(|c| c.role() == "data");
-    // SAFETY: a place in a table of the file, which lives as long as the object.
-    let part = part.and_then(|at| unsafe { zt_component_at(Some(object), at).as_ref() });
+    // SAFETY: a text with its NUL; the component lives as long as the object.
+    let part = unsafe { zt_component_find(Some(object), c"data".as_ptr()).as_ref() };
     Ok((
         part.ok_or_else(|| broken!(Rule::ComponentMissing, "object {:?} has no data", found.name()))?,
         found.shape(),
