@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds what is shipped without Rust, in a folder of its own, with no path of this machine in it:
-#     sh packaging/build.sh OUT      OUT/root: bin, include, lib, share as they are unpacked; OUT/VERSION: the version
+#     sh packaging/build.sh OUT      OUT/root: bin, include, lib, share as they are unpacked
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: build.sh OUT" >&2; exit 2; }
@@ -27,4 +27,3 @@ if [ "${ZTENSOR_QUICK-}" != 1 ] && grep -lrF -e "$home" -e "$here" "$out/root"; 
     echo "build.sh: these name a folder of this machine" >&2
     exit 1
 fi
-echo "$version" >"$out/VERSION"

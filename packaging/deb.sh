@@ -42,7 +42,7 @@ begin() {
     } >"$tree/DEBIAN/control"
 }
 finish() {
-    (cd "$tree" && find usr -type f ! -path '*/DEBIAN/*' | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums)
+    (cd "$tree" && find usr -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums)
     chmod -R u=rwX,go=rX "$tree"
     dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/deb" >/dev/null
 }
