@@ -56,9 +56,8 @@ class _Bytes:
         data = lib.zt_buffer_data(self._buffer)
         lent = ctypes.c_void_p()
         read_only = lib.zt_component_ptr(component._handle, ctypes.byref(lent), None) == c.ZT_OK and lent.value == data
-        plain = dtype.str if dtype.kind != "V" and dtype.str[1:2] != "V" else f"|V{dtype.itemsize}"
-        if dtype.name in _ML_DTYPES.values():
-            plain = f"|V{dtype.itemsize}"
+        # NumPy's own protocol knows no ml_dtypes: bytes of that width, looked at as such afterwards.
+        plain = f"|V{dtype.itemsize}" if dtype.name in _ML_DTYPES.values() else dtype.str
         self.__array_interface__ = {"version": 3, "data": (data, read_only), "shape": tuple(shape), "typestr": plain}
 
     def __del__(self):
