@@ -2441,7 +2441,8 @@ zt_status zt_writer_append(const char *path,
  * Begins a file that goes to the caller's functions, front to back, never seeking.
  *
  * sink: copied during the call; not NULL. Its close function is called once, also when this call
- * fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer: as zt_writer_create.
+ * fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
+ * durable does not matter. writer: as zt_writer_create.
  * Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
  */
 zt_status zt_writer_create_sink(const struct zt_sink *sink,

@@ -225,7 +225,7 @@ template <class F> struct progress {
     }
 };
 
-/* Items by number, as a range with random access. */
+/* Items by number, as a range. */
 template <class Item, class Owner> class indexed {
   public:
     using value_type = Item;

@@ -159,7 +159,8 @@ pub unsafe extern "C" fn zt_writer_append(
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
 ///
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call
-/// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer: as zt_writer_create.
+/// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
+/// durable does not matter. writer: as zt_writer_create.
 /// Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_create_sink(
