@@ -416,15 +416,18 @@ typedef enum zt_advice_value {
  */
 typedef enum zt_direct_value {
     /**
-     * The library decides.
+     * Past the page cache where that is faster: in a batch of at least 16 MiB, the parts that are not in
+     * memory already, if the file system says that it has direct reads. What was read so is not in the page
+     * cache afterwards.
      */
     ZT_DIRECT_AUTO = 0,
     /**
-     * Through the page cache.
+     * Through the page cache: for what will be read again soon.
      */
     ZT_DIRECT_NEVER = 1,
     /**
-     * Past the page cache; ZT_ERROR_UNSUPPORTED where the file system cannot.
+     * Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where it refuses
+     * one all the same, that and those after it go through the page cache, and zt_read_stats tells.
      */
     ZT_DIRECT_ALWAYS = 2,
 } zt_direct_value;
@@ -768,6 +771,16 @@ typedef struct zt_open_options {
      * Most objects; 0 for 2^24.
      */
     uint64_t max_objects;
+    /**
+     * Threads that a call without options of its own (zt_component_read, zt_component_load and what is
+     * built on them) may use for one component of at least 8 MiB; it waits for them. 0: as many as there
+     * are processors, at most 4. 1: only the caller's.
+     */
+    uint32_t threads;
+    /**
+     * Must be 0.
+     */
+    uint32_t reserved;
 } zt_open_options;
 
 /**

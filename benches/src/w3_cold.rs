@@ -55,6 +55,8 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         ("libztensor batch, direct auto, 2 MiB pages", huge, 2, zt::DIRECT_AUTO),
         ("libztensor batch, direct auto, 4 KiB pages", small, 2, zt::DIRECT_AUTO),
         ("libztensor batch, direct never", small, 2, zt::DIRECT_NEVER),
+        ("libztensor batch, direct always, 2 MiB pages", huge, 2, zt::DIRECT_ALWAYS),
+        ("libztensor batch, direct always, 4 KiB pages", small, 2, zt::DIRECT_ALWAYS),
         ("libztensor batch, direct auto, 1 thread", huge, 1, zt::DIRECT_AUTO),
     ] {
         let (b, cold, why) = (&b, &cold, &why);

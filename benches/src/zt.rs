@@ -17,6 +17,7 @@ pub const WILLNEED: u32 = 3;
 pub const DONTNEED: u32 = 6;
 pub const DIRECT_AUTO: i32 = 0;
 pub const DIRECT_NEVER: i32 = 1;
+pub const DIRECT_ALWAYS: i32 = 2;
 pub const F32: i32 = 2;
 pub const F16: i32 = 3;
 pub const BF16: i32 = 4;

@@ -50,15 +50,24 @@ pub struct zt_open_options {
     pub max_decoded_size: u64,
     /// Most objects; 0 for 2^24.
     pub max_objects: u64,
+    /// Threads that a call without options of its own (zt_component_read, zt_component_load and what is
+    /// built on them) may use for one component of at least 8 MiB; it waits for them. 0: as many as there
+    /// are processors, at most 4. 1: only the caller's.
+    pub threads: u32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C), begins with its size, plain integers, no padding between fields.
 unsafe impl SizedStruct for zt_open_options {
     const NAME: &'static str = "zt_open_options";
-    const SIZE: usize = offset_of!(zt_open_options, max_objects) + size_of::<u64>();
+    const SIZE: usize = offset_of!(zt_open_options, reserved) + size_of::<u32>();
 }
 
 fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
+    if options.reserved != 0 {
+        return Err(fail!(InvalidArgument, "zt_open_options.reserved is {}, not 0", options.reserved));
+    }
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     let default = OpenOptions::default();
     Ok(OpenOptions {
@@ -69,6 +78,7 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
         max_objects: or_default(options.max_objects, default.max_objects),
         advice: types::advice(options.advice)?,
+        threads: options.threads as usize,
     })
 }
 

@@ -160,11 +160,14 @@ pub type zt_direct = i32;
 /// The values of zt_direct.
 #[repr(C)]
 pub enum zt_direct_value {
-    /// The library decides.
+    /// Past the page cache where that is faster: in a batch of at least 16 MiB, the parts that are not in
+    /// memory already, if the file system says that it has direct reads. What was read so is not in the page
+    /// cache afterwards.
     ZT_DIRECT_AUTO = 0,
-    /// Through the page cache.
+    /// Through the page cache: for what will be read again soon.
     ZT_DIRECT_NEVER = 1,
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system cannot.
+    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where it refuses
+    /// one all the same, that and those after it go through the page cache, and zt_read_stats tells.
     ZT_DIRECT_ALWAYS = 2,
 }
 

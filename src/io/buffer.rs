@@ -11,9 +11,17 @@ struct Line([u8; 64]);
 /// kernel may give huge ones.
 const FROM_SYSTEM: usize = 1 << 20;
 
+/// What Linux calls huge: one entry of a table instead of 512, cleared in one go. Only whole ones at
+/// their multiples count.
+const HUGE: usize = 2 << 20;
+
 enum Memory {
     Heap(Vec<Line>),
-    System(memmap2::MmapMut),
+    /// The bytes begin at `start`.
+    System {
+        map: memmap2::MmapMut,
+        start: usize,
+    },
 }
 
 /// Zeroed memory at a multiple of 64 bytes.
@@ -26,10 +34,7 @@ impl AlignedBuffer {
     /// `size` zero bytes.
     pub fn zeroed(size: usize) -> Result<Self> {
         if size >= FROM_SYSTEM {
-            let map = memmap2::MmapMut::map_anon(size).map_err(|_| Error::out_of_memory(size))?;
-            #[cfg(target_os = "linux")]
-            let _ = map.advise(memmap2::Advice::HugePage); // only a wish
-            return Ok(AlignedBuffer { memory: Memory::System(map), size });
+            return Ok(AlignedBuffer { memory: from_system(size)?, size });
         }
         let lines = size.div_ceil(size_of::<Line>());
         let mut heap: Vec<Line> = Vec::new();
@@ -41,7 +46,9 @@ impl AlignedBuffer {
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         match &self.memory {
-            Memory::System(map) => map.get(..self.size).unwrap_or_default(),
+            Memory::System { map, start } => {
+                map.get(*start..).and_then(|m| m.get(..self.size)).unwrap_or_default()
+            }
             // SAFETY: `heap` owns `heap.len() * 64 >= size` initialised bytes, and any byte is a u8.
             Memory::Heap(heap) => unsafe { std::slice::from_raw_parts(heap.as_ptr().cast(), self.size) },
         }
@@ -50,7 +57,9 @@ impl AlignedBuffer {
     /// The bytes, to be written.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         match &mut self.memory {
-            Memory::System(map) => map.get_mut(..self.size).unwrap_or_default(),
+            Memory::System { map, start } => {
+                map.get_mut(*start..).and_then(|m| m.get_mut(..self.size)).unwrap_or_default()
+            }
             // SAFETY: as above, and `&mut self` is the only way to them meanwhile.
             Memory::Heap(heap) => unsafe {
                 std::slice::from_raw_parts_mut(heap.as_mut_ptr().cast(), self.size)
@@ -59,13 +68,46 @@ impl AlignedBuffer {
     }
 }
 
+/// Fresh pages; huge ones for as much as they fit, if the kernel has them, and no more than that: the rest
+/// takes what it fills.
+fn from_system(size: usize) -> Result<Memory> {
+    let ask = |size: usize| memmap2::MmapMut::map_anon(size).map_err(|_| Error::out_of_memory(size));
+    let huge = size - size % HUGE;
+    if huge == 0 || cfg!(not(target_os = "linux")) {
+        return Ok(Memory::System { map: ask(size)?, start: 0 });
+    }
+    // Recent kernels place what is a multiple of a huge page at one; elsewhere there has to be room for it.
+    let lead = |map: &memmap2::MmapMut| map.as_ptr().addr().wrapping_neg() % HUGE;
+    let mut map = ask(size.checked_next_multiple_of(HUGE).ok_or_else(|| Error::out_of_memory(size))?)?;
+    if lead(&map) != 0 {
+        map = ask(size.checked_add(HUGE).ok_or_else(|| Error::out_of_memory(size))?)?;
+    }
+    let start = lead(&map);
+    #[cfg(target_os = "linux")]
+    let _ = map.advise_range(memmap2::Advice::HugePage, start, huge); // only a wish
+    Ok(Memory::System { map, start })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn memory_is_aligned_zero_and_of_the_size_asked_for() {
-        for size in [0, 1, 63, 64, 65, 4096, FROM_SYSTEM - 1, FROM_SYSTEM, FROM_SYSTEM + 5] {
+        for size in [
+            0,
+            1,
+            63,
+            64,
+            65,
+            4096,
+            FROM_SYSTEM - 1,
+            FROM_SYSTEM,
+            FROM_SYSTEM + 5,
+            HUGE,
+            HUGE + 7,
+            3 * HUGE - 1,
+        ] {
             let mut b = AlignedBuffer::zeroed(size).unwrap();
             assert_eq!(b.as_slice().len(), size);
             assert_eq!(b.as_slice().as_ptr() as usize % 64, 0);

@@ -2,89 +2,204 @@
 
 use super::buffer::AlignedBuffer;
 use super::file::read_exact_at;
-use crate::error::{try_format, Error, Result};
+use super::residence::{direct_reads, resident, Alignment, DirectReads};
+use crate::error::{fail, Error, Result};
 use std::fs::File;
-use std::path::Path;
+use std::ops::Range;
 
 /// Blocks of this many bytes satisfy every device that Linux drives today.
 pub(crate) const BLOCK: u64 = 4096;
+
+/// Bytes of a bounce that a read goes through: a huge page. Larger ones leave the processor's cache, and
+/// into small pages the disk is slower.
+pub(crate) const WINDOW: usize = 2 << 20;
+
+/// Fewer bytes than this are not worth a read of their own that goes straight.
+const STRAIGHT: u64 = 64 << 10;
+
+/// Memory of a thread that reads go through where they cannot go straight; there once it is needed.
+pub struct Bounce {
+    size: usize,
+    memory: Option<AlignedBuffer>,
+}
+
+impl Bounce {
+    /// Of about `size` bytes, at most [`WINDOW`].
+    pub fn new(size: u64) -> Bounce {
+        let size = usize::try_from(size).unwrap_or(WINDOW).clamp(64 << 10, WINDOW);
+        Bounce { size: size - size % 4096, memory: None }
+    }
+
+    /// Bytes of a range that is sure to fit, however it lies.
+    pub fn room(&self) -> usize {
+        self.size.saturating_sub(8192)
+    }
+
+    fn memory(&mut self) -> Result<&mut [u8]> {
+        if self.memory.is_none() {
+            // From the system even where it is small: direct reads want whole pages.
+            self.memory = Some(AlignedBuffer::zeroed(self.size.max(1 << 20))?);
+        }
+        let size = self.size;
+        let memory = self.memory.as_mut().and_then(|m| m.as_mut_slice().get_mut(..size));
+        memory.ok_or_else(|| fail!(Internal, "a bounce is not there"))
+    }
+
+    /// Lets `fill` write `size` bytes at its front.
+    pub fn fill(&mut self, size: usize, fill: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
+        let front = self.memory()?.get_mut(..size);
+        fill(front.ok_or_else(|| fail!(Internal, "{size} bytes do not fit a bounce"))?)
+    }
+
+    /// Some of what was read into it.
+    pub fn part(&self, part: Range<usize>) -> Result<&[u8]> {
+        let part = self.memory.as_ref().and_then(|m| m.as_slice().get(part));
+        part.ok_or_else(|| fail!(Internal, "a bounce is not there"))
+    }
+}
 
 /// A file opened for direct reads.
 pub struct DirectFile {
     file: File,
     base: u64,
     size: u64,
+    alignment: Alignment,
+    told: bool,
 }
 
 impl DirectFile {
     /// A second, direct handle on `file`; none where the platform or the file system has no such thing.
     #[cfg(target_os = "linux")]
-    pub fn open(file: &File, _path: Option<&Path>, base: u64) -> Result<Option<DirectFile>> {
+    pub fn open(file: &File, base: u64) -> Result<Option<DirectFile>> {
         use std::os::fd::AsRawFd;
         use std::os::unix::fs::OpenOptionsExt;
+        let (alignment, told) = match direct_reads(file) {
+            DirectReads::Aligned(alignment) if alignment.offset <= BLOCK && alignment.memory <= 4096 => {
+                (alignment, true)
+            }
+            DirectReads::Untold => (Alignment { memory: 4096, offset: BLOCK }, false),
+            _ => return Ok(None),
+        };
         // By descriptor, so that it is the same file even if its path now names another.
-        let path = try_format(format_args!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let path = crate::error::try_format(format_args!("/proc/self/fd/{}", file.as_raw_fd()))?;
         let size = file.metadata().map_err(|e| Error::io("could not ask for its size", &e))?.len();
         let opened = std::fs::OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_DIRECT | libc::O_CLOEXEC | libc::O_NONBLOCK)
             .open(path);
-        Ok(opened.ok().map(|file| DirectFile { file, base, size }))
+        Ok(opened.ok().map(|file| DirectFile { file, base, size, alignment, told }))
     }
 
     /// A second, direct handle on `file`; this platform has no such thing here.
     #[cfg(not(target_os = "linux"))]
-    pub fn open(_file: &File, _path: Option<&Path>, _base: u64) -> Result<Option<DirectFile>> {
+    pub fn open(_file: &File, _base: u64) -> Result<Option<DirectFile>> {
         Ok(None)
     }
 
-    /// Fills `dst` with the bytes from `offset` on, through `bounce`, whole blocks at a time.
-    pub fn read_at(&self, offset: u64, mut dst: &mut [u8], bounce: &mut AlignedBuffer) -> Result<()> {
-        let mut at = self.base.saturating_add(offset);
+    /// Whether the file system says that it has direct reads, and how they are aligned.
+    pub fn is_told(&self) -> bool {
+        self.told
+    }
+
+    /// Whether the bytes are in memory already; none where that cannot be told.
+    pub fn resident(&self, offset: u64, size: u64) -> Option<bool> {
+        let start = self.base.saturating_add(offset);
+        resident(&self.file, start..start.saturating_add(size))
+    }
+
+    /// Fills `dst` with the bytes from `offset` on: straight where the addresses allow, else through
+    /// `bounce`. False where the file system refuses; `dst` is undefined then.
+    pub fn read_at(&self, offset: u64, dst: &mut [u8], bounce: &mut Bounce) -> Result<bool> {
+        let start = self.base.saturating_add(offset);
+        let end = start.saturating_add(dst.len() as u64);
+        let unit = self.alignment.offset;
+        let low = start.checked_next_multiple_of(unit).unwrap_or(end).min(end);
+        let high = (end - end % unit).max(low);
+        let lead = usize::try_from(low.saturating_sub(start)).unwrap_or(0);
+        let aligned = dst.as_ptr().addr().wrapping_add(lead).checked_rem(self.alignment.memory) == Some(0);
+        if !aligned || high.saturating_sub(low) < STRAIGHT {
+            return self.through(start, dst, bounce);
+        }
+        let middle_size = usize::try_from(high.saturating_sub(low)).unwrap_or(0);
+        let (head, rest) = dst.split_at_mut(lead);
+        let (middle, tail) = rest.split_at_mut(middle_size);
+        Ok(self.fill(low, middle, middle_size)?
+            && self.through(start, head, bounce)?
+            && self.through(high, tail, bounce)?)
+    }
+
+    /// Reads whole blocks into the bounce, window by window, and copies what is wanted.
+    fn through(&self, mut at: u64, mut dst: &mut [u8], bounce: &mut Bounce) -> Result<bool> {
         while !dst.is_empty() {
-            let block = at - at % BLOCK;
-            let skip = usize::try_from(at - block).unwrap_or(0);
-            let room = bounce.as_slice().len();
-            let wanted = dst.len().saturating_add(skip).min(room);
-            let whole = wanted.next_multiple_of(usize::try_from(BLOCK).unwrap_or(4096)).min(room);
-            // The file's last block may be short: ask for whole blocks, take what there is.
-            let there = usize::try_from(self.size.saturating_sub(block)).unwrap_or(usize::MAX);
-            let window = bounce.as_mut_slice().get_mut(..whole).unwrap_or_default();
-            self.fill(block, window, there.min(whole))?;
-            let taken = window.get(skip..wanted.min(there)).unwrap_or_default();
-            let count = taken.len().min(dst.len());
-            if count == 0 {
-                return read_exact_at(&self.file, at, dst); // past the end: the plain read says so
-            }
+            let room = bounce.size as u64;
+            // Windows end where the next one begins to be aligned, so that no block is read twice.
+            let edge = (at - at.checked_rem(room).unwrap_or(0)).saturating_add(room);
+            let count = usize::try_from(edge.saturating_sub(at)).unwrap_or(usize::MAX).min(dst.len());
+            let Some(there) = self.window(at, count, bounce)? else { return Ok(false) };
             let (now, later) = dst.split_at_mut(count);
-            now.copy_from_slice(taken.get(..count).unwrap_or_default());
+            now.copy_from_slice(bounce.part(there)?);
             dst = later;
             at = at.saturating_add(count as u64);
         }
-        Ok(())
+        Ok(true)
     }
 
+    /// Reads the bytes from `offset` on into the bounce, whose [`Bounce::room`] they fit, and says where
+    /// they are in it; none where the file system refuses.
+    pub fn fetch(&self, offset: u64, size: usize, bounce: &mut Bounce) -> Result<Option<Range<usize>>> {
+        self.window(self.base.saturating_add(offset), size, bounce)
+    }
+
+    fn window(&self, at: u64, size: usize, bounce: &mut Bounce) -> Result<Option<Range<usize>>> {
+        let unit = self.alignment.offset;
+        let first = at - at.checked_rem(unit).unwrap_or(0);
+        let skip = usize::try_from(at - first).unwrap_or(0);
+        let wanted = skip.saturating_add(size);
+        let whole = wanted.next_multiple_of(usize::try_from(unit).unwrap_or(4096));
+        // The file's last block may be short: ask for whole blocks, take what there is.
+        let there = usize::try_from(self.size.saturating_sub(first)).unwrap_or(usize::MAX);
+        if there < wanted {
+            // Past the end: the plain read says so.
+            bounce.fill(size, |memory| read_exact_at(&self.file, at, memory))?;
+            return Ok(Some(0..size));
+        }
+        let memory = bounce.memory()?.get_mut(..whole);
+        let memory = memory.ok_or_else(|| fail!(Internal, "{whole} bytes do not fit a bounce"))?;
+        Ok(self.fill(first, memory, wanted)?.then_some(skip..wanted))
+    }
+
+    /// Fills the front of `window`, `needed` bytes at least; false where the file system refuses.
     #[cfg(unix)]
-    fn fill(&self, offset: u64, window: &mut [u8], needed: usize) -> Result<()> {
+    fn fill(&self, offset: u64, window: &mut [u8], needed: usize) -> Result<bool> {
         use std::os::unix::fs::FileExt;
+        let unit = usize::try_from(self.alignment.offset).unwrap_or(4096).max(self.alignment.memory);
         let mut have = 0;
         while have < needed {
             let rest = window.get_mut(have..).unwrap_or_default();
             match self.file.read_at(rest, offset.saturating_add(have as u64)) {
-                Ok(0) => break,
-                Ok(n) => have = have.saturating_add(n),
+                Ok(0) => return Err(fail!(Io, "the file ends {} bytes early", needed - have)),
+                Ok(n) => {
+                    have = have.saturating_add(n);
+                    if have < needed {
+                        // A short count may end within a block: that block is read again.
+                        let cut = have.checked_rem(unit).unwrap_or(0);
+                        if cut >= n {
+                            return Ok(false);
+                        }
+                        have -= cut;
+                    }
+                }
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) if e.raw_os_error() == Some(libc::EINVAL) => return Ok(false),
                 Err(e) => return Err(Error::io("a direct read failed", &e)),
             }
         }
-        match have < needed {
-            true => Err(crate::error::fail!(Io, "the file ends {} bytes early", needed - have)),
-            false => Ok(()),
-        }
+        Ok(true)
     }
 
     #[cfg(not(unix))]
-    fn fill(&self, offset: u64, window: &mut [u8], needed: usize) -> Result<()> {
-        read_exact_at(&self.file, offset, window.get_mut(..needed).unwrap_or_default())
+    fn fill(&self, offset: u64, window: &mut [u8], needed: usize) -> Result<bool> {
+        read_exact_at(&self.file, offset, window.get_mut(..needed).unwrap_or_default())?;
+        Ok(true)
     }
 }

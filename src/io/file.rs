@@ -7,12 +7,11 @@ use crate::error::{fail, Error, Result};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A range of an open file.
 pub struct FileSource {
     file: File,
-    path: Option<PathBuf>,
     base: u64,
     size: u64,
 }
@@ -57,7 +56,7 @@ impl FileSource {
     pub fn open(path: &Path) -> Result<Self> {
         let file = open_for_reading(path)?;
         let size = size_of(&file)?;
-        Ok(FileSource { file, path: Some(super::path::copy(path)?), base: 0, size })
+        Ok(FileSource { file, base: 0, size })
     }
 
     /// `length` bytes from `base` on; a length of 0 means to the end.
@@ -73,7 +72,7 @@ impl FileSource {
             ));
         }
         let size = if length == 0 { room } else { length };
-        Ok(FileSource { file, path: None, base, size })
+        Ok(FileSource { file, base, size })
     }
 
     /// The open file, and the range of it that is ours.
@@ -139,6 +138,6 @@ impl ByteSource for FileSource {
     }
 
     fn direct(&self) -> Result<Option<DirectFile>> {
-        DirectFile::open(&self.file, self.path.as_deref(), self.base)
+        DirectFile::open(&self.file, self.base)
     }
 }

@@ -14,6 +14,8 @@ pub mod map;
 pub mod memory;
 #[allow(unsafe_code)] // resolves paths in memory of its own
 pub mod path;
+#[allow(unsafe_code)] // asks the kernel about a file
+pub mod residence;
 pub mod shelf;
 #[allow(unsafe_code)] // sets the thread's signals
 mod signals;

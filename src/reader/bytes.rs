@@ -10,6 +10,7 @@ use crate::model::manifest::Encoding;
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
 use crate::payload::digest;
 use crate::payload::zstd::{self, KnownSize};
+use crate::threads;
 use std::sync::atomic::Ordering;
 
 /// Where memory pages and direct reads agree to start.
@@ -181,7 +182,23 @@ impl<'f> Component<'f> {
 
     /// Fills the front of `dst` with the decoded bytes.
     pub fn read(&self, dst: &mut [u8]) -> Result<()> {
-        self.read_inner(dst).map_err(|e| self.wrap(e))
+        match self.threads() {
+            1 => self.read_inner(dst).map_err(|e| self.wrap(e)),
+            threads => self.read_on(threads, dst),
+        }
+    }
+
+    /// Threads that it is worth: more than the caller's for large ones alone.
+    fn threads(&self) -> usize {
+        const LARGE: u64 = 8 << 20;
+        /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
+        const USUAL: usize = 4;
+        let large = self.entry.size.is_some_and(|size| size >= LARGE) && !threads::is_ours();
+        match self.file.threads {
+            _ if !large => 1,
+            0 => threads::count(0).min(USUAL),
+            wanted => threads::count(wanted),
+        }
     }
 
     pub(super) fn read_inner(&self, dst: &mut [u8]) -> Result<()> {
@@ -253,10 +270,17 @@ impl<'f> Component<'f> {
 
     /// The decoded bytes, 64-byte aligned: lent where that can be, else in fresh memory.
     pub fn load(&self) -> Result<Loaded<'f>> {
-        self.load_inner().map_err(|e| self.wrap(e))
+        match self.room_for_it().map_err(|e| self.wrap(e))? {
+            Loaded::Owned(mut buffer) => {
+                self.read(buffer.as_mut_slice())?;
+                Ok(Loaded::Owned(buffer))
+            }
+            lent => Ok(lent),
+        }
     }
 
-    pub(super) fn load_inner(&self) -> Result<Loaded<'f>> {
+    /// The bytes where they can be lent, else memory that they fit.
+    fn room_for_it(&self) -> Result<Loaded<'f>> {
         if let Ok(bytes) = self.lend_inner() {
             if bytes.as_ptr().addr() & 63 == 0 {
                 return Ok(Loaded::Lent(bytes));
@@ -269,9 +293,7 @@ impl<'f> Component<'f> {
         }
         let size = usize::try_from(size)
             .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;
-        let mut buffer = AlignedBuffer::zeroed(size)?;
-        self.read_inner(buffer.as_mut_slice())?;
-        Ok(Loaded::Owned(buffer))
+        Ok(Loaded::Owned(AlignedBuffer::zeroed(size)?))
     }
 
     /// Tells the system what will be done with the stored bytes.

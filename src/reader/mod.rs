@@ -67,6 +67,8 @@ pub struct OpenOptions {
     pub max_objects: u64,
     /// What will be done with the bytes.
     pub advice: Advice,
+    /// Threads for a large component that is read by one call; 0 where the library is to say.
+    pub threads: usize,
 }
 
 impl Default for OpenOptions {
@@ -80,6 +82,7 @@ impl Default for OpenOptions {
             max_decoded_size: None,
             max_objects: limits.objects,
             advice: Advice::Normal,
+            threads: 0,
         }
     }
 }
@@ -92,6 +95,7 @@ pub struct File {
     frame: Frame,
     strict: bool,
     max_decoded_size: Option<u64>,
+    threads: usize,
     label: String,
     /// Decoded sizes that no manifest tells, found when first asked for; see `Component::size`.
     found_sizes: Vec<AtomicU64>,
@@ -161,6 +165,7 @@ impl File {
             frame,
             strict: options.strict,
             max_decoded_size: options.max_decoded_size,
+            threads: options.threads,
             label: String::new(), // `from_source` puts it in front of what goes wrong here
             found_sizes,
             kept: Shelf::default(),

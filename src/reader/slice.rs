@@ -75,6 +75,7 @@ impl Component<'_> {
         if self.swaps() {
             swap_in_place(dst, self.entry.dtype.map_or(1, crate::model::dtype::Dtype::size));
         }
+        self.check_bool(dst)?;
         Ok(read)
     }
 

@@ -82,7 +82,7 @@ pub struct QuantizedView<'f> {
 
 impl<'f> Component<'f> {
     fn part(&self) -> Result<ViewPart<'f>> {
-        let bytes = self.kept().map_err(|e| self.wrap(e))?;
+        let bytes = self.kept()?;
         let count = self.storage_count().map_err(|e| self.wrap(e))?;
         let dtype =
             self.entry.dtype.ok_or_else(|| fail!(Internal, "a readable component without a dtype"))?;
@@ -97,8 +97,8 @@ impl<'f> Component<'f> {
         if let Some(found) = self.file.kept.get(self.index) {
             return Ok(found);
         }
-        match self.load_inner()? {
-            super::Loaded::Owned(buffer) => self.file.kept.keep(self.index, buffer),
+        match self.load()? {
+            super::Loaded::Owned(buffer) => self.file.kept.keep(self.index, buffer).map_err(|e| self.wrap(e)),
             super::Loaded::Lent(bytes) => Ok(bytes),
         }
     }

@@ -138,6 +138,8 @@ struct zt_open_options
     max_manifest_size::UInt64
     max_decoded_size::UInt64
     max_objects::UInt64
+    threads::UInt32
+    reserved::UInt32
 end
 
 struct zt_source

@@ -163,6 +163,8 @@ class zt_open_options(Structure):
         ("max_manifest_size", c_uint64),
         ("max_decoded_size", c_uint64),
         ("max_objects", c_uint64),
+        ("threads", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

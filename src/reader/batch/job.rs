@@ -6,6 +6,7 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
 use crate::payload::byte_order::swap_in_place;
 use crate::payload::digest::{self, Algorithm, Claim};
+use crate::payload::slice::{Slab, Window};
 use crate::payload::zstd::{self, Frame};
 use crate::reader::Component;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -36,17 +37,29 @@ pub enum Work<'a> {
     Hash { offset: u64, dst: &'a mut [u8], digest: Algorithm },
     /// Some frames of a compressed component whose stored bytes are in memory.
     Frames { stored: &'a [u8], frames: Vec<Frame>, dst: &'a mut [u8] },
+    /// Evenly spaced blocks that are read together and taken apart.
+    Spaced { window: Window, dst: &'a mut [u8] },
     /// All else: one thread does what a single call would.
     Other { part: Part<'a>, dst: &'a mut [u8] },
 }
 
 impl Job<'_> {
+    /// Where a short run of stored bytes ends that may be read together with its neighbours.
+    pub fn short_end(&self) -> Option<u64> {
+        const SHORT: usize = 64 << 10;
+        match &self.work {
+            Work::Copy { offset, dst } if dst.len() <= SHORT => Some(offset.saturating_add(dst.len() as u64)),
+            _ => None,
+        }
+    }
+
     /// Bytes that it delivers.
     pub fn bytes(&self) -> u64 {
         match &self.work {
             Work::Copy { dst, .. }
             | Work::Hash { dst, .. }
             | Work::Frames { dst, .. }
+            | Work::Spaced { dst, .. }
             | Work::Other { dst, .. } => dst.len() as u64,
         }
     }
@@ -70,11 +83,13 @@ impl Request<'_> {
     }
 }
 
-/// Requests and their jobs. Sizes are checked here, before anything is read.
+/// Requests and their jobs. Sizes are checked here, before anything is read. What is read together and
+/// taken apart has at most `room` bytes.
 #[allow(clippy::type_complexity, reason = "two lists")]
 pub fn plan<'a, 'r: 'a>(
     requests: &'a mut [BatchRequest<'r>],
     options: &BatchOptions,
+    room: usize,
 ) -> Result<(Vec<Request<'a>>, Vec<Job<'a>>)> {
     let mut plan = Vec::new();
     plan.try_reserve_exact(requests.len())?;
@@ -91,7 +106,8 @@ pub fn plan<'a, 'r: 'a>(
         let claim = claim_of(&component, &part, options.verify).map_err(|e| component.wrap(e))?;
         let dst = std::mem::take(&mut request.dst);
         let dst = fit(&component, &part, dst).map_err(|e| component.wrap(e))?;
-        cut(&component, part, claim.as_ref(), dst, options, at, &mut jobs).map_err(|e| component.wrap(e))?;
+        cut(&component, part, claim.as_ref(), dst, options, room, at, &mut jobs)
+            .map_err(|e| component.wrap(e))?;
         let left = AtomicUsize::new(jobs.len().saturating_sub(before));
         plan.push(Request { component, tag: request.tag, left, failed: AtomicBool::new(false), claim });
     }
@@ -142,12 +158,14 @@ fn fit<'d>(component: &Component<'_>, part: &Part<'_>, dst: &'d mut [u8]) -> Res
     front.ok_or_else(|| fail!(BufferSize, "the request reads {size} bytes, the memory for it has {room}"))
 }
 
+#[allow(clippy::too_many_arguments, reason = "one place")]
 fn cut<'a>(
     component: &Component<'a>,
     part: Part<'a>,
     claim: Option<&Claim>,
     dst: &'a mut [u8],
     options: &BatchOptions,
+    room: usize,
     request: usize,
     jobs: &mut Vec<Job<'a>>,
 ) -> Result<()> {
@@ -168,6 +186,13 @@ fn cut<'a>(
         Part::Range { offset, .. } if raw && !component.swaps() => {
             copies(start.saturating_add(offset), dst, chunk, &mut push)
         }
+        Part::Slab(slab) if raw && !component.swaps() => {
+            let slab = component.slab(&slab)?;
+            match slab.window_count() <= MOST_WINDOWS {
+                true => spaced(start, &slab, dst, chunk, room, &mut push),
+                false => push(start, Work::Other { part, dst }),
+            }
+        }
         Part::Whole if claim.is_none() => match component.frame_table(dst.len())? {
             Some((stored, frames)) => frame_jobs(start, stored, frames, dst, chunk, &mut push),
             None => push(start, Work::Other { part, dst }),
@@ -182,11 +207,55 @@ fn copies<'a>(start: u64, dst: &'a mut [u8], chunk: usize, push: &mut Push<'_, '
     if dst.is_empty() {
         return push(start, Work::Copy { offset: start, dst });
     }
-    let mut offset = start;
-    for piece in dst.chunks_mut(chunk) {
-        let size = piece.len() as u64;
-        push(offset, Work::Copy { offset, dst: piece })?;
-        offset = offset.saturating_add(size);
+    pieces(start, dst, chunk).try_for_each(|(offset, dst)| push(offset, Work::Copy { offset, dst }))
+}
+
+/// Cuts what is read from `offset` on where the file's offset is a multiple of `size`: no block of the
+/// disk and no page is read for two pieces. Elements stay whole, as offsets are multiples of theirs; where
+/// a file breaks that rule, pieces are counted from the first byte.
+pub fn pieces(mut offset: u64, dst: &mut [u8], size: usize) -> impl Iterator<Item = (u64, &mut [u8])> {
+    const WIDEST: u64 = 16;
+    let over = match offset % WIDEST {
+        0 => usize::try_from(offset.checked_rem(size as u64).unwrap_or(0)).unwrap_or(0),
+        _ => 0,
+    };
+    let (first, rest) = dst.split_at_mut(dst.len().min(size.saturating_sub(over)));
+    std::iter::once(first).chain(rest.chunks_mut(size)).filter(|p| !p.is_empty()).map(move |piece| {
+        let at = offset;
+        offset = offset.saturating_add(piece.len() as u64);
+        (at, piece)
+    })
+}
+
+/// More windows than this in one slab are left to one thread.
+const MOST_WINDOWS: u64 = 1 << 14;
+
+/// Unwanted bytes between two blocks that are rather read than skipped.
+const GAP: u64 = 64 << 10;
+
+/// A slab, window by window: those that lie together are copies, the rest is read with what is between.
+fn spaced<'a>(
+    start: u64,
+    slab: &Slab,
+    mut dst: &'a mut [u8],
+    chunk: usize,
+    room: usize,
+    push: &mut Push<'_, 'a>,
+) -> Result<()> {
+    if dst.is_empty() {
+        return push(start, Work::Copy { offset: start, dst });
+    }
+    for window in slab.windows().flat_map(|window| window.pieces(room as u64, GAP)) {
+        let size = usize::try_from(window.dest_size()).unwrap_or(usize::MAX);
+        let (now, later) = std::mem::take(&mut dst)
+            .split_at_mut_checked(size)
+            .ok_or_else(|| fail!(Internal, "a window leaves the slab"))?;
+        dst = later;
+        let offset = start.saturating_add(window.source_offset);
+        match window.count == 1 || window.stride == window.block {
+            true => copies(offset, now, chunk, push)?,
+            false => push(offset, Work::Spaced { window, dst: now })?,
+        }
     }
     Ok(())
 }
@@ -265,5 +334,35 @@ impl<'a> Component<'a> {
             swap_in_place(piece, self.dtype().map_or(1, Dtype::size));
         }
         self.check_bool(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pieces;
+
+    #[test]
+    fn pieces_end_where_the_files_offset_is_a_multiple_and_cover_all() {
+        for (offset, size, step) in [
+            (0, 0, 8),
+            (64, 100, 64),
+            (80, 100, 64),
+            (64, 63, 64),
+            (7, 200, 64),
+            (4096, 4096, 4096),
+            (16, 1, 64),
+        ] {
+            let mut bytes = vec![0u8; size];
+            let start = bytes.as_ptr().addr();
+            let mut at = offset;
+            for (place, piece) in pieces(offset, &mut bytes, step) {
+                assert_eq!(place, at);
+                assert_eq!(piece.as_ptr().addr() - start, usize::try_from(at - offset).unwrap());
+                assert!(!piece.is_empty() && piece.len() <= step);
+                at += piece.len() as u64;
+                assert!(at == offset + size as u64 || offset % 16 != 0 || at % step as u64 == 0);
+            }
+            assert_eq!(at, offset + size as u64);
+        }
     }
 }

@@ -1,0 +1,147 @@
+//! The bytes' way from the disk: through the page cache, or past it where they are not in memory.
+
+use super::{BatchOptions, Direct};
+use crate::error::{fail, Result};
+use crate::io::direct::{Bounce, DirectFile, WINDOW};
+use crate::io::ByteSource;
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A batch of fewer stored bytes is not worth the second handle; it is also more likely to be read again.
+const WORTH: u64 = 16 << 20;
+
+/// Shorter reads than this are not worth asking whether they are in memory: they go through the page cache.
+const SHORT: u64 = 128 << 10;
+
+/// How the threads of one batch read stored bytes.
+pub struct Road<'a> {
+    source: &'a dyn ByteSource,
+    direct: Option<DirectFile>,
+    always: bool,
+    refused: AtomicBool,
+    past: AtomicU64,
+    through: AtomicU64,
+    /// Why no direct read was tried.
+    without: &'static CStr,
+}
+
+/// The memory that a thread's reads go through: its share of what all may use.
+pub fn bounce(options: &BatchOptions) -> Bounce {
+    let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
+    Bounce::new(share.min(options.chunk_size).min(WINDOW as u64))
+}
+
+impl<'a> Road<'a> {
+    /// For a batch of `bytes` bytes.
+    pub fn new(source: &'a dyn ByteSource, options: &BatchOptions, bytes: u64) -> Result<Road<'a>> {
+        let always = options.direct == Direct::Always;
+        let (direct, without) = match options.direct {
+            Direct::Never => (None, c"page cache: as asked"),
+            Direct::Auto if bytes < WORTH => (None, c"page cache: too few bytes for direct reads"),
+            Direct::Auto => match source.direct()?.filter(DirectFile::is_told) {
+                None => (None, c"page cache: the source does not say that it has direct reads"),
+                direct => (direct, c"page cache: every part was short"),
+            },
+            Direct::Always => match source.direct()? {
+                Some(direct) => (Some(direct), c"direct: as asked"),
+                None => {
+                    return Err(fail!(
+                        Unsupported,
+                        "direct reads were asked for, but the file system, the platform or the source has none"
+                    ));
+                }
+            },
+        };
+        Ok(Road {
+            source,
+            direct,
+            always,
+            refused: AtomicBool::new(false),
+            past: AtomicU64::new(0),
+            through: AtomicU64::new(0),
+            without,
+        })
+    }
+
+    /// Whether reads of this road are reads of a file, each of which costs.
+    pub fn is_file(&self) -> bool {
+        self.source.is_file()
+    }
+
+    /// Whether reads went past the page cache.
+    pub fn went_direct(&self) -> bool {
+        self.past.load(Ordering::Relaxed) > 0 || (self.always && !self.refused.load(Ordering::Relaxed))
+    }
+
+    /// Why they went the way that they went.
+    pub fn reason(&self) -> &'static CStr {
+        let (past, through) = (self.past.load(Ordering::Relaxed), self.through.load(Ordering::Relaxed));
+        match (past > 0, through > 0) {
+            _ if self.direct.is_none() => self.without,
+            _ if self.refused.load(Ordering::Relaxed) => {
+                c"page cache: the file system refused a direct read all the same"
+            }
+            _ if self.always => self.without,
+            (true, false) => c"direct: the bytes were not in memory",
+            (true, true) => c"direct and page cache: part of the bytes was in memory",
+            (false, true) => c"page cache: the bytes were in memory",
+            (false, false) => self.without,
+        }
+    }
+
+    /// The handle for direct reads of a range, if that is the way to read it.
+    pub fn direct_for(&self, offset: u64, size: u64) -> Option<&DirectFile> {
+        let direct = self.direct.as_ref()?;
+        if self.refused.load(Ordering::Relaxed) {
+            return None;
+        }
+        if self.always {
+            return Some(direct);
+        }
+        if size < SHORT {
+            return None;
+        }
+        // Where the kernel does not tell what is in memory, the page cache is the safe guess.
+        match direct.resident(offset, size) {
+            Some(false) => Some(direct),
+            _ => {
+                self.through.fetch_add(size, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    /// Books a direct read; the first that is refused is the last that is tried.
+    fn book(&self, size: u64, done: bool) {
+        match done {
+            true => _ = self.past.fetch_add(size, Ordering::Relaxed),
+            false => self.refused.store(true, Ordering::Relaxed),
+        }
+    }
+
+    /// Fills `dst` with the bytes from `offset` on.
+    pub fn read(&self, offset: u64, dst: &mut [u8], bounce: &mut Bounce) -> Result<()> {
+        let size = dst.len() as u64;
+        if let Some(direct) = self.direct_for(offset, size) {
+            let done = direct.read_at(offset, dst, bounce)?;
+            self.book(size, done);
+            if done {
+                return Ok(());
+            }
+        }
+        self.source.read_at(offset, dst)
+    }
+
+    /// The bytes from `offset` on, in the bounce, whose [`Bounce::room`] they fit.
+    pub fn fetch<'b>(&self, offset: u64, size: usize, bounce: &'b mut Bounce) -> Result<&'b [u8]> {
+        if let Some(direct) = self.direct_for(offset, size as u64) {
+            let place = direct.fetch(offset, size, bounce)?;
+            self.book(size as u64, place.is_some());
+            if let Some(place) = place {
+                return bounce.part(place);
+            }
+        }
+        bounce.fill(size, |memory| self.source.read_at(offset, memory))?;
+        bounce.part(0..size)
+    }
+}

@@ -1,0 +1,293 @@
+//! What the threads of a batch do: take jobs in the file's order, do them, tell the caller.
+
+use super::job::{self, Job, Request, Work};
+use super::road::{self, Road};
+use super::{BatchOptions, BatchStats, OnDone, Part, Progress};
+use crate::error::{fail, Error, Result};
+use crate::io::direct::{Bounce, WINDOW};
+use crate::lock::Lock;
+use crate::model::manifest::Encoding;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Condvar;
+
+/// Read and hashed at a time through the page cache, so that the bytes are hot when hashed.
+const HOT: usize = 256 << 10;
+
+/// Most short reads that are done as one.
+const TOGETHER: usize = 512;
+
+/// Unwanted bytes between two short reads that are rather read than skipped.
+const GAP: u64 = 16 << 10;
+
+/// Temporary memory, counted: one job may always have what it alone needs.
+struct Budget {
+    most: u64,
+    used: Lock<u64>,
+    freed: Condvar,
+}
+
+impl Budget {
+    fn take(&self, bytes: u64) -> Taken<'_> {
+        let mut used = self.used.hold();
+        while *used > 0 && used.saturating_add(bytes) > self.most {
+            used = used.wait(&self.freed);
+        }
+        *used = used.saturating_add(bytes);
+        Taken { budget: self, bytes }
+    }
+}
+
+struct Taken<'a> {
+    budget: &'a Budget,
+    bytes: u64,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut used = self.budget.used.hold();
+        *used = used.saturating_sub(self.bytes);
+        self.budget.freed.notify_all();
+    }
+}
+
+/// What the threads of one batch share.
+pub struct Shared<'a, 'b> {
+    options: &'a BatchOptions,
+    road: &'a Road<'b>,
+    queue: Lock<std::vec::IntoIter<Job<'b>>>,
+    requests: &'a [Request<'b>],
+    budget: Budget,
+    stop: AtomicBool,
+    failure: Lock<Option<Error>>,
+    stored_bytes: AtomicU64,
+    told: Lock<Told>,
+    total: u64,
+    on_done: &'a OnDone<'a>,
+    go_on: &'a Progress<'a>,
+}
+
+/// What the callbacks were told so far; they are called by one thread at a time.
+#[derive(Default)]
+struct Told {
+    bytes: u64,
+    requests: u64,
+    digests: u64,
+}
+
+impl<'a, 'b> Shared<'a, 'b> {
+    pub fn new(
+        options: &'a BatchOptions,
+        road: &'a Road<'b>,
+        requests: &'a [Request<'b>],
+        jobs: Vec<Job<'b>>,
+        total: u64,
+        on_done: &'a OnDone<'a>,
+        go_on: &'a Progress<'a>,
+    ) -> Self {
+        Shared {
+            options,
+            road,
+            queue: Lock::new(jobs.into_iter()),
+            requests,
+            budget: Budget { most: options.in_flight, used: Lock::new(0), freed: Condvar::new() },
+            stop: AtomicBool::new(false),
+            failure: Lock::new(None),
+            stored_bytes: AtomicU64::new(0),
+            told: Lock::new(Told::default()),
+            total,
+            on_done,
+            go_on,
+        }
+    }
+
+    /// What was done, once all threads are.
+    pub fn report(self, stats: &mut BatchStats) -> Result<()> {
+        let told = self.told.into_inner();
+        stats.bytes = told.bytes;
+        stats.requests = told.requests;
+        stats.digests_verified = told.digests;
+        stats.stored_bytes = self.stored_bytes.into_inner();
+        self.failure.into_inner().map_or(Ok(()), Err)
+    }
+
+    /// One thread: jobs, until there are no more or one has failed.
+    pub fn work(&self) {
+        let mut bounce = road::bounce(self.options);
+        let mut jobs = Vec::new();
+        // Without that memory each read is its own.
+        let together = jobs.try_reserve_exact(TOGETHER).map_or(1, |()| TOGETHER);
+        while !self.stop.load(Ordering::Relaxed) {
+            let Some(first) = self.queue.hold().next() else { return };
+            if let (Some(end), true) = (first.short_end(), together > 1 && self.road.is_file()) {
+                let start = first.place;
+                jobs.push(first);
+                let end = self.take_near(&mut jobs, start, end, bounce.room());
+                self.perform_together(&mut jobs, start..end, &mut bounce);
+            } else {
+                self.perform(first, &mut bounce);
+            }
+        }
+    }
+
+    /// Takes the jobs that follow as long as one read of at most `room` bytes covers them all; where it ends.
+    fn take_near(&self, jobs: &mut Vec<Job<'b>>, start: u64, mut end: u64, room: usize) -> u64 {
+        let mut queue = self.queue.hold();
+        while jobs.len() < TOGETHER {
+            let next = queue.as_slice().first().and_then(|job| Some((job.place, job.short_end()?)));
+            let Some((place, its_end)) = next else { break };
+            let all = its_end.max(end);
+            if place > end.saturating_add(GAP) || all.saturating_sub(start) > room as u64 {
+                break;
+            }
+            jobs.extend(queue.next()); // within what was reserved
+            end = all;
+        }
+        end
+    }
+
+    /// Short reads that one read covers; where that fails, each for itself says why.
+    fn perform_together(&self, jobs: &mut Vec<Job<'b>>, range: Range<u64>, bounce: &mut Bounce) {
+        let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        let bytes = match jobs.len() {
+            1 => None,
+            _ => self.road.fetch(range.start, size, bounce).ok(),
+        };
+        let Some(bytes) = bytes else {
+            return jobs.drain(..).for_each(|job| self.perform(job, bounce));
+        };
+        for job in jobs.drain(..) {
+            let Some(request) = self.requests.get(job.request) else { continue };
+            let Work::Copy { offset, dst } = job.work else { continue };
+            let from = usize::try_from(offset.saturating_sub(range.start)).unwrap_or(usize::MAX);
+            let size = dst.len();
+            let outcome = match bytes.get(from..).and_then(|rest| rest.get(..size)) {
+                Some(found) => {
+                    self.note_stored(size as u64);
+                    dst.copy_from_slice(found);
+                    request.component.finish_piece(dst)
+                }
+                None => Err(fail!(Internal, "a short read is not among its neighbours")),
+            };
+            self.finish(request, size as u64, outcome.map_err(|e| request.component.wrap(e)));
+            if self.stop.load(Ordering::Relaxed) {
+                return; // those that are left go with the drain
+            }
+        }
+    }
+
+    /// Books a job, and the request with its last one; tells the callbacks.
+    fn finish(&self, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+        let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
+        let mut told = self.told.hold();
+        if outcome.is_ok() {
+            told.bytes = told.bytes.saturating_add(bytes);
+        }
+        if (last && !request.failed.load(Ordering::Relaxed)) || outcome.is_err() {
+            let first_word = !request.failed.swap(outcome.is_err(), Ordering::Relaxed);
+            if outcome.is_ok() {
+                told.requests = told.requests.saturating_add(1);
+                told.digests = told.digests.saturating_add(u64::from(request.has_digest()));
+            }
+            if first_word {
+                (self.on_done)(request.tag, &outcome);
+            }
+        }
+        match outcome {
+            Err(error) => self.fail(error),
+            Ok(()) if !(self.go_on)(told.bytes, self.total) => {
+                self.fail(fail!(Cancelled, "stopped after {} of {} bytes", told.bytes, self.total));
+            }
+            Ok(()) => {}
+        }
+    }
+
+    fn fail(&self, error: Error) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.failure.hold().get_or_insert(error);
+    }
+
+    fn perform(&self, job: Job<'b>, bounce: &mut Bounce) {
+        let Some(request) = self.requests.get(job.request) else { return };
+        let bytes = job.bytes();
+        let outcome = self.read(job.work, request, bounce).map_err(|e| request.component.wrap(e));
+        self.finish(request, bytes, outcome);
+    }
+
+    fn read(&self, work: Work<'_>, request: &Request<'_>, bounce: &mut Bounce) -> Result<()> {
+        let component = request.component;
+        match work {
+            Work::Copy { offset, dst } => {
+                self.note_stored(dst.len() as u64);
+                self.road.read(offset, dst, bounce)?;
+                component.finish_piece(dst)
+            }
+            Work::Hash { offset, dst, digest } => {
+                self.note_stored(dst.len() as u64);
+                let past = self.road.direct_for(offset, dst.len() as u64).is_some();
+                let mut hasher = crate::payload::digest::Hasher::new(digest);
+                for (at, piece) in job::pieces(offset, dst, if past { WINDOW } else { HOT }) {
+                    self.road.read(at, piece, bounce)?;
+                    hasher.update(piece);
+                    if self.stop.load(Ordering::Relaxed) {
+                        return Err(fail!(Cancelled, "stopped"));
+                    }
+                }
+                request.check_digest(&hasher.finish())?;
+                component.finish_piece(dst)
+            }
+            Work::Spaced { window, mut dst } => {
+                self.note_stored(window.source_size());
+                let start = component.offset();
+                let past =
+                    self.road.direct_for(start.saturating_add(window.source_offset), window.source_size());
+                // What comes from memory is taken apart while it is hot.
+                let limit = if past.is_some() { window.source_size() } else { HOT as u64 };
+                for window in window.pieces(limit, u64::MAX) {
+                    let size = usize::try_from(window.source_size()).unwrap_or(usize::MAX);
+                    let taken = usize::try_from(window.dest_size()).unwrap_or(usize::MAX);
+                    let (now, later) = std::mem::take(&mut dst)
+                        .split_at_mut_checked(taken)
+                        .ok_or_else(|| fail!(Internal, "a window leaves the slab"))?;
+                    dst = later;
+                    let offset = start.saturating_add(window.source_offset);
+                    window.gather(self.road.fetch(offset, size, bounce)?, now)?;
+                    component.finish_piece(now)?;
+                }
+                Ok(())
+            }
+            Work::Frames { stored, frames, dst } => {
+                self.note_stored(frames.iter().map(|f| f.stored.len() as u64).sum());
+                job::decode_frames(stored, &frames, dst)?;
+                component.finish_piece(dst)
+            }
+            Work::Other { part, dst } => {
+                let needed = component.temporary_memory();
+                let _taken = self.budget.take(needed);
+                if let Some(algorithm) = request.algorithm() {
+                    request.check_digest(&component.hash_stored(algorithm)?)?;
+                }
+                let raw = component.encoding() == Encoding::Raw;
+                let read = match part {
+                    Part::Whole => component.read_inner(dst).map(|()| component.stored_size())?,
+                    Part::Range { offset, length } => {
+                        let size = usize::try_from(length).unwrap_or(usize::MAX);
+                        component.read_range_inner(offset, dst.get_mut(..size).unwrap_or_default())?;
+                        if raw {
+                            length
+                        } else {
+                            component.stored_size()
+                        }
+                    }
+                    Part::Slab(slab) => component.read_slab_inner(&slab, dst)?,
+                };
+                self.note_stored(read);
+                Ok(())
+            }
+        }
+    }
+
+    fn note_stored(&self, bytes: u64) {
+        self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
