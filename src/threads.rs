@@ -48,6 +48,12 @@ fn ours<'b>(body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
     }
 }
 
+/// Runs `mine` on the caller's thread and `theirs` on `more` others meanwhile, as far as the system gives them, and
+/// waits for all.
+pub fn around(more: usize, theirs: &(dyn Fn() + Sync), mine: &(dyn Fn() + Sync)) {
+    platform::run(more.min(MOST), &ours(theirs), mine);
+}
+
 /// Runs `mine` on the caller's thread and `theirs` on another meanwhile, if the system gives one, and waits for both.
 pub fn beside(theirs: &(dyn Fn() + Sync), mine: &(dyn Fn() + Sync)) {
     platform::run(1, &ours(theirs), mine);

@@ -16,7 +16,7 @@ use zstd_safe::DCtx;
 use crate::error::{broken, fail, Error, Result, Rule};
 use walk::{Header, Walk};
 
-pub(crate) use encode::FrameEncoder;
+pub(crate) use encode::{frame_bound, FrameEncoder};
 pub(crate) use part::{decode_chunks, decode_counted, decode_range};
 #[cfg(test)]
 pub(crate) use stream::StreamDecoder;

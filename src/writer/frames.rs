@@ -1,40 +1,178 @@
-//! zstd frames, compressed side by side.
+//! zstd frames, compressed side by side, handed out in order.
 
-use crate::error::{Error, Result};
-use crate::lock::Lock;
-use crate::payload::zstd::FrameEncoder;
+use crate::error::{fail, Error, Result};
+use crate::lock::{Held, Lock};
+use crate::payload::zstd::{frame_bound, FrameEncoder};
 use crate::threads;
+use std::sync::Condvar;
 
-/// Each `frame` bytes of `data` as a zstd frame of its own, in order.
-pub(super) fn compress(data: &[u8], frame: usize, encoders: &mut [FrameEncoder]) -> Result<Vec<Vec<u8>>> {
+/// Compressed frames that wait for their turn, for each thread; of large ones just one.
+fn ahead(frame: usize) -> usize {
+    if frame > 8 << 20 {
+        1
+    } else {
+        4
+    }
+}
+
+/// Memory for a compressed frame, and how much of it is one.
+#[derive(Default)]
+struct Packed {
+    memory: Vec<u8>,
+    size: usize,
+}
+
+/// What the threads know of each other.
+struct State<'e> {
+    /// The frame that is taken next.
+    next: usize,
+    /// The frame that is handed out next.
+    turn: usize,
+    /// Those that are done, each at its number modulo the length.
+    done: Vec<Option<Packed>>,
+    /// Memory that is free again.
+    free: Vec<Packed>,
+    encoders: Vec<&'e mut FrameEncoder>,
+    failure: Option<Error>,
+}
+
+struct Shared<'d, 'e> {
+    data: &'d [u8],
+    frame: usize,
+    count: usize,
+    state: Lock<State<'e>>,
+    changed: Condvar,
+}
+
+/// Gives `store` each `frame` bytes of `data` as a zstd frame of its own, in order, on the caller's thread.
+pub(super) fn compress(
+    data: &[u8],
+    frame: usize,
+    encoders: &mut [FrameEncoder],
+    store: &mut (dyn FnMut(&[u8]) -> Result<()> + Send),
+) -> Result<()> {
     let count = data.len().div_ceil(frame.max(1));
     let threads = encoders.len().min(count);
-    let queue = Lock::new(data.chunks(frame.max(1)).enumerate());
-    let mut results: Vec<Vec<u8>> = Vec::new();
-    results.try_reserve_exact(count)?;
-    results.resize_with(count, Vec::new);
-    let results = Lock::new((results, None::<Error>));
-    let free = Lock::new(encoders.iter_mut());
-    threads::run(threads, &|| {
-        let Some(encoder) = free.hold().next() else { return };
-        loop {
-            let next = queue.hold().next();
-            let Some((at, input)) = next else { return };
-            let mut output = Vec::new();
-            let outcome = encoder.encode(input, &mut output);
-            let mut results = results.hold();
-            match outcome {
-                Ok(()) => {
-                    if let Some(place) = results.0.get_mut(at) {
-                        *place = output;
-                    }
-                }
-                Err(error) => results.1 = Some(error),
+    let window = threads.saturating_mul(ahead(frame)).min(count);
+    let (mut done, mut free, mut free_encoders) = (Vec::new(), Vec::new(), Vec::new());
+    done.try_reserve_exact(window)?;
+    done.resize_with(window, || None);
+    free.try_reserve_exact(window)?;
+    free_encoders.try_reserve_exact(encoders.len())?;
+    free_encoders.extend(encoders.iter_mut());
+    let state = State { next: 0, turn: 0, done, free, encoders: free_encoders, failure: None };
+    let shared = Shared { data, frame, count, state: Lock::new(state), changed: Condvar::new() };
+    let store = Lock::new(store);
+    threads::around(threads.saturating_sub(1), &|| shared.help(), &|| {
+        // Only the caller's thread comes here.
+        let mut store = store.hold();
+        shared.hand_out(&mut **store);
+    });
+    shared.state.into_inner().failure.map_or(Ok(()), Err)
+}
+
+impl<'e> Shared<'_, 'e> {
+    /// One thread beside the caller's: frames, until there are no more.
+    fn help(&self) {
+        let mut state = self.state.hold();
+        let Some(encoder) = state.encoders.pop() else { return };
+        let _ended = Ended(self);
+        while state.failure.is_none() && state.next < self.count {
+            state = match state.may_take() {
+                true => self.compress_one(state, encoder),
+                false => state.wait(&self.changed),
+            };
+        }
+    }
+
+    /// The caller's thread: what is next in order is stored; until it is there, it helps.
+    fn hand_out(&self, store: &mut dyn FnMut(&[u8]) -> Result<()>) {
+        let mut state = self.state.hold();
+        let Some(encoder) = state.encoders.pop() else { return };
+        let _ended = Ended(self);
+        while state.failure.is_none() && state.turn < self.count {
+            if let Some(packed) = state.take_done() {
+                drop(state);
+                let outcome = store(packed.memory.get(..packed.size).unwrap_or_default());
+                state = self.state.hold();
+                state.turn = state.turn.saturating_add(1);
+                state.free.push(packed); // within what was reserved
+                state.failure = state.failure.take().or(outcome.err());
+                self.changed.notify_all();
+            } else if state.may_take() {
+                state = self.compress_one(state, encoder);
+            } else {
+                state = state.wait(&self.changed);
             }
         }
-    });
-    match results.into_inner() {
-        (_, Some(error)) => Err(error),
-        (frames, None) => Ok(frames),
+    }
+
+    /// Takes the next frame, compresses it without holding the state, and puts it down.
+    fn compress_one<'l>(
+        &'l self,
+        mut state: Held<'l, State<'e>>,
+        encoder: &mut FrameEncoder,
+    ) -> Held<'l, State<'e>> {
+        let at = state.next;
+        state.next = at.saturating_add(1);
+        let mut packed = state.free.pop().unwrap_or_default();
+        drop(state);
+        let start = at.saturating_mul(self.frame);
+        let input = self.data.get(start..).unwrap_or_default();
+        let outcome = packed.fill(input.get(..self.frame).unwrap_or(input), self.frame, encoder);
+        let mut state = self.state.hold();
+        match outcome {
+            Ok(()) => state.put_down(at, packed),
+            Err(error) => state.failure = Some(error),
+        }
+        self.changed.notify_all();
+        state
+    }
+}
+
+/// A thread that panics, which only a bug makes it do, must not leave the others waiting.
+struct Ended<'s, 'd, 'e>(&'s Shared<'d, 'e>);
+
+impl Drop for Ended<'_, '_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.state.hold().failure = Some(fail!(Internal, "a thread that compresses panicked"));
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+impl State<'_> {
+    /// Whether there is a place for one more.
+    fn may_take(&self) -> bool {
+        self.next < self.turn.saturating_add(self.done.len())
+    }
+
+    fn place(&mut self, at: usize) -> Option<&mut Option<Packed>> {
+        let at = at.checked_rem(self.done.len())?;
+        self.done.get_mut(at)
+    }
+
+    fn take_done(&mut self) -> Option<Packed> {
+        self.place(self.turn)?.take()
+    }
+
+    fn put_down(&mut self, at: usize, packed: Packed) {
+        match self.place(at) {
+            Some(place) => *place = Some(packed),
+            None => self.failure = Some(fail!(Internal, "no place for a frame")),
+        }
+    }
+}
+
+impl Packed {
+    fn fill(&mut self, input: &[u8], most: usize, encoder: &mut FrameEncoder) -> Result<()> {
+        let bound = frame_bound(most);
+        if self.memory.len() < bound {
+            self.memory.try_reserve_exact(bound).map_err(|_| Error::out_of_memory(bound))?;
+            self.memory.resize(bound, 0);
+        }
+        self.size = encoder.encode_to(input, &mut self.memory)?;
+        Ok(())
     }
 }

@@ -263,20 +263,15 @@ impl Writer {
 
     /// Compresses frames side by side and stores them in order.
     fn store_frames(&mut self, data: &[u8], frame: usize) -> Result<()> {
-        /// Compressed frames that wait for their turn, for each thread.
-        const AHEAD: usize = 4;
         let threads = threads::count(self.options.threads);
         while self.encoders.len() < threads {
             self.encoders.try_reserve(1)?;
             self.encoders.push(FrameEncoder::new(self.options.zstd_level)?);
         }
-        let wave = frame.saturating_mul(threads.saturating_mul(AHEAD));
-        for part in data.chunks(wave) {
-            let frames = compress(part, frame, &mut self.encoders)?;
-            for compressed in frames {
-                self.store(&compressed)?;
-            }
-        }
+        let mut encoders = std::mem::take(&mut self.encoders);
+        let outcome = compress(data, frame, &mut encoders, &mut |compressed| self.store(compressed));
+        self.encoders = encoders;
+        outcome?;
         if let Some(open) = self.component.as_mut() {
             open.framed = true;
         }

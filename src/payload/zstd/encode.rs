@@ -35,16 +35,25 @@ impl FrameEncoder {
     /// Appends one frame to `out`; after an error `out` is as it was.
     pub(crate) fn encode(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        let bound = zstd_safe::compress_bound(input.len());
+        let bound = frame_bound(input.len());
         let Some(end) = start.checked_add(bound) else {
             return Err(Error::out_of_memory(bound));
         };
         out.try_reserve(bound).map_err(|_| Error::out_of_memory(bound))?;
         out.resize(end, 0);
-        let room = out.get_mut(start..).unwrap_or_default();
-        let result = self.context.compress2(room, input);
+        let result = self.encode_to(input, out.get_mut(start..).unwrap_or_default());
         out.truncate(start.saturating_add(*result.as_ref().unwrap_or(&0)));
-        result.map_err(|code| decoder_error(code, format_args!("compressing {} bytes", input.len())))?;
-        Ok(())
+        result.map(drop)
     }
+
+    /// Writes one frame to the front of `room`, which has at least [`frame_bound`] bytes; how many it takes.
+    pub(crate) fn encode_to(&mut self, input: &[u8], room: &mut [u8]) -> Result<usize> {
+        let result = self.context.compress2(room, input);
+        result.map_err(|code| decoder_error(code, format_args!("compressing {} bytes", input.len())))
+    }
+}
+
+/// Bytes that a frame of `size` bytes takes at most.
+pub(crate) fn frame_bound(size: usize) -> usize {
+    zstd_safe::compress_bound(size)
 }
