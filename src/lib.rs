@@ -39,6 +39,8 @@ mod lock;
 pub mod model;
 #[forbid(unsafe_code)]
 mod payload;
+#[allow(unsafe_code)] // instructions that not every processor has
+mod processor;
 #[forbid(unsafe_code)]
 pub mod reader;
 mod threads;

@@ -107,6 +107,9 @@ fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: imp
 /// f16 to f32 with the processor's instruction for it, where it has one. Widening is exact, so `half` may do it; a NaN
 /// becomes quiet and keeps its sign and payload there, too.
 fn halves(src: &[u8], dst: &mut [u8]) {
+    let done = crate::processor::widen_f16(src, dst);
+    let (src, dst) =
+        (src.get(done..).unwrap_or_default(), dst.get_mut(done.saturating_mul(2)..).unwrap_or_default());
     let (mut codes, mut values) = ([half::f16::ZERO; CHUNK], [0f32; CHUNK]);
     for (src, dst) in src.chunks(CHUNK.saturating_mul(2)).zip(dst.chunks_mut(CHUNK.saturating_mul(4))) {
         load(src, &mut codes, half::f16::from_ne_bytes);

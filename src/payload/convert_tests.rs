@@ -199,6 +199,22 @@ fn every_midpoint_rounds_once() {
     }
 }
 
+/// Every f16 in rows, wherever they begin and however many are left over, is what one alone is.
+#[test]
+fn rows_of_halves_are_widened_as_each_alone() {
+    let codes: Vec<u16> = (0..=u16::MAX).collect();
+    let mut bytes = vec![0u8; 1];
+    bytes.extend(codes.iter().flat_map(|c| c.to_ne_bytes()));
+    for count in [codes.len(), 4096 + 7, 263, 9, 8, 7, 1] {
+        let mut wide = vec![0u8; count * 4 + 1];
+        convert(&bytes[1..=count * 2], (F16, None), F32, &mut wide[1..]).unwrap();
+        for (code, found) in codes.iter().zip(wide[1..].chunks_exact(4)) {
+            let found = u32::from_ne_bytes(found.try_into().unwrap());
+            assert_eq!(found, float::f16_to_f32(*code).to_bits(), "{code:#06x} of {count}");
+        }
+    }
+}
+
 /// The short road from f32 is the long one through f64.
 fn fast_equals_exact(bits: u32) {
     let x = f32::from_bits(bits);
