@@ -104,8 +104,9 @@ impl<'a> Cursor<'a> {
         broken!(Rule::CborMalformed, "CBOR at offset {}: {what}", self.file_offset())
     }
 
+    /// The next `count` bytes.
     #[inline]
-    fn take(&mut self, count: u64) -> Result<&'a [u8]> {
+    pub fn take(&mut self, count: u64) -> Result<&'a [u8]> {
         let split = usize::try_from(count).ok().and_then(|n| self.rest.split_at_checked(n));
         let Some((bytes, rest)) = split else { return Err(self.cut_short(count)) };
         self.rest = rest;

@@ -202,7 +202,7 @@ impl Parts {
             if key == Key::Objects {
                 parts.entries = entries(&mut cursor)?;
             } else {
-                cursor.skip()?;
+                pass_over(&mut cursor)?;
             }
             parts.pairs.try_reserve(1)?;
             parts.pairs.push((key, start..cursor.position()));
@@ -216,11 +216,43 @@ fn entries(cursor: &mut Cursor<'_>) -> Result<Range<usize>> {
     let start = cursor.position();
     let mut end = start;
     while cursor.another(&mut left)? {
-        cursor.skip()?;
-        cursor.skip()?;
+        pass_over(cursor)?;
+        pass_over(cursor)?;
         end = cursor.position();
     }
     Ok(start..end)
+}
+
+/// Steps over an item of what was decoded before, and checked then: heads and lengths are enough.
+fn pass_over(cursor: &mut Cursor<'_>) -> Result<()> {
+    let mut open: Vec<Option<u64>> = Vec::new(); // how many items follow in each container that is open
+    loop {
+        match cursor.head()? {
+            Head::Text(length) => drop(cursor.text_body(length)?),
+            Head::Bytes(Some(length)) => drop(cursor.take(length)?),
+            Head::Tag(_) => continue, // what it is about follows
+            Head::Break => return Err(unexpected()),
+            Head::Array(length) => push(&mut open, length)?,
+            Head::Map(length) => push(&mut open, length.map(|pairs| pairs.saturating_mul(2)))?,
+            Head::Bytes(None) => push(&mut open, None)?,
+            _ => {}
+        }
+        while let Some(left) = open.last_mut() {
+            if cursor.another(left)? {
+                break;
+            }
+            open.pop();
+        }
+        if open.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+fn push(open: &mut Vec<Option<u64>>, length: Option<u64>) -> Result<()> {
+    open.try_reserve(1)?;
+    open.push(length);
+    Ok(())
 }
 
 fn map_length(cursor: &mut Cursor<'_>) -> Result<Option<u64>> {
@@ -232,4 +264,40 @@ fn map_length(cursor: &mut Cursor<'_>) -> Result<Option<u64>> {
 
 fn unexpected() -> crate::error::Error {
     crate::error::broken!(Rule::CborMalformed, "the manifest changed while it was being appended to")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passing_over_ends_where_decoding_ends() {
+        let items: [&[u8]; 15] = [
+            b"\x00",
+            b"\x1b\x00\x00\x00\x01\x00\x00\x00\x00",
+            b"\x63abc",
+            b"\x7f\x61a\x62bc\xff",
+            b"\x43\x01\x02\xff",
+            b"\x5f\x41\xff\x42\x01\x02\xff",
+            b"\x80",
+            b"\xa0",
+            b"\x82\x81\x01\xa1\x61k\x80",
+            b"\x9f\x01\x9f\xff\xa0\xff",
+            b"\xbf\x61a\xbf\xff\x61b\x5f\xff\xff",
+            b"\xc1\x1a\x00\x00\x00\x07",
+            b"\xa2\x61a\xd8\x20\x82\xc2\x41\x01\x02\x61b\xf6",
+            b"\xf5",
+            b"\xfb\x40\x09\x21\xfb\x54\x44\x2d\x18",
+        ];
+        for item in items {
+            let bytes = [item, b"\x01"].concat(); // and something behind it
+            let (mut decoded, mut passed) = (Cursor::new(&bytes, 0), Cursor::new(&bytes, 0));
+            decoded.skip().unwrap();
+            pass_over(&mut passed).unwrap();
+            assert_eq!((decoded.position(), passed.position()), (item.len(), item.len()), "{item:02x?}");
+        }
+        for cut in [&b"\xff"[..], b"\x82\x01", b"\x63ab", b"\x9f\x01", b""] {
+            assert!(pass_over(&mut Cursor::new(cut, 0)).is_err(), "{cut:02x?}");
+        }
+    }
 }
