@@ -6,10 +6,12 @@
 //! and recurses; a manifest of 100,000 objects is opened without either.)
 
 mod container;
+mod quick;
 
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::value::{Value, MAX_DEPTH};
 use container::{Container, Step};
+pub use quick::word;
 use std::borrow::Cow;
 
 /// One item's head (RFC 7049 section 2.1).
@@ -130,61 +132,6 @@ impl<'a> Cursor<'a> {
         };
         self.rest = rest;
         Ok(*bytes)
-    }
-
-    /// The next item if it is a text string of less than 24 bytes in one piece, as nearly all keys and
-    /// names of types are; not checked to be UTF-8. Else nothing is consumed.
-    #[inline]
-    pub fn short_text(&mut self) -> Option<&'a [u8]> {
-        let (initial, rest) = self.rest.split_first()?;
-        let length = usize::from(initial.wrapping_sub(0x60));
-        if length >= 24 {
-            return None;
-        }
-        let (text, rest) = rest.split_at_checked(length)?;
-        self.rest = rest;
-        Some(text)
-    }
-
-    /// The next item if it is an unsigned integer. Else nothing is consumed.
-    #[inline]
-    pub fn quick_unsigned(&mut self) -> Option<u64> {
-        let (initial, rest) = self.rest.split_first()?;
-        let (value, rest) = match initial {
-            0..=23 => (u64::from(*initial), rest),
-            24 => rest.split_first().map(|(v, rest)| (u64::from(*v), rest))?,
-            25 => rest.split_first_chunk().map(|(v, rest)| (u64::from(u16::from_be_bytes(*v)), rest))?,
-            26 => rest.split_first_chunk().map(|(v, rest)| (u64::from(u32::from_be_bytes(*v)), rest))?,
-            27 => rest.split_first_chunk().map(|(v, rest)| (u64::from_be_bytes(*v), rest))?,
-            _ => return None,
-        };
-        self.rest = rest;
-        Some(value)
-    }
-
-    /// The length of the next item if it is a map (or, with `0x80`, an array) of less than 24 entries.
-    /// Else nothing is consumed.
-    #[inline]
-    fn short_length(&mut self, major: u8) -> Option<u64> {
-        let (initial, rest) = self.rest.split_first()?;
-        let length = initial.wrapping_sub(major);
-        if length >= 24 {
-            return None;
-        }
-        self.rest = rest;
-        Some(u64::from(length))
-    }
-
-    /// The length of the next item if it is a map of less than 24 pairs. Else nothing is consumed.
-    #[inline]
-    pub fn short_map(&mut self) -> Option<u64> {
-        self.short_length(0xa0)
-    }
-
-    /// The length of the next item if it is an array of less than 24 items. Else nothing is consumed.
-    #[inline]
-    pub fn short_array(&mut self) -> Option<u64> {
-        self.short_length(0x80)
     }
 
     /// The next item's head, without consuming it.

@@ -1,6 +1,6 @@
 //! What the codecs share: pulling typed fields out of CBOR maps into the flat manifest tables.
 
-use super::cbor::{Cursor, Head};
+use super::cbor::{word, Cursor, Head};
 use super::frame::{Frame, Limits};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::{Manifest, Text};
@@ -13,6 +13,24 @@ pub struct Decoder<'a> {
     pub cursor: Cursor<'a>,
     /// What has been read.
     pub manifest: Manifest,
+    /// Short roles that were met, by their words.
+    roles: Vec<(u64, Text)>,
+}
+
+/// The key of a map's pair.
+pub struct Key<'a> {
+    /// Its [`word`]: tells all of a key of up to seven bytes, and not quite all of a longer one.
+    pub word: u64,
+    text: Cow<'a, [u8]>,
+}
+
+impl std::ops::Deref for Key<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.text
+    }
 }
 
 /// The keys of one map that were met: known ones as bits, unknown ones as they are.
@@ -24,14 +42,12 @@ pub struct Keys {
 
 impl Keys {
     /// Notes a known key; a second time is an error.
-    #[inline]
+    #[inline(always)]
     pub fn once(&mut self, bit: u32, key: &[u8]) -> Result<()> {
-        let mask = 1u32.checked_shl(bit).unwrap_or(0);
-        if self.known & mask != 0 {
-            let key = key.escape_ascii();
-            return Err(broken!(Rule::CborDuplicateKey, "the field \"{key}\" stands twice in one map"));
+        if self.has(bit) {
+            return Err(twice(key));
         }
-        self.known |= mask;
+        self.known |= 1u32.checked_shl(bit).unwrap_or(0);
         Ok(())
     }
 
@@ -49,12 +65,19 @@ impl Keys {
     }
 
     /// The unknown ones, now checked to be different from each other.
+    #[inline(always)]
     pub fn into_unknown(self) -> Result<Vec<(Value, Value)>> {
-        if !value::keys_are_unique(&self.unknown)? {
+        if !self.unknown.is_empty() && !value::keys_are_unique(&self.unknown)? {
             return Err(broken!(Rule::CborDuplicateKey, "an unknown field stands twice in one map"));
         }
         Ok(self.unknown)
     }
+}
+
+#[cold]
+fn twice(key: &[u8]) -> Error {
+    let key = key.escape_ascii();
+    broken!(Rule::CborDuplicateKey, "the field \"{key}\" stands twice in one map")
 }
 
 #[cold]
@@ -68,7 +91,7 @@ impl<'a> Decoder<'a> {
         let mut manifest = Manifest::default();
         // Names and shapes are a good third of a usual manifest: one allocation, rarely grown.
         manifest.texts.reserve(bytes.len().checked_div(4).unwrap_or(0))?;
-        Ok(Decoder { cursor: Cursor::new(bytes, frame.manifest.start), manifest })
+        Ok(Decoder { cursor: Cursor::new(bytes, frame.manifest.start), manifest, roles: Vec::new() })
     }
 
     /// The head of a map, and how many pairs it has.
@@ -86,12 +109,18 @@ impl<'a> Decoder<'a> {
 
     /// A map's key, which the spec defines as text. Known keys are told by their bytes; only of an
     /// unknown one [`Decoder::checked`] has to say that it is UTF-8.
-    #[inline]
-    pub fn key(&mut self) -> Result<Cow<'a, [u8]>> {
+    #[inline(always)]
+    pub fn key(&mut self) -> Result<Key<'a>> {
         match self.cursor.short_text() {
-            Some(key) => Ok(Cow::Borrowed(key)),
-            None => self.text(Rule::KeyType, "a key").map(into_bytes),
+            Some((text, word)) => Ok(Key { word, text: Cow::Borrowed(text) }),
+            None => self.unusual_key(),
         }
+    }
+
+    #[inline(never)]
+    fn unusual_key(&mut self) -> Result<Key<'a>> {
+        let text = into_bytes(self.text(Rule::KeyType, "a key")?);
+        Ok(Key { word: word(&text), text })
     }
 
     /// A map's key that is a name of the file's own.
@@ -100,15 +129,48 @@ impl<'a> Decoder<'a> {
         self.text(Rule::KeyType, "a key")
     }
 
+    /// A map's key that is the role of a component, kept in the manifest.
+    #[inline(always)]
+    pub fn role(&mut self) -> Result<Text> {
+        let word = self.cursor.peek_word();
+        if let Some((word, role)) = self.roles.iter().find(|(met, _)| Some(*met) == word) {
+            self.cursor.skip_word(*word);
+            return Ok(*role);
+        }
+        self.new_role(word)
+    }
+
+    #[inline(never)]
+    fn new_role(&mut self, word: Option<u64>) -> Result<Text> {
+        const MOST: usize = 8;
+        let role = self.name()?;
+        let role = self.manifest.intern_role(&role)?;
+        if let Some(word) = word.filter(|_| self.roles.len() < MOST) {
+            self.roles.try_reserve(1)?;
+            self.roles.push((word, role));
+        }
+        Ok(role)
+    }
+
     /// The text of a key.
     pub fn checked<'b>(&self, key: &'b [u8]) -> Result<&'b str> {
         self.cursor.utf8(key)
     }
 
+    /// Whether the next item is the text of up to seven bytes with this [`word`]; then it is consumed.
+    #[inline(always)]
+    pub fn is_word(&mut self, word: u64) -> bool {
+        let is = self.cursor.peek_word() == Some(word);
+        if is {
+            self.cursor.skip_word(word);
+        }
+        is
+    }
+
     /// A text.
     #[inline]
     pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
-        if let Some(text) = self.cursor.short_text() {
+        if let Some(text) = self.cursor.quick_text() {
             return self.cursor.utf8(text).map(Cow::Borrowed);
         }
         let at = self.cursor.file_offset();
@@ -130,11 +192,16 @@ impl<'a> Decoder<'a> {
     }
 
     /// An integer from 0 to 2^64-1.
-    #[inline]
+    #[inline(always)]
     pub fn unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
-        if let Some(value) = self.cursor.quick_unsigned() {
-            return Ok(value);
+        match self.cursor.quick_unsigned() {
+            Some(value) => Ok(value),
+            None => self.unusual_unsigned(rule, what),
         }
+    }
+
+    #[inline(never)]
+    fn unusual_unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
         let at = self.cursor.file_offset();
         match self.cursor.head()? {
             Head::Unsigned(v) => Ok(v),

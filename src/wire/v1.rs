@@ -1,11 +1,14 @@
 //! 1.1 and 1.2: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
+use super::cbor::word;
 use super::fields::{table_position, Decoder, Keys};
 use super::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Version};
+use crate::model::manifest::{
+    Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Text, Version,
+};
 
 /// A storage type, and the logical type that its name brings along in 1.1.
 pub type NamedDtype = (Dtype, Option<Logical>);
@@ -19,6 +22,21 @@ pub struct Dialect {
     /// The dtype stands in the object and not in its components (1.0).
     pub dtype_in_object: bool,
 }
+
+// Keys and values that are told by their words; longer keys by all of their bytes, too.
+const SHAPE: u64 = word(b"shape");
+const FORMAT: u64 = word(b"format");
+const ATTRIBUTES: u64 = word(b"attributes");
+const COMPONENTS: u64 = word(b"components");
+const DTYPE: u64 = word(b"dtype");
+const TYPE: u64 = word(b"type");
+const OFFSET: u64 = word(b"offset");
+const LENGTH: u64 = word(b"length");
+const UNCOMPRESSED_LENGTH: u64 = word(b"uncompressed_length");
+const ENCODING: u64 = word(b"encoding");
+const DIGEST: u64 = word(b"digest");
+const DENSE: u64 = word(b"dense");
+const RAW: u64 = word(b"raw");
 
 const DIALECT: Dialect = Dialect { objects_key: "objects", dtype: dtype_by_name, dtype_in_object: false };
 
@@ -111,28 +129,24 @@ fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
     let component_start = table_position(d.manifest.components.len())?;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
-        match &*key {
-            b"shape" => {
+        match key.word {
+            SHAPE => {
                 keys.once(0, &key)?;
                 shape = Some(d.shape()?);
             }
-            b"format" => {
+            FORMAT => {
                 keys.once(1, &key)?;
-                let text = d.text(Rule::FormatType, "\"format\"")?;
-                format = Some(match Format::from_name(&text) {
-                    Some(format) => format,
-                    None => Format::Other(d.keep(&text)?),
-                });
+                format = Some(if d.is_word(DENSE) { Format::Dense } else { other_format(d)? });
             }
-            b"attributes" => {
+            ATTRIBUTES if *key == *b"attributes" => {
                 keys.once(2, &key)?;
                 attributes = d.attributes()?;
             }
-            b"components" => {
+            COMPONENTS if *key == *b"components" => {
                 keys.once(3, &key)?;
                 components(d, dialect)?;
             }
-            b"dtype" if dialect.dtype_in_object => {
+            DTYPE if dialect.dtype_in_object => {
                 keys.once(4, &key)?;
                 dtype = Some(d.text(Rule::DtypeType, "\"dtype\"")?);
             }
@@ -168,10 +182,21 @@ fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
 fn components(d: &mut Decoder<'_>, dialect: &Dialect) -> Result<()> {
     let mut left = d.map(Rule::ComponentsType, "\"components\"")?;
     while d.cursor.another(&mut left)? {
-        let role = d.name()?;
-        component(d, &role, dialect).map_err(|e| e.within(format_args!("component {role:?}")))?;
+        let role = d.role()?;
+        if let Err(e) = component(d, role, dialect) {
+            return Err(e.within(format_args!("component {:?}", d.manifest.texts.get(role))));
+        }
     }
     Ok(())
+}
+
+#[inline(never)]
+fn other_format(d: &mut Decoder<'_>) -> Result<Format> {
+    let text = d.text(Rule::FormatType, "\"format\"")?;
+    match Format::from_name(&text) {
+        Some(format) => Ok(format),
+        None => Ok(Format::Other(d.keep(&text)?)),
+    }
 }
 
 /// The texts of a component that cannot be judged before all of its fields were seen.
@@ -190,8 +215,7 @@ enum LogicalName {
     Other,
 }
 
-fn component(d: &mut Decoder<'_>, role: &str, dialect: &Dialect) -> Result<()> {
-    let role = d.manifest.intern_role(role)?;
+fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
     let mut keys = Keys::default();
     let mut left = d.map(Rule::ComponentType, "its definition")?;
     let (mut offset, mut length, mut size) = (None, None, None);
@@ -200,16 +224,18 @@ fn component(d: &mut Decoder<'_>, role: &str, dialect: &Dialect) -> Result<()> {
     let mut encoding = Encoding::Raw;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
-        match &*key {
-            b"dtype" => {
+        match key.word {
+            DTYPE => {
                 keys.once(0, &key)?;
-                let text = d.text(Rule::DtypeType, "\"dtype\"")?;
-                names.dtype = (dialect.dtype)(&text);
-                if names.dtype.is_none() {
-                    extra.dtype = Some(d.keep(&text)?);
-                }
+                names.dtype = match d.cursor.peek_word().and_then(usual_dtype) {
+                    Some((word, dtype)) if !dialect.dtype_in_object => {
+                        d.cursor.skip_word(word);
+                        Some((dtype, None))
+                    }
+                    _ => other_dtype(d, dialect, &mut extra)?,
+                };
             }
-            b"type" => {
+            TYPE => {
                 keys.once(1, &key)?;
                 if let Some(text) = d.optional_text(Rule::TypeType, "\"type\"")? {
                     names.logical = logical_by_name(&text);
@@ -218,30 +244,23 @@ fn component(d: &mut Decoder<'_>, role: &str, dialect: &Dialect) -> Result<()> {
                     }
                 }
             }
-            b"offset" => {
+            OFFSET => {
                 keys.once(2, &key)?;
                 offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
             }
-            b"length" => {
+            LENGTH => {
                 keys.once(3, &key)?;
                 length = Some(d.unsigned(Rule::LengthType, "\"length\"")?);
             }
-            b"uncompressed_length" => {
+            UNCOMPRESSED_LENGTH if *key == *b"uncompressed_length" => {
                 keys.once(4, &key)?;
                 size = d.optional_unsigned(Rule::UncompressedLengthType, "\"uncompressed_length\"")?;
             }
-            b"encoding" => {
+            ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;
-                encoding = match d.optional_text(Rule::EncodingType, "\"encoding\"")?.as_deref() {
-                    None | Some("raw") => Encoding::Raw,
-                    Some("zstd") => Encoding::Zstd,
-                    Some(other) => {
-                        extra.encoding = Some(d.keep(other)?);
-                        Encoding::Other
-                    }
-                };
+                encoding = if d.is_word(RAW) { Encoding::Raw } else { other_encoding(d, &mut extra)? };
             }
-            b"digest" => {
+            DIGEST => {
                 keys.once(6, &key)?;
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"digest\"")? {
                     extra.digest = Some(d.keep(&text)?);
@@ -271,6 +290,45 @@ fn component(d: &mut Decoder<'_>, role: &str, dialect: &Dialect) -> Result<()> {
     d.manifest.components.try_reserve(1)?;
     d.manifest.components.push(component);
     Ok(())
+}
+
+/// A storage type by the word of its name.
+#[inline(always)]
+fn usual_dtype(word: u64) -> Option<(u64, Dtype)> {
+    DTYPE_WORDS.iter().find(|(known, _)| *known == word).copied()
+}
+
+#[allow(clippy::indexing_slicing, reason = "while compiling")]
+const DTYPE_WORDS: [(u64, Dtype); Dtype::ALL.len()] = {
+    let mut words = [(0, Dtype::F64); Dtype::ALL.len()];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = (word(Dtype::ALL[at].name().as_bytes()), Dtype::ALL[at]);
+        at += 1;
+    }
+    words
+};
+
+#[inline(never)]
+fn other_dtype(d: &mut Decoder<'_>, dialect: &Dialect, extra: &mut Extra) -> Result<Option<NamedDtype>> {
+    let text = d.text(Rule::DtypeType, "\"dtype\"")?;
+    let dtype = (dialect.dtype)(&text);
+    if dtype.is_none() {
+        extra.dtype = Some(d.keep(&text)?);
+    }
+    Ok(dtype)
+}
+
+#[inline(never)]
+fn other_encoding(d: &mut Decoder<'_>, extra: &mut Extra) -> Result<Encoding> {
+    Ok(match d.optional_text(Rule::EncodingType, "\"encoding\"")?.as_deref() {
+        None | Some("raw") => Encoding::Raw,
+        Some("zstd") => Encoding::Zstd,
+        Some(other) => {
+            extra.encoding = Some(d.keep(other)?);
+            Encoding::Other
+        }
+    })
 }
 
 fn logical_by_name(name: &str) -> LogicalName {
