@@ -1,9 +1,9 @@
 //! Finding things in a manifest: by name, and who shares whose pages.
 
 use crate::error::{broken, fail, Result, Rule};
-use crate::model::manifest::Manifest;
+use crate::model::manifest::{Component, Manifest};
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
+use hashbrown::hash_table::{Entry, HashTable};
 use std::hash::BuildHasher;
 
 /// Object positions by name. The hash is seeded anew for each file, so that no file can be made
@@ -29,12 +29,14 @@ impl Names {
         for (at, object) in manifest.objects.iter().enumerate() {
             let at = u32::try_from(at).map_err(|_| fail!(Limit, "more than 2^32 objects"))?;
             let name = manifest.texts.get_bytes(object.name);
-            let hash = hasher.hash_one(name);
-            if table.find(hash, |other| name_at(*other) == name).is_none() {
-                table.insert_unique(hash, at, |at: &u32| hasher.hash_one(name_at(*at)));
-            } else if !first_wins {
-                let name = manifest.texts.get(object.name);
-                return Err(broken!(Rule::NameDuplicate, "object {name:?} is defined twice"));
+            let same = |other: &u32| is_same(name_at(*other), name);
+            match table.entry(hasher.hash_one(name), same, |at: &u32| hasher.hash_one(name_at(*at))) {
+                Entry::Vacant(place) => drop(place.insert(at)),
+                Entry::Occupied(_) if first_wins => {}
+                Entry::Occupied(_) => {
+                    let name = manifest.texts.get(object.name);
+                    return Err(broken!(Rule::NameDuplicate, "object {name:?} is defined twice"));
+                }
             }
         }
         Ok(Names { table, hasher })
@@ -45,35 +47,58 @@ impl Names {
         let hash = self.hasher.hash_one(name);
         let found = self.table.find(hash, |at| {
             let object = manifest.objects.get(*at as usize);
-            object.is_some_and(|o| manifest.texts.get_bytes(o.name) == name)
+            object.is_some_and(|o| is_same(manifest.texts.get_bytes(o.name), name))
         });
         found.map(|at| *at as usize)
     }
 }
 
+/// Whether two names are the same. A loop over words, because names are short and a call of memcmp goes
+/// through the dynamic linker, which can cost more than the comparison.
+#[inline]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let (words_a, words_b) = (a.chunks_exact(8), b.chunks_exact(8));
+    let (rest_a, rest_b) = (words_a.remainder(), words_b.remainder());
+    a.len() == b.len()
+        && words_a.zip(words_b).all(|(a, b)| a.first_chunk::<8>() == b.first_chunk())
+        && rest_a.iter().zip(rest_b).all(|(a, b)| a == b)
+}
+
 /// Marks the components whose pages hold no byte of another component.
 pub fn mark_page_exclusive(manifest: &mut Manifest, page: u64) -> Result<()> {
     let mask = page.saturating_sub(1);
-    let candidates = |m: &Manifest| m.components.iter().any(|c| c.offset & mask == 0 && c.stored_size > 0);
-    if !candidates(manifest) {
+    let page_end = |c: &Component| c.end().checked_next_multiple_of(page).unwrap_or(u64::MAX);
+    let candidate = |c: &Component| c.offset & mask == 0 && c.stored_size > 0;
+    if mark_in_order(&mut manifest.components, candidate, page_end) {
         return Ok(());
     }
     let mut starts: Vec<u64> = Vec::new();
     starts.try_reserve_exact(manifest.components.len())?;
     starts.extend(manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| c.offset));
-    if !starts.is_sorted() {
-        starts.sort_unstable();
-    }
-    for component in &mut manifest.components {
-        if component.offset & mask != 0 || component.stored_size == 0 {
-            continue;
-        }
-        let last_page_end = component.end().checked_next_multiple_of(page).unwrap_or(u64::MAX);
+    starts.sort_unstable();
+    for component in manifest.components.iter_mut().filter(|c| candidate(c)) {
         let here = starts.partition_point(|s| *s < component.offset);
         let sharers = starts.get(here..).unwrap_or_default();
         // Itself, and whoever stands at the very same bytes, which is sharing too.
-        let within = sharers.iter().take_while(|s| **s < last_page_end).take(2).count();
+        let within = sharers.iter().take_while(|s| **s < page_end(component)).take(2).count();
         component.page_exclusive = within == 1;
     }
     Ok(())
+}
+
+/// The same if every component begins behind the one before it, as writers have them; else false.
+fn mark_in_order(
+    components: &mut [Component],
+    candidate: impl Fn(&Component) -> bool,
+    page_end: impl Fn(&Component) -> u64,
+) -> bool {
+    let mut next = u64::MAX;
+    for component in components.iter_mut().rev().filter(|c| c.stored_size > 0) {
+        if component.offset >= next {
+            return false;
+        }
+        component.page_exclusive = candidate(component) && page_end(component) <= next;
+        next = component.offset;
+    }
+    true
 }

@@ -33,7 +33,7 @@ use crate::io::file::FileSource;
 use crate::io::map::{page_size, MapSource};
 use crate::io::memory::MemorySource;
 use crate::io::shelf::Shelf;
-use crate::model::manifest::{Encoding, Manifest, Version};
+use crate::model::manifest::{self, Encoding, Manifest, Version};
 use crate::model::value::Value;
 use crate::wire::{self, frame, Frame, Limits};
 use std::path::Path;
@@ -153,8 +153,10 @@ impl File {
             .map_err(|e| unfinished::explain(source.as_ref(), &limits, e))?;
         let names = index::Names::build(&manifest, manifest.version == Some(Version::V0_1))?;
         index::mark_page_exclusive(&mut manifest, page_size() as u64)?;
+        let untold = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.size_declared;
+        let untold = manifest.components.iter().any(untold);
         let mut found_sizes = Vec::new();
-        if manifest.components.iter().any(|c| c.size.is_none() && c.encoding == Encoding::Zstd) {
+        if untold && manifest.components.iter().any(|c| c.size.is_none() && c.encoding == Encoding::Zstd) {
             found_sizes.try_reserve_exact(manifest.components.len())?;
             found_sizes.resize_with(manifest.components.len(), AtomicU64::default);
         }
@@ -170,7 +172,9 @@ impl File {
             found_sizes,
             kept: Shelf::default(),
         };
-        stored::check_short_frames(&file)?;
+        if untold {
+            stored::check_short_frames(&file)?;
+        }
         if options.strict {
             structure::check_strict_metadata(&file)?;
         }

@@ -4,7 +4,7 @@
 //! digests, bool bytes) is for the views and for verification.
 
 use super::frame::{Frame, ALIGNMENT};
-use crate::error::{broken, Error, Result, Rule};
+use crate::error::{broken, Result, Rule};
 use crate::model::manifest::{
     element_count, Component, Encoding, Format, LogicalType, Manifest, Object, Version,
 };
@@ -22,31 +22,30 @@ impl Validated {
 
 /// Checks every object and fills in the decoded sizes that follow from shapes.
 pub fn validate(mut manifest: Manifest, frame: &Frame) -> Result<Validated> {
-    let version = manifest.version.unwrap_or(Version::V1_2);
-    for at in 0..manifest.objects.len() {
-        let Some(object) = manifest.objects.get(at).copied() else { continue };
-        check_object(&mut manifest, &object, version, frame).map_err(|e| in_object(&manifest, &object, e))?;
+    let mut components = std::mem::take(&mut manifest.components);
+    let mut in_order = true;
+    let mut last_end = 0;
+    for object in &manifest.objects {
+        let first = object.component_start as usize;
+        let end = first.saturating_add(object.component_count as usize);
+        let parts = components.get_mut(first..end).unwrap_or_default();
+        if let Err(e) = check_object(&manifest, object, parts, frame) {
+            return Err(e.within(format_args!("object {:?}", manifest.texts.get(object.name))));
+        }
+        for part in parts.iter().filter(|c| c.stored_size > 0) {
+            in_order &= last_end <= part.offset;
+            last_end = part.end();
+        }
     }
-    check_overlaps(&manifest)?;
+    manifest.components = components;
+    if !in_order {
+        check_overlaps(&manifest)?; // writers put blobs in order: then there is nothing to sort
+    }
     Ok(Validated(manifest))
 }
 
-#[cold]
-fn in_object(manifest: &Manifest, object: &Object, error: Error) -> Error {
-    error.within(format_args!("object {:?}", manifest.texts.get(object.name)))
-}
-
-fn check_object(manifest: &mut Manifest, object: &Object, version: Version, frame: &Frame) -> Result<()> {
-    for role in object.format.required_roles() {
-        if manifest.component(object, role).is_none() {
-            let format = object.format.name().unwrap_or_default();
-            return Err(broken!(
-                Rule::ComponentMissing,
-                "its format is {format}, but it has no component {role:?}"
-            ));
-        }
-    }
-    check_roles(manifest, object)?;
+fn check_object(manifest: &Manifest, object: &Object, parts: &mut [Component], frame: &Frame) -> Result<()> {
+    check_roles(manifest, object, parts)?;
     if object.format == Format::SparseCsr && object.rank != 2 {
         return Err(broken!(
             Rule::CsrRank,
@@ -54,44 +53,45 @@ fn check_object(manifest: &mut Manifest, object: &Object, version: Version, fram
             object.rank
         ));
     }
-    let first = object.component_start as usize;
-    for at in first..first.saturating_add(object.component_count as usize) {
-        let Some(mut component) = manifest.components.get(at).copied() else { continue };
-        let checked = check_component(manifest, object, &mut component, version, frame);
-        checked.map_err(|e| e.within(format_args!("component {:?}", manifest.texts.get(component.role))))?;
-        if let Some(place) = manifest.components.get_mut(at) {
-            *place = component;
+    for part in parts {
+        if let Err(e) = check_component(manifest, object, part, frame) {
+            return Err(e.within(format_args!("component {:?}", manifest.texts.get(part.role))));
         }
     }
     Ok(())
 }
 
-fn check_roles(manifest: &Manifest, object: &Object) -> Result<()> {
-    let components = manifest.components(object);
-    let twice = |role: &str| broken!(Rule::CborDuplicateKey, "it has two components {role:?}");
-    match components {
-        [] | [_] => Ok(()),
-        _ => {
-            let mut roles = Vec::new();
-            roles.try_reserve_exact(components.len())?;
-            roles.extend(components.iter().map(|c| manifest.texts.get(c.role)));
-            roles.sort_unstable();
-            match roles.windows(2).find(|pair| pair.first() == pair.last()) {
-                Some(pair) => Err(twice(pair.first().copied().unwrap_or_default())),
-                None => Ok(()),
-            }
+fn check_roles(manifest: &Manifest, object: &Object, parts: &[Component]) -> Result<()> {
+    let role = |c: &Component| manifest.texts.get_bytes(c.role);
+    if let (Format::Dense, [only]) = (object.format, parts) {
+        if role(only) == b"data" {
+            return Ok(()); // as nearly all are
         }
     }
+    for required in object.format.required_roles() {
+        if !parts.iter().any(|c| role(c) == required.as_bytes()) {
+            let format = object.format.name().unwrap_or_default();
+            return Err(broken!(
+                Rule::ComponentMissing,
+                "its format is {format}, but it has no component {required:?}"
+            ));
+        }
+    }
+    if parts.len() > 1 {
+        let mut roles = Vec::new();
+        roles.try_reserve_exact(parts.len())?;
+        roles.extend(parts.iter().map(|c| manifest.texts.get(c.role)));
+        roles.sort_unstable();
+        if let Some([role, _]) = roles.windows(2).find(|pair| pair.first() == pair.last()) {
+            return Err(broken!(Rule::CborDuplicateKey, "it has two components {role:?}"));
+        }
+    }
+    Ok(())
 }
 
-fn check_component(
-    manifest: &Manifest,
-    object: &Object,
-    c: &mut Component,
-    version: Version,
-    frame: &Frame,
-) -> Result<()> {
+fn check_component(manifest: &Manifest, object: &Object, c: &mut Component, frame: &Frame) -> Result<()> {
     check_place(c, frame)?;
+    let version = manifest.version.unwrap_or(Version::V1_2);
     if c.encoding == Encoding::Zstd && !c.size_declared && version >= Version::V1_2 {
         return Err(broken!(
             Rule::UncompressedLengthMissing,
@@ -108,7 +108,7 @@ fn check_component(
         }
         c.size = Some(c.stored_size);
     }
-    if object.format == Format::Dense && manifest.texts.get(c.role) == "data" {
+    if object.format == Format::Dense && manifest.texts.get_bytes(c.role) == b"data" {
         check_dense_size(manifest.shape(object), c)?;
     }
     Ok(())
@@ -175,14 +175,10 @@ fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
 
 /// Two components may be the same bytes (tied weights), but not share some of them.
 fn check_overlaps(manifest: &Manifest) -> Result<()> {
-    let occupied = || manifest.components.iter().filter(|c| c.stored_size > 0);
-    // Writers put blobs in order: then one pass tells, and nothing is allocated.
-    if occupied().zip(occupied().skip(1)).all(|(a, b)| a.end() <= b.offset) {
-        return Ok(());
-    }
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     ranges.try_reserve_exact(manifest.components.len())?;
-    ranges.extend(occupied().map(|c| (c.offset, c.end())));
+    let occupied = manifest.components.iter().filter(|c| c.stored_size > 0);
+    ranges.extend(occupied.map(|c| (c.offset, c.end())));
     ranges.sort_unstable();
     ranges.dedup();
     let overlap = ranges.windows(2).find_map(|pair| match pair {
