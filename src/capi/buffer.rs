@@ -96,7 +96,7 @@ impl zt_component {
         };
         let is_lent = owned.is_none();
         self.owner().retain();
-        one.push(zt_buffer { owner: self.file.cast_mut(), lent, size, owned });
+        one.push(zt_buffer { owner: self.place.file().cast_mut(), lent, size, owned });
         Ok((Box::into_raw(one.into_boxed_slice()).cast::<zt_buffer>(), is_lent))
     }
 }

@@ -3,6 +3,7 @@
 use super::arg;
 use super::guard::guard;
 use super::open::zt_file;
+use super::place::Place;
 use super::status::zt_status;
 use super::types::{
     self, dtype_number, encoding_number, logical_number, zt_advice, zt_dtype, zt_encoding, zt_type,
@@ -17,28 +18,22 @@ use std::ptr::null;
 
 /// One blob of an object; borrowed, lives until the file's last zt_close.
 pub struct zt_component {
-    pub(super) file: *const zt_file,
-    object: u32,
-    index: u32,
+    pub(super) place: Place,
 }
 
 impl zt_component {
-    pub(super) fn new(file: *const zt_file, object: u32, index: u32) -> Self {
-        zt_component { file, object, index }
-    }
-
     pub(super) fn owner(&self) -> &zt_file {
-        // SAFETY: the file owns this table of places and is alive as long as they are lent.
-        unsafe { &*self.file }
+        self.place.owner()
     }
 
     pub(super) fn component(&self) -> Result<Component<'_>> {
-        let found = self.owner().file().component_at(self.object as usize, self.index as usize);
+        let (owner, index) = (self.owner(), self.place.index());
+        let found = owner.file().component_at(owner.places().owner_of(index), index);
         found.ok_or_else(|| fail!(Internal, "a component without its entry"))
     }
 
     fn entry(&self) -> Option<&manifest::Component> {
-        self.owner().file().manifest().components.get(self.index as usize)
+        self.owner().file().manifest().components.get(self.place.index())
     }
 
     fn text(&self, text: manifest::Text) -> *const c_char {

@@ -33,6 +33,7 @@ mod dlpack;
 mod library;
 mod object;
 mod open;
+mod place;
 mod value;
 mod verify;
 mod view;

@@ -4,6 +4,7 @@ use super::arg;
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
 use super::open::zt_file;
+use super::place::Place;
 use super::status::zt_status;
 use super::types::{format_number, zt_format};
 use crate::error::{fail, Result};
@@ -15,27 +16,21 @@ use std::ptr::null;
 
 /// A named tensor of an open file; borrowed, lives until the file's last zt_close.
 pub struct zt_object {
-    file: *const zt_file,
-    index: u32,
+    place: Place,
 }
 
 impl zt_object {
-    pub(super) fn new(file: *const zt_file, index: u32) -> Self {
-        zt_object { file, index }
-    }
-
     pub(super) fn owner(&self) -> &zt_file {
-        // SAFETY: the file owns this table of places and is alive as long as they are lent.
-        unsafe { &*self.file }
+        self.place.owner()
     }
 
     pub(super) fn object(&self) -> Result<Object<'_>> {
-        let found = self.owner().file().object(self.index as usize);
+        let found = self.owner().file().object(self.place.index());
         found.ok_or_else(|| fail!(Internal, "an object without its entry"))
     }
 
     fn entry(&self) -> Option<&manifest::Object> {
-        self.owner().file().manifest().objects.get(self.index as usize)
+        self.owner().file().manifest().objects.get(self.place.index())
     }
 
     fn text(&self, text: manifest::Text) -> *const c_char {

@@ -5,6 +5,7 @@ use super::callback::{zt_source, CallbackSource};
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
 use super::object::zt_object;
+use super::place::Places;
 use super::status::zt_status;
 use super::types::{self, zt_advice, zt_mode};
 use crate::error::{fail, try_format, Result};
@@ -23,8 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct zt_file {
     references: AtomicUsize,
     file: File,
-    objects: Vec<zt_object>,
-    components: Vec<zt_component>,
+    places: Places,
 }
 
 /// How to open a file. All fields zero (but struct_size) are the defaults.
@@ -83,29 +83,17 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
 }
 
 impl zt_file {
-    /// On the heap, with a reference; the tables of places that C borrows point back to it.
+    /// On the heap, with a reference; the places that C borrows point back to it.
     fn new(file: File) -> Result<*mut zt_file> {
-        let manifest = file.manifest();
-        let mut objects = Vec::new();
-        objects.try_reserve_exact(manifest.objects.len())?;
-        let mut components = Vec::new();
-        components.try_reserve_exact(manifest.components.len())?;
+        let places = Places::reserve(file.manifest())?;
         let mut one = Vec::new();
         one.try_reserve_exact(1)?;
-        one.push(zt_file { references: AtomicUsize::new(1), file, objects, components });
+        one.push(zt_file { references: AtomicUsize::new(1), file, places });
         // A box of one, asked for fallibly; `release` takes it back.
         let handle = Box::into_raw(one.into_boxed_slice()).cast::<zt_file>();
-        // SAFETY: fresh from the box above, and nobody else has it yet. The tables were reserved, so
-        // that filling them moves nothing and allocates nothing.
+        // SAFETY: fresh from the box above, and nobody else has it yet.
         let this = unsafe { &mut *handle };
-        let manifest = this.file.manifest();
-        // Positions in both tables are 32 bits wide: see the manifest's.
-        for (index, object) in (0u32..).zip(&manifest.objects) {
-            this.objects.push(zt_object::new(handle, index));
-            let last = object.component_start.saturating_add(object.component_count);
-            this.components
-                .extend((object.component_start..last).map(|c| zt_component::new(handle, index, c)));
-        }
+        this.places.fill(handle, this.file.manifest());
         Ok(handle)
     }
 
@@ -113,12 +101,16 @@ impl zt_file {
         &self.file
     }
 
+    pub(super) fn places(&self) -> &Places {
+        &self.places
+    }
+
     pub(super) fn object_place(&self, index: usize) -> *const zt_object {
-        self.objects.get(index).map_or(null(), std::ptr::from_ref)
+        self.places.object(index, self.file.manifest())
     }
 
     pub(super) fn component_place(&self, index: usize) -> *const zt_component {
-        self.components.get(index).map_or(null(), std::ptr::from_ref)
+        self.places.component(index, self.file.manifest())
     }
 
     /// One more reference.
@@ -339,7 +331,7 @@ pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const Value {
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
-    file.map_or(0, |f| f.objects.len())
+    file.map_or(0, |f| f.file.object_count())
 }
 
 /// The object at index, in file order.

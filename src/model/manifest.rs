@@ -51,7 +51,17 @@ impl Texts {
         self.arena.as_bytes().get(start..end).unwrap_or(b"\0")
     }
 
-    /// Room for about `bytes` more bytes.
+    /// Bytes of all texts, with their NULs.
+    pub fn size(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Bytes that can be added without asking for memory.
+    pub fn room(&self) -> usize {
+        self.arena.capacity().saturating_sub(self.arena.len())
+    }
+
+    /// Room for `bytes` more bytes, and not many more.
     pub fn reserve(&mut self, bytes: usize) -> Result<()> {
         Ok(self.arena.try_reserve_exact(bytes)?)
     }

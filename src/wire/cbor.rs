@@ -329,6 +329,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// How many more there will be of what came `so_far` if the rest of the input is like what was read, or
+    /// twice as many while that says little; at least `least`.
+    #[cold]
+    pub fn to_come(&self, so_far: usize, least: usize) -> usize {
+        let (read, rest) = (self.position(), self.remaining());
+        if read < rest / 16 {
+            return so_far.max(least);
+        }
+        let alike = so_far.saturating_mul(rest).checked_div(read).unwrap_or(0);
+        alike.saturating_add(alike.max(so_far) / 16).max(least)
+    }
+
     /// How many elements of at least `each` bytes the rest of the input can hold, of `claimed` ones.
     pub fn plausible(&self, claimed: Option<u64>, each: usize) -> usize {
         let most = self.remaining().checked_div(each).unwrap_or(0);

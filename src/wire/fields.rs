@@ -15,6 +15,17 @@ pub struct Decoder<'a> {
     pub manifest: Manifest,
     /// Short roles that were met, by their words.
     roles: Vec<(u64, Text)>,
+    /// Shapes that were met last, by what [`shape_slot`] says: many objects share one.
+    shapes: [(u32, u32); SHAPES],
+}
+
+const SHAPES: usize = 64;
+
+/// Which of [`SHAPES`] places a shape has.
+#[inline(always)]
+fn shape_slot(shape: &[u64]) -> usize {
+    let mixed = shape.iter().fold(0, |sum: u64, d| (sum ^ d).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    usize::try_from(mixed >> 58).unwrap_or(0) // six bits of 64
 }
 
 /// The key of a map's pair.
@@ -80,6 +91,8 @@ fn twice(key: &[u8]) -> Error {
     broken!(Rule::CborDuplicateKey, "the field \"{key}\" stands twice in one map")
 }
 
+const DIMENSION: &str = "a dimension of \"shape\"";
+
 #[cold]
 fn wrong(at: u64, rule: Rule, what: &str, wanted: &str, found: &Head) -> Error {
     broken!(rule, "{what} at offset {at} is {}, not {wanted}", found.kind())
@@ -87,11 +100,13 @@ fn wrong(at: u64, rule: Rule, what: &str, wanted: &str, found: &Head) -> Error {
 
 impl<'a> Decoder<'a> {
     /// At the start of the manifest.
-    pub fn new(frame: &Frame, bytes: &'a [u8]) -> Result<Self> {
-        let mut manifest = Manifest::default();
-        // Names and shapes are a good third of a usual manifest: one allocation, rarely grown.
-        manifest.texts.reserve(bytes.len().checked_div(4).unwrap_or(0))?;
-        Ok(Decoder { cursor: Cursor::new(bytes, frame.manifest.start), manifest, roles: Vec::new() })
+    pub fn new(frame: &Frame, bytes: &'a [u8]) -> Self {
+        Decoder {
+            cursor: Cursor::new(bytes, frame.manifest.start),
+            manifest: Manifest::default(),
+            roles: Vec::new(),
+            shapes: [(0, 0); SHAPES],
+        }
     }
 
     /// The head of a map, and how many pairs it has.
@@ -230,14 +245,43 @@ impl<'a> Decoder<'a> {
                 other => return Err(wrong(at, Rule::ShapeType, "\"shape\"", "an array", &other)),
             },
         };
+        let mut few = [0; 8];
+        let rank = left.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
+        if let Some(shape) = few.get_mut(..rank) {
+            for dimension in &mut *shape {
+                *dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
+            }
+            return self.keep_shape(shape);
+        }
         let start = self.manifest.dimensions.len();
         while self.cursor.another(&mut left)? {
-            let dimension = self.unsigned(Rule::ShapeType, "a dimension of \"shape\"")?;
-            self.manifest.dimensions.try_reserve(1)?;
-            self.manifest.dimensions.push(dimension);
+            let dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
+            push(&self.cursor, &mut self.manifest.dimensions, dimension)?;
         }
         let rank = self.manifest.dimensions.len().saturating_sub(start);
         Ok((table_position(start)?, table_position(rank)?))
+    }
+
+    /// Keeps a shape, or finds the copy that is there.
+    #[inline(always)]
+    fn keep_shape(&mut self, shape: &[u64]) -> Result<(u32, u32)> {
+        let slot = shape_slot(shape);
+        if let Some((start, rank)) = self.shapes.get(slot).copied() {
+            let met = self.manifest.dimensions.get(start as usize..).unwrap_or_default();
+            let met = met.get(..rank as usize).unwrap_or_default();
+            if met.len() == shape.len() && met.iter().zip(shape).all(|(a, b)| a == b) {
+                return Ok((start, rank));
+            }
+        }
+        let start = table_position(self.manifest.dimensions.len())?;
+        let rank = table_position(shape.len())?;
+        for dimension in shape {
+            push(&self.cursor, &mut self.manifest.dimensions, *dimension)?;
+        }
+        if let Some(place) = self.shapes.get_mut(slot) {
+            *place = (start, rank);
+        }
+        Ok((start, rank))
     }
 
     /// A map of attributes, or null for none.
@@ -254,8 +298,7 @@ impl<'a> Decoder<'a> {
     pub fn keep_attributes(&mut self, attributes: Option<Value>) -> Result<Option<u32>> {
         let Some(attributes) = attributes else { return Ok(None) };
         let at = table_position(self.manifest.values.len())?;
-        self.manifest.values.try_reserve(1)?;
-        self.manifest.values.push(attributes);
+        push(&self.cursor, &mut self.manifest.values, attributes)?;
         Ok(Some(at))
     }
 
@@ -267,8 +310,14 @@ impl<'a> Decoder<'a> {
     }
 
     /// Keeps a text in the manifest's arena.
+    #[inline]
     pub fn keep(&mut self, text: &str) -> Result<Text> {
-        self.manifest.texts.add(text)
+        let texts = &mut self.manifest.texts;
+        let size = text.len().saturating_add(1);
+        if size > texts.room() {
+            texts.reserve(self.cursor.to_come(texts.size(), size))?;
+        }
+        texts.add(text)
     }
 
     /// One more object is about to come; `limits` may forbid it.
@@ -297,6 +346,16 @@ fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }
+}
+
+/// Puts `value` at the end of a table, which grows by as much as the rest of the manifest seems to need.
+#[inline(always)]
+pub fn push<T>(cursor: &Cursor<'_>, table: &mut Vec<T>, value: T) -> Result<()> {
+    if table.len() == table.capacity() {
+        table.try_reserve_exact(cursor.to_come(table.len(), 1))?;
+    }
+    table.push(value);
+    Ok(())
 }
 
 /// A position in one of the manifest's tables.

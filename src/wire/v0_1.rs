@@ -5,7 +5,7 @@
 //! object's attributes. A `layout` that is not dense is a format of that name.
 
 use super::cbor_encode as put;
-use super::fields::{table_position, Decoder, Keys};
+use super::fields::{push, table_position, Decoder, Keys};
 use super::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
@@ -17,7 +17,7 @@ pub(crate) const ROLE: &str = "data";
 
 /// Reads a 0.1 index.
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> {
-    let mut d = Decoder::new(frame, bytes)?;
+    let mut d = Decoder::new(frame, bytes);
     d.manifest.version = Some(Version::V0_1);
     d.manifest.version_text = Some(d.keep("0.1.0")?);
     if bytes.is_empty() {
@@ -163,8 +163,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     };
     let attributes = if custom.is_empty() { None } else { d.keep_attributes(Some(Value::Map(custom)))? };
     let component_start = table_position(d.manifest.components.len())?;
-    d.manifest.components.try_reserve(1)?;
-    d.manifest.components.push(component);
+    push(&d.cursor, &mut d.manifest.components, component)?;
     let object = Object {
         name,
         format: f.layout.unwrap_or(Format::Dense),
@@ -174,8 +173,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
         component_count: 1,
         attributes,
     };
-    d.manifest.objects.try_reserve(1)?;
-    d.manifest.objects.push(object);
+    push(&d.cursor, &mut d.manifest.objects, object)?;
     Ok(())
 }
 

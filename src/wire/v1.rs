@@ -2,7 +2,7 @@
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
 use super::cbor::word;
-use super::fields::{table_position, Decoder, Keys};
+use super::fields::{push, table_position, Decoder, Keys};
 use super::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
@@ -54,7 +54,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> 
 
 /// Reads a 1.x manifest.
 pub fn decode_dialect(frame: &Frame, bytes: &[u8], limits: &Limits, dialect: &Dialect) -> Result<Manifest> {
-    let mut d = Decoder::new(frame, bytes)?;
+    let mut d = Decoder::new(frame, bytes);
     let mut keys = Keys::default();
     let mut left = d.map(Rule::RootType, "the manifest")?;
     while d.cursor.another(&mut left)? {
@@ -162,16 +162,8 @@ fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
     let component_end = table_position(d.manifest.components.len())?;
     let attributes = d.keep_attributes(attributes)?;
     let component_count = component_end.saturating_sub(component_start);
-    d.manifest.objects.try_reserve(1)?;
-    d.manifest.objects.push(Object {
-        name,
-        format,
-        shape_start,
-        rank,
-        component_start,
-        component_count,
-        attributes,
-    });
+    let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
+    push(&d.cursor, &mut d.manifest.objects, object)?;
     if dialect.dtype_in_object {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
         super::v1_0::spread_dtype(&mut d.manifest, component_start as usize, &dtype)?;
@@ -287,8 +279,7 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
         extra: d.manifest.add_extra(extra)?,
     };
     keys.into_unknown()?;
-    d.manifest.components.try_reserve(1)?;
-    d.manifest.components.push(component);
+    push(&d.cursor, &mut d.manifest.components, component)?;
     Ok(())
 }
 

@@ -28,7 +28,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> 
 
 fn has_tensors(frame: &Frame, bytes: &[u8]) -> bool {
     let look = || -> Result<bool> {
-        let mut d = Decoder::new(frame, bytes)?;
+        let mut d = Decoder::new(frame, bytes);
         let mut left = d.map(Rule::RootType, "the manifest")?;
         while d.cursor.another(&mut left)? {
             if *d.key()? == *b"tensors" {
