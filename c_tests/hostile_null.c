@@ -66,7 +66,16 @@ static void objects_and_components(void)
     const void *ptr = room;
     size_t size = 7;
     zt_buffer *buffer = (zt_buffer *)room;
+    zt_object_info info;
+    INIT(info);
     CHECK(zt_object_at(NULL, 0) == NULL && zt_object_find(NULL, "a") == NULL && zt_object_find(file, NULL) == NULL);
+    CHECK_STATUS(zt_object_list(NULL, 0, &info, 1, &size), INVALID);
+    CHECK_STATUS(zt_object_list(file, 0, NULL, 1, &size), INVALID);
+    CHECK_STATUS(zt_object_list(file, 0, &info, 1, NULL), INVALID);
+    CHECK(size == 7 && info.object == NULL);
+    CHECK_STATUS(zt_object_list(file, 0, NULL, 0, &size), ZT_OK);
+    CHECK(size == 0);
+    size = 7;
     CHECK(zt_object_find_n(NULL, "a", 1) == NULL && zt_object_find_n(file, NULL, 1) == NULL);
     CHECK(zt_object_name(NULL) == NULL && zt_object_name_len(NULL) == 0 && zt_object_rank(NULL) == 0);
     CHECK(zt_object_shape(NULL) == NULL && zt_object_element_count(NULL) == 0);

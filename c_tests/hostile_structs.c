@@ -81,6 +81,12 @@ static zt_status call_tensor(void *s)
     return zt_tensor_view(dense_file, "f32", (zt_tensor *)s);
 }
 
+static zt_status call_object_info(void *s)
+{
+    size_t n = 0;
+    return zt_object_list(dense_file, 0, (zt_object_info *)s, 1, &n);
+}
+
 static zt_status call_csr(void *s)
 {
     return zt_csr_view(zt_object_find(sparse_file, "csr"), (zt_csr *)s);
@@ -332,6 +338,7 @@ int main(void)
     OPTIONS(zt_writer_options, call_writer_options);
     inputs();
     arrays();
+    OUTPUT(zt_object_info, call_object_info);
     OUTPUT(zt_tensor, call_tensor);
     OUTPUT(zt_csr, call_csr);
     OUTPUT(zt_coo, call_coo);

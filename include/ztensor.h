@@ -728,6 +728,77 @@ typedef uint32_t zt_advice;
 typedef int32_t zt_format;
 
 /**
+ * What is known of an object without touching its bytes, as zt_object_list tells it. The fields from
+ * offset on are of component.
+ */
+typedef struct zt_object_info {
+    /**
+     * sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
+     */
+    size_t struct_size;
+    /**
+     * The object.
+     */
+    const struct zt_object *object;
+    /**
+     * As zt_object_name: NUL-ended, not NULL.
+     */
+    const char *name;
+    /**
+     * As zt_object_name_len.
+     */
+    size_t name_len;
+    /**
+     * As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
+     */
+    const uint64_t *shape;
+    /**
+     * As zt_object_rank.
+     */
+    size_t rank;
+    /**
+     * As zt_object_attributes: NULL if it has none.
+     */
+    const struct zt_value *attributes;
+    /**
+     * As zt_object_component_count.
+     */
+    size_t component_count;
+    /**
+     * "data" of a dense object, the first component of any other; NULL if it has none.
+     */
+    const struct zt_component *component;
+    /**
+     * As zt_component_offset.
+     */
+    uint64_t offset;
+    /**
+     * As zt_component_stored_size.
+     */
+    uint64_t stored_size;
+    /**
+     * As zt_component_size, but UINT64_MAX where that would have to read the stored bytes to find out.
+     */
+    uint64_t size;
+    /**
+     * As zt_object_format.
+     */
+    zt_format format;
+    /**
+     * As zt_component_dtype.
+     */
+    zt_dtype dtype;
+    /**
+     * As zt_component_type.
+     */
+    zt_type type;
+    /**
+     * As zt_component_encoding.
+     */
+    zt_encoding encoding;
+} zt_object_info;
+
+/**
  * How the file's bytes are reached: one of the ZT_MODE_ values.
  */
 typedef int32_t zt_mode;
@@ -1884,6 +1955,24 @@ const char *zt_format_name(zt_format format);
  * Threads: any. Since 1.0.
  */
 const char *zt_encoding_name(zt_encoding encoding);
+
+/**
+ * Tells of many objects at once what their getters would tell one by one, in file order. Nothing is
+ * allocated, locked or decoded: for a listing of everything, the cheapest way.
+ *
+ * first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many
+ * structs, of which the first one's struct_size is set; (NULL, 0) fills nothing. A few dozen at a time
+ * stay in the processor's cache. filled: receives how many were filled, count or as many as there are
+ * from first on; not NULL. infos and filled are untouched on failure.
+ * What the structs point to lives until the last zt_close.
+ * Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
+ * Threads: any. Since 1.0. Spec 1.2 section 1.
+ */
+zt_status zt_object_list(const struct zt_file *file,
+                         size_t first,
+                         struct zt_object_info *infos,
+                         size_t count,
+                         size_t *filled);
 
 /**
  * Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).

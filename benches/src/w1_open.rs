@@ -49,11 +49,8 @@ fn ours(path: &Path, names: &[CString], mode: i32) -> Sample {
     let mut t = Lap::start();
     let f = zt::Zt::open_with(path, mode, 0);
     let open = t.lap();
-    let mut sum = 0;
-    for n in names {
-        sum += unsafe { zt::zt_object_rank(zt::zt_object_find(f.0, n.as_ptr())) };
-    }
-    assert_eq!(black_box(sum), names.len());
+    let found = names.iter().filter(|n| unsafe { !zt::zt_object_find(f.0, n.as_ptr()).is_null() });
+    assert_eq!(found.count(), names.len());
     let find = t.lap();
     list(f.0);
     let listed = t.lap();
@@ -61,7 +58,34 @@ fn ours(path: &Path, names: &[CString], mode: i32) -> Sample {
     vec![open, find, listed, t.lap()]
 }
 
+/// The same by other calls: names with their lengths, and a call for each number.
+fn other_calls(path: &Path, names: &[CString]) -> Sample {
+    let f = zt::Zt::open(path);
+    let mut t = Lap::start();
+    let found = names
+        .iter()
+        .filter(|n| unsafe { !zt::zt_object_find_n(f.0, n.as_ptr(), n.as_bytes().len()).is_null() });
+    assert_eq!(found.count(), names.len());
+    let find = t.lap();
+    list_one_by_one(f.0);
+    vec![None, find, t.lap(), None]
+}
+
 fn list(f: *const zt::File) {
+    let mut infos = zt::object_infos::<64>();
+    let (mut sum, mut first, mut filled) = (0u64, 0, 1);
+    while filled > 0 {
+        zt::ok(unsafe { zt::zt_object_list(f, first, infos.as_mut_ptr(), infos.len(), &mut filled) });
+        for o in &infos[..filled] {
+            sum = sum.wrapping_add(o.name as u64 + o.name_len as u64 + unsafe { *o.shape });
+            sum += o.dtype as u64 + o.offset + o.decoded_size;
+        }
+        first += filled;
+    }
+    black_box(sum);
+}
+
+fn list_one_by_one(f: *const zt::File) {
     let mut sum = 0u64;
     for i in 0..unsafe { zt::zt_object_count(f) } {
         unsafe {
@@ -97,6 +121,9 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
         case(Role::Idea, PROTO, || mean(k, || floor::index(&f.zt, shuf))),
         case(Role::Ours, "libztensor zt_open", || mean(k, || ours(&f.zt, shuf_c, 0))),
         case(Role::Ours, "libztensor, ZT_MODE_READ", || mean(k, || ours(&f.zt, shuf_c, zt::MODE_READ))),
+        case(Role::Ours, "libztensor, zt_object_find_n, single getters", || {
+            mean(k, || other_calls(&f.zt, shuf_c))
+        }),
         case(Role::Peer, "ztensor 1.2.3 open_mmap_shared", || mean(k, || zt1::index(&f.zt, shuf))),
         case(Role::Peer, "safetensors 0.8.0 mmap + deserialize", || {
             mean(k, || safetensors::index(&f.st, shuf))

@@ -51,6 +51,27 @@ pub struct Request {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ObjectInfo {
+    pub size: usize,
+    pub object: *const Object,
+    pub name: *const c_char,
+    pub name_len: usize,
+    pub shape: *const u64,
+    pub rank: usize,
+    attributes: *const c_void,
+    component_count: usize,
+    pub component: *const Component,
+    pub offset: u64,
+    stored_size: u64,
+    pub decoded_size: u64,
+    format: i32,
+    pub dtype: i32,
+    type_: i32,
+    encoding: i32,
+}
+
+#[repr(C)]
 pub struct ReadOptions {
     pub size: usize,
     pub threads: u32,
@@ -111,9 +132,16 @@ extern "C" {
     pub fn zt_object_count(file: *const File) -> usize;
     pub fn zt_object_at(file: *const File, i: usize) -> *const Object;
     pub fn zt_object_find(file: *const File, name: *const c_char) -> *const Object;
+    pub fn zt_object_find_n(file: *const File, name: *const c_char, n: usize) -> *const Object;
+    pub fn zt_object_list(
+        file: *const File,
+        first: usize,
+        infos: *mut ObjectInfo,
+        count: usize,
+        filled: *mut usize,
+    ) -> i32;
     pub fn zt_object_name(o: *const Object) -> *const c_char;
     pub fn zt_object_name_len(o: *const Object) -> usize;
-    pub fn zt_object_rank(o: *const Object) -> usize;
     pub fn zt_object_shape(o: *const Object) -> *const u64;
     pub fn zt_component_at(o: *const Object, i: usize) -> *const Component;
     pub fn zt_component_dtype(c: *const Component) -> i32;
@@ -246,6 +274,12 @@ pub fn request(component: *const Component, dst: &mut [u8]) -> Request {
         dst_size: dst.len(),
         tag: 0,
     }
+}
+
+/// Room for a listing.
+pub fn object_infos<const N: usize>() -> [ObjectInfo; N] {
+    let o: ObjectInfo = unsafe { std::mem::zeroed() };
+    [ObjectInfo { size: std::mem::size_of::<ObjectInfo>(), ..o }; N]
 }
 
 pub fn read_options(threads: u32, direct: i32) -> ReadOptions {

@@ -46,6 +46,24 @@ AT(zt_source, size, 16);
 AT(zt_source, read_at, 24);
 AT(zt_source, close, 32);
 
+SIZE(zt_object_info, 112);
+AT(zt_object_info, struct_size, 0);
+AT(zt_object_info, object, 8);
+AT(zt_object_info, name, 16);
+AT(zt_object_info, name_len, 24);
+AT(zt_object_info, shape, 32);
+AT(zt_object_info, rank, 40);
+AT(zt_object_info, attributes, 48);
+AT(zt_object_info, component_count, 56);
+AT(zt_object_info, component, 64);
+AT(zt_object_info, offset, 72);
+AT(zt_object_info, stored_size, 80);
+AT(zt_object_info, size, 88);
+AT(zt_object_info, format, 96);
+AT(zt_object_info, dtype, 100);
+AT(zt_object_info, type, 104);
+AT(zt_object_info, encoding, 108);
+
 SIZE(zt_tensor, 48);
 AT(zt_tensor, struct_size, 0);
 AT(zt_tensor, data, 8);

@@ -63,7 +63,7 @@ pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const 
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_role_len(component: Option<&zt_component>) -> usize {
-    component.and_then(|c| c.component().ok()).map_or(0, |c| c.role().len())
+    component.and_then(zt_component::entry).map_or(0, |e| e.role.size())
 }
 
 /// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.

@@ -31,6 +31,7 @@ mod component;
 /// cbindgen:ignore
 mod dlpack;
 mod library;
+mod list;
 mod object;
 mod open;
 mod place;

@@ -52,7 +52,7 @@ pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name_len(object: Option<&zt_object>) -> usize {
-    object.and_then(|o| o.object().ok()).map_or(0, |o| o.name().len())
+    object.and_then(zt_object::entry).map_or(0, |e| e.name.size())
 }
 
 /// Number of dimensions; 0 for a scalar, and for NULL.

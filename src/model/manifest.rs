@@ -14,6 +14,14 @@ pub struct Text {
     length: u32,
 }
 
+impl Text {
+    /// How many bytes it has, without the NUL.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.length as usize
+    }
+}
+
 /// All names of a manifest, each with a NUL behind it so that C can borrow it.
 #[derive(Debug, Default)]
 pub struct Texts {

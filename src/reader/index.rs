@@ -29,7 +29,7 @@ impl Names {
         for (at, object) in manifest.objects.iter().enumerate() {
             let at = u32::try_from(at).map_err(|_| fail!(Limit, "more than 2^32 objects"))?;
             let name = manifest.texts.get_bytes(object.name);
-            let same = |other: &u32| is_same(name_at(*other), name);
+            let same = |other: &u32| is_same(name, name_at(*other));
             match table.entry(hasher.hash_one(name), same, |at: &u32| hasher.hash_one(name_at(*at))) {
                 Entry::Vacant(place) => drop(place.insert(at)),
                 Entry::Occupied(_) if first_wins => {}
@@ -47,21 +47,26 @@ impl Names {
         let hash = self.hasher.hash_one(name);
         let found = self.table.find(hash, |at| {
             let object = manifest.objects.get(*at as usize);
-            object.is_some_and(|o| is_same(manifest.texts.get_bytes(o.name), name))
+            object.is_some_and(|o| is_same(name, manifest.texts.get_bytes(o.name)))
         });
         found.map(|at| *at as usize)
     }
 }
 
-/// Whether two names are the same. A loop over words, because names are short and a call of memcmp goes
-/// through the dynamic linker, which can cost more than the comparison.
-#[inline]
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    let (words_a, words_b) = (a.chunks_exact(8), b.chunks_exact(8));
-    let (rest_a, rest_b) = (words_a.remainder(), words_b.remainder());
-    a.len() == b.len()
-        && words_a.zip(words_b).all(|(a, b)| a.first_chunk::<8>() == b.first_chunk())
-        && rest_a.iter().zip(rest_b).all(|(a, b)| a == b)
+/// Whether the name that is looked for is this one. Usual lengths are compared in two pieces that overlap:
+/// memcmp is called through the dynamic linker, which can take as long as all the rest, and a loop is
+/// left at a place that the processor guesses wrong.
+#[inline(always)]
+fn is_same(wanted: &[u8], other: &[u8]) -> bool {
+    fn ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
+        a.first_chunk::<N>() == b.first_chunk() && a.last_chunk::<N>() == b.last_chunk()
+    }
+    wanted.len() == other.len()
+        && match wanted.len() {
+            33..=64 => ends::<32>(wanted, other),
+            17..=32 => ends::<16>(wanted, other),
+            _ => wanted == other,
+        }
 }
 
 /// Marks the components whose pages hold no byte of another component.

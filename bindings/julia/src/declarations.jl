@@ -129,6 +129,25 @@ struct zt_read_stats
     reason::Ptr{UInt8}
 end
 
+struct zt_object_info
+    struct_size::Csize_t
+    object::Ptr{Cvoid}
+    name::Ptr{UInt8}
+    name_len::Csize_t
+    shape::Ptr{UInt64}
+    rank::Csize_t
+    attributes::Ptr{Cvoid}
+    component_count::Csize_t
+    component::Ptr{Cvoid}
+    offset::UInt64
+    stored_size::UInt64
+    size::UInt64
+    format::Int32
+    dtype::Int32
+    type_::Int32
+    encoding::Int32
+end
+
 struct zt_open_options
     struct_size::Csize_t
     mode::Int32
@@ -357,6 +376,7 @@ zt_type_name(type_) = ccall((:zt_type_name, libztensor), Cstring, (Int32,), type
 zt_type_from_name(name, type_) = ccall((:zt_type_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, type_)
 zt_format_name(format) = ccall((:zt_format_name, libztensor), Cstring, (Int32,), format)
 zt_encoding_name(encoding) = ccall((:zt_encoding_name, libztensor), Cstring, (Int32,), encoding)
+zt_object_list(file, first, infos, count, filled) = ccall((:zt_object_list, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_object_info}, Csize_t, Ptr{Csize_t}), file, first, infos, count, filled)
 zt_object_name(object) = ccall((:zt_object_name, libztensor), Cstring, (Ptr{Cvoid},), object)
 zt_object_name_len(object) = ccall((:zt_object_name_len, libztensor), Csize_t, (Ptr{Cvoid},), object)
 zt_object_rank(object) = ccall((:zt_object_rank, libztensor), Csize_t, (Ptr{Cvoid},), object)

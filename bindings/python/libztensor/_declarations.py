@@ -153,6 +153,27 @@ class zt_read_stats(Structure):
     ]
 
 
+class zt_object_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("object", c_void_p),
+        ("name", c_char_p),
+        ("name_len", c_size_t),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+        ("attributes", c_void_p),
+        ("component_count", c_size_t),
+        ("component", c_void_p),
+        ("offset", c_uint64),
+        ("stored_size", c_uint64),
+        ("size", c_uint64),
+        ("format", zt_format),
+        ("dtype", zt_dtype),
+        ("type", zt_type),
+        ("encoding", zt_encoding),
+    ]
+
+
 class zt_open_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -416,6 +437,7 @@ FUNCTIONS = {
     "zt_type_from_name": (zt_status, [c_char_p, POINTER(zt_type)]),
     "zt_format_name": (c_char_p, [zt_format]),
     "zt_encoding_name": (c_char_p, [zt_encoding]),
+    "zt_object_list": (zt_status, [c_void_p, c_size_t, POINTER(zt_object_info), c_size_t, POINTER(c_size_t)]),
     "zt_object_name": (c_char_p, [c_void_p]),
     "zt_object_name_len": (c_size_t, [c_void_p]),
     "zt_object_rank": (c_size_t, [c_void_p]),

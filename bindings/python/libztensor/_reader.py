@@ -17,6 +17,17 @@ _ML_DTYPES = {"bf16": "bfloat16", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "floa
               "f8_e5m2fnuz": "float8_e5m2fnuz"}
 
 
+def _address(function: str):
+    """A function that gives a string, to give its address instead: ctypes ends a string at its first NUL, and a name may
+    hold one."""
+    found = lib[function]
+    found.argtypes, found.restype = getattr(lib, function).argtypes, ctypes.c_void_p
+    return found
+
+
+_object_name, _component_role = _address("zt_object_name"), _address("zt_component_role")
+
+
 def numpy_dtype(name: str):
     """The NumPy dtype of a dtype or logical type: "f32", "bf16", "complex64"; bf16 and f8 need ml_dtypes."""
     import numpy
@@ -70,7 +81,7 @@ class Component:
     def __init__(self, file: "File", handle):
         self._file, self._handle = file, handle
 
-    role: str = property(lambda s: ctypes.string_at(lib.zt_component_role(s._live()), lib.zt_component_role_len(s._handle)).decode())
+    role: str = property(lambda s: ctypes.string_at(_component_role(s._live()), lib.zt_component_role_len(s._handle)).decode())
     dtype: str = property(lambda s: _text(lib.zt_component_dtype_name(s._live())))
     type: Optional[str] = property(lambda s: _text(lib.zt_component_type_name(s._live())))
     encoding: str = property(lambda s: _text(lib.zt_component_encoding_name(s._live())))
@@ -110,13 +121,18 @@ class Component:
         check(lib.zt_component_verify(self._live()))
 
 
+def _listed_name(info) -> str:
+    address = ctypes.c_void_p.from_buffer(info, c.zt_object_info.name.offset)  # as in _address
+    return ctypes.string_at(address.value, info.name_len).decode()
+
+
 class Object(Mapping):
     """A named tensor: a mapping from role to Component. Keeps its file open."""
 
     def __init__(self, file: "File", handle):
         self._file, self._handle = file, handle
 
-    name: str = property(lambda s: ctypes.string_at(lib.zt_object_name(s._live()), lib.zt_object_name_len(s._handle)).decode())
+    name: str = property(lambda s: ctypes.string_at(_object_name(s._live()), lib.zt_object_name_len(s._handle)).decode())
     format: str = property(lambda s: _text(lib.zt_object_format_name(s._live())))
     attributes: dict = property(lambda s: _attributes(lib.zt_object_attributes(s._live())))
 
@@ -252,7 +268,13 @@ class File(Mapping):
         return lib.zt_object_count(self._live())
 
     def __iter__(self) -> Iterator[str]:
-        return (Object(self, lib.zt_object_at(self._live(), i)).name for i in range(len(self)))
+        infos = (c.zt_object_info * 64)()
+        infos[0].struct_size = ctypes.sizeof(c.zt_object_info)
+        first, filled = 0, ctypes.c_size_t(1)
+        while filled.value:
+            check(lib.zt_object_list(self._live(), first, infos, len(infos), ctypes.byref(filled)))
+            yield from [_listed_name(info) for info in infos[:filled.value]]
+            first += filled.value
 
     def __getitem__(self, name: str) -> Object:
         text = name.encode()

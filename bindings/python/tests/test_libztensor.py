@@ -32,6 +32,17 @@ def test_the_programs_give_the_golden_output(path):
     assert "".join(program("read.py", path, n) for n in ("weight", "half", "packed", "sparse")) == (GOLDEN / "read.txt").read_text()
 
 
+def test_names_of_any_kind_and_number_are_listed():
+    with libztensor.open(DATA / "v1.2/py-1.2.3-nul-and-empty-names.zt") as f:
+        assert list(f) == [f[name].name for name in f] == ["", "a", "a\0b"]
+    with libztensor.open(DATA / "v1.2/py-1.2.3-1000.zt") as f:
+        assert list(f) == [f"m.{i:04}" for i in range(1000)]
+        names = iter(f)
+        assert next(names) == "m.0000"
+    with pytest.raises(ValueError):
+        list(names)
+
+
 def test_every_dtype_of_a_released_file():
     with libztensor.open(DATA / "v1.2/py-1.2.3-all-dtypes.zt") as f:
         assert len(f) == 13 and set(f) == {o.name for o in f.values()}

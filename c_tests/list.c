@@ -1,0 +1,184 @@
+/* zt_object_list: every field, of every file of the corpus that opens, is what the getters say. */
+#define _POSIX_C_SOURCE 200809L
+#include <dirent.h>
+
+#include "support.h"
+
+static unsigned long files, objects, told_apart, unknown_sizes;
+
+/* The component that is told of: "data" of a dense object, else the first. */
+static const zt_component *told(const zt_object *object)
+{
+    const zt_component *data = zt_component_find(object, "data");
+    return zt_object_format(object) == ZT_FORMAT_DENSE && data ? data : zt_component_at(object, 0);
+}
+
+static void compare(const zt_file *file, size_t at, const zt_object_info *info)
+{
+    const zt_object *object = zt_object_at(file, at);
+    const zt_component *component = told(object);
+    CHECK(info->object == object && info->component == component);
+    CHECK(info->name == zt_object_name(object) && info->name_len == zt_object_name_len(object));
+    CHECK(info->shape == zt_object_shape(object) && info->shape != NULL);
+    CHECK_U64(info->rank, zt_object_rank(object));
+    CHECK(info->attributes == zt_object_attributes(object));
+    CHECK_U64(info->component_count, zt_object_component_count(object));
+    CHECK_U64(info->format, zt_object_format(object));
+    CHECK_U64(info->offset, zt_component_offset(component));
+    CHECK_U64(info->stored_size, zt_component_stored_size(component));
+    CHECK_U64(info->dtype, zt_component_dtype(component));
+    CHECK_U64(info->type, zt_component_type(component));
+    CHECK_U64(info->encoding, zt_component_encoding(component));
+    if (info->size == UINT64_MAX) {
+        CHECK(info->encoding == ZT_ENCODING_ZSTD);
+        unknown_sizes++;
+    } else
+        CHECK_U64(info->size, zt_component_size(component));
+    told_apart += component != zt_component_at(object, 0);
+    objects++;
+}
+
+/* All of a file, `step` objects a call, each struct followed by `more` bytes that a newer header would have. */
+static void all_of(const zt_file *file, size_t step, size_t more)
+{
+    size_t stride = sizeof(zt_object_info) + more, first = 0, filled = 0, odd = 0, i, k;
+    unsigned char *infos = (unsigned char *)malloc((step + 1) * stride);
+    REQUIRE(infos != NULL);
+    do {
+        memset(infos, 0xa5, (step + 1) * stride);
+        memcpy(infos, &stride, sizeof stride);
+        CHECK_STATUS(zt_object_list(file, first, (zt_object_info *)(void *)infos, step, &filled), ZT_OK);
+        CHECK(filled <= step && first + filled <= zt_object_count(file));
+        CHECK(filled == step || first + filled == zt_object_count(file));
+        for (i = 0; i < filled; i++) {
+            const zt_object_info *info = (const zt_object_info *)(const void *)(infos + i * stride);
+            CHECK_U64(info->struct_size, stride);
+            compare(file, first + i, info);
+            for (k = sizeof(zt_object_info); k < stride; k++)
+                odd += infos[i * stride + k] != 0xa5;
+        }
+        for (k = filled * stride; k < (step + 1) * stride; k++)
+            odd += k >= sizeof stride && infos[k] != 0xa5;
+        CHECK_U64(odd, 0); /* nothing behind what was filled is touched */
+        first += filled;
+    } while (filled > 0);
+    free(infos);
+}
+
+static void folder(const char *name, int good)
+{
+    char path[4400];
+    const struct dirent *entry;
+    unsigned long before = files;
+    DIR *d = opendir(data_path(name));
+    REQUIRE(d != NULL);
+    while ((entry = readdir(d)) != NULL) {
+        size_t n = strlen(entry->d_name);
+        zt_file *file = NULL;
+        if (n < 3 || strcmp(entry->d_name + n - 3, ".zt") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%.256s", data_path(name), entry->d_name);
+        if (zt_open(path, NULL, &file) != ZT_OK) {
+            CHECK(!good);
+            continue;
+        }
+        files++;
+        all_of(file, 64, 0);
+        all_of(file, 3, 24);
+        zt_close(file);
+    }
+    closedir(d);
+    CHECK(files > before);
+}
+
+/* A dense object may have other components, also before its data. */
+static void data_behind_others(void)
+{
+    static const unsigned char bytes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static const char *const roles[] = {"mask", "data", "note"};
+    static const uint64_t shape = 4;
+    const char *path = scratch_path("list.zt");
+    zt_component_desc components[3];
+    zt_object_desc object;
+    zt_writer *writer = NULL;
+    zt_file *file;
+    size_t i;
+    for (i = 0; i < COUNT(components); i++) {
+        INIT(components[i]);
+        components[i].role = roles[i];
+        components[i].dtype = i == 1 ? ZT_DTYPE_I16 : ZT_DTYPE_U8;
+        components[i].data = bytes;
+        components[i].size = 8;
+    }
+    INIT(object);
+    object.name = "x";
+    object.format = ZT_FORMAT_DENSE;
+    object.shape = &shape;
+    object.rank = 1;
+    object.components = components;
+    object.component_count = COUNT(components);
+    CHECK_STATUS(zt_writer_create(path, NULL, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_object(writer, &object), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
+    file = open_path(path);
+    all_of(file, 64, 0);
+    all_of(file, 3, 24);
+    zt_close(file);
+    CHECK(remove(path) == 0);
+}
+
+static void of_an_older_header(void)
+{
+    struct { size_t struct_size; const zt_object *object; const char *name; } infos[3];
+    zt_file *file = open_data("v1.2/py-1.2.3-shapes.zt");
+    size_t filled = 0, i;
+    infos[0].struct_size = sizeof infos[0];
+    CHECK_STATUS(zt_object_list(file, 2, (zt_object_info *)(void *)infos, COUNT(infos), &filled), ZT_OK);
+    CHECK_U64(filled, 3);
+    for (i = 0; i < 3; i++) {
+        CHECK_U64(infos[i].struct_size, sizeof infos[0]);
+        CHECK(infos[i].object == zt_object_at(file, 2 + i));
+        CHECK_STR(infos[i].name, zt_object_name(zt_object_at(file, 2 + i)));
+    }
+    zt_close(file);
+}
+
+static void ends_and_failures(void)
+{
+    zt_object_info infos[4];
+    zt_file *file = open_data("v1.2/py-1.2.3-shapes.zt"); /* seven objects */
+    size_t filled = 99;
+    memset(infos, 0, sizeof infos);
+    CHECK_STATUS(zt_object_list(file, 0, infos, 4, &filled), ZT_ERROR_INVALID_ARGUMENT); /* no struct_size */
+    CHECK(strstr(zt_last_error(), "struct_size") != NULL && filled == 99 && infos[0].object == NULL);
+    infos[0].struct_size = sizeof infos[0];
+    CHECK_STATUS(zt_object_list(file, 0, infos, SIZE_MAX / 8, &filled), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(filled == 99 && infos[0].object == NULL);
+    CHECK_STATUS(zt_object_list(file, 5, infos, 4, &filled), ZT_OK);
+    CHECK_U64(filled, 2);
+    CHECK(infos[1].object == zt_object_at(file, 6) && infos[2].object == NULL && infos[2].struct_size == 0);
+    CHECK_STATUS(zt_object_list(file, 7, infos, 4, &filled), ZT_OK);
+    CHECK_U64(filled, 0);
+    filled = 99;
+    CHECK_STATUS(zt_object_list(file, SIZE_MAX, infos, 4, &filled), ZT_OK);
+    CHECK_U64(filled, 0);
+    filled = 99;
+    CHECK_STATUS(zt_object_list(file, 0, NULL, 0, &filled), ZT_OK);
+    CHECK_U64(filled, 0);
+    zt_close(file);
+}
+
+int main(void)
+{
+    static const char *const good[] = {"v0.1", "v1.0", "v1.1", "v1.2", "valid-odd"};
+    size_t i;
+    for (i = 0; i < COUNT(good); i++)
+        folder(good[i], 1);
+    folder("invalid", 0); /* where many open all the same */
+    CHECK(objects > 9000 && told_apart == 0 && unknown_sizes > 0);
+    data_behind_others();
+    CHECK(told_apart == 2);
+    of_an_older_header();
+    ends_and_failures();
+    return check_done("list");
+}
