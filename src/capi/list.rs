@@ -5,16 +5,17 @@ use super::component::zt_component;
 use super::guard::guard;
 use super::object::zt_object;
 use super::open::zt_file;
-use super::status::zt_status;
+use super::status::{value, zt_status};
 use super::types::{
     dtype_number, encoding_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type,
 };
+use super::value::lend;
 use crate::error::{fail, Result};
 use crate::model::manifest::{Component, Encoding, Format, Manifest, Object};
 use crate::model::value::Value;
 use std::ffi::c_char;
 use std::mem::{offset_of, MaybeUninit};
-use std::ptr::null;
+use std::ptr::{copy_nonoverlapping, null};
 
 /// What is known of an object without touching its bytes, as zt_object_list tells it. The fields from
 /// offset on are of component.
@@ -79,27 +80,42 @@ pub unsafe extern "C" fn zt_object_list(
     count: usize,
     filled: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
-    guard(|| {
-        let file = arg::required(file, "file")?;
-        let filled = arg::required(filled, "filled")?;
-        let objects = file.file().manifest().objects.get(first..).unwrap_or_default();
-        let listed = objects.len().min(count);
-        if count > 0 {
-            // SAFETY: the first struct is of the size that it says.
-            let stride = unsafe { stride(infos, count)? };
-            let mut place = infos;
-            for (index, object) in (first..).zip(objects.iter().take(listed)) {
-                let info = info(file, index, object, stride);
-                // SAFETY: "count: as many structs", each as far from the next as the first one says.
-                unsafe {
-                    fill(place, stride, &info);
-                    place = place.cast::<u8>().add(stride).cast();
-                }
+    let Some(filled) = filled else { return guard(|| Err(fail!(InvalidArgument, "filled is NULL"))) };
+    // No guard around what cannot panic: it would take as long as telling of several objects.
+    // SAFETY: passed on.
+    match unsafe { list(file, first, infos, count) } {
+        Ok(listed) => {
+            filled.write(listed);
+            value::ZT_OK as zt_status
+        }
+        Err(error) => guard(|| Err(error)),
+    }
+}
+
+/// How many were filled.
+///
+/// # Safety
+/// "count: as many structs"; `infos` is NULL or begins with the size of its struct.
+unsafe fn list(
+    file: Option<&zt_file>,
+    first: usize,
+    infos: *mut zt_object_info,
+    count: usize,
+) -> Result<usize> {
+    let file = arg::required(file, "file")?;
+    let objects = file.file().manifest().objects.get(first..).unwrap_or_default();
+    let objects = objects.get(..count).unwrap_or(objects);
+    if count > 0 {
+        // SAFETY: the first struct is of the size that it says, and the others are as far from each other.
+        unsafe {
+            let stride = stride(infos, count)?;
+            match stride >= zt_object_info::SIZE {
+                true => fill(file, first, objects, infos, stride),
+                false => fill_of_older(file, first, objects, infos, stride),
             }
         }
-        filled.write(listed);
-        Ok(())
-    })
+    }
+    Ok(objects.len())
 }
 
 /// How far the caller's structs are apart.
@@ -111,50 +127,96 @@ unsafe fn stride(infos: *const zt_object_info, count: usize) -> Result<usize> {
     let stride = unsafe { arg::struct_size(infos)? };
     match stride.checked_mul(count) {
         _ if stride == 0 => Err(fail!(InvalidArgument, "infos is NULL, but {count} are said to be there")),
+        _ if stride % align_of::<zt_object_info>() != 0 && count > 1 => {
+            Err(fail!(InvalidArgument, "zt_object_info.struct_size is {stride}: the second is not aligned"))
+        }
         Some(size) if isize::try_from(size).is_ok() => Ok(stride),
         _ => Err(fail!(InvalidArgument, "infos: {count} structs do not fit in memory")),
     }
 }
 
-/// Fills as much of a struct as the caller has.
+/// Fills the structs, of which the first is of the object at `first`.
 ///
 /// # Safety
-/// `place` has `stride` writable bytes.
-#[inline(always)]
-unsafe fn fill(place: *mut zt_object_info, stride: usize, info: &zt_object_info) {
-    if stride >= zt_object_info::SIZE {
-        // SAFETY: there is room for all of it, which has no padding.
-        unsafe { place.write_unaligned(*info) };
-    } else {
-        // SAFETY: there is room for that much.
-        unsafe {
-            std::ptr::copy_nonoverlapping(std::ptr::from_ref(info).cast::<u8>(), place.cast::<u8>(), stride);
-        }
+/// `infos` has as many structs of `stride` bytes as there are objects; a struct is not larger.
+#[inline(never)] // so that it has the registers for itself
+unsafe fn fill(file: &zt_file, first: usize, objects: &[Object], infos: *mut zt_object_info, stride: usize) {
+    let mut place = infos;
+    for (index, object) in (first..).zip(objects) {
+        // SAFETY: there is room for all of it, aligned, and every value of every field is valid.
+        let info = unsafe { &mut *place };
+        info.struct_size = stride;
+        tell(info, file, index, object);
+        place = place.wrapping_byte_add(stride);
     }
 }
 
+/// The same for structs of an older header, which are smaller.
+///
+/// # Safety
+/// `infos` has as many structs of `stride` bytes as there are objects; a struct is larger.
+#[cold]
+unsafe fn fill_of_older(
+    file: &zt_file,
+    first: usize,
+    objects: &[Object],
+    infos: *mut zt_object_info,
+    stride: usize,
+) {
+    let mut place = infos.cast::<u8>();
+    for (index, object) in (first..).zip(objects) {
+        let mut info = zt_object_info { struct_size: stride, ..NOTHING };
+        tell(&mut info, file, index, object);
+        // SAFETY: there is room for that much of it, by this function's contract.
+        unsafe { copy_nonoverlapping((&raw const info).cast::<u8>(), place, stride) };
+        place = place.wrapping_add(stride);
+    }
+}
+
+const NOTHING: zt_object_info = zt_object_info {
+    struct_size: 0,
+    object: null(),
+    name: null(),
+    name_len: 0,
+    shape: null(),
+    rank: 0,
+    attributes: null(),
+    component_count: 0,
+    component: null(),
+    offset: 0,
+    stored_size: 0,
+    size: 0,
+    format: 0,
+    dtype: 0,
+    r#type: 0,
+    encoding: 0,
+};
+
+/// Fills all but the size. Each field is stored when it is known, which leaves the compiler nothing to remember.
 #[inline(always)]
-fn info(file: &zt_file, index: usize, object: &Object, struct_size: usize) -> zt_object_info {
+fn tell(info: &mut zt_object_info, file: &zt_file, index: usize, object: &Object) {
     let manifest = file.file().manifest();
+    info.object = file.places().address(index).cast();
+    info.name = manifest.texts.c_address(object.name).cast();
+    info.name_len = object.name.size();
+    info.shape = manifest.shape_address(object);
+    info.rank = object.rank as usize;
+    info.attributes = lend(manifest.object_attributes(object));
+    info.component_count = object.component_count as usize;
+    info.format = format_number(object.format);
     let told = told_component(manifest, object);
-    let component = told.and_then(|at| manifest.components.get(at));
-    zt_object_info {
-        struct_size,
-        object: file.object_place(index),
-        name: manifest.texts.get_c_bytes(object.name).as_ptr().cast(),
-        name_len: object.name.size(),
-        shape: manifest.shape(object).as_ptr(),
-        rank: object.rank as usize,
-        attributes: super::value::lend(manifest.object_attributes(object)),
-        component_count: object.component_count as usize,
-        component: told.map_or(null(), |at| file.component_place(at)),
-        offset: component.map_or(0, |c| c.offset),
-        stored_size: component.map_or(0, |c| c.stored_size),
-        size: component.map_or(0, known_size),
-        format: format_number(object.format),
-        dtype: component.map_or(0, |c| dtype_number(c.dtype)),
-        r#type: component.map_or(0, |c| logical_number(c.logical)),
-        encoding: component.map_or(0, |c| encoding_number(c.encoding)),
+    if let Some((at, component)) = told.and_then(|at| Some((at, manifest.components.get(at)?))) {
+        info.component = file.places().address(at).cast();
+        info.offset = component.offset;
+        info.stored_size = component.stored_size;
+        info.size = known_size(component);
+        info.dtype = dtype_number(component.dtype);
+        info.r#type = logical_number(component.logical);
+        info.encoding = encoding_number(component.encoding);
+    } else {
+        info.component = null();
+        (info.offset, info.stored_size, info.size) = (0, 0, 0);
+        (info.dtype, info.r#type, info.encoding) = (0, 0, 0);
     }
 }
 

@@ -61,6 +61,12 @@ impl Places {
         self.table.extend(std::iter::repeat_with(|| Place { file }).take(count));
     }
 
+    /// Where the place of an object or a component is that is known to be there.
+    #[inline]
+    pub(super) fn address(&self, index: usize) -> *const Place {
+        self.table.as_ptr().wrapping_add(index)
+    }
+
     fn place(&self, index: usize, count: usize) -> *const Place {
         self.table.get(index).filter(|_| index < count).map_or(null(), std::ptr::from_ref)
     }

@@ -59,6 +59,12 @@ impl Texts {
         self.arena.as_bytes().get(start..end).unwrap_or(b"\0")
     }
 
+    /// Where the text and its NUL stand, for a text of this table.
+    #[inline]
+    pub fn c_address(&self, text: Text) -> *const u8 {
+        self.arena.as_ptr().wrapping_add(text.start as usize)
+    }
+
     /// Bytes of all texts, with their NULs.
     pub fn size(&self) -> usize {
         self.arena.len()
@@ -283,6 +289,12 @@ impl Manifest {
     pub fn shape(&self, object: &Object) -> &[u64] {
         let start = object.shape_start as usize;
         self.dimensions.get(start..start.saturating_add(object.rank as usize)).unwrap_or_default()
+    }
+
+    /// Where the dimensions stand, for an object of this manifest; not NULL for none, either.
+    #[inline]
+    pub fn shape_address(&self, object: &Object) -> *const u64 {
+        self.dimensions.as_ptr().wrapping_add(object.shape_start as usize)
     }
 
     /// The object's components, in file order.
