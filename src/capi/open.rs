@@ -377,7 +377,7 @@ pub unsafe extern "C" fn zt_object_find_n(
 
 /// A lookup is a hash and a comparison, which cannot fail: no guard, which would cost as much again.
 fn find(file: &zt_file, name: &[u8]) -> *const zt_object {
-    file.file.find_position(name).map_or(null(), |at| file.object_place(at))
+    file.file.find_position(name).map_or(null(), |at| file.places.address(at).cast())
 }
 
 const _: () = {

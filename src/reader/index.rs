@@ -4,7 +4,7 @@ use crate::error::{broken, fail, Result, Rule};
 use crate::model::manifest::{Component, Manifest};
 use foldhash::fast::RandomState;
 use hashbrown::hash_table::{Entry, HashTable};
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 /// Object positions by name. The hash is seeded anew for each file, so that no file can be made
 /// whose names all collide.
@@ -24,13 +24,13 @@ impl Names {
         let mut table = HashTable::new();
         let count = manifest.objects.len();
         table
-            .try_reserve(count, |at: &u32| hasher.hash_one(name_at(*at)))
+            .try_reserve(count, |at: &u32| hash(&hasher, name_at(*at)))
             .map_err(|_| fail!(OutOfMemory, "could not allocate an index of {count} names"))?;
         for (at, object) in manifest.objects.iter().enumerate() {
             let at = u32::try_from(at).map_err(|_| fail!(Limit, "more than 2^32 objects"))?;
             let name = manifest.texts.get_bytes(object.name);
             let same = |other: &u32| is_same(name, name_at(*other));
-            match table.entry(hasher.hash_one(name), same, |at: &u32| hasher.hash_one(name_at(*at))) {
+            match table.entry(hash(&hasher, name), same, |at: &u32| hash(&hasher, name_at(*at))) {
                 Entry::Vacant(place) => drop(place.insert(at)),
                 Entry::Occupied(_) if first_wins => {}
                 Entry::Occupied(_) => {
@@ -44,13 +44,21 @@ impl Names {
 
     /// The position of the object of that name. Bytes that are no UTF-8 are nobody's name.
     pub fn find(&self, manifest: &Manifest, name: &[u8]) -> Option<usize> {
-        let hash = self.hasher.hash_one(name);
+        let hash = hash(&self.hasher, name);
         let found = self.table.find(hash, |at| {
             let object = manifest.objects.get(*at as usize);
             object.is_some_and(|o| is_same(name, manifest.texts.get_bytes(o.name)))
         });
         found.map(|at| *at as usize)
     }
+}
+
+/// Of the bytes alone: `hash_one` of a slice hashes its length before them, which a single name needs not.
+#[inline(always)]
+fn hash(hasher: &RandomState, name: &[u8]) -> u64 {
+    let mut state = hasher.build_hasher();
+    state.write(name);
+    state.finish()
 }
 
 /// Whether the name that is looked for is this one. Usual lengths are compared in two pieces that overlap:
