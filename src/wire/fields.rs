@@ -198,6 +198,9 @@ impl<'a> Decoder<'a> {
     /// A text or null.
     #[inline]
     pub fn optional_text(&mut self, rule: Rule, what: &str) -> Result<Option<Cow<'a, str>>> {
+        if let Some(text) = self.cursor.quick_text() {
+            return self.cursor.utf8(text).map(|text| Some(Cow::Borrowed(text)));
+        }
         let at = self.cursor.file_offset();
         match self.cursor.head()? {
             Head::Text(length) => self.cursor.text_body(length).map(Some),
@@ -226,6 +229,9 @@ impl<'a> Decoder<'a> {
 
     /// An integer from 0 to 2^64-1, or null.
     pub fn optional_unsigned(&mut self, rule: Rule, what: &str) -> Result<Option<u64>> {
+        if let Some(value) = self.cursor.quick_unsigned() {
+            return Ok(Some(value));
+        }
         let at = self.cursor.file_offset();
         match self.cursor.head()? {
             Head::Unsigned(v) => Ok(Some(v)),

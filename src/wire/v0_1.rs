@@ -4,6 +4,7 @@
 //! A tensor becomes an object of one component, `data`. Fields that the spec does not name are the
 //! object's attributes. A `layout` that is not dense is a format of that name.
 
+use super::cbor::word;
 use super::cbor_encode as put;
 use super::fields::{push, table_position, Decoder, Keys};
 use super::frame::{Frame, Limits};
@@ -14,6 +15,17 @@ use crate::model::value::Value;
 
 /// The role that a 0.1 tensor's bytes get.
 pub(crate) const ROLE: &str = "data";
+
+// Keys that are told by their words; longer ones by all of their bytes, too.
+const NAME: u64 = word(b"name");
+const OFFSET: u64 = word(b"offset");
+const SIZE: u64 = word(b"size");
+const DTYPE: u64 = word(b"dtype");
+const SHAPE: u64 = word(b"shape");
+const ENCODING: u64 = word(b"encoding");
+const LAYOUT: u64 = word(b"layout");
+const DATA_ENDIANNESS: u64 = word(b"data_endianness");
+const CHECKSUM: u64 = word(b"checksum");
 
 /// Reads a 0.1 index.
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> {
@@ -62,21 +74,21 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
-        match &*key {
-            b"name" => {
+        match key.word {
+            NAME => {
                 keys.once(0, &key)?;
                 let text = d.text(Rule::NameMissing, "\"name\"")?;
                 name = Some(d.keep(&text)?);
             }
-            b"offset" => {
+            OFFSET => {
                 keys.once(1, &key)?;
                 f.offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
             }
-            b"size" => {
+            SIZE => {
                 keys.once(2, &key)?;
                 f.size = Some(d.unsigned(Rule::LengthType, "\"size\"")?);
             }
-            b"dtype" => {
+            DTYPE => {
                 keys.once(3, &key)?;
                 let text = d.text(Rule::DtypeType, "\"dtype\"")?;
                 f.dtype = Dtype::from_old_name(&text);
@@ -84,11 +96,11 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                     extra.dtype = Some(d.keep(&text)?);
                 }
             }
-            b"shape" => {
+            SHAPE => {
                 keys.once(4, &key)?;
                 f.shape = Some(d.shape()?);
             }
-            b"encoding" => {
+            ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;
                 f.encoding = Some(match &*d.text(Rule::EncodingType, "\"encoding\"")? {
                     "raw" => Encoding::Raw,
@@ -99,13 +111,13 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                     }
                 });
             }
-            b"layout" => {
+            LAYOUT => {
                 keys.once(6, &key)?;
                 let text = d.text(Rule::LayoutType, "\"layout\"")?;
                 f.sparse = text == "sparse";
                 f.layout = Some(if text == "dense" { Format::Dense } else { Format::Other(d.keep(&text)?) });
             }
-            b"data_endianness" => {
+            DATA_ENDIANNESS if *key == *b"data_endianness" => {
                 keys.once(7, &key)?;
                 f.big_endian = match &*d.text(Rule::EndiannessValue, "\"data_endianness\"")? {
                     "little" => false,
@@ -119,14 +131,14 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                     }
                 };
             }
-            b"checksum" => {
+            CHECKSUM if *key == *b"checksum" => {
                 keys.once(8, &key)?;
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"checksum\"")? {
                     extra.digest = Some(d.keep(&text)?);
                 }
             }
-            custom => {
-                let custom = d.checked(custom)?;
+            _ => {
+                let custom = d.checked(&key)?;
                 let value = d.cursor.value().map_err(|e| e.within(format_args!("field {custom:?}")))?;
                 keys.keep(custom, value)?;
             }

@@ -37,6 +37,7 @@ const ENCODING: u64 = word(b"encoding");
 const DIGEST: u64 = word(b"digest");
 const DENSE: u64 = word(b"dense");
 const RAW: u64 = word(b"raw");
+const ZSTD: u64 = word(b"zstd");
 
 const DIALECT: Dialect = Dialect { objects_key: "objects", dtype: dtype_by_name, dtype_in_object: false };
 
@@ -250,7 +251,13 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
             }
             ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;
-                encoding = if d.is_word(RAW) { Encoding::Raw } else { other_encoding(d, &mut extra)? };
+                encoding = if d.is_word(RAW) {
+                    Encoding::Raw
+                } else if d.is_word(ZSTD) {
+                    Encoding::Zstd
+                } else {
+                    other_encoding(d, &mut extra)?
+                };
             }
             DIGEST => {
                 keys.once(6, &key)?;
