@@ -36,6 +36,14 @@ unsafe impl Sync for Anon {}
 
 impl Anon {
     pub fn new(len: usize, huge: bool) -> Anon {
+        let buf = Anon::untouched(len, huge);
+        for i in (0..buf.len).step_by(PAGE) {
+            unsafe { buf.ptr.add(i).write_volatile(0) };
+        }
+        buf
+    }
+    /// The same, but nothing of it is there yet.
+    pub fn untouched(len: usize, huge: bool) -> Anon {
         let cap = len.next_multiple_of(2 << 20).max(2 << 20);
         let ptr = unsafe {
             libc::mmap(
@@ -50,11 +58,7 @@ impl Anon {
         assert!(ptr != libc::MAP_FAILED, "mmap of {cap} bytes failed");
         let advice = if huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
         unsafe { libc::madvise(ptr, cap, advice) };
-        let buf = Anon { ptr: ptr.cast(), len: cap };
-        for i in (0..cap).step_by(PAGE) {
-            unsafe { buf.ptr.add(i).write_volatile(0) };
-        }
-        buf
+        Anon { ptr: ptr.cast(), len: cap }
     }
     pub fn slice(&self) -> &[u8] {
         unsafe { std::slice::from_raw_parts(self.ptr, self.len) }

@@ -168,6 +168,17 @@ fn own(cfg: &Cfg, b: &Big, mut dst: Buf, notes: Vec<String>) -> Value {
     let spare = b.len + (256 << 20);
     let mut cases =
         vec![timed(Role::Limit, FRESH, || lend(spare, || secs(|| Anon::new(b.len, false)).0, || ()))];
+    // What is left where the kernel clears huge pages and nothing is done twice.
+    let fresh = |threads| {
+        let mut to = Anon::untouched(b.len, true);
+        sys::read_parallel(&b.zt, to.slice_mut(), b.len, threads, 4 << 20, false);
+    };
+    for (name, threads) in [
+        ("limit: pread into fresh memory, 2 MiB pages, 2 threads", 2),
+        ("limit: pread into fresh memory, 2 MiB pages, 1 thread", 1),
+    ] {
+        cases.push(timed(Role::Limit, name, move || lend(spare, || secs(|| fresh(threads)).0, || ())));
+    }
     for l in loaders(b).into_iter().filter(|l| l.owns()) {
         cases.push(timed(l.role, l.name, move || {
             lend(spare, || secs(|| (l.load)(unsafe { out.range(0, room) })).0, || ())
