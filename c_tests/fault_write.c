@@ -20,6 +20,9 @@ static unsigned char data[LARGE];
 static const uint64_t shape_large = LARGE, shape_small = SMALL;
 static unsigned char *old, *whole, *torn;
 static size_t old_size, whole_size, torn_size;
+#define LARGER 2200000u /* more than what is written at once past the page cache through memory of the library's */
+static unsigned char larger[LARGER + 4096];
+static const uint64_t shape_larger = LARGER;
 static uint32_t durable;
 static int existing; /* whether something is at the destination before */
 
@@ -95,6 +98,23 @@ static void creating(struct outcome *out)
     zt_writer *w = NULL;
     TRY(zt_writer_create(target(), &o, &w));
     add(out, w);
+    finishing(out, w);
+done:
+    return;
+}
+
+/* From memory as the file's blocks lie, and from other memory. */
+static void creating_large(struct outcome *out)
+{
+    const unsigned char *page = larger + (4096 - (uintptr_t)larger % 4096) % 4096;
+    zt_writer_options o = options();
+    zt_writer *w = NULL;
+    o.large_alignment = 4096;
+    TRY(zt_writer_create(target(), &o, &w));
+    out->status = zt_write_dense(w, "as blocks", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
+    if (out->status == ZT_OK)
+        out->status = zt_write_dense(w, "as it is", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
+    snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
     finishing(out, w);
 done:
     return;
@@ -226,6 +246,7 @@ int main(void)
 {
     faults_begin("fault-write");
     fill_any(data, sizeof data, 77);
+    fill_any(larger, sizeof larger, 78);
     old = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &old_size);
     torn_size = old_size + 5000;
     torn = (unsigned char *)calloc(1, torn_size);
@@ -239,6 +260,8 @@ int main(void)
         scenario("create a new file", put_old, creating, replaced);
         existing = 1;
         scenario("replace a file", put_old, creating, replaced);
+        if (durable)
+            scenario("replace a file by a large one", put_old, creating_large, replaced);
         scenario("append", put_old, appending, appended);
         scenario("copy", put_old, copying, replaced);
     }

@@ -38,17 +38,22 @@ static const struct fault_kind {
     unsigned long calls;  /* that can fail so */
     int lasting;          /* that call and all after it */
     int hidden;           /* the caller must not notice */
+    int direct;           /* only where a file is opened for writes past the page cache, or written so */
 } fault_kinds[] = {
-    {"EIO", FAIL_ERRNO, EIO, ANY_CALL, 0, 0},
-    {"ENOSPC", FAIL_ERRNO, ENOSPC, ANY_CALL & ~READ_CALLS, 0, 0},
-    {"EAGAIN", FAIL_ERRNO, EAGAIN, ANY_CALL, 0, 0},
+    {"EIO", FAIL_ERRNO, EIO, ANY_CALL, 0, 0, 0},
+    {"ENOSPC", FAIL_ERRNO, ENOSPC, ANY_CALL & ~READ_CALLS, 0, 0, 0},
+    {"EAGAIN", FAIL_ERRNO, EAGAIN, ANY_CALL, 0, 0, 0},
     {"EINTR", FAIL_ERRNO, EINTR,
-     READ_CALLS | WRITE_CALLS | BIT(OPEN) | BIT(OPENAT) | BIT(FSYNC) | BIT(FDATASYNC) | BIT(FTRUNCATE) | BIT(FALLOCATE), 0, 1},
-    {"a short count", FAIL_SHORT, 0, READ_CALLS | WRITE_CALLS, 0, 1},
-    {"a count of zero", FAIL_ZERO, 0, READ_CALLS | WRITE_CALLS, 0, 0},
-    {"EIO from then on", FAIL_ERRNO, EIO, ANY_CALL, 1, 0},
-    {"ENOSPC from then on", FAIL_ERRNO, ENOSPC, ANY_CALL & ~READ_CALLS & ~BIT(UNLINK), 1, 0},
-    {"short counts from then on", FAIL_SHORT, 0, READ_CALLS | WRITE_CALLS, 1, 1},
+     READ_CALLS | WRITE_CALLS | BIT(OPEN) | BIT(OPENAT) | BIT(FSYNC) | BIT(FDATASYNC) | BIT(FTRUNCATE) | BIT(FALLOCATE), 0, 1, 0},
+    {"a short count", FAIL_SHORT, 0, READ_CALLS | WRITE_CALLS, 0, 1, 0},
+    {"a count of zero", FAIL_ZERO, 0, READ_CALLS | WRITE_CALLS, 0, 0, 0},
+    {"EIO from then on", FAIL_ERRNO, EIO, ANY_CALL, 1, 0, 0},
+    {"ENOSPC from then on", FAIL_ERRNO, ENOSPC, ANY_CALL & ~READ_CALLS & ~BIT(UNLINK), 1, 0, 0},
+    {"short counts from then on", FAIL_SHORT, 0, READ_CALLS | WRITE_CALLS, 1, 1, 0},
+    {"a refused direct write", FAIL_ERRNO, EINVAL, BIT(PWRITE), 0, 1, 1},
+    {"refused direct writes from then on", FAIL_ERRNO, EINVAL, BIT(PWRITE), 1, 1, 1},
+    {"no direct writes", FAIL_ERRNO, EINVAL, BIT(OPEN), 1, 1, 1},
+    {"no room ahead from then on", FAIL_ERRNO, EOPNOTSUPP, BIT(FALLOCATE), 1, 1, 0},
 };
 
 static struct {
@@ -72,14 +77,14 @@ static inline void fault_disarm(void)
 }
 
 /* Whether this call fails; how, if so. */
-static inline const struct fault_kind *fault_now(int call)
+static inline const struct fault_kind *fault_of(int call, int direct)
 {
     const struct fault_kind *kind = fault.kind;
     unsigned long at;
     if (!kind)
         return NULL;
     __sync_add_and_fetch(&fault.met[call], 1);
-    if (!(kind->calls >> call & 1))
+    if (!(kind->calls >> call & 1) || (kind->direct && !direct))
         return NULL;
     at = __sync_add_and_fetch(&fault.seen, 1);
     if (at != fault.n && !(kind->lasting && at > fault.n))
@@ -87,6 +92,11 @@ static inline const struct fault_kind *fault_now(int call)
     __sync_or_and_fetch(&fault.hit, 1ul << call);
     errno = kind->number;
     return kind;
+}
+
+static inline const struct fault_kind *fault_now(int call)
+{
+    return fault_of(call, 0);
 }
 
 static inline void fault_real(void *function, const char *name)
@@ -125,12 +135,13 @@ static inline size_t fault_half(size_t n)
     return n > 1 ? n / 2 : n;
 }
 /* A call that moves up to n bytes. */
-#define MOVING(id, CALL, label, parameters, arguments) \
+#define MOVING(id, CALL, label, parameters, arguments) MOVES(id, CALL, label, parameters, arguments, 0)
+#define MOVES(id, CALL, label, parameters, arguments, direct) \
     IN_FRONT(ssize_t, id, label, parameters) \
     { \
         const struct fault_kind *kind; \
         REAL(ssize_t, label, parameters); \
-        kind = fault_now(CALL_##CALL); \
+        kind = fault_of(CALL_##CALL, direct); \
         if (kind && kind->way == FAIL_ERRNO) \
             return -1; \
         if (kind && kind->way == FAIL_ZERO) \
@@ -143,7 +154,8 @@ static inline size_t fault_half(size_t n)
 MOVING(read, READ, "read", (int fd, void *to, size_t n), (fd, to, n))
 MOVING(pread, PREAD, "pread64", (int fd, void *to, size_t n, int64_t at), (fd, to, n, at))
 MOVING(write, WRITE, "write", (int fd, const void *from, size_t n), (fd, from, n))
-MOVING(pwrite, PWRITE, "pwrite64", (int fd, const void *from, size_t n, int64_t at), (fd, from, n, at))
+MOVES(pwrite, PWRITE, "pwrite64", (int fd, const void *from, size_t n, int64_t at), (fd, from, n, at),
+      fcntl(fd, F_GETFL) & O_DIRECT)
 MOVING(writev, WRITEV, "writev", (int fd, const struct iovec *from, int n), (fd, from, n))
 MOVING(preadv, PREADV, "preadv64", (int fd, const struct iovec *to, int n, int64_t at), (fd, to, n, at))
 MOVING(copy, COPY, "copy_file_range", (int in, int64_t *from, int out, int64_t *to, size_t n, unsigned flags),
@@ -185,7 +197,7 @@ IN_FRONT(int, open, "open64", (const char *path, int flags, ...))
     if (flags & O_CREAT)
         mode = va_arg(more, mode_t);
     va_end(more);
-    return fault_now(CALL_OPEN) ? -1 : real(path, flags, mode);
+    return fault_of(CALL_OPEN, flags & O_DIRECT && flags & O_WRONLY) ? -1 : real(path, flags, mode);
 }
 IN_FRONT(int, openat, "openat64", (int folder, const char *path, int flags, ...))
 {

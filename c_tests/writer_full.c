@@ -61,9 +61,10 @@ int main(void)
     data = (unsigned char *)malloc((size_t)shape);
     REQUIRE(data != NULL && mkdir(folder, 0700) == 0);
     fill_any(data, (size_t)shape, 12);
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < 8; i++) {
         INIT(o);
-        o.encoding = i / 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW; /* random bytes do not compress */
+        o.encoding = i / 2 % 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW; /* random bytes do not compress */
+        o.durable = (uint32_t)(i / 4);
         CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
         fails(w, i % 2 == 0);
         CHECK_U64(files_in(folder), 0);

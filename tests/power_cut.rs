@@ -21,6 +21,8 @@ use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
 enum Step {
     Write(u64, Vec<u8>),
     Length(u64),
+    /// At least so long.
+    Longer(u64),
     Sync,
     SyncFolder,
     Rename,
@@ -51,8 +53,10 @@ fn step(stop: &Stop, name: &str) -> Option<Step> {
     if stop.number == libc::SYS_renameat || stop.number == libc::SYS_renameat2 {
         return Some(Step::Rename);
     }
-    let changes = [libc::SYS_write, libc::SYS_ftruncate, libc::SYS_fsync, libc::SYS_fdatasync];
-    let others = [libc::SYS_pwrite64, libc::SYS_writev, libc::SYS_pwritev, libc::SYS_fallocate];
+    let sizes = [libc::SYS_ftruncate, libc::SYS_fallocate];
+    let changes = [libc::SYS_write, libc::SYS_pwrite64, libc::SYS_fsync, libc::SYS_fdatasync];
+    let others = [libc::SYS_writev, libc::SYS_pwritev];
+    let changes: Vec<_> = sizes.into_iter().chain(changes).collect();
     if !changes.contains(&stop.number) && !others.contains(&stop.number) {
         return None;
     }
@@ -65,10 +69,12 @@ fn step(stop: &Stop, name: &str) -> Option<Step> {
         return None;
     }
     assert!(changes.contains(&stop.number), "system call {} is not written down", stop.number);
-    let [_, second, third, ..] = stop.arguments;
+    let [_, second, third, fourth, ..] = stop.arguments;
     Some(match stop.number {
         libc::SYS_write => Step::Write(stop.position(), stop.memory(second, third)),
+        libc::SYS_pwrite64 => Step::Write(fourth, stop.memory(second, third)),
         libc::SYS_ftruncate => Step::Length(second),
+        libc::SYS_fallocate => Step::Longer(third + fourth),
         _ => Step::Sync,
     })
 }
@@ -81,6 +87,7 @@ fn play(image: &mut Vec<u8>, step: &Step) {
             image[at..end].copy_from_slice(bytes);
         }
         Step::Length(length) => image.resize(*length as usize, 0),
+        Step::Longer(length) => image.resize(image.len().max(*length as usize), 0),
         _ => {}
     }
 }
@@ -211,6 +218,8 @@ fn a_durable_file_is_synced_before_it_gets_its_name_and_its_folder_after() {
     let body = || {
         let mut writer = Writer::create(&path, &options).unwrap();
         write_new(&mut writer);
+        // Past the page cache in pieces.
+        Sample::dense("larger", Dtype::U8, &[5 << 20], compressible(5 << 20)).write(&mut writer).unwrap();
         writer.finish().unwrap();
     };
     let Some(steps) = steps_of(&body, ".file.zt.") else { return };

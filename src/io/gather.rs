@@ -34,6 +34,16 @@ impl Gather {
         Ok(())
     }
 
+    /// Whether so many bytes more would have to be written now.
+    pub fn would_write(&self, more: usize) -> bool {
+        more > GATHER.saturating_sub(self.gathered.len()) || more >= GATHER
+    }
+
+    /// What was gathered; it is no longer this one's to write.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.gathered)
+    }
+
     /// Writes what was gathered.
     pub fn flush(&mut self) -> Result<()> {
         let done = write_all(&self.file, &self.gathered);

@@ -4,9 +4,12 @@
 //! is not portable Rust has a portable fallback beside it.
 
 pub mod append_sink;
+#[allow(unsafe_code)] // asks the system for what the standard library has no call for
+mod blocks;
 #[allow(unsafe_code)] // views its own memory as bytes
 pub mod buffer;
 pub mod direct;
+pub mod direct_sink;
 pub mod file;
 mod gather;
 #[allow(unsafe_code)] // maps files, advises the kernel
@@ -77,6 +80,15 @@ pub trait ByteSink: Send {
     /// Appends all of `bytes`, or fails for good.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
+    /// The same by up to `threads` threads at once, where the sink lets them: see [`direct_sink::Pieces`].
+    fn pieces<'s>(
+        &'s mut self,
+        _bytes: &'s [u8],
+        _threads: usize,
+    ) -> Result<Option<direct_sink::Pieces<'s>>> {
+        Ok(None)
+    }
+
     /// Everything was written: publishes it. The sink is done after that, whatever comes back.
     fn publish(&mut self) -> Result<()>;
 }
@@ -126,6 +138,11 @@ impl<S: ByteSink> ByteSink for [S; 1] {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let [sink] = self;
         sink.write(bytes)
+    }
+
+    fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<Option<direct_sink::Pieces<'s>>> {
+        let [sink] = self;
+        sink.pieces(bytes, threads)
     }
 
     fn publish(&mut self) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Where a written file goes. A new file grows under another name beside its destination and takes
 //! the destination's name only when it is whole; a sink that is dropped before leaves nothing.
 
+use super::direct_sink::{DirectSink, Pieces};
 use super::gather::Gather;
 use super::ByteSink;
 use crate::error::{fail, try_format, Error, Result};
@@ -13,6 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A new file, published at [`ByteSink::publish`].
 pub struct FileSink {
     writer: Option<Gather>,
+    /// Where the bytes of a large durable file go.
+    direct: Option<DirectSink>,
+    /// Whether that is still to be decided.
+    undecided: bool,
     temporary: PathBuf,
     destination: PathBuf,
     durable: bool,
@@ -39,10 +44,32 @@ impl FileSink {
 
     fn over(file: File, temporary: PathBuf, destination: PathBuf, durable: bool) -> Result<Self> {
         // From here on dropping the sink removes the file.
-        let mut sink = FileSink { writer: None, temporary, destination, durable, published: false };
+        let mut sink = FileSink {
+            writer: None,
+            direct: None,
+            undecided: durable,
+            temporary,
+            destination,
+            durable,
+            published: false,
+        };
         sink.writer = Some(Gather::new(file)?);
         sink.keep_permissions()?;
         Ok(sink)
+    }
+
+    /// What has to be on the disk in the end gets there sooner past the page cache, unless it is little. Called
+    /// before `more` bytes are written.
+    fn decide(&mut self, more: usize) -> Result<()> {
+        let Some(writer) = self.writer.as_mut().filter(|w| self.undecided && w.would_write(more)) else {
+            return Ok(());
+        };
+        self.undecided = false;
+        self.direct = DirectSink::over(writer.file());
+        match self.direct.as_mut() {
+            Some(direct) => direct.write(&writer.take()), // all that there was so far
+            None => Ok(()),
+        }
     }
 
     /// A file that replaces another keeps its permissions.
@@ -96,12 +123,24 @@ fn hidden(folder: &Path, name: &OsStr, number: u64) -> Result<PathBuf> {
 
 impl ByteSink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?.write(bytes)
+        self.decide(bytes.len())?;
+        match self.direct.as_mut() {
+            Some(direct) => direct.write(bytes),
+            None => self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?.write(bytes),
+        }
+    }
+
+    fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<Option<Pieces<'s>>> {
+        self.decide(bytes.len())?;
+        self.direct.as_mut().map(|direct| direct.pieces(bytes, threads)).transpose()
     }
 
     fn publish(&mut self) -> Result<()> {
         let mut writer = self.writer.take().ok_or_else(|| fail!(State, "the file is closed"))?;
-        writer.flush()?;
+        match self.direct.take() {
+            Some(mut direct) => direct.finish()?,
+            None => writer.flush()?,
+        }
         if self.durable {
             writer.file().sync_all().map_err(|e| Error::io("could not sync the file", &e))?;
         }

@@ -7,6 +7,7 @@ mod finish;
 mod frames;
 mod objects;
 mod repair;
+mod store;
 mod stream;
 
 pub use copy::Recode;

@@ -4,7 +4,6 @@
 use super::frames::compress;
 use super::{Algorithm, ComponentSpec, LogicalName, Writer};
 use crate::error::{fail, Result};
-use crate::lock::Lock;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{element_count, Component, Encoding, Extra, Format, LogicalType, Version};
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
@@ -14,9 +13,9 @@ use crate::threads;
 
 /// A component whose bytes are still coming.
 pub struct OpenComponent {
-    entry: Component,
+    pub(super) entry: Component,
     extra: Extra,
-    hasher: Option<(Algorithm, Hasher)>,
+    pub(super) hasher: Option<(Algorithm, Hasher)>,
     /// Bytes given so far.
     given: u64,
     /// Bytes that have to come, where that is known.
@@ -276,42 +275,6 @@ impl Writer {
             open.framed = true;
         }
         Ok(())
-    }
-
-    /// Stored bytes, to the file and the hash.
-    pub(super) fn store(&mut self, stored: &[u8]) -> Result<()> {
-        let Some(open) = self.component.as_mut() else { return self.put(stored) };
-        open.entry.stored_size = open.entry.stored_size.saturating_add(stored.len() as u64);
-        let Some((algorithm, mut hasher)) = open.hasher.take() else { return self.put(stored) };
-        // Below, starting a thread costs more than it saves.
-        let least = if algorithm == Algorithm::Sha256 { 1 << 20 } else { 8 << 20 };
-        let outcome = if stored.len() >= least && threads::count(self.options.threads) > 1 {
-            self.put_beside(stored, &mut hasher)
-        } else {
-            hasher.update(stored);
-            self.put(stored)
-        };
-        if let Some(open) = self.component.as_mut() {
-            open.hasher = Some((algorithm, hasher));
-        }
-        outcome
-    }
-
-    /// Hashes on a thread of its own while this one writes: a sink's functions are called from the caller's alone.
-    fn put_beside(&mut self, stored: &[u8], hasher: &mut Hasher) -> Result<()> {
-        let (hashing, writing) = (Lock::new(Some(hasher)), Lock::new((self, Ok(()))));
-        let hash = || {
-            let hasher = hashing.hold().take();
-            hasher.into_iter().for_each(|hasher| hasher.update(stored));
-        };
-        let write = || {
-            let mut held = writing.hold();
-            held.1 = held.0.put(stored);
-            drop(held);
-            hash(); // where there was no thread to be had
-        };
-        threads::beside(&hash, &write);
-        writing.into_inner().1
     }
 
     /// Ends the open component, if there is one.

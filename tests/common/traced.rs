@@ -25,6 +25,14 @@ impl Stop {
         text.strip_prefix("pos:").unwrap().lines().next().unwrap().trim().parse().unwrap()
     }
 
+    /// Whether that descriptor goes past the page cache.
+    pub fn is_direct(&self) -> bool {
+        let info = format!("/proc/{}/fdinfo/{}", self.pid, self.arguments[0]);
+        let text = std::fs::read_to_string(info).unwrap();
+        let flags = text.lines().find_map(|l| l.strip_prefix("flags:")).unwrap();
+        i32::from_str_radix(flags.trim(), 8).unwrap() & libc::O_DIRECT != 0
+    }
+
     /// Bytes of the child's memory.
     pub fn memory(&self, address: u64, size: u64) -> Vec<u8> {
         let mut bytes = vec![0; size as usize];

@@ -1,0 +1,97 @@
+//! Stored bytes on their way to the sink and the hash, side by side where there are many.
+
+use super::{Algorithm, Writer};
+use crate::error::Result;
+use crate::io::direct_sink::WINDOWS;
+use crate::lock::Lock;
+use crate::payload::digest::Hasher;
+use crate::threads;
+
+/// Below, starting a thread costs more than it saves.
+const TO_WRITE: usize = 4 << 20;
+const TO_HASH_SHA256: usize = 1 << 20;
+const TO_HASH_CRC32C: usize = 8 << 20;
+
+/// A hash that takes in some bytes once, on whichever thread comes first.
+struct Hashing<'h>(Lock<Option<&'h mut Hasher>>);
+
+impl Hashing<'_> {
+    fn is_due(&self) -> bool {
+        self.0.hold().is_some()
+    }
+
+    fn update(&self, bytes: &[u8]) {
+        let hasher = self.0.hold().take();
+        hasher.into_iter().for_each(|hasher| hasher.update(bytes));
+    }
+}
+
+impl Writer {
+    /// Stored bytes, to the file and the hash.
+    pub(super) fn store(&mut self, stored: &[u8]) -> Result<()> {
+        let Some(open) = self.component.as_mut() else { return self.put(stored) };
+        open.entry.stored_size = open.entry.stored_size.saturating_add(stored.len() as u64);
+        let mut hasher = open.hasher.take();
+        let outcome = self.put_and_hash(stored, hasher.as_mut());
+        if let Some(open) = self.component.as_mut() {
+            open.hasher = hasher;
+        }
+        outcome
+    }
+
+    fn put_and_hash(&mut self, stored: &[u8], hasher: Option<&mut (Algorithm, Hasher)>) -> Result<()> {
+        let to_hash = match &hasher {
+            Some((Algorithm::Sha256, _)) => TO_HASH_SHA256,
+            Some((Algorithm::Crc32c, _)) => TO_HASH_CRC32C,
+            None => usize::MAX,
+        };
+        let hasher = hasher.map(|(_, hasher)| hasher);
+        let threads = match stored.len() >= TO_WRITE.min(to_hash) {
+            true => threads::count(self.options.threads),
+            false => 1,
+        };
+        let hashing = Hashing(Lock::new(hasher));
+        if threads > 1 {
+            if let Some(outcome) = self.put_in_pieces(stored, &hashing, threads) {
+                return outcome.map_err(|e| self.break_down(e));
+            }
+        }
+        if threads > 1 && stored.len() >= to_hash {
+            return self.put_beside(stored, &hashing);
+        }
+        hashing.update(stored);
+        self.put(stored)
+    }
+
+    /// Writes on several threads, where the sink takes it so; one of them hashes first.
+    fn put_in_pieces(&mut self, stored: &[u8], hashing: &Hashing<'_>, threads: usize) -> Option<Result<()>> {
+        // One that hashes, and those that the sink has work for.
+        let most = if hashing.is_due() { WINDOWS.saturating_add(1) } else { WINDOWS };
+        let pieces = match self.sink.as_mut()?.pieces(stored, threads).transpose()? {
+            Ok(pieces) => pieces,
+            Err(e) => return Some(Err(e)),
+        };
+        threads::run(threads.min(most), &|| {
+            hashing.update(stored);
+            pieces.write();
+        });
+        let done = pieces.done();
+        if done.is_ok() {
+            self.position = self.position.saturating_add(stored.len() as u64);
+        }
+        Some(done)
+    }
+
+    /// Hashes on a thread of its own while this one writes: a sink's functions are called from the caller's alone.
+    fn put_beside(&mut self, stored: &[u8], hashing: &Hashing<'_>) -> Result<()> {
+        let writing = Lock::new((self, Ok(())));
+        let write = || {
+            let mut held = writing.hold();
+            held.1 = held.0.put(stored);
+            drop(held);
+            hashing.update(stored); // where there was no thread to be had
+        };
+        threads::beside(&|| hashing.update(stored), &write);
+        writing.into_inner().1
+    }
+}
