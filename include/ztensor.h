@@ -1384,10 +1384,10 @@ typedef struct zt_writer_options {
     uint32_t threads;
     /**
      * 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file of
-     * more than 1 MiB then goes past the page cache where the file system can (on Linux, with O_DIRECT),
-     * which is faster; its bytes are the same, but whoever reads it next reads it from the disk. Large
-     * components go straight from the caller's memory where that and their place in the file are
-     * multiples of the device's blocks (large_alignment of 4096 and memory at 4096), and through 2 to
+     * more than 256 KiB then goes past the page cache where the file system can (on Linux, with
+     * O_DIRECT), which is faster; its bytes are the same, but whoever reads it next reads it from the
+     * disk. Large components go straight from the caller's memory where that and their place in the file
+     * are multiples of the device's blocks (memory at 4096 and large_alignment of 4096), and through 2 to
      * 4 MiB of the library's memory elsewhere.
      */
     uint32_t durable;

@@ -1,6 +1,6 @@
 //! An existing file that grows behind its end, and what it takes that no kill and no power cut loses it.
 
-use super::gather::{Gather, GATHER};
+use super::gather::Gather;
 use super::ByteSink;
 use crate::error::{fail, Error, Result};
 use std::fs::{File, OpenOptions};
@@ -49,10 +49,11 @@ impl AppendSink {
     /// whole would open as something that it is not. Behind a stretch of zeros nothing ends.
     fn stretch(&mut self, more: usize) -> Result<()> {
         const BEHIND: u64 = 8;
+        const AHEAD: u64 = 1 << 20;
         self.end = self.end.saturating_add(more as u64);
         let writer = self.writer.as_ref().ok_or_else(|| fail!(State, "the file is closed"))?;
         if self.stretched < self.end.saturating_add(BEHIND) {
-            let length = self.end.saturating_add(BEHIND).saturating_add(GATHER as u64);
+            let length = self.end.saturating_add(BEHIND).saturating_add(AHEAD);
             writer.set_length(length).map_err(|e| Error::io("could not make it longer", &e))?;
             self.stretched = length;
         }

@@ -5,12 +5,10 @@ use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::Write;
 
-/// Small writes are gathered up to this many bytes.
-pub(super) const GATHER: usize = 1 << 20;
-
-/// Bytes of one write to the page cache. The kernel makes pages as large as what comes at once; from megabytes on
-/// that was measured to take up to four times as long, and another time in each run.
-const AT_ONCE: usize = 256 << 10;
+/// Bytes of one write to the page cache: small ones are gathered, large ones cut. The kernel makes pages as large
+/// as what comes at once; from megabytes on that was measured to take up to four times as long, and another time
+/// in each run.
+const GATHER: usize = 256 << 10;
 
 /// An open file and what has not been written to it yet. Dropped, it writes nothing more.
 pub struct Gather {
@@ -28,19 +26,24 @@ impl Gather {
 
     /// Writes all of `bytes`, now or later.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() > GATHER.saturating_sub(self.gathered.len()) {
-            self.flush()?;
+        let room = GATHER.saturating_sub(self.gathered.len());
+        if bytes.len() <= room {
+            self.gathered.extend_from_slice(bytes); // within what was reserved
+            return Ok(());
         }
-        if bytes.len() >= GATHER {
-            return write_all(&self.file, bytes);
-        }
-        self.gathered.extend_from_slice(bytes); // within what was reserved
+        // Writes of the same size one behind the other lie in the kernel's pages as those do.
+        let (front, rest) = bytes.split_at(if self.gathered.is_empty() { 0 } else { room });
+        self.gathered.extend_from_slice(front);
+        self.flush()?;
+        let (whole, rest) = rest.split_at(rest.len() - rest.len() % GATHER);
+        write_all(&self.file, whole)?;
+        self.gathered.extend_from_slice(rest);
         Ok(())
     }
 
     /// Whether so many bytes more would have to be written now.
     pub fn would_write(&self, more: usize) -> bool {
-        more > GATHER.saturating_sub(self.gathered.len()) || more >= GATHER
+        more > GATHER.saturating_sub(self.gathered.len())
     }
 
     /// What was gathered; it is no longer this one's to write.
@@ -71,7 +74,7 @@ impl Gather {
 fn write_all(mut file: &File, bytes: &[u8]) -> Result<()> {
     let _quiet = WithoutFileSizeSignal::new();
     bytes
-        .chunks(AT_ONCE)
+        .chunks(GATHER)
         .try_for_each(|part| file.write_all(part))
         .map_err(|e| Error::io("", &e).within(format_args!("could not write {} bytes", bytes.len())))
 }

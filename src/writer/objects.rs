@@ -170,12 +170,7 @@ impl Writer {
                 ));
             }
         }
-        let mut roles = Vec::new();
-        roles.try_reserve_exact(components.len())?;
-        roles.extend(components.iter().map(|(c, _)| c.role));
-        roles.sort_unstable();
-        if let Some(pair) = roles.windows(2).find(|pair| pair.first() == pair.last()) {
-            let role = pair.first().copied().unwrap_or_default();
+        if let Some(role) = role_twice(components)? {
             return Err(fail!(Exists, "it has two components {role:?}"));
         }
         if self.options.version == Version::V0_1 && components.len() != 1 {
@@ -282,6 +277,19 @@ impl Writer {
         sizes.check().map_err(|e| e.within(format_args!("object {name:?}")))?;
         self.write_object(&ObjectSpec { name, format: "quantized_group", shape }, attributes, components)
     }
+}
+
+/// A role that two of the components have.
+fn role_twice<'a>(components: &[(ComponentSpec<'a>, &[u8])]) -> Result<Option<&'a str>> {
+    if components.len() < 2 {
+        return Ok(None); // most objects
+    }
+    let mut roles = Vec::new();
+    roles.try_reserve_exact(components.len())?;
+    roles.extend(components.iter().map(|(c, _)| c.role));
+    roles.sort_unstable();
+    let pair = roles.windows(2).find(|pair| pair.first() == pair.last());
+    Ok(pair.and_then(|pair| pair.first().copied()))
 }
 
 /// Values of a sparse object: as many elements as there are entries.

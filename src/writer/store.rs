@@ -45,18 +45,18 @@ impl Writer {
             Some((Algorithm::Crc32c, _)) => TO_HASH_CRC32C,
             None => usize::MAX,
         };
-        let hasher = hasher.map(|(_, hasher)| hasher);
-        let threads = match stored.len() >= TO_WRITE.min(to_hash) {
-            true => threads::count(self.options.threads),
-            false => 1,
-        };
-        let hashing = Hashing(Lock::new(hasher));
-        if threads > 1 {
-            if let Some(outcome) = self.put_in_pieces(stored, &hashing, threads) {
-                return outcome.map_err(|e| self.break_down(e));
-            }
+        let mut hasher = hasher.map(|(_, hasher)| hasher);
+        let many = stored.len() >= TO_WRITE.min(to_hash);
+        let threads = if many { threads::count(self.options.threads) } else { 1 };
+        if threads < 2 {
+            hasher.iter_mut().for_each(|hasher| hasher.update(stored));
+            return self.put(stored);
         }
-        if threads > 1 && stored.len() >= to_hash {
+        let hashing = Hashing(Lock::new(hasher));
+        if let Some(outcome) = self.put_in_pieces(stored, &hashing, threads) {
+            return outcome.map_err(|e| self.break_down(e));
+        }
+        if stored.len() >= to_hash {
             return self.put_beside(stored, &hashing);
         }
         hashing.update(stored);

@@ -141,8 +141,10 @@ impl Writer {
     fn open_component(&mut self, spec: &ComponentSpec<'_>, size: Option<u64>, streamed: bool) -> Result<()> {
         // Everything that can be refused is, before the component that is open ends.
         let expected = self.check_component(spec, size)?;
-        self.try_entry(spec)?;
-        self.end_component()?;
+        if self.component.is_some() {
+            self.try_entry(spec)?;
+            self.end_component()?;
+        }
         self.manifest.components.try_reserve(1)?;
         self.manifest.extras.try_reserve(1)?;
         let mark = self.manifest.mark();
