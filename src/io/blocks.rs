@@ -18,6 +18,7 @@ pub struct Uncached {
 #[cfg(target_os = "linux")]
 mod platform {
     use super::{File, Range, Uncached};
+    use crate::io::residence::{direct_access, DirectAccess};
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
@@ -27,32 +28,16 @@ mod platform {
     pub fn uncached(file: &File) -> Option<Uncached> {
         // By descriptor, so that it is the same file whatever happens to its path.
         let path = crate::error::try_format(format_args!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-        let (memory, block) = alignment(file).unwrap_or((PAGE, PAGE));
-        let usable = memory.is_power_of_two() && block.is_power_of_two(); // 0 where it cannot be
+        let (memory, block) = match direct_access(file) {
+            DirectAccess::Aligned(a) => (a.memory, usize::try_from(a.offset).ok()?),
+            DirectAccess::Untold => (PAGE, PAGE),
+            DirectAccess::No => return None,
+        };
         let opened = std::fs::OpenOptions::new()
             .write(true)
             .custom_flags(libc::O_DIRECT | libc::O_CLOEXEC | libc::O_NONBLOCK)
             .open(path);
-        let file = opened.ok().filter(|_| usable)?;
-        Some(Uncached { file, memory, block: block.max(PAGE) })
-    }
-
-    /// What the file system asks of memory and places; kernels before 6.1 and some file systems do not say.
-    fn alignment(file: &File) -> Option<(usize, usize)> {
-        // SAFETY: the structure lives here, all-zero is a valid one, and the kernel writes no more than it has. By
-        // number, because the C libraries that this library runs with need not have the function.
-        let told = unsafe {
-            let mut told: libc::statx = std::mem::zeroed();
-            let place = std::ptr::from_mut(&mut told);
-            let (flags, mask) = (libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN);
-            if libc::syscall(libc::SYS_statx, file.as_raw_fd(), c"".as_ptr(), flags, mask, place) != 0 {
-                return None;
-            }
-            told
-        };
-        let align = |n: u32| usize::try_from(n).unwrap_or(0);
-        (told.stx_mask & libc::STATX_DIOALIGN != 0)
-            .then_some((align(told.stx_dio_mem_align), align(told.stx_dio_offset_align)))
+        Some(Uncached { file: opened.ok()?, memory, block: block.max(PAGE) })
     }
 
     pub fn allocate(file: &File, range: &Range<u64>) -> bool {

@@ -2,7 +2,7 @@
 
 use super::buffer::AlignedBuffer;
 use super::file::read_exact_at;
-use super::residence::{direct_reads, resident, Alignment, DirectReads};
+use super::residence::{direct_access, resident, Alignment, DirectAccess};
 use crate::error::{fail, Error, Result};
 use std::fs::File;
 use std::ops::Range;
@@ -73,11 +73,11 @@ impl DirectFile {
     pub fn open(file: &File, base: u64) -> Result<Option<DirectFile>> {
         use std::os::fd::AsRawFd;
         use std::os::unix::fs::OpenOptionsExt;
-        let (alignment, told) = match direct_reads(file) {
-            DirectReads::Aligned(alignment) if alignment.offset <= BLOCK && alignment.memory <= 4096 => {
+        let (alignment, told) = match direct_access(file) {
+            DirectAccess::Aligned(alignment) if alignment.offset <= BLOCK && alignment.memory <= 4096 => {
                 (alignment, true)
             }
-            DirectReads::Untold => (Alignment { memory: 4096, offset: BLOCK }, false),
+            DirectAccess::Untold => (Alignment { memory: 4096, offset: BLOCK }, false),
             _ => return Ok(None),
         };
         // By descriptor, so that it is the same file even if its path now names another.

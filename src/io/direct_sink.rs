@@ -35,8 +35,6 @@ pub struct DirectSink {
 /// Memory for bytes on their way to the file.
 struct Window {
     memory: AlignedBuffer,
-    /// Where in it the first large page begins.
-    skip: usize,
     /// Where in the file its bytes belong: at a multiple of the block.
     at: u64,
     filled: usize,
@@ -44,22 +42,21 @@ struct Window {
 
 impl Window {
     fn new() -> Result<Window> {
-        let memory = AlignedBuffer::zeroed(WINDOW.saturating_mul(2))?; // what is not touched costs nothing
-        let skip = memory.as_slice().as_ptr().align_offset(WINDOW).min(WINDOW);
-        Ok(Window { memory, skip, at: 0, filled: 0 })
+        // Memory of that size begins at a large page.
+        Ok(Window { memory: AlignedBuffer::zeroed(WINDOW)?, at: 0, filled: 0 })
     }
 
     fn bytes(&self) -> &[u8] {
-        self.memory.as_slice().get(self.skip..self.skip.saturating_add(self.filled)).unwrap_or_default()
+        self.memory.as_slice().get(..self.filled).unwrap_or_default()
     }
 
     /// Takes the front of `bytes`, as far as there is room; the rest comes back.
     fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let (now, later) = bytes.split_at(bytes.len().min(WINDOW.saturating_sub(self.filled)));
-        let start = self.skip.saturating_add(self.filled);
-        if let Some(place) = self.memory.as_mut_slice().get_mut(start..start.saturating_add(now.len())) {
+        let end = self.filled.saturating_add(now.len());
+        if let Some(place) = self.memory.as_mut_slice().get_mut(self.filled..end) {
             place.copy_from_slice(now);
-            self.filled = self.filled.saturating_add(now.len());
+            self.filled = end;
         }
         later
     }

@@ -1,10 +1,10 @@
-//! What the kernel tells of an open file beside its bytes: how direct reads have to be aligned, and
+//! What the kernel tells of an open file beside its bytes: how direct reads and writes have to be aligned, and
 //! which of its pages are in memory already.
 
 use std::fs::File;
 use std::ops::Range;
 
-/// What direct reads of a file have to be multiples of.
+/// What direct reads and writes of a file have to be multiples of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alignment {
     /// Of the address.
@@ -13,9 +13,9 @@ pub struct Alignment {
     pub offset: u64,
 }
 
-/// Whether a file can be read past the page cache.
+/// Whether a file can be read and written past the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DirectReads {
+pub enum DirectAccess {
     /// With this alignment.
     Aligned(Alignment),
     /// Not at all.
@@ -24,30 +24,27 @@ pub enum DirectReads {
     Untold,
 }
 
-/// Asks how direct reads of `file` have to be aligned (statx, since Linux 6.1).
+/// Asks how direct reads and writes of `file` have to be aligned (statx, since Linux 6.1).
 #[cfg(target_os = "linux")]
-pub fn direct_reads(file: &File) -> DirectReads {
+pub fn direct_access(file: &File) -> DirectAccess {
     use std::os::fd::AsRawFd;
-    // SAFETY: an all-zero struct of integers is valid; the kernel fills it; the path is empty and ends with NUL.
+    // SAFETY: an all-zero struct of integers is valid, and the kernel writes no more than it has; the path is empty
+    // and ends with NUL. By number, because the C libraries that this library runs with need not have the function.
     let told = unsafe {
         let mut told: libc::statx = std::mem::zeroed();
-        let status = libc::statx(
-            file.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
-            libc::STATX_DIOALIGN,
-            &raw mut told,
-        );
+        let (flags, mask) = (libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN);
+        let status =
+            libc::syscall(libc::SYS_statx, file.as_raw_fd(), c"".as_ptr(), flags, mask, &raw mut told);
         if status != 0 || told.stx_mask & libc::STATX_DIOALIGN == 0 {
-            return DirectReads::Untold;
+            return DirectAccess::Untold;
         }
         (told.stx_dio_mem_align, told.stx_dio_offset_align)
     };
     match (usize::try_from(told.0), u64::from(told.1)) {
         (Ok(memory), offset) if memory.is_power_of_two() && offset.is_power_of_two() => {
-            DirectReads::Aligned(Alignment { memory, offset })
+            DirectAccess::Aligned(Alignment { memory, offset })
         }
-        _ => DirectReads::No,
+        _ => DirectAccess::No,
     }
 }
 
@@ -112,8 +109,8 @@ fn probed(file: &File, range: &Range<u64>) -> Option<bool> {
 
 /// This platform has no such reads here.
 #[cfg(not(target_os = "linux"))]
-pub fn direct_reads(_file: &File) -> DirectReads {
-    DirectReads::No
+pub fn direct_access(_file: &File) -> DirectAccess {
+    DirectAccess::No
 }
 
 /// This platform does not tell.
@@ -137,8 +134,8 @@ mod tests {
             assert_ne!(probed(&file, &range), Some(false), "{range:?}");
         }
         assert_ne!(probed(&file, &(0..1 << 21)), Some(true), "nothing is there past the end");
-        match direct_reads(&file) {
-            DirectReads::Aligned(a) => assert!(a.memory.is_power_of_two() && a.offset.is_power_of_two()),
+        match direct_access(&file) {
+            DirectAccess::Aligned(a) => assert!(a.memory.is_power_of_two() && a.offset.is_power_of_two()),
             told => println!("{told:?}"),
         }
     }
