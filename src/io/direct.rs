@@ -24,7 +24,7 @@ pub struct Bounce {
 }
 
 impl Bounce {
-    /// Of about `size` bytes, at most [`WINDOW`].
+    /// Of about `size` bytes, at most 2 MiB.
     pub fn new(size: u64) -> Bounce {
         let size = usize::try_from(size).unwrap_or(WINDOW).clamp(64 << 10, WINDOW);
         Bounce { size: size - size % 4096, memory: None }
