@@ -4,6 +4,7 @@
 #include "writing.h"
 #if defined(__linux__)
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 #endif
 
@@ -227,6 +228,59 @@ static void wide(const char *path)
     free(dst);
 }
 
+#if defined(__linux__)
+/* A host's own source, and the thread that it wants to be called by. */
+static FILE *stream;
+static pthread_t reader;
+static int elsewhere;
+
+static zt_status source_size(void *context, uint64_t *size)
+{
+    (void)context;
+    if (fseek(stream, 0, SEEK_END) != 0)
+        return ZT_ERROR_IO;
+    *size = (uint64_t)ftell(stream);
+    return ZT_OK;
+}
+
+static zt_status source_read(void *context, uint64_t offset, void *dst, size_t n)
+{
+    (void)context;
+    elsewhere |= !pthread_equal(reader, pthread_self());
+    if (fseek(stream, (long)offset, SEEK_SET) != 0 || fread(dst, 1, n, stream) != n)
+        return ZT_ERROR_IO;
+    return ZT_OK;
+}
+
+static void own_source(const char *path)
+{
+    unsigned char *dst = (unsigned char *)malloc(LARGE);
+    zt_source source;
+    zt_open_options o;
+    zt_file *file = NULL;
+    zt_buffer *buffer = NULL;
+    zt_close(written(path, 0, ZT_MODE_MAP));
+    stream = fopen(path, "rb");
+    REQUIRE(dst != NULL && stream != NULL);
+    reader = pthread_self();
+    INIT(source);
+    INIT(o);
+    source.size = source_size;
+    source.read_at = source_read;
+    o.threads = 3;
+    CHECK_STATUS(zt_open_source(&source, &o, &file), ZT_OK);
+    CHECK_STATUS(zt_component_read(component_of(file, "large", "data"), dst, LARGE), ZT_OK);
+    CHECK(memcmp(dst, large, LARGE) == 0);
+    CHECK_STATUS(zt_component_load(component_of(file, "large", "data"), &buffer), ZT_OK);
+    CHECK(memcmp(zt_buffer_data(buffer), large, LARGE) == 0);
+    CHECK(!elsewhere);
+    zt_buffer_free(buffer);
+    zt_close(file);
+    fclose(stream);
+    free(dst);
+}
+#endif
+
 int main(void)
 {
     const char *path = scratch_path("roads.zt");
@@ -238,6 +292,9 @@ int main(void)
     roads(path, 0, ZT_MODE_MAP);
     roads(path, 4096, ZT_MODE_READ);
     wide(path);
+#if defined(__linux__)
+    own_source(path);
+#endif
     free(large);
     free(middle);
     CHECK(remove(path) == 0);

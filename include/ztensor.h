@@ -845,7 +845,7 @@ typedef struct zt_open_options {
     /**
      * Threads that a call without options of its own (zt_component_read, zt_component_load and what is
      * built on them) may use for one component of at least 8 MiB; it waits for them. 0: as many as there
-     * are processors, at most 4. 1: only the caller's.
+     * are processors, at most 4. 1: only the caller's, as always where a zt_source is read.
      */
     uint32_t threads;
     /**
@@ -1651,7 +1651,7 @@ zt_status zt_read_batch(const struct zt_file *file,
  * the file, so that it may outlive the caller's zt_close.
  * Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
  * stored bytes were seen to be able to fill it.
- * Threads: any. Since 1.0.
+ * Threads: any; as zt_component_read. Since 1.0.
  */
 zt_status zt_component_load(const struct zt_component *component,
                             struct zt_buffer **buffer);
@@ -1804,9 +1804,12 @@ zt_status zt_component_ptr(const struct zt_component *component,
  * Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
  * ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
  * checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
- * Threads: any. Since 1.0. Spec 1.2 section 5.
+ * Threads: any; from 8 MiB on the call may start its own and wait for them (zt_open_options.threads).
+ * Since 1.0. Spec 1.2 section 5.
  */
-zt_status zt_component_read(const struct zt_component *component, void *dst, size_t dst_size);
+zt_status zt_component_read(const struct zt_component *component,
+                            void *dst,
+                            size_t dst_size);
 
 /**
  * Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range

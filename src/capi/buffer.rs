@@ -28,7 +28,7 @@ pub struct zt_buffer {
 /// the file, so that it may outlive the caller's zt_close.
 /// Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
 /// stored bytes were seen to be able to fill it.
-/// Threads: any. Since 1.0.
+/// Threads: any; as zt_component_read. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_load(
     component: Option<&zt_component>,

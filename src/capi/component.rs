@@ -232,7 +232,8 @@ pub extern "C" fn zt_component_ptr(
 /// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
 /// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
-/// Threads: any. Since 1.0. Spec 1.2 section 5.
+/// Threads: any; from 8 MiB on the call may start its own and wait for them (zt_open_options.threads).
+/// Since 1.0. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read(
     component: Option<&zt_component>,

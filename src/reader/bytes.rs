@@ -194,8 +194,11 @@ impl<'f> Component<'f> {
         /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
         const USUAL: usize = 4;
         let large = self.entry.size.is_some_and(|size| size >= LARGE) && !threads::is_ours();
+        // A host's own source is called by its own thread, unless the call has options that say otherwise.
+        let source = self.file.source();
+        let theirs = large && !source.is_file() && source.slice(self.stored_range()).is_none();
         match self.file.threads {
-            _ if !large => 1,
+            _ if !large || theirs => 1,
             0 => threads::count(0).min(USUAL),
             wanted => threads::count(wanted),
         }
