@@ -233,11 +233,15 @@ def _capsule(tensor, name):
     return _new_capsule(tensor, name, ctypes.cast(_end_capsule, ctypes.c_void_p))
 
 
+_DIRECT = {"auto": c.ZT_DIRECT_AUTO, "never": c.ZT_DIRECT_NEVER, "always": c.ZT_DIRECT_ALWAYS}
+
+
 class File(Mapping):
     """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it."""
 
-    def __init__(self, path, *, mode: str = "map", strict: bool = False, verify: bool = False):
-        wanted = options(c.zt_open_options, mode={"map": c.ZT_MODE_MAP, "read": c.ZT_MODE_READ}[mode], strict=strict, verify=verify)
+    def __init__(self, path, *, mode: str = "map", strict: bool = False, verify: bool = False, threads: int = 0):
+        wanted = options(c.zt_open_options, mode={"map": c.ZT_MODE_MAP, "read": c.ZT_MODE_READ}[mode], strict=strict, verify=verify,
+                         threads=threads)
         self._handle = ctypes.c_void_p()
         check(lib.zt_open(os.fsencode(path), ctypes.byref(wanted), ctypes.byref(self._handle)))
 
@@ -291,9 +295,10 @@ class File(Mapping):
         step.check(lib.zt_verify(self._live(), ctypes.byref(wanted), ctypes.byref(report)))
         return {name: getattr(report, name) for name, _ in report._fields_[1:]}
 
-    def read_batch(self, targets: Mapping, *, threads: int = 0, verify: bool = False,
+    def read_batch(self, targets: Mapping, *, threads: int = 0, verify: bool = False, direct: str = "auto",
                    progress: Optional[Callable[[int, int], Any]] = None) -> dict:
-        """Fills arrays with dense objects, many at once: {name: writable contiguous array of its bytes}."""
+        """Fills arrays with dense objects, many at once: {name: writable contiguous array of its bytes}. direct: "auto",
+        "never" (through the page cache: for what is read again soon) or "always"."""
         requests = (c.zt_read_request * len(targets))()
         keep = []
         for request, (name, target) in zip(requests, targets.items()):
@@ -306,7 +311,7 @@ class File(Mapping):
             request.length = part.size
             request.dst, request.dst_size = ctypes.addressof(room), view.nbytes
         step = carrying(progress)
-        wanted = options(c.zt_read_options, threads=threads, verify=verify, progress=step.callback)
+        wanted = options(c.zt_read_options, threads=threads, verify=verify, direct=_DIRECT[direct], progress=step.callback)
         stats = options(c.zt_read_stats)
         step.check(lib.zt_read_batch(self._live(), requests, len(requests), ctypes.byref(wanted), ctypes.byref(stats)))
         return {name: getattr(stats, name) for name, _ in stats._fields_[1:]}
@@ -314,5 +319,5 @@ class File(Mapping):
 
 def open(path, **how) -> File:
     """Opens a .zt file. mode: "map" lends bytes in place, "read" survives files that are cut short meanwhile. strict,
-    verify: as zt_open_options says."""
+    verify, threads: as zt_open_options says."""
     return File(path, **how)

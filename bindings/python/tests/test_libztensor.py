@@ -95,6 +95,22 @@ def test_dlpack_shares_memory_and_outlives_the_file(path):
     assert shared.tolist() == [0, 1, 2, 3, 4, 5]
 
 
+def test_a_batch_says_how_it_read(path):
+    array = np.arange(5 << 20, dtype="int32")
+    with libztensor.create(path) as w:
+        w.add("large", array)
+    for threads, direct in ((1, "never"), (0, "auto"), (2, "never")):
+        with libztensor.open(path, mode="read", threads=threads) as f:
+            room = np.zeros_like(array)
+            stats = f.read_batch({"large": room}, threads=threads, direct=direct)
+            assert (room == array).all()
+            assert stats["bytes"] == array.nbytes and (direct == "auto" or stats["direct"] == 0)
+            f["large"]["data"].read_into(again := bytearray(array.nbytes))
+            assert bytes(again) == array.tobytes()
+            with pytest.raises(KeyError):
+                f.read_batch({}, direct="perhaps")
+
+
 def test_batches_slices_and_progress(path):
     arrays = {f"a{i}": np.arange(1000, dtype="int32") + i for i in range(20)}
     with libztensor.create(path, encoding="zstd", digest="sha256") as w:
