@@ -13,6 +13,7 @@
 #define MIDDLE ((1u << 20) + 5)
 
 static unsigned char *large, *middle;
+static int can_always; /* the file system has direct reads */
 
 /* One large tensor at an odd place, many short ones with gaps, some of middle size, one float matrix. */
 static zt_file *written(const char *path, uint64_t large_alignment, zt_mode mode)
@@ -170,6 +171,7 @@ static void roads(const char *path, uint64_t alignment, zt_mode mode)
         stats = everything(file, ZT_DIRECT_AUTO, 2, 0, 0, i % 2 == 0, shifts[i]);
         printf("batch_roads: %s: %s\n", evicted ? "evicted" : "as it is", stats.reason);
         CHECK(stats.direct == (strncmp(stats.reason, "direct", 6) == 0));
+        can_always |= stats.direct;
     }
     /* Whatever way it took: once read through the page cache, it is in memory, and that stays the way. */
     stats = everything(file, ZT_DIRECT_NEVER, 2, 0, 0, 1, 0);
@@ -229,6 +231,39 @@ static void wide(const char *path)
 }
 
 #if defined(__linux__)
+/* The same inside a larger file, at an offset that is a multiple of nothing. */
+static void inside(const char *path)
+{
+    static const char lead[777] = {0};
+    const char *outer = scratch_path("roads-inside.bin");
+    unsigned char *bytes;
+    size_t size;
+    FILE *to = fopen(outer, "wb"), *from;
+    zt_direct direct;
+    zt_close(written(path, 0, ZT_MODE_MAP));
+    from = fopen(path, "rb");
+    REQUIRE(to != NULL && from != NULL && fseek(from, 0, SEEK_END) == 0);
+    size = (size_t)ftell(from);
+    rewind(from);
+    bytes = (unsigned char *)malloc(size);
+    REQUIRE(bytes != NULL && fread(bytes, 1, size, from) == size);
+    CHECK(fwrite(lead, 1, sizeof lead, to) == sizeof lead && fwrite(bytes, 1, size, to) == size);
+    CHECK(fwrite(lead, 1, 5, to) == 5 && fclose(to) == 0 && fclose(from) == 0);
+    free(bytes);
+    for (direct = ZT_DIRECT_AUTO; direct <= ZT_DIRECT_ALWAYS; direct++) {
+        zt_file *file = NULL;
+        int fd = open(outer, O_RDONLY);
+        REQUIRE(fd >= 0);
+        CHECK_STATUS(zt_open_fd(fd, sizeof lead, size, NULL, &file), ZT_OK);
+        close(fd);
+        evict(outer);
+        if (direct != ZT_DIRECT_ALWAYS || can_always)
+            everything(file, direct, 2, 0, 0, 1, 64);
+        zt_close(file);
+    }
+    CHECK(remove(outer) == 0);
+}
+
 /* A host's own source, and the thread that it wants to be called by. */
 static FILE *stream;
 static pthread_t reader;
@@ -293,6 +328,7 @@ int main(void)
     roads(path, 4096, ZT_MODE_READ);
     wide(path);
 #if defined(__linux__)
+    inside(path);
     own_source(path);
 #endif
     free(large);
