@@ -2,7 +2,9 @@
 
 use super::buffer::AlignedBuffer;
 use super::file::read_exact_at;
-use super::residence::{direct_access, on_huge_pages, resident, Alignment, DirectAccess};
+#[cfg(target_os = "linux")]
+use super::residence::{direct_access, DirectAccess};
+use super::residence::{on_huge_pages, resident, Alignment};
 use crate::error::{fail, Error, Result};
 use std::fs::File;
 use std::ops::Range;
