@@ -178,6 +178,17 @@ static void roads(const char *path, uint64_t alignment, zt_mode mode)
     CHECK(stats.direct == 0);
     stats = everything(file, ZT_DIRECT_AUTO, 2, 0, 0, 0, 0);
     CHECK(stats.direct == 0 && strstr(stats.reason, "page cache: ") == stats.reason);
+    /* Half of it in memory. */
+    evict(path);
+    {
+        unsigned char *half = (unsigned char *)malloc(LARGE / 2);
+        REQUIRE(half != NULL);
+        CHECK_STATUS(zt_component_read_range(component_of(file, "large", "data"), 0, half, LARGE / 2), ZT_OK);
+        free(half);
+    }
+    stats = everything(file, ZT_DIRECT_AUTO, 2, 1 << 20, 0, 0, 0);
+    printf("batch_roads: half in memory: %s\n", stats.reason);
+    CHECK(stats.direct == (strncmp(stats.reason, "direct", 6) == 0));
     evict(path);
     everything(file, ZT_DIRECT_AUTO, 3, 4096, 1, 1, 1);
     everything(file, ZT_DIRECT_AUTO, 1, 70000, 1 << 20, 0, 0);

@@ -4,7 +4,7 @@ use super::buffer::AlignedBuffer;
 use super::file::read_exact_at;
 #[cfg(target_os = "linux")]
 use super::residence::{direct_access, DirectAccess};
-use super::residence::{on_huge_pages, resident, Alignment};
+use super::residence::{on_huge_pages, Alignment};
 use crate::error::{fail, Error, Result};
 use std::fs::File;
 use std::ops::Range;
@@ -101,12 +101,6 @@ impl DirectFile {
     /// Whether the file system says that it has direct reads, and how they are aligned.
     pub fn is_told(&self) -> bool {
         self.told
-    }
-
-    /// Whether the bytes are in memory already; none where that cannot be told.
-    pub fn resident(&self, offset: u64, size: u64) -> Option<bool> {
-        let start = self.base.saturating_add(offset);
-        resident(&self.file, start..start.saturating_add(size))
     }
 
     /// Fills `dst` with the bytes from `offset` on: straight where that has huge pages and its address allows,

@@ -137,6 +137,10 @@ impl ByteSource for FileSource {
         true
     }
 
+    fn resident(&self, offset: u64) -> Option<bool> {
+        super::residence::resident(&self.file, self.base.saturating_add(offset))
+    }
+
     fn direct(&self) -> Result<Option<DirectFile>> {
         DirectFile::open(&self.file, self.base)
     }

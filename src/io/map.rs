@@ -68,6 +68,10 @@ impl ByteSource for MapSource {
         true
     }
 
+    fn resident(&self, offset: u64) -> Option<bool> {
+        self.file.resident(offset)
+    }
+
     fn direct(&self) -> Result<Option<DirectFile>> {
         self.file.direct()
     }

@@ -69,6 +69,11 @@ pub trait ByteSource: Send + Sync {
         false
     }
 
+    /// Whether the byte at `offset` is in memory already; none where that cannot be told.
+    fn resident(&self, _offset: u64) -> Option<bool> {
+        None
+    }
+
     /// A second handle for reads past the page cache, with the offset at which the bytes begin.
     fn direct(&self) -> Result<Option<direct::DirectFile>> {
         Ok(None)
@@ -126,6 +131,11 @@ impl<S: ByteSource> ByteSource for [S; 1] {
     fn is_file(&self) -> bool {
         let [source] = self;
         source.is_file()
+    }
+
+    fn resident(&self, offset: u64) -> Option<bool> {
+        let [source] = self;
+        source.resident(offset)
     }
 
     fn direct(&self) -> Result<Option<direct::DirectFile>> {

@@ -142,7 +142,7 @@ impl File {
         // The disk likes them in its own order; so does the kernel's readahead.
         jobs.sort_unstable_by_key(|j| (j.place, j.request));
         let total = jobs.iter().map(|j| j.bytes()).fold(0, u64::saturating_add);
-        let road = Road::new(self.source(), options, total).map_err(|e| self.in_file(e))?;
+        let road = Road::new(self.source(), options, &jobs).map_err(|e| self.in_file(e))?;
         let threads = options.threads.min(jobs.len()).max(1);
         stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
         let shared = Shared::new(options, &road, &plan, jobs, total, on_done, go_on);

@@ -44,6 +44,15 @@ pub enum Work<'a> {
 }
 
 impl Job<'_> {
+    /// How many stored bytes it reads from its place on, if it reads the file itself.
+    pub fn stored_bytes(&self) -> u64 {
+        match &self.work {
+            Work::Copy { dst, .. } | Work::Hash { dst, .. } => dst.len() as u64,
+            Work::Spaced { window, .. } => window.source_size(),
+            Work::Frames { .. } | Work::Other { .. } => 0,
+        }
+    }
+
     /// Where a short run of stored bytes ends that may be read together with its neighbours.
     pub fn short_end(&self) -> Option<u64> {
         const SHORT: usize = 64 << 10;

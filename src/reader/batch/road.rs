@@ -1,23 +1,42 @@
 //! The bytes' way from the disk: through the page cache, or past it where they are not in memory.
 
+use super::job::Job;
 use super::{BatchOptions, Direct};
 use crate::error::{fail, Result};
 use crate::io::direct::{Bounce, DirectFile, WINDOW};
 use crate::io::ByteSource;
+use foldhash::fast::RandomState;
 use std::ffi::CStr;
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A batch of fewer stored bytes is not worth the second handle; it is also more likely to be read again.
 const WORTH: u64 = 16 << 20;
 
-/// Shorter reads than this are not worth asking whether they are in memory: they go through the page cache.
+/// Shorter reads than this go through the page cache.
 const SHORT: u64 = 128 << 10;
+
+/// Places of the batch that are looked at to tell how much of it is in memory.
+const SAMPLES: usize = 48;
+
+/// What of a batch is in memory, by the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    /// Next to nothing.
+    Nothing,
+    /// Some: each part has to be looked at.
+    Some,
+    /// Next to everything, or nobody tells: the page cache is the safe guess.
+    Rest,
+}
 
 /// How the threads of one batch read stored bytes.
 pub struct Road<'a> {
     source: &'a dyn ByteSource,
     direct: Option<DirectFile>,
     always: bool,
+    in_memory: Memory,
+    random: RandomState,
     refused: AtomicBool,
     past: AtomicU64,
     through: AtomicU64,
@@ -32,15 +51,25 @@ pub fn bounce(options: &BatchOptions) -> Bounce {
 }
 
 impl<'a> Road<'a> {
-    /// For a batch of `bytes` bytes.
-    pub fn new(source: &'a dyn ByteSource, options: &BatchOptions, bytes: u64) -> Result<Road<'a>> {
+    /// For a batch of these jobs.
+    pub fn new(source: &'a dyn ByteSource, options: &BatchOptions, jobs: &[Job<'_>]) -> Result<Road<'a>> {
         let always = options.direct == Direct::Always;
+        let bytes = jobs.iter().map(Job::stored_bytes).fold(0, u64::saturating_add);
+        let random = RandomState::default();
+        let mut in_memory = Memory::Rest;
         let (direct, without) = match options.direct {
             Direct::Never => (None, c"page cache: as asked"),
             Direct::Auto if bytes < WORTH => (None, c"page cache: too few bytes for direct reads"),
             Direct::Auto => match source.direct()?.filter(DirectFile::is_told) {
                 None => (None, c"page cache: the source does not say that it has direct reads"),
-                direct => (direct, c"page cache: every part was short"),
+                direct => match sample(source, jobs, &random) {
+                    None => (None, c"page cache: nobody tells what is in memory"),
+                    Some(Memory::Rest) => (None, c"page cache: the bytes were in memory"),
+                    Some(found) => {
+                        in_memory = found;
+                        (direct, c"page cache: every part was short")
+                    }
+                },
             },
             Direct::Always => match source.direct()? {
                 Some(direct) => (Some(direct), c"direct: as asked"),
@@ -56,6 +85,8 @@ impl<'a> Road<'a> {
             source,
             direct,
             always,
+            in_memory,
+            random,
             refused: AtomicBool::new(false),
             past: AtomicU64::new(0),
             through: AtomicU64::new(0),
@@ -101,14 +132,14 @@ impl<'a> Road<'a> {
         if size < SHORT {
             return None;
         }
-        // Where the kernel does not tell what is in memory, the page cache is the safe guess.
-        match direct.resident(offset, size) {
-            Some(false) => Some(direct),
-            _ => {
-                self.through.fetch_add(size, Ordering::Relaxed);
-                None
-            }
+        let absent = self.in_memory == Memory::Nothing || {
+            let places = (0..3).map(|k| place_in(offset, size, self.random.hash_one((offset, k))));
+            places.filter(|at| self.source.resident(*at) == Some(false)).count() >= 2
+        };
+        if !absent {
+            self.through.fetch_add(size, Ordering::Relaxed);
         }
+        Some(direct).filter(|_| absent)
     }
 
     /// Books a direct read; the first that is refused is the last that is tried.
@@ -143,5 +174,28 @@ impl<'a> Road<'a> {
         }
         bounce.fill(size, |memory| self.source.read_at(offset, memory))?;
         bounce.part(0..size)
+    }
+}
+
+/// Somewhere in a range. Not always at the same place: asking may make the kernel read the page that is asked for.
+fn place_in(offset: u64, size: u64, random: u64) -> u64 {
+    offset.saturating_add(random.checked_rem(size).unwrap_or(0))
+}
+
+/// How much of what the jobs read is in memory; none where nobody tells.
+fn sample(source: &dyn ByteSource, jobs: &[Job<'_>], random: &RandomState) -> Option<Memory> {
+    let (mut there, mut told) = (0usize, 0usize);
+    for k in 0..SAMPLES {
+        let at = k.saturating_mul(jobs.len()).checked_div(SAMPLES).unwrap_or(0);
+        let Some(job) = jobs.get(at).filter(|job| job.stored_bytes() > 0) else { continue };
+        let found = source.resident(place_in(job.place, job.stored_bytes(), random.hash_one(k)));
+        told = told.saturating_add(usize::from(found.is_some()));
+        there = there.saturating_add(usize::from(found == Some(true)));
+    }
+    match there.saturating_mul(8) {
+        _ if told == 0 => None,
+        eighths if eighths <= told => Some(Memory::Nothing),
+        eighths if eighths >= told.saturating_mul(7) => Some(Memory::Rest),
+        _ => Some(Memory::Some),
     }
 }
