@@ -17,7 +17,7 @@ const WORTH: u64 = 16 << 20;
 const SHORT: u64 = 128 << 10;
 
 /// Places of the batch that are looked at to tell how much of it is in memory.
-const SAMPLES: usize = 48;
+const SAMPLES: u64 = 48;
 
 /// What of a batch is in memory, by the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl<'a> Road<'a> {
             Direct::Auto if bytes < WORTH => (None, c"page cache: too few bytes for direct reads"),
             Direct::Auto => match source.direct()?.filter(DirectFile::is_told) {
                 None => (None, c"page cache: the source does not say that it has direct reads"),
-                direct => match sample(source, jobs, &random) {
+                direct => match sample(source, jobs, bytes, &random) {
                     None => (None, c"page cache: nobody tells what is in memory"),
                     Some(Memory::Rest) => (None, c"page cache: the bytes were in memory"),
                     Some(found) => {
@@ -182,15 +182,20 @@ fn place_in(offset: u64, size: u64, random: u64) -> u64 {
     offset.saturating_add(random.checked_rem(size).unwrap_or(0))
 }
 
-/// How much of what the jobs read is in memory; none where nobody tells.
-fn sample(source: &dyn ByteSource, jobs: &[Job<'_>], random: &RandomState) -> Option<Memory> {
-    let (mut there, mut told) = (0usize, 0usize);
-    for k in 0..SAMPLES {
-        let at = k.saturating_mul(jobs.len()).checked_div(SAMPLES).unwrap_or(0);
-        let Some(job) = jobs.get(at).filter(|job| job.stored_bytes() > 0) else { continue };
-        let found = source.resident(place_in(job.place, job.stored_bytes(), random.hash_one(k)));
-        told = told.saturating_add(usize::from(found.is_some()));
-        there = there.saturating_add(usize::from(found == Some(true)));
+/// How much of the `bytes` that the jobs read is in memory, by places evenly spaced; none where nobody tells.
+fn sample(source: &dyn ByteSource, jobs: &[Job<'_>], bytes: u64, random: &RandomState) -> Option<Memory> {
+    let (mut there, mut told) = (0u64, 0u64);
+    let step = bytes.checked_div(SAMPLES).unwrap_or(0).max(1);
+    let (mut next, mut before) = (place_in(0, step, random.hash_one(0)), 0u64);
+    for job in jobs {
+        let after = before.saturating_add(job.stored_bytes());
+        while next < after {
+            let found = source.resident(job.place.saturating_add(next.saturating_sub(before)));
+            told = told.saturating_add(u64::from(found.is_some()));
+            there = there.saturating_add(u64::from(found == Some(true)));
+            next = next.saturating_add(step);
+        }
+        before = after;
     }
     match there.saturating_mul(8) {
         _ if told == 0 => None,
