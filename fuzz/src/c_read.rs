@@ -6,7 +6,7 @@ use arbitrary::{Result, Unstructured};
 use std::ffi::{c_char, c_void, CString};
 use std::ptr::{null, null_mut};
 
-pub const OPEN_OPTIONS: usize = 48;
+pub const OPEN_OPTIONS: usize = 56;
 const VERIFY_OPTIONS: usize = 32;
 const READ_OPTIONS: usize = 64;
 const READ_REQUEST: usize = 80;

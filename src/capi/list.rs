@@ -144,7 +144,7 @@ unsafe fn fill(file: &zt_file, first: usize, objects: &[Object], infos: *mut zt_
     const AHEAD: usize = 24; // objects; in less time than those take, memory answers
     let components = file.file().manifest().components.as_ptr();
     let mut place = infos;
-    for (index, object) in (first..).zip(objects) {
+    for (object, index) in objects.iter().zip(first..) {
         soon(std::ptr::from_ref(object).wrapping_add(AHEAD));
         soon(components.wrapping_add(object.component_start as usize).wrapping_add(AHEAD));
         // SAFETY: there is room for all of it, aligned, and every value of every field is valid.
@@ -181,7 +181,7 @@ unsafe fn fill_of_older(
     stride: usize,
 ) {
     let mut place = infos.cast::<u8>();
-    for (index, object) in (first..).zip(objects) {
+    for (object, index) in objects.iter().zip(first..) {
         let mut info = zt_object_info { struct_size: stride, ..NOTHING };
         tell(&mut info, file, index, object);
         // SAFETY: there is room for that much of it, by this function's contract.
