@@ -197,7 +197,7 @@ fn cut<'a>(
         }
         Part::Slab(slab) if raw && !component.swaps() => {
             let slab = component.slab(&slab)?;
-            match slab.window_count() <= MOST_WINDOWS {
+            match piece_count(&slab, room) <= MOST_PIECES {
                 true => spaced(start, &slab, dst, chunk, room, &mut push),
                 false => push(start, Work::Other { part, dst }),
             }
@@ -236,11 +236,17 @@ pub fn pieces(mut offset: u64, dst: &mut [u8], size: usize) -> impl Iterator<Ite
     })
 }
 
-/// More windows than this in one slab are left to one thread.
-const MOST_WINDOWS: u64 = 1 << 14;
+/// More pieces than this of one slab are left to one thread.
+const MOST_PIECES: u64 = 1 << 14;
 
 /// Unwanted bytes between two blocks that are rather read than skipped.
 const GAP: u64 = 64 << 10;
+
+/// Into how many pieces a slab is cut; its windows are alike, so the first tells.
+fn piece_count(slab: &Slab, room: usize) -> u64 {
+    let of_one = slab.windows().next().map_or(0, |window| window.pieces(room as u64, GAP).size_hint().0);
+    slab.window_count().saturating_mul(of_one as u64)
+}
 
 /// A slab, window by window: those that lie together are copies, the rest is read with what is between.
 fn spaced<'a>(
