@@ -120,26 +120,29 @@ impl<'a> Road<'a> {
         }
     }
 
-    /// The handle for direct reads of a range, if that is the way to read it.
-    pub fn direct_for(&self, offset: u64, size: u64) -> Option<&DirectFile> {
-        let direct = self.direct.as_ref()?;
-        if self.refused.load(Ordering::Relaxed) {
-            return None;
-        }
-        if self.always {
-            return Some(direct);
-        }
-        if size < SHORT {
-            return None;
-        }
-        let absent = self.in_memory == Memory::Nothing || {
+    /// The way of a job's bytes: a handle for direct reads of them, or none and the page cache. To be asked once for
+    /// each, as it looks at memory and keeps count.
+    pub fn way(&self, offset: u64, size: u64) -> Way<'_> {
+        let direct = self.still(Way(self.direct.as_ref())).0;
+        let in_memory = || {
             let places = (0..3).map(|k| place_in(offset, size, self.random.hash_one((offset, k))));
-            places.filter(|at| self.source.resident(*at) == Some(false)).count() >= 2
+            places.filter(|at| self.source.resident(*at) == Some(false)).count() < 2
         };
-        if !absent {
-            self.through.fetch_add(size, Ordering::Relaxed);
+        match direct {
+            None => Way(None),
+            direct if self.always => Way(direct),
+            _ if size < SHORT => Way(None),
+            _ if self.in_memory != Memory::Nothing && in_memory() => {
+                self.through.fetch_add(size, Ordering::Relaxed);
+                Way(None)
+            }
+            direct => Way(direct),
         }
-        Some(direct).filter(|_| absent)
+    }
+
+    /// The way that is left: once a direct read was refused, no other is tried.
+    fn still<'w>(&self, way: Way<'w>) -> Way<'w> {
+        Way(way.0.filter(|_| !self.refused.load(Ordering::Relaxed)))
     }
 
     /// Books a direct read; the first that is refused is the last that is tried.
@@ -151,11 +154,10 @@ impl<'a> Road<'a> {
     }
 
     /// Fills `dst` with the bytes from `offset` on.
-    pub fn read(&self, offset: u64, dst: &mut [u8], bounce: &mut Bounce) -> Result<()> {
-        let size = dst.len() as u64;
-        if let Some(direct) = self.direct_for(offset, size) {
+    pub fn read(&self, way: Way<'_>, offset: u64, dst: &mut [u8], bounce: &mut Bounce) -> Result<()> {
+        if let Some(direct) = self.still(way).0 {
             let done = direct.read_at(offset, dst, bounce)?;
-            self.book(size, done);
+            self.book(dst.len() as u64, done);
             if done {
                 return Ok(());
             }
@@ -164,8 +166,14 @@ impl<'a> Road<'a> {
     }
 
     /// The bytes from `offset` on, in the bounce, whose [`Bounce::room`] they fit.
-    pub fn fetch<'b>(&self, offset: u64, size: usize, bounce: &'b mut Bounce) -> Result<&'b [u8]> {
-        if let Some(direct) = self.direct_for(offset, size as u64) {
+    pub fn fetch<'b>(
+        &self,
+        way: Way<'_>,
+        offset: u64,
+        size: usize,
+        bounce: &'b mut Bounce,
+    ) -> Result<&'b [u8]> {
+        if let Some(direct) = self.still(way).0 {
             let place = direct.fetch(offset, size, bounce)?;
             self.book(size as u64, place.is_some());
             if let Some(place) = place {
@@ -174,6 +182,17 @@ impl<'a> Road<'a> {
         }
         bounce.fill(size, |memory| self.source.read_at(offset, memory))?;
         bounce.part(0..size)
+    }
+}
+
+/// What [`Road::way`] decided for some bytes.
+#[derive(Clone, Copy)]
+pub struct Way<'r>(Option<&'r DirectFile>);
+
+impl Way<'_> {
+    /// Whether it goes past the page cache.
+    pub fn is_direct(self) -> bool {
+        self.0.is_some()
     }
 }
 

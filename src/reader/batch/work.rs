@@ -151,7 +151,10 @@ impl<'a, 'b> Shared<'a, 'b> {
         let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
         let bytes = match jobs.len() {
             1 => None,
-            _ => self.road.fetch(range.start, size, bounce).ok(),
+            _ => {
+                let way = self.road.way(range.start, size as u64);
+                self.road.fetch(way, range.start, size, bounce).ok()
+            }
         };
         let Some(bytes) = bytes else {
             return jobs.drain(..).for_each(|job| self.perform(job, bounce));
@@ -219,15 +222,16 @@ impl<'a, 'b> Shared<'a, 'b> {
         match work {
             Work::Copy { offset, dst } => {
                 self.note_stored(dst.len() as u64);
-                self.road.read(offset, dst, bounce)?;
+                let way = self.road.way(offset, dst.len() as u64);
+                self.road.read(way, offset, dst, bounce)?;
                 component.finish_piece(dst)
             }
             Work::Hash { offset, dst, digest } => {
                 self.note_stored(dst.len() as u64);
-                let past = self.road.direct_for(offset, dst.len() as u64).is_some();
+                let way = self.road.way(offset, dst.len() as u64);
                 let mut hasher = crate::payload::digest::Hasher::new(digest);
-                for (at, piece) in job::pieces(offset, dst, if past { WINDOW } else { HOT }) {
-                    self.road.read(at, piece, bounce)?;
+                for (at, piece) in job::pieces(offset, dst, if way.is_direct() { WINDOW } else { HOT }) {
+                    self.road.read(way, at, piece, bounce)?;
                     hasher.update(piece);
                     if self.stop.load(Ordering::Relaxed) {
                         return Err(fail!(Cancelled, "stopped"));
@@ -239,10 +243,9 @@ impl<'a, 'b> Shared<'a, 'b> {
             Work::Spaced { window, mut dst } => {
                 self.note_stored(window.source_size());
                 let start = component.offset();
-                let past =
-                    self.road.direct_for(start.saturating_add(window.source_offset), window.source_size());
+                let way = self.road.way(start.saturating_add(window.source_offset), window.source_size());
                 // What comes from memory is taken apart while it is hot.
-                let limit = if past.is_some() { window.source_size() } else { HOT as u64 };
+                let limit = if way.is_direct() { window.source_size() } else { HOT as u64 };
                 for window in window.pieces(limit, u64::MAX) {
                     let size = usize::try_from(window.source_size()).unwrap_or(usize::MAX);
                     let taken = usize::try_from(window.dest_size()).unwrap_or(usize::MAX);
@@ -251,7 +254,7 @@ impl<'a, 'b> Shared<'a, 'b> {
                         .ok_or_else(|| fail!(Internal, "a window leaves the slab"))?;
                     dst = later;
                     let offset = start.saturating_add(window.source_offset);
-                    window.gather(self.road.fetch(offset, size, bounce)?, now)?;
+                    window.gather(self.road.fetch(way, offset, size, bounce)?, now)?;
                     component.finish_piece(now)?;
                 }
                 Ok(())
