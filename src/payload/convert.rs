@@ -5,10 +5,15 @@ mod float;
 
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
+use crate::processor::{widen, Half, STREAM_ALIGNMENT};
 use half::slice::HalfFloatSliceExt;
 
 /// Elements that pass through the stack at once: 2 KiB, which stays in the first cache.
 const CHUNK: usize = 256;
+
+/// A result of this size would drive everything out of the caches, and little of it would stay: from here on it is
+/// written around them where that can be.
+const PAST_CACHE: u64 = 16 << 20;
 
 /// Bytes that `src_len` bytes of `from` have as elements of `to`.
 ///
@@ -52,8 +57,14 @@ fn size(dtype: Dtype) -> u64 {
 /// copied bit by bit; bool is brought to 0 and 1.
 ///
 /// Both sides are in the host's byte order and need no alignment; `dst` has exactly the size that
-/// [`converted_size`] gives.
-pub(crate) fn convert(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &mut [u8]) -> Result<()> {
+/// [`converted_size`] gives. They may be pieces: `all` bytes will be written in the end.
+pub(crate) fn convert(
+    src: &[u8],
+    from: (Dtype, Option<Logical>),
+    to: Dtype,
+    dst: &mut [u8],
+    all: u64,
+) -> Result<()> {
     let needed = converted_size(u64::try_from(src.len()).unwrap_or(u64::MAX), from, to)?;
     if u64::try_from(dst.len()) != Ok(needed) {
         return Err(fail!(
@@ -73,9 +84,9 @@ pub(crate) fn convert(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst
     let (to_f16, to_bf16) = (|x| float::f32_to_f16(x).to_ne_bytes(), |x| float::f32_to_bf16(x).to_ne_bytes());
     match (from.0, table, to) {
         (dtype, None, _) if dtype == to && to != Dtype::Bool => dst.copy_from_slice(src),
-        (Dtype::F16, None, Dtype::F32) => halves(src, dst),
+        (Dtype::F16, None, Dtype::F32) => wider(Half::F16, src, dst, all),
         (Dtype::F16, None, Dtype::Bf16) => each(src, dst, |b| to_bf16(f16(b))),
-        (Dtype::Bf16, None, Dtype::F32) => each(src, dst, |b| bf16(b).to_ne_bytes()),
+        (Dtype::Bf16, None, Dtype::F32) => wider(Half::Bf16, src, dst, all),
         (Dtype::Bf16, None, Dtype::F16) => each(src, dst, |b| to_f16(bf16(b))),
         (Dtype::F32, None, Dtype::F16) => each(src, dst, |b| to_f16(f32::from_ne_bytes(b))),
         (Dtype::F32, None, Dtype::Bf16) => each(src, dst, |b| to_bf16(f32::from_ne_bytes(b))),
@@ -104,12 +115,26 @@ fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: imp
     }
 }
 
-/// f16 to f32 with the processor's instruction for it, where it has one. Widening is exact, so `half` may do it; a NaN
-/// becomes quiet and keeps its sign and payload there, too.
-fn halves(src: &[u8], dst: &mut [u8]) {
-    let done = crate::processor::widen_f16(src, dst);
-    let (src, dst) =
-        (src.get(done..).unwrap_or_default(), dst.get_mut(done.saturating_mul(2)..).unwrap_or_default());
+/// 16-bit floats to f32, by the processor's own instructions where it has them.
+fn wider(kind: Half, src: &[u8], dst: &mut [u8], all: u64) {
+    let past_cache = all >= PAST_CACHE;
+    // Elements in front of the first place from which it can be written around the caches, if there is one.
+    let lead = dst.as_ptr().addr().wrapping_neg() % STREAM_ALIGNMENT;
+    let lead = if past_cache && lead % 4 == 0 { lead / 4 } else { 0 };
+    let (first, src) = src.split_at(src.len().min(lead.saturating_mul(2)));
+    let (first_dst, dst) = dst.split_at_mut(dst.len().min(lead.saturating_mul(4)));
+    wider_each(kind, first, first_dst);
+    let done = widen(kind, src, dst, past_cache);
+    let src = src.get(done..).unwrap_or_default();
+    wider_each(kind, src, dst.get_mut(done.saturating_mul(2)..).unwrap_or_default());
+}
+
+/// The same on any processor. Widening is exact, so `half` may do it; a NaN becomes quiet and keeps its sign and
+/// payload there, too.
+fn wider_each(kind: Half, src: &[u8], dst: &mut [u8]) {
+    if kind == Half::Bf16 {
+        return each(src, dst, |b| float::bf16_to_f32(u16::from_ne_bytes(b)).to_ne_bytes());
+    }
     let (mut codes, mut values) = ([half::f16::ZERO; CHUNK], [0f32; CHUNK]);
     for (src, dst) in src.chunks(CHUNK.saturating_mul(2)).zip(dst.chunks_mut(CHUNK.saturating_mul(4))) {
         load(src, &mut codes, half::f16::from_ne_bytes);

@@ -4,6 +4,12 @@
 use super::*;
 use Dtype::{Bf16, Bool, F16, F32, F64, I16, I32, I64, I8, U16, U32, U64, U8};
 
+/// All of a conversion at once.
+fn convert(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &mut [u8]) -> Result<()> {
+    let all = dst.len() as u64;
+    super::convert(src, from, to, dst, all)
+}
+
 /// One element through `convert`.
 fn one<const M: usize, const N: usize>(from: Dtype, bytes: [u8; M], to: Dtype) -> [u8; N] {
     let mut out = [0xA5; N];
@@ -199,18 +205,32 @@ fn every_midpoint_rounds_once() {
     }
 }
 
-/// Every f16 in rows, wherever they begin and however many are left over, is what one alone is.
+/// Every code of both 16-bit floats in rows, wherever they begin, however many are left over, and whether they are
+/// written through the caches or not, is what one alone is; and nothing beside them is touched.
 #[test]
-fn rows_of_halves_are_widened_as_each_alone() {
+fn rows_of_16_bit_floats_are_widened_as_each_alone() {
     let codes: Vec<u16> = (0..=u16::MAX).collect();
     let mut bytes = vec![0u8; 1];
     bytes.extend(codes.iter().flat_map(|c| c.to_ne_bytes()));
-    for count in [codes.len(), 4096 + 7, 263, 9, 8, 7, 1] {
-        let mut wide = vec![0u8; count * 4 + 1];
-        convert(&bytes[1..=count * 2], (F16, None), F32, &mut wide[1..]).unwrap();
-        for (code, found) in codes.iter().zip(wide[1..].chunks_exact(4)) {
-            let found = u32::from_ne_bytes(found.try_into().unwrap());
-            assert_eq!(found, float::f16_to_f32(*code).to_bits(), "{code:#06x} of {count}");
+    for count in [codes.len(), 4096 + 7, 263, 17, 9, 8, 7, 1] {
+        for (lead, all) in [0, 1, 2, 4, 8, 12, 28, 31].into_iter().flat_map(|at| [(at, 0), (at, PAST_CACHE)])
+        {
+            for (dtype, each) in [(F16, float::f16_to_f32 as fn(u16) -> f32), (Bf16, float::bf16_to_f32)] {
+                let mut wide = vec![0xA5u8; count * 4 + 64 + 32];
+                let lead = wide.as_ptr().addr().wrapping_neg() % 32 + lead;
+                let (before, rest) = wide.split_at_mut(lead);
+                let (found, behind) = rest.split_at_mut(count * 4);
+                super::convert(&bytes[1..=count * 2], (dtype, None), F32, found, all).unwrap();
+                assert!(before.iter().chain(&*behind).all(|b| *b == 0xA5));
+                for (code, found) in codes.iter().zip(found.chunks_exact(4)) {
+                    let found = u32::from_ne_bytes(found.try_into().unwrap());
+                    assert_eq!(
+                        found,
+                        each(*code).to_bits(),
+                        "{dtype:?} {code:#06x} of {count}, {lead}, {all}"
+                    );
+                }
+            }
         }
     }
 }

@@ -91,7 +91,7 @@ impl Component<'_> {
                 .split_at_mut_checked(produced)
                 .ok_or_else(|| fail!(Internal, "more elements than the size says"))?;
             rest = later;
-            convert::convert(chunk, from, to, now)
+            convert::convert(chunk, from, to, now, needed)
         })
     }
 }

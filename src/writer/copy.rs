@@ -216,7 +216,8 @@ impl Writer {
             converted.clear();
             converted.try_reserve(size)?;
             converted.resize(size, 0);
-            convert::convert(chunk, (from, None), dtype, &mut converted)?;
+            // What is written next has to stay in the cache: it is as if that were all.
+            convert::convert(chunk, (from, None), dtype, &mut converted, size as u64)?;
             self.data(&converted)
         })?;
         self.end_component()
