@@ -1,8 +1,44 @@
-//! Blocks of a file: whether writes may go past the page cache, how they then have to lie, and room for them
-//! that is made ahead.
+//! Blocks of a file: whether reads and writes may go past the page cache, how they then have to lie, a second
+//! handle for them, and room for them that is made ahead.
 
-use std::fs::File;
+use crate::error::Result;
+use std::fs::{File, OpenOptions};
 use std::ops::Range;
+
+/// Bytes of a page of the usual processors; as a block they satisfy every device that Linux drives today.
+pub(super) const PAGE: usize = 4096;
+
+/// What reads and writes past the page cache have to be multiples of; powers of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alignment {
+    /// Of the address.
+    pub memory: usize,
+    /// Of the offset and the length.
+    pub offset: u64,
+}
+
+/// Whether a file can be read and written past the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectAccess {
+    /// With this alignment.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux says so"))]
+    Aligned(Alignment),
+    /// Not at all.
+    No,
+    /// The kernel or the file system does not say.
+    Untold,
+}
+
+impl DirectAccess {
+    /// How to try it: where nobody says, as every device can; none where it cannot be.
+    pub fn alignment(self) -> Option<Alignment> {
+        match self {
+            DirectAccess::Aligned(alignment) => Some(alignment),
+            DirectAccess::Untold => Some(Alignment { memory: PAGE, offset: PAGE as u64 }),
+            DirectAccess::No => None,
+        }
+    }
+}
 
 /// A second handle on a file whose writes go past the page cache.
 pub struct Uncached {
@@ -17,27 +53,37 @@ pub struct Uncached {
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use super::{File, Range, Uncached};
-    use crate::io::residence::{direct_access, DirectAccess};
+    use super::{Alignment, DirectAccess, File, OpenOptions, Range, Result};
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
-    /// What satisfies every device that Linux drives today.
-    const PAGE: usize = 4096;
-
-    pub fn uncached(file: &File) -> Option<Uncached> {
-        // By descriptor, so that it is the same file whatever happens to its path.
-        let path = crate::error::try_format(format_args!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-        let (memory, block) = match direct_access(file) {
-            DirectAccess::Aligned(a) => (a.memory, usize::try_from(a.offset).ok()?),
-            DirectAccess::Untold => (PAGE, PAGE),
-            DirectAccess::No => return None,
+    pub fn direct_access(file: &File) -> DirectAccess {
+        // SAFETY: an all-zero struct of integers is valid, and the kernel writes no more than it has; the path is
+        // empty and ends with NUL. By number, because the C libraries that this library runs with need not have
+        // the function.
+        let told = unsafe {
+            let mut told: libc::statx = std::mem::zeroed();
+            let (flags, mask) = (libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN);
+            let status =
+                libc::syscall(libc::SYS_statx, file.as_raw_fd(), c"".as_ptr(), flags, mask, &raw mut told);
+            if status != 0 || told.stx_mask & libc::STATX_DIOALIGN == 0 {
+                return DirectAccess::Untold;
+            }
+            (told.stx_dio_mem_align, told.stx_dio_offset_align)
         };
-        let opened = std::fs::OpenOptions::new()
-            .write(true)
-            .custom_flags(libc::O_DIRECT | libc::O_CLOEXEC | libc::O_NONBLOCK)
-            .open(path);
-        Some(Uncached { file: opened.ok()?, memory, block: block.max(PAGE) })
+        match (usize::try_from(told.0), u64::from(told.1)) {
+            (Ok(memory), offset) if memory.is_power_of_two() && offset.is_power_of_two() => {
+                DirectAccess::Aligned(Alignment { memory, offset })
+            }
+            _ => DirectAccess::No,
+        }
+    }
+
+    pub fn reopen(file: &File, access: &mut OpenOptions) -> Result<Option<File>> {
+        // By descriptor, so that it is the same file even if its path now names another.
+        let path = crate::error::try_format(format_args!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let flags = libc::O_DIRECT | libc::O_CLOEXEC | libc::O_NONBLOCK;
+        Ok(access.custom_flags(flags).open(path).ok())
     }
 
     pub fn allocate(file: &File, range: &Range<u64>) -> bool {
@@ -62,13 +108,17 @@ mod platform {
     }
 }
 
-/// Never asked for more than a handle: there is none.
+/// Never asked for more than a second handle: there is none.
 #[cfg(not(target_os = "linux"))]
 mod platform {
-    use super::{File, Range, Uncached};
+    use super::{DirectAccess, File, OpenOptions, Range, Result};
 
-    pub fn uncached(_file: &File) -> Option<Uncached> {
-        None
+    pub fn direct_access(_file: &File) -> DirectAccess {
+        DirectAccess::No
+    }
+
+    pub fn reopen(_file: &File, _access: &mut OpenOptions) -> Result<Option<File>> {
+        Ok(None)
     }
 
     pub fn allocate(_file: &File, _range: &Range<u64>) -> bool {
@@ -84,9 +134,23 @@ mod platform {
     }
 }
 
+/// Asks how reads and writes of `file` past the page cache have to be aligned (statx, since Linux 6.1).
+pub fn direct_access(file: &File) -> DirectAccess {
+    platform::direct_access(file)
+}
+
+/// A second handle on `file` with this access, past the page cache; none where the platform or the file system
+/// has no such thing, an error only for lack of memory.
+pub fn reopen(file: &File, access: &mut OpenOptions) -> Result<Option<File>> {
+    platform::reopen(file, access)
+}
+
 /// A second handle on `file` for writes past the page cache, where the platform and the file system have such.
 pub fn uncached(file: &File) -> Option<Uncached> {
-    platform::uncached(file)
+    let Alignment { memory, offset } = direct_access(file).alignment()?;
+    let block = usize::try_from(offset).ok()?.max(PAGE);
+    let file = reopen(file, OpenOptions::new().write(true)).ok()??;
+    Some(Uncached { file, memory, block })
 }
 
 /// Makes room for `range`, which makes the file so long; says whether there is.
@@ -102,4 +166,33 @@ pub fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<usize> {
 /// Whether a write past the page cache failed for being one.
 pub fn is_refusal(error: &std::io::Error) -> bool {
     platform::is_refusal(error)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn second_handles_are_on_a_file_without_a_name_and_know_how_blocks_lie() {
+        let path = std::env::temp_dir().join(format!("ztensor-blocks-{}", std::process::id()));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let same = |other: &File| {
+            let (one, other) = (file.metadata().unwrap(), other.metadata().unwrap());
+            (one.dev(), one.ino()) == (other.dev(), other.ino())
+        };
+        let access = direct_access(&file);
+        println!("{access:?}");
+        if let Some(alignment) = access.alignment() {
+            assert!(alignment.memory.is_power_of_two() && alignment.offset.is_power_of_two());
+        }
+        if let Some(reading) = reopen(&file, OpenOptions::new().read(true)).unwrap() {
+            assert!(same(&reading));
+        }
+        let Some(writing) = uncached(&file) else { return };
+        assert_ne!(access, DirectAccess::No);
+        assert!(same(&writing.file));
+        assert!(writing.block >= PAGE && writing.block.is_power_of_two() && writing.memory.is_power_of_two());
+    }
 }

@@ -1,16 +1,15 @@
 //! Reads past the page cache, where the file system can: whole blocks into aligned memory.
 
+use super::blocks::{self, Alignment, DirectAccess, PAGE};
 use super::buffer::AlignedBuffer;
 use super::file::read_exact_at;
-#[cfg(target_os = "linux")]
-use super::residence::{direct_access, DirectAccess};
-use super::residence::{on_huge_pages, Alignment};
+use super::residence::on_huge_pages;
 use crate::error::{fail, Error, Result};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::ops::Range;
 
-/// Blocks of this many bytes satisfy every device that Linux drives today.
-pub(crate) const BLOCK: u64 = 4096;
+/// The largest block that is read: no device that Linux drives today wants a larger one.
+pub(crate) const BLOCK: u64 = PAGE as u64;
 
 /// Bytes of a bounce that a read goes through: a huge page. Larger ones leave the processor's cache, and
 /// into small pages the disk is slower.
@@ -71,31 +70,14 @@ pub struct DirectFile {
 
 impl DirectFile {
     /// A second, direct handle on `file`; none where the platform or the file system has no such thing.
-    #[cfg(target_os = "linux")]
     pub fn open(file: &File, base: u64) -> Result<Option<DirectFile>> {
-        use std::os::fd::AsRawFd;
-        use std::os::unix::fs::OpenOptionsExt;
-        let (alignment, told) = match direct_access(file) {
-            DirectAccess::Aligned(alignment) if alignment.offset <= BLOCK && alignment.memory <= 4096 => {
-                (alignment, true)
-            }
-            DirectAccess::Untold => (Alignment { memory: 4096, offset: BLOCK }, false),
-            _ => return Ok(None),
-        };
-        // By descriptor, so that it is the same file even if its path now names another.
-        let path = crate::error::try_format(format_args!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let access = blocks::direct_access(file);
+        let readable = |a: &Alignment| a.offset <= BLOCK && a.memory <= PAGE;
+        let Some(alignment) = access.alignment().filter(readable) else { return Ok(None) };
         let size = file.metadata().map_err(|e| Error::io("could not ask for its size", &e))?.len();
-        let opened = std::fs::OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_DIRECT | libc::O_CLOEXEC | libc::O_NONBLOCK)
-            .open(path);
-        Ok(opened.ok().map(|file| DirectFile { file, base, size, alignment, told }))
-    }
-
-    /// A second, direct handle on `file`; this platform has no such thing here.
-    #[cfg(not(target_os = "linux"))]
-    pub fn open(_file: &File, _base: u64) -> Result<Option<DirectFile>> {
-        Ok(None)
+        let told = access != DirectAccess::Untold;
+        let opened = blocks::reopen(file, OpenOptions::new().read(true))?;
+        Ok(opened.map(|file| DirectFile { file, base, size, alignment, told }))
     }
 
     /// Whether the file system says that it has direct reads, and how they are aligned.

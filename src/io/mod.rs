@@ -17,7 +17,7 @@ pub mod map;
 pub mod memory;
 #[allow(unsafe_code)] // resolves paths in memory of its own
 pub mod path;
-#[allow(unsafe_code)] // asks the kernel about a file
+#[allow(unsafe_code)] // asks the kernel what is in memory
 pub mod residence;
 pub mod shelf;
 #[allow(unsafe_code)] // sets the thread's signals

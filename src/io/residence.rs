@@ -1,51 +1,7 @@
-//! What the kernel tells of an open file beside its bytes: how direct reads and writes have to be aligned, and
-//! which of its pages are in memory already.
+//! What the kernel tells of memory: whether a byte of a file is in the page cache already, and whether a buffer
+//! is on huge pages.
 
 use std::fs::File;
-
-/// What direct reads and writes of a file have to be multiples of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Alignment {
-    /// Of the address.
-    pub memory: usize,
-    /// Of the offset and the length.
-    pub offset: u64,
-}
-
-/// Whether a file can be read and written past the page cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DirectAccess {
-    /// With this alignment.
-    Aligned(Alignment),
-    /// Not at all.
-    No,
-    /// The kernel or the file system does not say.
-    Untold,
-}
-
-/// Asks how direct reads and writes of `file` have to be aligned (statx, since Linux 6.1).
-#[cfg(target_os = "linux")]
-pub fn direct_access(file: &File) -> DirectAccess {
-    use std::os::fd::AsRawFd;
-    // SAFETY: an all-zero struct of integers is valid, and the kernel writes no more than it has; the path is empty
-    // and ends with NUL. By number, because the C libraries that this library runs with need not have the function.
-    let told = unsafe {
-        let mut told: libc::statx = std::mem::zeroed();
-        let (flags, mask) = (libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN);
-        let status =
-            libc::syscall(libc::SYS_statx, file.as_raw_fd(), c"".as_ptr(), flags, mask, &raw mut told);
-        if status != 0 || told.stx_mask & libc::STATX_DIOALIGN == 0 {
-            return DirectAccess::Untold;
-        }
-        (told.stx_dio_mem_align, told.stx_dio_offset_align)
-    };
-    match (usize::try_from(told.0), u64::from(told.1)) {
-        (Ok(memory), offset) if memory.is_power_of_two() && offset.is_power_of_two() => {
-            DirectAccess::Aligned(Alignment { memory, offset })
-        }
-        _ => DirectAccess::No,
-    }
-}
 
 /// Whether the byte at `offset` is in the page cache, by asking for it without waiting for the disk; none where
 /// the kernel does not tell. cachestat would tell more at once, but is so new that filters of system calls
@@ -129,12 +85,6 @@ pub fn on_huge_pages(_memory: &[u8]) -> bool {
     false
 }
 
-/// This platform has no such reads here.
-#[cfg(not(target_os = "linux"))]
-pub fn direct_access(_file: &File) -> DirectAccess {
-    DirectAccess::No
-}
-
 /// This platform does not tell.
 #[cfg(not(target_os = "linux"))]
 pub fn resident(_file: &File, _offset: u64) -> Option<bool> {
@@ -170,9 +120,5 @@ mod tests {
         }
         assert_eq!(resident(&file, 1 << 20), None, "nothing is there past the end");
         assert_eq!(resident(&file, u64::MAX), None);
-        match direct_access(&file) {
-            DirectAccess::Aligned(a) => assert!(a.memory.is_power_of_two() && a.offset.is_power_of_two()),
-            told => println!("{told:?}"),
-        }
     }
 }
