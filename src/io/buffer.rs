@@ -13,7 +13,7 @@ const FROM_SYSTEM: usize = 1 << 20;
 
 /// What Linux calls huge: one entry of a table instead of 512, cleared in one go. Only whole ones at
 /// their multiples count.
-const HUGE: usize = 2 << 20;
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 enum Memory {
     Heap(Vec<Line>),
@@ -72,15 +72,15 @@ impl AlignedBuffer {
 /// takes what it fills.
 fn from_system(size: usize) -> Result<Memory> {
     let ask = |size: usize| memmap2::MmapMut::map_anon(size).map_err(|_| Error::out_of_memory(size));
-    let huge = size - size % HUGE;
+    let huge = size - size % HUGE_PAGE;
     if huge == 0 || cfg!(not(target_os = "linux")) {
         return Ok(Memory::System { map: ask(size)?, start: 0 });
     }
     // Recent kernels place what is a multiple of a huge page at one; elsewhere there has to be room for it.
-    let lead = |map: &memmap2::MmapMut| map.as_ptr().addr().wrapping_neg() % HUGE;
-    let mut map = ask(size.checked_next_multiple_of(HUGE).ok_or_else(|| Error::out_of_memory(size))?)?;
+    let lead = |map: &memmap2::MmapMut| map.as_ptr().addr().wrapping_neg() % HUGE_PAGE;
+    let mut map = ask(size.checked_next_multiple_of(HUGE_PAGE).ok_or_else(|| Error::out_of_memory(size))?)?;
     if lead(&map) != 0 {
-        map = ask(size.checked_add(HUGE).ok_or_else(|| Error::out_of_memory(size))?)?;
+        map = ask(size.checked_add(HUGE_PAGE).ok_or_else(|| Error::out_of_memory(size))?)?;
     }
     let start = lead(&map);
     #[cfg(target_os = "linux")]
@@ -104,9 +104,9 @@ mod tests {
             FROM_SYSTEM - 1,
             FROM_SYSTEM,
             FROM_SYSTEM + 5,
-            HUGE,
-            HUGE + 7,
-            3 * HUGE - 1,
+            HUGE_PAGE,
+            HUGE_PAGE + 7,
+            3 * HUGE_PAGE - 1,
         ] {
             let mut b = AlignedBuffer::zeroed(size).unwrap();
             assert_eq!(b.as_slice().len(), size);

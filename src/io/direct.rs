@@ -1,7 +1,7 @@
 //! Reads past the page cache, where the file system can: whole blocks into aligned memory.
 
 use super::blocks::{self, Alignment, DirectAccess, PAGE};
-use super::buffer::AlignedBuffer;
+use super::buffer::{AlignedBuffer, HUGE_PAGE};
 use super::file::read_exact_at;
 use super::residence::on_huge_pages;
 use crate::error::{fail, Error, Result};
@@ -13,7 +13,7 @@ pub(crate) const BLOCK: u64 = PAGE as u64;
 
 /// Bytes of a bounce that a read goes through: a huge page. Larger ones leave the processor's cache, and
 /// into small pages the disk is slower.
-pub(crate) const WINDOW: usize = 2 << 20;
+pub(crate) const WINDOW: usize = HUGE_PAGE;
 
 /// Fewer bytes than this are not worth a read of their own that goes straight.
 const STRAIGHT: u64 = 64 << 10;
@@ -25,7 +25,7 @@ pub struct Bounce {
 }
 
 impl Bounce {
-    /// Of about `size` bytes, at most 2 MiB.
+    /// Of about `size` bytes, at most a huge page.
     pub fn new(size: u64) -> Bounce {
         let size = usize::try_from(size).unwrap_or(WINDOW).clamp(64 << 10, WINDOW);
         Bounce { size: size - size % 4096, memory: None }

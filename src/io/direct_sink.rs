@@ -6,15 +6,15 @@
 //! bytes go to the same places through the page cache.
 
 use super::blocks::{self, Uncached};
-use super::buffer::AlignedBuffer;
+use super::buffer::{AlignedBuffer, HUGE_PAGE};
 use super::signals::WithoutFileSizeSignal;
 use crate::error::{fail, Error, Result};
 use crate::lock::Lock;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of a window: a large page of the usual processors.
-const WINDOW: usize = 2 << 20;
+/// Bytes of a window, whose memory is then one huge page where the kernel has them.
+const WINDOW: usize = HUGE_PAGE;
 /// Windows, and so threads that write at once: one is filled while the other is written.
 pub(crate) const WINDOWS: usize = 2;
 /// Straight from the caller's memory so many bytes go at once. The system cuts them up and has all pieces under way.
@@ -42,7 +42,7 @@ struct Window {
 
 impl Window {
     fn new() -> Result<Window> {
-        // Memory of that size begins at a large page.
+        // Memory of that size begins at a multiple of it.
         Ok(Window { memory: AlignedBuffer::zeroed(WINDOW)?, at: 0, filled: 0 })
     }
 
