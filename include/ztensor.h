@@ -121,6 +121,11 @@
 #define ZT_VERIFY_PADDING 4
 
 /**
+ * Where a result has to begin to be written around the caches.
+ */
+#define STREAM_ALIGNMENT 32
+
+/**
  * The values of zt_status.
  */
 typedef enum zt_status_value {
@@ -844,8 +849,8 @@ typedef struct zt_open_options {
     uint64_t max_objects;
     /**
      * Threads that a call without options of its own (zt_component_read, zt_component_load and what is
-     * built on them) may use for one component of at least 8 MiB; it waits for them. 0: as many as there
-     * are processors, at most 4. 1: only the caller's, as always where a zt_source is read.
+     * built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB; it waits for them. 0: as many as
+     * there are processors, at most 4. 1: only the caller's, as always where a zt_source is read.
      */
     uint32_t threads;
     /**

@@ -10,7 +10,6 @@ use crate::model::manifest::Encoding;
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
 use crate::payload::digest;
 use crate::payload::zstd::{self, KnownSize};
-use crate::threads;
 use std::sync::atomic::Ordering;
 
 /// Where memory pages and direct reads agree to start.
@@ -188,19 +187,13 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Threads that it is worth: more than the caller's for large ones alone.
+    /// Threads that reading it is worth.
     fn threads(&self) -> usize {
-        const LARGE: u64 = 8 << 20;
-        /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
-        const USUAL: usize = 4;
-        let large = self.entry.size.is_some_and(|size| size >= LARGE) && !threads::is_ours();
         // A host's own source is called by its own thread, unless the call has options that say otherwise.
         let source = self.file.source();
-        let theirs = large && !source.is_file() && source.slice(self.stored_range()).is_none();
-        match self.file.threads {
-            _ if !large || theirs => 1,
-            0 => threads::count(0).min(USUAL),
-            wanted => threads::count(wanted),
+        match !source.is_file() && source.slice(self.stored_range()).is_none() {
+            true => 1,
+            false => self.file.threads_for(self.entry.size.unwrap_or(0)),
         }
     }
 
@@ -307,7 +300,7 @@ impl<'f> Component<'f> {
             let page_end = range.end.checked_next_multiple_of(page_size() as u64);
             range.end = page_end.unwrap_or(range.end).min(self.file.size());
         }
-        self.file.source().advise(range, advice).map_err(|e| self.wrap(e))
+        self.file.advise(range, advice).map_err(|e| self.wrap(e))
     }
 
     /// Checks the digest against the stored bytes.

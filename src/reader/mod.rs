@@ -3,6 +3,7 @@
 //! An open [`File`] never changes: any number of threads may use it at once. [`Object`] and
 //! [`Component`] are places in it, as cheap as two numbers.
 
+mod advise;
 mod batch;
 mod bytes;
 mod decoded;
@@ -179,7 +180,7 @@ impl File {
             structure::check_strict_metadata(&file)?;
         }
         if options.advice != Advice::Normal {
-            file.source.advise(0..file.frame.file_size, options.advice)?;
+            file.advise(0..file.frame.file_size, options.advice)?;
         }
         if options.verify {
             let digests_only = VerifyOptions { contents: false, ..VerifyOptions::default() };

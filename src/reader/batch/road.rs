@@ -3,7 +3,7 @@
 use super::job::Job;
 use super::{BatchOptions, Direct};
 use crate::error::{fail, Result};
-use crate::io::direct::{Bounce, DirectFile, WINDOW};
+use crate::io::direct::{Bounce, DirectFile};
 use crate::io::ByteSource;
 use foldhash::fast::RandomState;
 use std::ffi::CStr;
@@ -47,7 +47,7 @@ pub struct Road<'a> {
 /// The memory that a thread's reads go through: its share of what all may use.
 pub fn bounce(options: &BatchOptions) -> Bounce {
     let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
-    Bounce::new(share.min(options.chunk_size).min(WINDOW as u64))
+    Bounce::new(share.min(options.chunk_size))
 }
 
 impl<'a> Road<'a> {

@@ -1,0 +1,132 @@
+//! What many bytes are worth: threads, and the system told of them ahead.
+
+use super::File;
+use crate::error::{Error, Result};
+use crate::io::{Advice, ByteSource};
+use crate::lock::Lock;
+use crate::threads;
+use std::ops::Range;
+
+/// Bytes that a thread has put into the map at once: what one table of the processor's covers, a few times.
+const PART: u64 = 16 << 20;
+
+impl File {
+    /// Threads that a call on `size` bytes is worth: more than the caller's for many alone.
+    pub(super) fn threads_for(&self, size: u64) -> usize {
+        const LARGE: u64 = 8 << 20;
+        /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
+        const USUAL: usize = 4;
+        match self.threads {
+            _ if size < LARGE || threads::is_ours() => 1,
+            0 => threads::count(0).min(USUAL),
+            wanted => threads::count(wanted),
+        }
+    }
+
+    /// Tells the system what will be done with the bytes of `range`.
+    pub(super) fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
+        let threads = match advice {
+            Advice::Populate if self.source().is_file() => {
+                self.threads_for(range.end.saturating_sub(range.start))
+            }
+            _ => 1,
+        };
+        advise(self.source(), range, advice, threads)
+    }
+}
+
+/// To put pages into the map is work, which several threads share.
+fn advise(source: &dyn ByteSource, range: Range<u64>, advice: Advice, threads: usize) -> Result<()> {
+    if threads < 2 {
+        return source.advise(range, advice);
+    }
+    let parts = range.end.saturating_sub(range.start).div_ceil(PART);
+    let threads = threads.min(usize::try_from(parts).unwrap_or(threads));
+    let left = Lock::new((range, Ok(())));
+    threads::run(threads, &|| {
+        while let Some(part) = next_part(&left) {
+            if let Err(e) = source.advise(part, advice) {
+                stop(&left, e);
+            }
+        }
+    });
+    left.into_inner().1
+}
+
+fn next_part(left: &Lock<(Range<u64>, Result<()>)>) -> Option<Range<u64>> {
+    let mut left = left.hold();
+    let start = left.0.start;
+    let end = (start - start % PART).saturating_add(PART).min(left.0.end);
+    left.0.start = end;
+    (start < end).then_some(start..end)
+}
+
+fn stop(left: &Lock<(Range<u64>, Result<()>)>, error: Error) {
+    let mut left = left.hold();
+    left.0.start = left.0.end;
+    left.1 = Err(error);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// Notes what it is told, and refuses to hear of what begins at `refused`.
+    #[derive(Default)]
+    struct Listener {
+        told: Mutex<Vec<Range<u64>>>,
+        refused: Option<u64>,
+    }
+
+    impl ByteSource for Listener {
+        fn size(&self) -> u64 {
+            u64::MAX
+        }
+
+        fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
+            None
+        }
+
+        fn read_at(&self, _offset: u64, _dst: &mut [u8]) -> Result<()> {
+            Ok(())
+        }
+
+        fn advise(&self, range: Range<u64>, _advice: Advice) -> Result<()> {
+            let refused = self.refused == Some(range.start);
+            self.told.lock().unwrap().push(range);
+            if refused {
+                return Err(crate::error::fail!(Io, "the kernel refused the advice"));
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn several_threads_put_every_byte_into_the_map_once() {
+        for (start, end) in
+            [(0, 1), (5, PART), (5, PART + 5), (PART - 1, 7 * PART + 77), (3 * PART, 9 * PART)]
+        {
+            for threads in [1, 2, 3, 8] {
+                let listener = Listener::default();
+                advise(&listener, start..end, Advice::Populate, threads).unwrap();
+                let mut told = listener.told.into_inner().unwrap();
+                told.sort_by_key(|range| range.start);
+                let through = told.iter().fold(start, |at, part| if at == part.start { part.end } else { 0 });
+                assert_eq!(through, end, "{told:?}");
+                assert!(
+                    threads == 1
+                        || told.iter().all(|part| part.start < part.end && part.end - part.start <= PART)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_that_fails_fails_the_call() {
+        for refused in [0, PART, 2 * PART].map(Some) {
+            let listener = Listener { refused, ..Listener::default() };
+            assert!(advise(&listener, 0..2 * PART + 1, Advice::Populate, 2).is_err());
+        }
+    }
+}
