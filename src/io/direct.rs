@@ -28,12 +28,12 @@ impl Bounce {
     /// Of about `size` bytes, at most a huge page.
     pub fn new(size: u64) -> Bounce {
         let size = usize::try_from(size).unwrap_or(WINDOW).clamp(64 << 10, WINDOW);
-        Bounce { size: size - size % 4096, memory: None }
+        Bounce { size: size - size % PAGE, memory: None }
     }
 
     /// Bytes of a range that is sure to fit, however it lies.
     pub fn room(&self) -> usize {
-        self.size.saturating_sub(8192)
+        self.size.saturating_sub(2 * PAGE)
     }
 
     fn memory(&mut self) -> Result<&mut [u8]> {
@@ -134,7 +134,7 @@ impl DirectFile {
         let first = at - at.checked_rem(unit).unwrap_or(0);
         let skip = usize::try_from(at - first).unwrap_or(0);
         let wanted = skip.saturating_add(size);
-        let whole = wanted.next_multiple_of(usize::try_from(unit).unwrap_or(4096));
+        let whole = wanted.next_multiple_of(usize::try_from(unit).unwrap_or(PAGE));
         // The file's last block may be short: ask for whole blocks, take what there is.
         let there = usize::try_from(self.size.saturating_sub(first)).unwrap_or(usize::MAX);
         if there < wanted {
@@ -151,7 +151,7 @@ impl DirectFile {
     #[cfg(unix)]
     fn fill(&self, offset: u64, window: &mut [u8], needed: usize) -> Result<bool> {
         use std::os::unix::fs::FileExt;
-        let unit = usize::try_from(self.alignment.offset).unwrap_or(4096).max(self.alignment.memory);
+        let unit = usize::try_from(self.alignment.offset).unwrap_or(PAGE).max(self.alignment.memory);
         let mut have = 0;
         while have < needed {
             let rest = window.get_mut(have..).unwrap_or_default();
