@@ -36,6 +36,7 @@ pub mod error;
 pub mod io;
 #[forbid(unsafe_code)]
 mod lock;
+pub mod memory;
 pub mod model;
 #[forbid(unsafe_code)]
 mod payload;

@@ -101,7 +101,7 @@ fn ranges_of_big_endian_data_may_begin_and_end_within_an_element() {
                     assert_eq!(range, whole[start..end], "{} {start}..{end}", component.object().name());
                 }
             }
-            if component.entry().big_endian {
+            if component.entry().is_big_endian() {
                 swapped += 1;
                 assert_eq!(cause(component.lend()), Some(Cause::NotMappable));
             }

@@ -49,7 +49,7 @@ fn check_component(part: &common::Part, found: &Component<'_>, options: &WriterO
     assert_eq!(found.encoding(), options.encoding, "{at}");
     assert_eq!(found.offset() % 64, 0, "{at}");
     let declared = options.version == Version::V1_2 && options.encoding == Encoding::Zstd;
-    assert_eq!(found.entry().size_declared, declared, "{at}");
+    assert_eq!(found.entry().is_size_declared(), declared, "{at}");
     let start = found.offset() as usize;
     let stored = &file[start..start + found.stored_size() as usize];
     let digest = options.digest.map(|a| common::digest_text(a, stored));

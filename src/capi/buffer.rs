@@ -6,7 +6,7 @@ use super::guard::guard;
 use super::open::zt_file;
 use super::status::zt_status;
 use crate::error::{fail, Result};
-use crate::io::AlignedBuffer;
+use crate::memory::AlignedBuffer;
 use crate::reader::Loaded;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

@@ -159,7 +159,7 @@ pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> 
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
     let Some(component) = component else { return 0 };
-    match component.entry().and_then(|e| e.size) {
+    match component.entry().and_then(|e| e.size()) {
         Some(size) => size,
         None => size_of_stored(component),
     }

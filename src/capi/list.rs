@@ -258,7 +258,7 @@ fn dense_data(manifest: &Manifest, object: &Object) -> Option<usize> {
 /// The decoded size as far as the manifest tells.
 #[inline(always)]
 fn known_size(component: &Component) -> u64 {
-    match component.size {
+    match component.size() {
         Some(size) => size,
         None if component.encoding == Encoding::Zstd && component.dtype.is_some() => u64::MAX,
         None => 0,

@@ -48,7 +48,7 @@ impl Places {
         if manifest.objects.iter().any(|o| o.component_count != 1) {
             places.owners.try_reserve_exact(manifest.components.len())?;
             // Positions in both tables are 32 bits wide: see the manifest's.
-            for (index, object) in (0u32..).zip(&manifest.objects) {
+            for (index, object) in (0u32..).zip(manifest.objects.iter()) {
                 places.owners.extend(std::iter::repeat_n(index, object.component_count as usize));
             }
         }

@@ -1,10 +1,10 @@
 //! Reads past the page cache, where the file system can: whole blocks into aligned memory.
 
 use super::blocks::{self, Alignment, DirectAccess, PAGE};
-use super::buffer::{AlignedBuffer, HUGE_PAGE};
 use super::file::read_exact_at;
 use super::residence::on_huge_pages;
 use crate::error::{fail, Error, Result};
+use crate::memory::{AlignedBuffer, HUGE_PAGE};
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
 

@@ -6,10 +6,10 @@
 //! bytes go to the same places through the page cache.
 
 use super::blocks::{self, Uncached};
-use super::buffer::{AlignedBuffer, HUGE_PAGE};
 use super::signals::WithoutFileSizeSignal;
 use crate::error::{fail, Error, Result};
 use crate::lock::Lock;
+use crate::memory::{AlignedBuffer, HUGE_PAGE};
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 

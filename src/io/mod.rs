@@ -6,8 +6,6 @@
 pub mod append_sink;
 #[allow(unsafe_code)] // asks the system for what the standard library has no call for
 mod blocks;
-#[allow(unsafe_code)] // views its own memory as bytes
-pub mod buffer;
 pub mod direct;
 pub mod direct_sink;
 pub mod file;
@@ -23,8 +21,6 @@ pub mod shelf;
 #[allow(unsafe_code)] // sets the thread's signals
 mod signals;
 pub mod sink;
-
-pub use buffer::AlignedBuffer;
 
 use crate::error::Result;
 use std::ops::Range;

@@ -102,7 +102,7 @@ mod tests {
         map.advise(memmap2::Advice::NoHugePage).unwrap();
         map.fill(1);
         assert!(!on_huge_pages(&map) && !on_huge_pages(&map[5..6]));
-        let mut large = crate::io::AlignedBuffer::zeroed(8 << 20).unwrap();
+        let mut large = crate::memory::AlignedBuffer::zeroed(8 << 20).unwrap();
         large.as_mut_slice().fill(1);
         let all = on_huge_pages(large.as_slice()); // up to the kernel
         println!("a buffer of 8 MiB is on huge pages: {all}");

@@ -1,9 +1,9 @@
 //! Buffers that are put down once and then stay as they are: what was lent of them lives as long as
 //! the shelf.
 
-use super::AlignedBuffer;
 use crate::error::{fail, Result};
 use crate::lock::{Held, Lock};
+use crate::memory::AlignedBuffer;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 

@@ -3,9 +3,11 @@
 //! The tables are flat and every text is a position in one arena, so that opening a file with many
 //! objects costs a few large allocations and none per object.
 
-use super::dtype::{Dtype, Logical};
+pub use super::component::{Component, Encoding, Extra, LogicalType};
 use super::value::Value;
 use crate::error::{fail, Result};
+use crate::memory::Table;
+use std::num::NonZeroU32;
 
 /// A text in [`Manifest::texts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +83,22 @@ impl Texts {
     }
 }
 
+/// A position in a table; none takes no memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position(NonZeroU32);
+
+impl Position {
+    /// The position behind `filled` entries.
+    pub fn behind(filled: usize) -> Result<Position> {
+        let next = u32::try_from(filled).ok().and_then(|n| n.checked_add(1)).and_then(NonZeroU32::new);
+        next.map(Position).ok_or_else(|| fail!(Limit, "a table of the manifest passes 2^32 entries"))
+    }
+
+    fn index(self) -> usize {
+        (self.0.get() as usize).saturating_sub(1)
+    }
+}
+
 /// Which text of the spec a file follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
@@ -145,90 +163,6 @@ impl Format {
     }
 }
 
-/// How stored bytes become the component's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
-    /// As they are.
-    Raw,
-    /// Zstandard frames (RFC 8878).
-    Zstd,
-    /// A name that this version does not know.
-    Other,
-}
-
-/// The less usual texts of a component; most have none of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extra {
-    /// The digest, as the file spells it.
-    pub digest: Option<Text>,
-    /// The dtype's name where it is unknown.
-    pub dtype: Option<Text>,
-    /// The logical type's name where it is unknown or the dtype's own.
-    pub logical: Option<Text>,
-    /// The encoding's name where it is unknown.
-    pub encoding: Option<Text>,
-}
-
-/// What a component's `type` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogicalType {
-    /// Absent: the elements are what the dtype says.
-    Absent,
-    /// One that this version knows.
-    Known(Logical),
-    /// The dtype's own name, spelled out in [`Extra::logical`]: means the same as absent.
-    SameAsDtype,
-    /// A name that this version does not know, in [`Extra::logical`].
-    Other,
-}
-
-/// One blob on disk and how to read it.
-#[derive(Clone, Copy, Debug)]
-pub struct Component {
-    /// Its name within the object.
-    pub role: Text,
-    /// The storage type; none where the file's name for it is unknown.
-    pub dtype: Option<Dtype>,
-    /// The logical type.
-    pub logical: LogicalType,
-    /// The encoding.
-    pub encoding: Encoding,
-    /// Multi-byte elements are stored most significant byte first (0.1 `data_endianness`).
-    pub big_endian: bool,
-    /// First stored byte, from the start of the file.
-    pub offset: u64,
-    /// Stored bytes.
-    pub stored_size: u64,
-    /// Decoded bytes, where the manifest tells.
-    pub size: Option<u64>,
-    /// The manifest has an `uncompressed_length`.
-    pub size_declared: bool,
-    /// Its pages hold no byte of another component (found when the file is opened).
-    pub page_exclusive: bool,
-    /// Position in [`Manifest::extras`], if any.
-    pub extra: Option<u32>,
-}
-
-impl Component {
-    /// The logical type where this version knows it.
-    pub fn known_logical(&self) -> Option<Logical> {
-        match self.logical {
-            LogicalType::Known(logical) => Some(logical),
-            _ => None,
-        }
-    }
-
-    /// Bytes of one storage element; none where the dtype is unknown.
-    pub fn element_size(&self) -> Option<u64> {
-        self.dtype.map(|d| d.size() as u64)
-    }
-
-    /// End of the stored bytes; validated not to overflow.
-    pub fn end(&self) -> u64 {
-        self.offset.saturating_add(self.stored_size)
-    }
-}
-
 /// A named tensor: shape, format, components.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
@@ -245,7 +179,7 @@ pub struct Object {
     /// Number of components.
     pub component_count: u32,
     /// Position in [`Manifest::values`], if it has attributes.
-    pub attributes: Option<u32>,
+    pub attributes: Option<Position>,
 }
 
 /// How far a manifest's tables were filled at some time.
@@ -271,9 +205,9 @@ pub struct Manifest {
     /// All dimensions.
     pub dimensions: Vec<u64>,
     /// The objects in file order.
-    pub objects: Vec<Object>,
+    pub objects: Table<Object>,
     /// Their components, object by object.
-    pub components: Vec<Component>,
+    pub components: Table<Component>,
     /// The less usual texts of components.
     pub extras: Vec<Extra>,
     /// The attribute maps of objects.
@@ -310,12 +244,12 @@ impl Manifest {
 
     /// The object's attribute map.
     pub fn object_attributes(&self, object: &Object) -> Option<&Value> {
-        self.values.get(object.attributes? as usize)
+        self.values.get(object.attributes?.index())
     }
 
     /// The less usual texts of a component.
     pub fn extra(&self, component: &Component) -> Extra {
-        let found = component.extra.and_then(|i| self.extras.get(i as usize));
+        let found = component.extra.and_then(|at| self.extras.get(at.index()));
         found.copied().unwrap_or_default()
     }
 
@@ -367,11 +301,12 @@ impl Manifest {
     }
 
     /// Keeps `extra` unless it is empty.
-    pub fn add_extra(&mut self, extra: Extra) -> Result<Option<u32>> {
+    #[inline]
+    pub fn add_extra(&mut self, extra: Extra) -> Result<Option<Position>> {
         if extra == Extra::default() {
             return Ok(None);
         }
-        let at = u32::try_from(self.extras.len()).map_err(|_| fail!(Limit, "more than 2^32 components"))?;
+        let at = Position::behind(self.extras.len())?;
         self.extras.try_reserve(1)?;
         self.extras.push(extra);
         Ok(Some(at))

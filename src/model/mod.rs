@@ -1,5 +1,6 @@
 //! What a `.zt` file means, whichever version wrote it: plain data, no bytes, no I/O.
 
+pub mod component;
 pub mod dtype;
 pub mod manifest;
 pub mod value;

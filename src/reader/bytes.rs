@@ -4,7 +4,7 @@ use super::stored::{for_each_chunk, zeroed};
 use super::{Advice, Component};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::map::page_size;
-use crate::io::AlignedBuffer;
+use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
@@ -63,7 +63,7 @@ impl<'f> Component<'f> {
             range: readable,
             direct: entry.encoding == Encoding::Raw && file_backed && entry.offset % DIRECT_ALIGNMENT == 0,
             verify: claim.is_some_and(|c| c.algorithm().is_some()),
-            page_exclusive: entry.page_exclusive,
+            page_exclusive: entry.is_page_exclusive(),
         }
     }
 
@@ -74,7 +74,7 @@ impl<'f> Component<'f> {
     }
 
     pub(super) fn size_inner(&self) -> Result<u64> {
-        if let Some(size) = self.entry.size {
+        if let Some(size) = self.entry.size() {
             return Ok(size);
         }
         self.check_known()?;
@@ -135,7 +135,7 @@ impl<'f> Component<'f> {
     }
 
     pub(super) fn swaps(&self) -> bool {
-        to_host_needed(self.entry.big_endian, self.width())
+        to_host_needed(self.entry.is_big_endian(), self.width())
     }
 
     fn fix_order(&self, bytes: &mut [u8]) {
@@ -193,7 +193,7 @@ impl<'f> Component<'f> {
         let source = self.file.source();
         match !source.is_file() && source.slice(self.stored_range()).is_none() {
             true => 1,
-            false => self.file.threads_for(self.entry.size.unwrap_or(0)),
+            false => self.file.threads_for(self.entry.size().unwrap_or(0)),
         }
     }
 
@@ -295,7 +295,7 @@ impl<'f> Component<'f> {
     /// Tells the system what will be done with the stored bytes.
     pub fn advise(&self, advice: Advice) -> Result<()> {
         let mut range = self.stored_range();
-        if advice == Advice::DontNeed && self.entry.page_exclusive {
+        if advice == Advice::DontNeed && self.entry.is_page_exclusive() {
             // The rest of its last page is padding, or of the manifest, which is not read again.
             let page_end = range.end.checked_next_multiple_of(page_size() as u64);
             range.end = page_end.unwrap_or(range.end).min(self.file.size());

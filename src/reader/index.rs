@@ -94,7 +94,7 @@ pub fn mark_page_exclusive(manifest: &mut Manifest, page: u64) -> Result<()> {
         let sharers = starts.get(here..).unwrap_or_default();
         // Itself, and whoever stands at the very same bytes, which is sharing too.
         let within = sharers.iter().take_while(|s| **s < page_end(component)).take(2).count();
-        component.page_exclusive = within == 1;
+        component.set_page_exclusive(within == 1);
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ fn mark_in_order(
         if component.offset >= next {
             return false;
         }
-        component.page_exclusive = candidate(component) && page_end(component) <= next;
+        component.set_page_exclusive(candidate(component) && page_end(component) <= next);
         next = component.offset;
     }
     true

@@ -154,10 +154,10 @@ impl File {
             .map_err(|e| unfinished::explain(source.as_ref(), &limits, e))?;
         let names = index::Names::build(&manifest, manifest.version == Some(Version::V0_1))?;
         index::mark_page_exclusive(&mut manifest, page_size() as u64)?;
-        let untold = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.size_declared;
+        let untold = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
         let untold = manifest.components.iter().any(untold);
         let mut found_sizes = Vec::new();
-        if untold && manifest.components.iter().any(|c| c.size.is_none() && c.encoding == Encoding::Zstd) {
+        if untold && manifest.components.iter().any(|c| c.size().is_none() && c.encoding == Encoding::Zstd) {
             found_sizes.try_reserve_exact(manifest.components.len())?;
             found_sizes.resize_with(manifest.components.len(), AtomicU64::default);
         }

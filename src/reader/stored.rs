@@ -117,8 +117,10 @@ pub fn check_short_frames(file: &File) -> Result<()> {
     for object in file.objects() {
         for component in object.components() {
             let entry = component.entry();
-            let untold = entry.encoding == Encoding::Zstd && !entry.size_declared;
-            let (Some(expected), true) = (entry.size, untold && entry.stored_size <= SMALL) else { continue };
+            let untold = entry.encoding == Encoding::Zstd && !entry.is_size_declared();
+            let (Some(expected), true) = (entry.size(), untold && entry.stored_size <= SMALL) else {
+                continue;
+            };
             let known = component.with_stored(|stored| Ok(zstd::known_size(stored).ok()))?;
             let short = match known {
                 Some(KnownSize::Exact(size)) if size < expected => Some(size),

@@ -3,7 +3,8 @@
 use super::cbor::{word, Cursor, Head};
 use super::frame::{Frame, Limits};
 use crate::error::{broken, fail, Error, Result, Rule};
-use crate::model::manifest::{Manifest, Text};
+use crate::memory::Table;
+use crate::model::manifest::{Manifest, Position, Text};
 use crate::model::value::{self, Value};
 use std::borrow::Cow;
 
@@ -48,7 +49,8 @@ impl std::ops::Deref for Key<'_> {
 #[derive(Default)]
 pub struct Keys {
     known: u32,
-    unknown: Vec<(Value, Value)>,
+    /// Most maps have none.
+    unknown: Option<Vec<(Value, Value)>>,
 }
 
 impl Keys {
@@ -70,18 +72,21 @@ impl Keys {
 
     /// Keeps an unknown key with what stands under it.
     pub fn keep(&mut self, key: &str, value: Value) -> Result<()> {
-        self.unknown.try_reserve(1)?;
-        self.unknown.push((Value::text(key)?, value));
+        let unknown = self.unknown.get_or_insert_default();
+        unknown.try_reserve(1)?;
+        unknown.push((Value::text(key)?, value));
         Ok(())
     }
 
     /// The unknown ones, now checked to be different from each other.
     #[inline(always)]
-    pub fn into_unknown(self) -> Result<Vec<(Value, Value)>> {
-        if !self.unknown.is_empty() && !value::keys_are_unique(&self.unknown)? {
-            return Err(broken!(Rule::CborDuplicateKey, "an unknown field stands twice in one map"));
+    pub fn into_unknown(self) -> Result<Option<Vec<(Value, Value)>>> {
+        match &self.unknown {
+            Some(unknown) if !value::keys_are_unique(unknown)? => {
+                Err(broken!(Rule::CborDuplicateKey, "an unknown field stands twice in one map"))
+            }
+            _ => Ok(self.unknown),
         }
-        Ok(self.unknown)
     }
 }
 
@@ -301,9 +306,10 @@ impl<'a> Decoder<'a> {
     }
 
     /// Keeps an object's attributes and gives their position.
-    pub fn keep_attributes(&mut self, attributes: Option<Value>) -> Result<Option<u32>> {
+    #[inline]
+    pub fn keep_attributes(&mut self, attributes: Option<Value>) -> Result<Option<Position>> {
         let Some(attributes) = attributes else { return Ok(None) };
-        let at = table_position(self.manifest.values.len())?;
+        let at = Position::behind(self.manifest.values.len())?;
         push(&self.cursor, &mut self.manifest.values, attributes)?;
         Ok(Some(at))
     }
@@ -362,6 +368,15 @@ pub fn push<T>(cursor: &Cursor<'_>, table: &mut Vec<T>, value: T) -> Result<()> 
     }
     table.push(value);
     Ok(())
+}
+
+/// The same for a table that may become large.
+#[inline(always)]
+pub fn add<T: Copy>(cursor: &Cursor<'_>, table: &mut Table<T>, entry: T) -> Result<()> {
+    if table.len() == table.capacity() {
+        table.try_reserve_exact(cursor.to_come(table.len(), 1))?;
+    }
+    table.push(entry)
 }
 
 /// A position in one of the manifest's tables.

@@ -6,7 +6,7 @@
 
 use super::cbor::word;
 use super::cbor_encode as put;
-use super::fields::{push, table_position, Decoder, Keys};
+use super::fields::{add, table_position, Decoder, Keys};
 use super::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
@@ -152,30 +152,24 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     }
     let is_text =
         |(key, value): &(Value, Value)| key.as_text() == Some("sparse_format") && value.as_text().is_some();
-    if f.sparse && !custom.iter().any(is_text) {
+    if f.sparse && !custom.iter().flatten().any(is_text) {
         return Err(broken!(
             Rule::SparseFormat,
             "its layout is sparse, but no text says the \"sparse_format\""
         ));
     }
     let encoding = f.encoding.ok_or_else(|| broken!(Rule::EncodingType, "it has no \"encoding\""))?;
-    let component = Component {
-        role: d.manifest.intern_role(ROLE)?,
-        dtype: f.dtype,
-        logical: LogicalType::Absent,
-        encoding,
-        // Of raw data only, and single bytes have no order (0.1 section 6).
-        big_endian: f.big_endian && encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1),
-        offset: f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?,
-        stored_size: f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?,
-        size: None,
-        page_exclusive: false,
-        size_declared: false,
-        extra: d.manifest.add_extra(extra)?,
-    };
-    let attributes = if custom.is_empty() { None } else { d.keep_attributes(Some(Value::Map(custom)))? };
+    let mut component = Component::new(d.manifest.intern_role(ROLE)?, f.dtype);
+    component.encoding = encoding;
+    component.offset = f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
+    component.stored_size = f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?;
+    component.extra = d.manifest.add_extra(extra)?;
+    // Of raw data only, and single bytes have no order (0.1 section 6).
+    let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
+    component.set_big_endian(f.big_endian && has_order);
+    let attributes = d.keep_attributes(custom.map(Value::Map))?;
     let component_start = table_position(d.manifest.components.len())?;
-    push(&d.cursor, &mut d.manifest.components, component)?;
+    add(&d.cursor, &mut d.manifest.components, component)?;
     let object = Object {
         name,
         format: f.layout.unwrap_or(Format::Dense),
@@ -185,7 +179,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
         component_count: 1,
         attributes,
     };
-    push(&d.cursor, &mut d.manifest.objects, object)?;
+    add(&d.cursor, &mut d.manifest.objects, object)?;
     Ok(())
 }
 
@@ -237,7 +231,7 @@ pub fn encode_tensor(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) ->
         Encoding::Raw => {
             put::text(out, "raw")?;
             put::text(out, "data_endianness")?;
-            put::text(out, if component.big_endian { "big" } else { "little" })?;
+            put::text(out, if component.is_big_endian() { "big" } else { "little" })?;
         }
         Encoding::Zstd => put::text(out, "zstd")?,
         Encoding::Other => return Err(fail!(Unsupported, "spec 0.1.0 cannot say its encoding")),

@@ -2,7 +2,7 @@
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
 use super::cbor::word;
-use super::fields::{push, table_position, Decoder, Keys};
+use super::fields::{add, table_position, Decoder, Keys};
 use super::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
@@ -164,7 +164,7 @@ fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
     let attributes = d.keep_attributes(attributes)?;
     let component_count = component_end.saturating_sub(component_start);
     let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
-    push(&d.cursor, &mut d.manifest.objects, object)?;
+    add(&d.cursor, &mut d.manifest.objects, object)?;
     if dialect.dtype_in_object {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
         super::v1_0::spread_dtype(&mut d.manifest, component_start as usize, &dtype)?;
@@ -272,21 +272,16 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
     let logical = settle_logical(&names)?;
-    let component = Component {
-        role,
-        dtype: names.dtype.map(|(dtype, _)| dtype),
-        logical,
-        encoding,
-        big_endian: false,
-        offset: offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?,
-        stored_size: length.ok_or_else(|| broken!(Rule::LengthType, "it has no \"length\""))?,
-        size,
-        page_exclusive: false,
-        size_declared: size.is_some(),
-        extra: d.manifest.add_extra(extra)?,
-    };
+    let mut component = Component::new(role, names.dtype.map(|(dtype, _)| dtype));
+    component.logical = logical;
+    component.encoding = encoding;
+    component.offset = offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
+    component.stored_size = length.ok_or_else(|| broken!(Rule::LengthType, "it has no \"length\""))?;
+    component.extra = d.manifest.add_extra(extra)?;
+    component.set_size(size);
+    component.set_size_declared(size.is_some());
     keys.into_unknown()?;
-    push(&d.cursor, &mut d.manifest.components, component)?;
+    add(&d.cursor, &mut d.manifest.components, component)?;
     Ok(())
 }
 

@@ -113,7 +113,7 @@ fn encode_component(manifest: &Manifest, c: &Component, version: Version, out: &
         Encoding::Zstd => Some("zstd"),
         Encoding::Other => Some(name(extra.encoding)),
     };
-    let size = c.size.filter(|_| version >= Version::V1_2 && c.encoding != Encoding::Raw);
+    let size = c.size().filter(|_| version >= Version::V1_2 && c.encoding != Encoding::Raw);
     let optional = [logical.is_some(), size.is_some(), encoding.is_some(), extra.digest.is_some()];
     put::map(out, optional.iter().map(|there| u64::from(*there)).fold(3, u64::saturating_add))?;
     put::text(out, "dtype")?;

@@ -25,7 +25,7 @@ pub fn validate(mut manifest: Manifest, frame: &Frame) -> Result<Validated> {
     let mut components = std::mem::take(&mut manifest.components);
     let mut in_order = true;
     let mut last_end = 0;
-    for object in &manifest.objects {
+    for object in manifest.objects.iter() {
         let first = object.component_start as usize;
         let end = first.saturating_add(object.component_count as usize);
         let parts = components.get_mut(first..end).unwrap_or_default();
@@ -92,21 +92,21 @@ fn check_roles(manifest: &Manifest, object: &Object, parts: &[Component]) -> Res
 fn check_component(manifest: &Manifest, object: &Object, c: &mut Component, frame: &Frame) -> Result<()> {
     check_place(c, frame)?;
     let version = manifest.version.unwrap_or(Version::V1_2);
-    if c.encoding == Encoding::Zstd && !c.size_declared && version >= Version::V1_2 {
+    if c.encoding == Encoding::Zstd && !c.is_size_declared() && version >= Version::V1_2 {
         return Err(broken!(
             Rule::UncompressedLengthMissing,
             "its encoding is zstd, but it has no \"uncompressed_length\", which spec 1.2 demands"
         ));
     }
     if c.encoding == Encoding::Raw {
-        if let Some(declared) = c.size.filter(|declared| *declared != c.stored_size) {
+        if let Some(declared) = c.size().filter(|declared| *declared != c.stored_size) {
             return Err(broken!(
                 Rule::UncompressedLengthRaw,
                 "it is raw with \"length\" {}, but \"uncompressed_length\" {declared}",
                 c.stored_size
             ));
         }
-        c.size = Some(c.stored_size);
+        c.set_size(Some(c.stored_size));
     }
     if object.format == Format::Dense && manifest.texts.get_bytes(c.role) == b"data" {
         check_dense_size(manifest.shape(object), c)?;
@@ -158,7 +158,7 @@ fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
         return Ok(());
     };
     let expected = elements.checked_mul(ratio).and_then(|n| n.checked_mul(width)).ok_or_else(overflow)?;
-    match c.size {
+    match c.size() {
         Some(size) if size != expected => Err(broken!(
             Rule::DenseSize,
             "it has {size} bytes, but the shape {shape:?} of {width}-byte elements{} takes {expected}",
@@ -166,7 +166,7 @@ fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
         )),
         _ => {
             if c.encoding == Encoding::Zstd {
-                c.size = Some(expected);
+                c.set_size(Some(expected));
             }
             Ok(())
         }
@@ -206,7 +206,7 @@ struct Named<'a>(&'a Manifest, (u64, u64));
 impl std::fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Named(manifest, range) = *self;
-        for object in &manifest.objects {
+        for object in manifest.objects.iter() {
             for c in manifest.components(object) {
                 if (c.offset, c.end()) == range {
                     let (name, role) = (manifest.texts.get(object.name), manifest.texts.get(c.role));

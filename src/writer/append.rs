@@ -98,7 +98,7 @@ impl Writer {
                     put::text(&mut bytes, "objects")?;
                     put::map(&mut bytes, old.saturating_add(new))?;
                     copy(&mut bytes, base.manifest.get(parts.entries.clone()).unwrap_or_default())?;
-                    for object in &self.manifest.objects {
+                    for object in self.manifest.objects.iter() {
                         wire::v1_encode::encode_object(&self.manifest, object, Version::V1_2, &mut bytes)?;
                     }
                 }
@@ -156,7 +156,7 @@ fn keeps_1_2(manifest: &Manifest, object: &crate::model::manifest::Object) -> bo
     let sparse = matches!(object.format, Format::SparseCsr | Format::SparseCoo);
     manifest.components(object).iter().all(|c| {
         let index = sparse && matches!(manifest.texts.get(c.role), "indices" | "indptr" | "coords");
-        (c.encoding != Encoding::Zstd || c.size_declared) && (!index || c.dtype == Some(Dtype::U64))
+        (c.encoding != Encoding::Zstd || c.is_size_declared()) && (!index || c.dtype == Some(Dtype::U64))
     })
 }
 

@@ -127,7 +127,7 @@ impl Writer {
         let Some(dtype) = component.dtype() else { return Ok(Change::None) };
         let from = component.source_version();
         let to = self.options.version;
-        if component.entry().big_endian && to != Version::V0_1 {
+        if component.entry().is_big_endian() && to != Version::V0_1 {
             return Ok(Change::Anew(dtype));
         }
         let sparse = matches!(object.format(), Format::SparseCsr | Format::SparseCoo);
@@ -151,7 +151,7 @@ impl Writer {
         let source = component.entry();
         let decoded = match source.encoding {
             Encoding::Zstd => Some(component.size()?),
-            _ => source.size,
+            _ => source.size(),
         };
         if let (Some(size), true) = (decoded, self.options.version != Version::V1_2) {
             // The size cannot be said, so a reader will ask the frames.
@@ -175,14 +175,11 @@ impl Writer {
         }
         let large = source.stored_size >= self.options.large_size;
         self.align(self.options.alignment.max(if large { self.options.large_alignment } else { 0 }))?;
-        let entry = crate::model::manifest::Component {
-            role,
-            offset: self.position,
-            size: decoded,
-            size_declared: source.encoding != Encoding::Raw,
-            page_exclusive: false,
-            ..*source
-        };
+        let mut entry = *source;
+        (entry.role, entry.offset) = (role, self.position);
+        entry.set_size(decoded);
+        entry.set_size_declared(source.encoding != Encoding::Raw);
+        entry.set_page_exclusive(false);
         component.for_each_stored(&mut |chunk| self.put(chunk))?;
         self.data_bytes = self.data_bytes.saturating_add(decoded.unwrap_or(source.stored_size));
         self.push_component(entry, extra)

@@ -3,7 +3,7 @@
 use super::{check_attributes, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Format, Object, Version};
+use crate::model::manifest::{Format, Object, Position, Version};
 use crate::model::value::Value;
 use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::wire::fields::table_position;
@@ -110,11 +110,11 @@ impl Writer {
         let attributes = if attributes.is_empty() {
             None
         } else {
-            let at = table_position(self.manifest.values.len())?;
+            let at = Position::behind(self.manifest.values.len())?;
             self.manifest.values.push(Value::Map(attributes)); // reserved when the object was opened
             Some(at)
         };
-        self.manifest.objects.push(Object { attributes, ..entry }); // likewise
+        self.manifest.objects.push(Object { attributes, ..entry })?; // likewise
         self.remember_last();
         Ok(())
     }

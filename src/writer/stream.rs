@@ -104,19 +104,9 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
         return Err(fail!(Limit, "a role of {} bytes is longer than {}", spec.role.len(), super::NAME_LIMIT));
     }
     let encoding = spec.encoding.unwrap_or(writer.options.encoding);
-    let entry = Component {
-        role: writer.manifest.intern_role(spec.role)?,
-        dtype: Some(spec.dtype),
-        logical,
-        encoding,
-        big_endian: false,
-        offset: 0,
-        stored_size: 0,
-        size: None,
-        size_declared: false,
-        page_exclusive: false,
-        extra: None,
-    };
+    let role = writer.manifest.intern_role(spec.role)?;
+    let mut entry = Component::new(role, Some(spec.dtype));
+    (entry.logical, entry.encoding) = (logical, encoding);
     Ok((entry, extra))
 }
 
@@ -295,8 +285,8 @@ impl Writer {
         self.last_frame()?;
         let Some(open) = self.component.take() else { return Ok(()) };
         let OpenComponent { mut entry, mut extra, hasher, given, .. } = open;
-        entry.size = Some(given);
-        entry.size_declared = entry.encoding != Encoding::Raw;
+        entry.set_size(Some(given));
+        entry.set_size_declared(entry.encoding != Encoding::Raw);
         if let Some((_, hasher)) = hasher {
             extra.digest = Some(self.manifest.texts.add(&digest::spell(&hasher.finish())?)?);
         }
@@ -327,7 +317,7 @@ impl Writer {
         entry.extra = self.manifest.add_extra(extra)?;
         self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
         self.manifest.components.try_reserve(1)?;
-        self.manifest.components.push(entry);
+        self.manifest.components.push(entry)?;
         self.count_component();
         Ok(())
     }

@@ -45,7 +45,7 @@ pub fn contents(file: &File) -> Vec<String> {
             json(object.attributes())
         ));
         for c in object.components() {
-            let place = (c.offset(), c.stored_size(), c.size().ok(), c.entry().size_declared);
+            let place = (c.offset(), c.stored_size(), c.size().ok(), c.entry().is_size_declared());
             let names = (c.role(), c.dtype_name(), c.logical_name(), c.encoding_name(), c.digest());
             all.push(format!(
                 "{names:?} {place:?} {:?}",

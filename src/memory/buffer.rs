@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
+/// What all such memory is a multiple of.
+pub(super) const ALIGNMENT: usize = align_of::<Line>();
+
 /// From this size on, memory comes straight from the system: fresh pages are zero already, and the
 /// kernel may give huge ones.
 const FROM_SYSTEM: usize = 1 << 20;

@@ -1,0 +1,10 @@
+//! Memory that is asked for fallibly, in large pieces: on huge pages where the system has them.
+
+#[allow(unsafe_code)] // views its own memory as bytes
+mod buffer;
+#[allow(unsafe_code)] // views its own memory as entries
+mod table;
+
+pub use buffer::AlignedBuffer;
+pub(crate) use buffer::HUGE_PAGE;
+pub use table::Table;

@@ -1,0 +1,184 @@
+//! Components: the blobs of an object.
+
+use super::dtype::{Dtype, Logical};
+use super::manifest::{Position, Text};
+
+/// How stored bytes become the component's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As they are.
+    Raw,
+    /// Zstandard frames (RFC 8878).
+    Zstd,
+    /// A name that this version does not know.
+    Other,
+}
+
+/// The less usual texts of a component; most have none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// The digest, as the file spells it.
+    pub digest: Option<Text>,
+    /// The dtype's name where it is unknown.
+    pub dtype: Option<Text>,
+    /// The logical type's name where it is unknown or the dtype's own.
+    pub logical: Option<Text>,
+    /// The encoding's name where it is unknown.
+    pub encoding: Option<Text>,
+}
+
+/// What a component's `type` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogicalType {
+    /// Absent: the elements are what the dtype says.
+    Absent,
+    /// One that this version knows.
+    Known(Logical),
+    /// The dtype's own name, spelled out in [`Extra::logical`]: means the same as absent.
+    SameAsDtype,
+    /// A name that this version does not know, in [`Extra::logical`].
+    Other,
+}
+
+/// One blob on disk and how to read it. Small, as an open file has one for each: [`Component::size`] and what else
+/// is yes or no share their memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Component {
+    /// Its name within the object.
+    pub role: Text,
+    /// First stored byte, from the start of the file.
+    pub offset: u64,
+    /// Stored bytes.
+    pub stored_size: u64,
+    size: u64,
+    /// Position in [`super::manifest::Manifest::extras`], if any.
+    pub extra: Option<Position>,
+    /// The storage type; none where the file's name for it is unknown.
+    pub dtype: Option<Dtype>,
+    /// The logical type.
+    pub logical: LogicalType,
+    /// The encoding.
+    pub encoding: Encoding,
+    marks: u8,
+}
+
+const SIZE_KNOWN: u8 = 1;
+const SIZE_DECLARED: u8 = 2;
+const BIG_ENDIAN: u8 = 4;
+const PAGE_EXCLUSIVE: u8 = 8;
+
+impl Component {
+    /// Raw bytes, none of them so far.
+    pub fn new(role: Text, dtype: Option<Dtype>) -> Component {
+        Component {
+            role,
+            offset: 0,
+            stored_size: 0,
+            size: 0,
+            extra: None,
+            dtype,
+            logical: LogicalType::Absent,
+            encoding: Encoding::Raw,
+            marks: 0,
+        }
+    }
+
+    /// Decoded bytes, where the manifest tells.
+    #[inline]
+    pub fn size(&self) -> Option<u64> {
+        (self.marks & SIZE_KNOWN != 0).then_some(self.size)
+    }
+
+    /// The same, found out.
+    #[inline]
+    pub fn set_size(&mut self, size: Option<u64>) {
+        self.size = size.unwrap_or(0);
+        self.mark(SIZE_KNOWN, size.is_some());
+    }
+
+    /// The manifest has an `uncompressed_length`.
+    pub fn is_size_declared(&self) -> bool {
+        self.marks & SIZE_DECLARED != 0
+    }
+
+    /// The same, said.
+    pub fn set_size_declared(&mut self, is: bool) {
+        self.mark(SIZE_DECLARED, is);
+    }
+
+    /// Multi-byte elements are stored most significant byte first (0.1 `data_endianness`).
+    pub fn is_big_endian(&self) -> bool {
+        self.marks & BIG_ENDIAN != 0
+    }
+
+    /// The same, said.
+    pub fn set_big_endian(&mut self, is: bool) {
+        self.mark(BIG_ENDIAN, is);
+    }
+
+    /// Its pages hold no byte of another component (found when the file is opened).
+    pub fn is_page_exclusive(&self) -> bool {
+        self.marks & PAGE_EXCLUSIVE != 0
+    }
+
+    /// The same, found out.
+    #[inline]
+    pub fn set_page_exclusive(&mut self, is: bool) {
+        self.mark(PAGE_EXCLUSIVE, is);
+    }
+
+    #[inline(always)]
+    fn mark(&mut self, mark: u8, is: bool) {
+        self.marks = (self.marks & !mark) | if is { mark } else { 0 };
+    }
+
+    /// The logical type where this version knows it.
+    pub fn known_logical(&self) -> Option<Logical> {
+        match self.logical {
+            LogicalType::Known(logical) => Some(logical),
+            _ => None,
+        }
+    }
+
+    /// Bytes of one storage element; none where the dtype is unknown.
+    pub fn element_size(&self) -> Option<u64> {
+        self.dtype.map(|d| d.size() as u64)
+    }
+
+    /// End of the stored bytes; validated not to overflow.
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.stored_size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_small_and_its_marks_are_apart() {
+        assert_eq!((size_of::<Component>(), size_of::<super::super::manifest::Object>()), (40, 40));
+        let role = crate::model::manifest::Texts::default().add("data").unwrap();
+        let mut c = Component::new(role, Some(Dtype::F32));
+        assert_eq!(
+            (c.size(), c.is_size_declared(), c.is_big_endian(), c.is_page_exclusive()),
+            (None, false, false, false)
+        );
+        c.set_size(Some(0));
+        assert_eq!((c.size(), c.is_size_declared()), (Some(0), false));
+        c.set_size_declared(true);
+        c.set_big_endian(true);
+        c.set_page_exclusive(true);
+        c.set_size(None);
+        assert_eq!(
+            (c.size(), c.is_size_declared(), c.is_big_endian(), c.is_page_exclusive()),
+            (None, true, true, true)
+        );
+        c.set_size(Some(u64::MAX));
+        c.set_page_exclusive(false);
+        assert_eq!(
+            (c.size(), c.is_size_declared(), c.is_big_endian(), c.is_page_exclusive()),
+            (Some(u64::MAX), true, true, false)
+        );
+    }
+}
