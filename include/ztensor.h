@@ -121,11 +121,6 @@
 #define ZT_VERIFY_PADDING 4
 
 /**
- * Where a result has to begin to be written around the caches.
- */
-#define STREAM_ALIGNMENT 32
-
-/**
  * The values of zt_status.
  */
 typedef enum zt_status_value {

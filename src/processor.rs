@@ -39,7 +39,7 @@ pub fn widen(_kind: Half, _src: &[u8], _dst: &mut [u8], _past_cache: bool) -> us
 }
 
 /// Where a result has to begin to be written around the caches.
-pub const STREAM_ALIGNMENT: usize = 32;
+pub(crate) const STREAM_ALIGNMENT: usize = 32;
 
 /// Bytes of eight 16-bit floats and of eight f32.
 #[cfg(target_arch = "x86_64")]

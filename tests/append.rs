@@ -84,7 +84,7 @@ fn keeps_1_2(file: &File) -> bool {
         let sparse = matches!(object.format(), Format::SparseCsr | Format::SparseCoo);
         object.components().all(|c| {
             let index = sparse && ["indices", "indptr", "coords"].contains(&c.role());
-            (c.encoding() != Encoding::Zstd || c.entry().size_declared)
+            (c.encoding() != Encoding::Zstd || c.entry().is_size_declared())
                 && (!index || c.dtype() == Some(Dtype::U64))
         })
     })

@@ -66,7 +66,7 @@ fn check_copied(from: &Component<'_>, to: &Component<'_>, source: &[u8], copy: &
     let logical = |c: &Component<'_>| c.logical_name().map(str::to_owned);
     assert_eq!((logical(to), to.logical()), (logical(from), from.logical()), "{at}");
     assert_eq!(to.offset() % 128, 0, "{at}");
-    assert!(!to.entry().big_endian, "{at}");
+    assert!(!to.entry().is_big_endian(), "{at}");
     let algorithm = |c: &Component<'_>| c.digest().map(|d| d.split(':').next().unwrap().to_owned());
     assert_eq!(algorithm(to), algorithm(from), "{at}");
     let narrow = is_index(from) && from.dtype().is_some_and(|d| d.is_integer() && d != Dtype::U64);
@@ -83,7 +83,7 @@ fn check_copied(from: &Component<'_>, to: &Component<'_>, source: &[u8], copy: &
         seen.bools += 1;
         let truth: Vec<u8> = common::read(from).iter().map(|b| u8::from(*b != 0)).collect();
         assert_eq!(common::read(to), truth, "{at}");
-    } else if from.entry().big_endian {
+    } else if from.entry().is_big_endian() {
         seen.swapped += 1;
         assert_eq!(common::read(to), common::read(from), "{at}");
         assert_ne!(stored(to, copy), stored(from, source), "{at}");
@@ -94,8 +94,8 @@ fn check_copied(from: &Component<'_>, to: &Component<'_>, source: &[u8], copy: &
         assert_eq!(common::read(to), common::read(from), "{at}");
     }
     if from.encoding() == Encoding::Zstd {
-        seen.undeclared += usize::from(!from.entry().size_declared);
-        assert!(to.entry().size_declared, "{at}: 1.2 demands an uncompressed_length");
+        seen.undeclared += usize::from(!from.entry().is_size_declared());
+        assert!(to.entry().is_size_declared(), "{at}: 1.2 demands an uncompressed_length");
     }
     assert_eq!(to.size().ok(), from.size().ok(), "{at}");
 }

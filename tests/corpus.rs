@@ -62,7 +62,7 @@ fn check_component(component: &Component<'_>, expected: &Json, at: &str) {
     assert_eq!(Some(component.stored_size()), expected["length"].as_u64(), "{at} length");
     assert_eq!(component.size().ok(), expected["decoded_length"].as_u64(), "{at} size");
     if let Some(declared) = expected["uncompressed_length"].as_u64() {
-        assert!(component.entry().size_declared, "{at} uncompressed_length");
+        assert!(component.entry().is_size_declared(), "{at} uncompressed_length");
         assert_eq!(component.size().unwrap(), declared, "{at} uncompressed_length");
     }
     let mut bytes = vec![0xaa; usize::try_from(component.size().unwrap()).unwrap()];

@@ -53,7 +53,7 @@ fn component(c: &Component<'_>, stored_dtype: Option<&str>) -> Json {
         "decoded_length": decoded.len(),
         "sha256_of_decoded_little_endian_bytes": &digest_text(Algorithm::Sha256, &decoded)[7..],
     });
-    if c.entry().size_declared {
+    if c.entry().is_size_declared() {
         json["uncompressed_length"] = json!(decoded.len());
     }
     if let Some(stored) = stored_dtype {

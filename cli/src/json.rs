@@ -72,7 +72,7 @@ fn object_head(object: &Object<'_>) -> Result<String> {
 
 fn component_fields(component: &Component<'_>) -> Result<String> {
     let entry = component.entry();
-    let declared = entry.size.filter(|_| entry.size_declared);
+    let declared = entry.size().filter(|_| entry.is_size_declared());
     Ok(format!(
         "\"role\": {}, \"dtype\": {}, \"type\": {}, \"offset\": {}, \"length\": {}, \
          \"uncompressed_length\": {}, \"encoding\": {}, \"digest\": {}",

@@ -76,6 +76,20 @@ impl<T: Copy> Table<T> {
         Ok(())
     }
 
+    /// Puts entries at the end. Does not fail where there is room.
+    #[inline]
+    pub fn extend(&mut self, entries: &[T]) -> Result<()> {
+        if self.room.saturating_sub(self.filled) < entries.len() {
+            self.try_reserve(entries.len())?;
+        }
+        // SAFETY: the table owns room for so many behind the filled ones, which `entries`, lent, cannot be.
+        unsafe {
+            NonNull::from(entries).cast().copy_to_nonoverlapping(self.first.add(self.filled), entries.len())
+        };
+        self.filled = self.filled.saturating_add(entries.len());
+        Ok(())
+    }
+
     /// Forgets what comes after the first `count` entries.
     pub fn truncate(&mut self, count: usize) {
         self.filled = self.filled.min(count);
@@ -148,6 +162,9 @@ mod tests {
             table.truncate(10);
             table.push(entry(7)).unwrap();
             assert_eq!(table[..], [0, 1, 2, 3, 4, 9, 7].map(entry));
+            let (before, more) = (table.len(), [entry(1), entry(2), entry(3)]);
+            (0..1000).for_each(|n| table.extend(&more[..n % 4]).unwrap());
+            assert!(table[before..].iter().eq((0..1000).flat_map(|n| &more[..n % 4])));
             let moved = std::thread::spawn(move || std::mem::take(&mut table)).join().unwrap();
             assert_eq!(format!("{:?}", &moved[6]), format!("{:?}", entry(7)));
         }

@@ -154,11 +154,12 @@ impl Component {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::manifest::{Object, Texts};
 
     #[test]
     fn an_entry_is_small_and_its_marks_are_apart() {
-        assert_eq!((size_of::<Component>(), size_of::<super::super::manifest::Object>()), (40, 40));
-        let role = crate::model::manifest::Texts::default().add("data").unwrap();
+        assert_eq!((size_of::<Component>(), size_of::<Object>()), (40, 40));
+        let role = Texts::default().add("data").unwrap();
         let mut c = Component::new(role, Some(Dtype::F32));
         assert_eq!(
             (c.size(), c.is_size_declared(), c.is_big_endian(), c.is_page_exclusive()),

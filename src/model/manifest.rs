@@ -27,38 +27,44 @@ impl Text {
 /// All names of a manifest, each with a NUL behind it so that C can borrow it.
 #[derive(Debug, Default)]
 pub struct Texts {
-    arena: String,
+    arena: Table<u8>,
 }
 
 impl Texts {
     /// Keeps a copy of `text`.
     pub fn add(&mut self, text: &str) -> Result<Text> {
+        self.add_utf8(text.as_bytes())
+    }
+
+    /// The same for bytes that were found to be UTF-8.
+    #[inline]
+    pub(crate) fn add_utf8(&mut self, text: &[u8]) -> Result<Text> {
         let too_many = || fail!(Limit, "the manifest's names pass 4 GiB");
         let start = u32::try_from(self.arena.len()).map_err(|_| too_many())?;
         let length = u32::try_from(text.len()).map_err(|_| too_many())?;
         self.arena.try_reserve(text.len().saturating_add(1))?;
-        self.arena.push_str(text);
-        self.arena.push('\0');
+        self.arena.extend(text)?;
+        self.arena.push(0)?;
         Ok(Text { start, length })
     }
 
     /// The text.
     pub fn get(&self, text: Text) -> &str {
-        let start = text.start as usize;
-        self.arena.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
+        std::str::from_utf8(self.get_bytes(text)).unwrap_or_default()
     }
 
     /// Its bytes.
+    #[inline]
     pub fn get_bytes(&self, text: Text) -> &[u8] {
         let start = text.start as usize;
-        self.arena.as_bytes().get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
+        self.arena.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
     }
 
     /// The text and the NUL behind it.
     pub fn get_c_bytes(&self, text: Text) -> &[u8] {
         let start = text.start as usize;
         let end = start.saturating_add(text.length as usize).saturating_add(1);
-        self.arena.as_bytes().get(start..end).unwrap_or(b"\0")
+        self.arena.get(start..end).unwrap_or(b"\0")
     }
 
     /// Where the text and its NUL stand, for a text of this table.
@@ -79,7 +85,7 @@ impl Texts {
 
     /// Room for `bytes` more bytes, and not many more.
     pub fn reserve(&mut self, bytes: usize) -> Result<()> {
-        Ok(self.arena.try_reserve_exact(bytes)?)
+        self.arena.try_reserve_exact(bytes)
     }
 }
 
@@ -263,11 +269,16 @@ impl Manifest {
         self.version_text.map(|t| self.texts.get(t)).unwrap_or_default()
     }
 
+    /// The copy of `role` that is kept, if it is one of those that were seen first.
+    pub fn known_role(&self, role: &str) -> Option<Text> {
+        self.role_cache.iter().copied().find(|text| self.texts.get(*text) == role)
+    }
+
     /// Keeps `role`, or finds the copy that is there.
     pub fn intern_role(&mut self, role: &str) -> Result<Text> {
         const KEPT: usize = 8;
-        if let Some(known) = self.role_cache.iter().find(|t| self.texts.get(**t) == role) {
-            return Ok(*known);
+        if let Some(known) = self.known_role(role) {
+            return Ok(known);
         }
         let text = self.texts.add(role)?;
         if self.role_cache.len() < KEPT {
@@ -314,6 +325,7 @@ impl Manifest {
 }
 
 /// Number of elements of `shape`; zero if any dimension is zero, none if the product leaves 64 bits.
+#[inline]
 pub fn element_count(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);

@@ -1,5 +1,6 @@
 //! What the codecs share: pulling typed fields out of CBOR maps into the flat manifest tables.
 
+use super::alike::{Alike, Number, Shapes};
 use super::cbor::{word, Cursor, Head};
 use super::frame::{Frame, Limits};
 use crate::error::{broken, fail, Error, Result, Rule};
@@ -14,19 +15,12 @@ pub struct Decoder<'a> {
     pub cursor: Cursor<'a>,
     /// What has been read.
     pub manifest: Manifest,
+    /// How objects were spelled.
+    pub alike: Alike<'a>,
     /// Short roles that were met, by their words.
     roles: Vec<(u64, Text)>,
-    /// Shapes that were met last, by what [`shape_slot`] says: many objects share one.
-    shapes: [(u32, u32); SHAPES],
-}
-
-const SHAPES: usize = 64;
-
-/// Which of [`SHAPES`] places a shape has.
-#[inline(always)]
-fn shape_slot(shape: &[u64]) -> usize {
-    let mixed = shape.iter().fold(0, |sum: u64, d| (sum ^ d).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    usize::try_from(mixed >> 58).unwrap_or(0) // six bits of 64
+    /// Shapes that were met.
+    pub shapes: Shapes,
 }
 
 /// The key of a map's pair.
@@ -109,8 +103,9 @@ impl<'a> Decoder<'a> {
         Decoder {
             cursor: Cursor::new(bytes, frame.manifest.start),
             manifest: Manifest::default(),
+            alike: Alike::new(bytes),
             roles: Vec::new(),
-            shapes: [(0, 0); SHAPES],
+            shapes: Shapes::default(),
         }
     }
 
@@ -139,14 +134,22 @@ impl<'a> Decoder<'a> {
 
     #[inline(never)]
     fn unusual_key(&mut self) -> Result<Key<'a>> {
-        let text = into_bytes(self.text(Rule::KeyType, "a key")?);
+        let text = self.unusual_name()?;
         Ok(Key { word: word(&text), text })
     }
 
-    /// A map's key that is a name of the file's own.
-    #[inline]
-    pub fn name(&mut self) -> Result<Cow<'a, str>> {
-        self.text(Rule::KeyType, "a key")
+    /// A map's key that is a name of the file's own: UTF-8.
+    #[inline(always)]
+    pub fn name(&mut self) -> Result<Cow<'a, [u8]>> {
+        match self.cursor.quick_ascii() {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => self.unusual_name(),
+        }
+    }
+
+    #[inline(never)]
+    fn unusual_name(&mut self) -> Result<Cow<'a, [u8]>> {
+        self.text(Rule::KeyType, "a key").map(into_bytes)
     }
 
     /// A map's key that is the role of a component, kept in the manifest.
@@ -163,7 +166,7 @@ impl<'a> Decoder<'a> {
     #[inline(never)]
     fn new_role(&mut self, word: Option<u64>) -> Result<Text> {
         const MOST: usize = 8;
-        let role = self.name()?;
+        let role = self.text(Rule::KeyType, "a key")?;
         let role = self.manifest.intern_role(&role)?;
         if let Some(word) = word.filter(|_| self.roles.len() < MOST) {
             self.roles.try_reserve(1)?;
@@ -260,39 +263,21 @@ impl<'a> Decoder<'a> {
         let rank = left.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
         if let Some(shape) = few.get_mut(..rank) {
             for dimension in &mut *shape {
+                let start = self.cursor.position();
                 *dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
+                self.alike.note(Number::Dimension, start, &self.cursor);
             }
-            return self.keep_shape(shape);
+            return self.shapes.keep(&self.cursor, &mut self.manifest, shape);
         }
         let start = self.manifest.dimensions.len();
         while self.cursor.another(&mut left)? {
+            let start = self.cursor.position();
             let dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
+            self.alike.note(Number::Dimension, start, &self.cursor);
             push(&self.cursor, &mut self.manifest.dimensions, dimension)?;
         }
         let rank = self.manifest.dimensions.len().saturating_sub(start);
         Ok((table_position(start)?, table_position(rank)?))
-    }
-
-    /// Keeps a shape, or finds the copy that is there.
-    #[inline(always)]
-    fn keep_shape(&mut self, shape: &[u64]) -> Result<(u32, u32)> {
-        let slot = shape_slot(shape);
-        if let Some((start, rank)) = self.shapes.get(slot).copied() {
-            let met = self.manifest.dimensions.get(start as usize..).unwrap_or_default();
-            let met = met.get(..rank as usize).unwrap_or_default();
-            if met.len() == shape.len() && met.iter().zip(shape).all(|(a, b)| a == b) {
-                return Ok((start, rank));
-            }
-        }
-        let start = table_position(self.manifest.dimensions.len())?;
-        let rank = table_position(shape.len())?;
-        for dimension in shape {
-            push(&self.cursor, &mut self.manifest.dimensions, *dimension)?;
-        }
-        if let Some(place) = self.shapes.get_mut(slot) {
-            *place = (start, rank);
-        }
-        Ok((start, rank))
     }
 
     /// A map of attributes, or null for none.
@@ -324,12 +309,18 @@ impl<'a> Decoder<'a> {
     /// Keeps a text in the manifest's arena.
     #[inline]
     pub fn keep(&mut self, text: &str) -> Result<Text> {
+        self.keep_utf8(text.as_bytes())
+    }
+
+    /// The same for bytes that were found to be UTF-8.
+    #[inline(always)]
+    pub fn keep_utf8(&mut self, text: &[u8]) -> Result<Text> {
         let texts = &mut self.manifest.texts;
         let size = text.len().saturating_add(1);
         if size > texts.room() {
             texts.reserve(self.cursor.to_come(texts.size(), size))?;
         }
-        texts.add(text)
+        texts.add_utf8(text)
     }
 
     /// One more object is about to come; `limits` may forbid it.

@@ -17,6 +17,7 @@
     )
 )]
 
+mod alike;
 pub mod cbor;
 pub mod cbor_encode;
 pub mod fields;

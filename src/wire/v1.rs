@@ -1,6 +1,7 @@
 //! 1.1 and 1.2: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
+use super::alike::Number;
 use super::cbor::word;
 use super::fields::{add, table_position, Decoder, Keys};
 use super::frame::{Frame, Limits};
@@ -117,13 +118,25 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
     while d.cursor.another(&mut left)? {
         d.count_object(limits)?;
         let name = d.name()?;
-        object(d, &name, dialect).map_err(|e| e.within(format_args!("object {name:?}")))?;
+        if let Err(e) = object(d, &name, dialect) {
+            return Err(e.within(format_args!("object {:?}", String::from_utf8_lossy(&name))));
+        }
     }
     Ok(())
 }
 
-fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
-    let name = d.keep(name)?;
+fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
+    let name = d.keep_utf8(name)?;
+    if let Some(like) = d.alike.read(&mut d.cursor) {
+        let (object, component) = (like.object(), like.component());
+        let (shape_start, rank) = d.shapes.keep(&d.cursor, &mut d.manifest, like.shape())?;
+        let component_start = table_position(d.manifest.components.len())?;
+        add(&d.cursor, &mut d.manifest.components, component)?;
+        let object = Object { name, shape_start, rank, component_start, ..object };
+        return add(&d.cursor, &mut d.manifest.objects, object);
+    }
+    d.alike.begin();
+    let start = d.cursor.position();
     let mut keys = Keys::default();
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     let (mut shape, mut format, mut attributes, mut dtype) = (None, None, None, None);
@@ -168,6 +181,9 @@ fn object(d: &mut Decoder<'_>, name: &str, dialect: &Dialect) -> Result<()> {
     if dialect.dtype_in_object {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
         super::v1_0::spread_dtype(&mut d.manifest, component_start as usize, &dtype)?;
+    }
+    if let Some(component) = d.manifest.components.get(component_start as usize) {
+        d.alike.learn(start, &d.cursor, &object, component);
     }
     Ok(())
 }
@@ -239,15 +255,23 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
             }
             OFFSET => {
                 keys.once(2, &key)?;
+                let start = d.cursor.position();
                 offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
+                d.alike.note(Number::Offset, start, &d.cursor);
             }
             LENGTH => {
                 keys.once(3, &key)?;
+                let start = d.cursor.position();
                 length = Some(d.unsigned(Rule::LengthType, "\"length\"")?);
+                d.alike.note(Number::Length, start, &d.cursor);
             }
             UNCOMPRESSED_LENGTH if *key == *b"uncompressed_length" => {
                 keys.once(4, &key)?;
+                let start = d.cursor.position();
                 size = d.optional_unsigned(Rule::UncompressedLengthType, "\"uncompressed_length\"")?;
+                if size.is_some() {
+                    d.alike.note(Number::Size, start, &d.cursor);
+                }
             }
             ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;

@@ -6,7 +6,7 @@
 use super::frame::{Frame, ALIGNMENT};
 use crate::error::{broken, Result, Rule};
 use crate::model::manifest::{
-    element_count, Component, Encoding, Format, LogicalType, Manifest, Object, Version,
+    element_count, Component, Encoding, Format, LogicalType, Manifest, Object, Text, Version,
 };
 
 /// A manifest that keeps every rule which it can show by itself. Only [`validate`] makes one.
@@ -23,13 +23,14 @@ impl Validated {
 /// Checks every object and fills in the decoded sizes that follow from shapes.
 pub fn validate(mut manifest: Manifest, frame: &Frame) -> Result<Validated> {
     let mut components = std::mem::take(&mut manifest.components);
+    let data = Data(manifest.known_role("data"));
     let mut in_order = true;
     let mut last_end = 0;
     for object in manifest.objects.iter() {
         let first = object.component_start as usize;
         let end = first.saturating_add(object.component_count as usize);
         let parts = components.get_mut(first..end).unwrap_or_default();
-        if let Err(e) = check_object(&manifest, object, parts, frame) {
+        if let Err(e) = check_object(&manifest, object, parts, frame, data) {
             return Err(e.within(format_args!("object {:?}", manifest.texts.get(object.name))));
         }
         for part in parts.iter().filter(|c| c.stored_size > 0) {
@@ -44,8 +45,30 @@ pub fn validate(mut manifest: Manifest, frame: &Frame) -> Result<Validated> {
     Ok(Validated(manifest))
 }
 
-fn check_object(manifest: &Manifest, object: &Object, parts: &mut [Component], frame: &Frame) -> Result<()> {
-    check_roles(manifest, object, parts)?;
+/// The role "data", by which nearly all components go.
+#[derive(Clone, Copy)]
+struct Data(Option<Text>);
+
+impl Data {
+    /// Whether a component has it. One text is kept of a role, nearly always, so that there is nothing to compare.
+    #[inline(always)]
+    fn is(self, manifest: &Manifest, c: &Component) -> bool {
+        self.0 == Some(c.role) || manifest.texts.get_bytes(c.role) == b"data"
+    }
+}
+
+#[inline(always)]
+fn check_object(
+    manifest: &Manifest,
+    object: &Object,
+    parts: &mut [Component],
+    frame: &Frame,
+    data: Data,
+) -> Result<()> {
+    match (object.format, &*parts) {
+        (Format::Dense, [only]) if data.is(manifest, only) => {} // as nearly all are
+        _ => check_roles(manifest, object, parts)?,
+    }
     if object.format == Format::SparseCsr && object.rank != 2 {
         return Err(broken!(
             Rule::CsrRank,
@@ -54,20 +77,17 @@ fn check_object(manifest: &Manifest, object: &Object, parts: &mut [Component], f
         ));
     }
     for part in parts {
-        if let Err(e) = check_component(manifest, object, part, frame) {
+        let dense = object.format == Format::Dense && data.is(manifest, part);
+        if let Err(e) = check_component(manifest, dense.then_some(object), part, frame) {
             return Err(e.within(format_args!("component {:?}", manifest.texts.get(part.role))));
         }
     }
     Ok(())
 }
 
+#[inline(never)]
 fn check_roles(manifest: &Manifest, object: &Object, parts: &[Component]) -> Result<()> {
     let role = |c: &Component| manifest.texts.get_bytes(c.role);
-    if let (Format::Dense, [only]) = (object.format, parts) {
-        if role(only) == b"data" {
-            return Ok(()); // as nearly all are
-        }
-    }
     for required in object.format.required_roles() {
         if !parts.iter().any(|c| role(c) == required.as_bytes()) {
             let format = object.format.name().unwrap_or_default();
@@ -89,7 +109,14 @@ fn check_roles(manifest: &Manifest, object: &Object, parts: &[Component]) -> Res
     Ok(())
 }
 
-fn check_component(manifest: &Manifest, object: &Object, c: &mut Component, frame: &Frame) -> Result<()> {
+/// `dense` is the object that it is the data of, if that is dense.
+#[inline(always)]
+fn check_component(
+    manifest: &Manifest,
+    dense: Option<&Object>,
+    c: &mut Component,
+    frame: &Frame,
+) -> Result<()> {
     check_place(c, frame)?;
     let version = manifest.version.unwrap_or(Version::V1_2);
     if c.encoding == Encoding::Zstd && !c.is_size_declared() && version >= Version::V1_2 {
@@ -108,12 +135,10 @@ fn check_component(manifest: &Manifest, object: &Object, c: &mut Component, fram
         }
         c.set_size(Some(c.stored_size));
     }
-    if object.format == Format::Dense && manifest.texts.get_bytes(c.role) == b"data" {
-        check_dense_size(manifest.shape(object), c)?;
-    }
-    Ok(())
+    dense.map_or(Ok(()), |object| check_dense_size(manifest.shape(object), c))
 }
 
+#[inline(always)]
 fn check_place(c: &Component, frame: &Frame) -> Result<()> {
     let (offset, length, file_size) = (c.offset, c.stored_size, frame.file_size);
     if offset & (ALIGNMENT - 1) != 0 {
@@ -144,6 +169,7 @@ fn check_place(c: &Component, frame: &Frame) -> Result<()> {
     Ok(())
 }
 
+#[inline(always)]
 fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
     let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;

@@ -27,6 +27,15 @@ pub const fn word(text: &[u8]) -> u64 {
     word
 }
 
+/// Eight bytes at a time, the last of which may overlap: names are too short for what the standard library does.
+#[inline(always)]
+fn is_ascii(text: &[u8]) -> bool {
+    let Some(last) = text.last_chunk::<8>() else { return text.iter().all(u8::is_ascii) };
+    let all = text.chunks_exact(8).filter_map(|eight| eight.first_chunk::<8>());
+    let bits = all.fold(u64::from_ne_bytes(*last), |bits, eight| bits | u64::from_ne_bytes(*eight));
+    bits & 0x8080_8080_8080_8080 == 0
+}
+
 impl<'a> Cursor<'a> {
     /// A text string of less than 24 bytes and its [`word`]; not checked to be UTF-8.
     #[inline(always)]
@@ -56,6 +65,40 @@ impl<'a> Cursor<'a> {
     pub fn skip_word(&mut self, word: u64) {
         let length = usize::from(word.to_le_bytes()[0] & 0x1f).saturating_add(1);
         self.rest = self.rest.get(length..).unwrap_or_default();
+    }
+
+    /// Steps over `literal` if it is what comes next.
+    #[inline(always)]
+    pub fn skip_literal(&mut self, literal: &[u8]) -> Option<()> {
+        let (next, rest) = self.rest.split_at_checked(literal.len())?;
+        // In pieces, the last of which may overlap: a call to compare them takes longer.
+        let same = match literal.len() {
+            16.. => {
+                let mut pairs = literal.chunks_exact(16).zip(next.chunks_exact(16));
+                literal.last_chunk::<16>() == next.last_chunk::<16>()
+                    && pairs.all(|(a, b)| a.first_chunk::<16>() == b.first_chunk::<16>())
+            }
+            8.. => {
+                literal.first_chunk::<8>() == next.first_chunk::<8>()
+                    && literal.last_chunk::<8>() == next.last_chunk::<8>()
+            }
+            4.. => {
+                literal.first_chunk::<4>() == next.first_chunk::<4>()
+                    && literal.last_chunk::<4>() == next.last_chunk::<4>()
+            }
+            _ => literal.iter().zip(next).all(|(a, b)| a == b),
+        };
+        self.rest = if same { rest } else { return None };
+        Some(())
+    }
+
+    /// A text string of less than 256 bytes in one piece and of ASCII alone, as nearly all names are.
+    #[inline(always)]
+    pub fn quick_ascii(&mut self) -> Option<&'a [u8]> {
+        let mut ahead = self.clone();
+        let text = ahead.quick_text().filter(|text| is_ascii(text))?;
+        *self = ahead;
+        Some(text)
     }
 
     /// A text string of less than 256 bytes in one piece, not checked to be UTF-8.
@@ -122,7 +165,7 @@ impl<'a> Cursor<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::{Cursor, Head};
-    use super::word;
+    use super::{is_ascii, word};
 
     /// The item that the slow way reads, and how many bytes it takes.
     fn slow(input: &[u8]) -> Option<(Head, usize)> {
@@ -157,6 +200,8 @@ mod tests {
                     _ => None,
                 });
                 let one_byte = initial & 0x1f <= 24;
+                let ascii = text.filter(|text| one_byte && text.is_ascii());
+                assert_eq!(Cursor::new(&input, 0).quick_ascii(), ascii);
                 assert_eq!(Cursor::new(&input, 0).quick_text(), text.filter(|_| one_byte));
                 let text = text.filter(|_| initial & 0x1f < 24);
                 let found = Cursor::new(&input, 0).short_text();
@@ -168,6 +213,40 @@ mod tests {
                     cursor.skip_word(peeked);
                     assert_eq!(cursor.position(), 1 + text.unwrap().len());
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn ascii_is_told_from_the_rest_wherever_that_stands() {
+        for length in 0..40 {
+            let mut text = vec![b'~'; length];
+            assert!(is_ascii(&text));
+            for at in 0..length {
+                for byte in [0x7f, 0x80, 0xc3, 0xff] {
+                    text[at] = byte;
+                    assert_eq!(is_ascii(&text), byte < 0x80, "{length}, {at}");
+                }
+                text[at] = b'\0';
+            }
+        }
+    }
+
+    #[test]
+    fn a_literal_is_stepped_over_only_if_all_of_it_is_there() {
+        for length in 0..70usize {
+            let literal: Vec<u8> = (0..length as u8).collect();
+            let mut input = literal.clone();
+            input.push(0xf6);
+            let mut cursor = Cursor::new(&input, 0);
+            assert_eq!((cursor.skip_literal(&literal), cursor.position()), (Some(()), length));
+            let mut cut = Cursor::new(&input[..length.saturating_sub(1)], 0);
+            assert_eq!((cut.skip_literal(&literal).is_some(), cut.position()), (length == 0, 0));
+            for at in 0..length {
+                input[at] ^= 0x40;
+                let mut cursor = Cursor::new(&input, 0);
+                assert_eq!((cursor.skip_literal(&literal), cursor.position()), (None, 0), "{length}, {at}");
+                input[at] ^= 0x40;
             }
         }
     }
