@@ -1,11 +1,12 @@
 /* The ways that a batch takes by itself: past the page cache for what is not in memory, short reads together,
  * and large components of single calls on several threads. */
-#define _XOPEN_SOURCE 600
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "residence.h"
 #include "writing.h"
 #if defined(__linux__)
-#include <fcntl.h>
 #include <pthread.h>
-#include <unistd.h>
 #endif
 
 #define LARGE ((17u << 20) + 77)
@@ -49,21 +50,6 @@ static zt_file *written(const char *path, uint64_t large_alignment, zt_mode mode
     open.mode = mode;
     CHECK_STATUS(zt_open(path, &open, &file), ZT_OK);
     return file;
-}
-
-/* Out of the page cache, where that can be asked for. */
-static int evict(const char *path)
-{
-#if defined(__linux__)
-    int fd = open(path, O_RDONLY), done;
-    REQUIRE(fd >= 0);
-    done = fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
-    close(fd);
-    return done;
-#else
-    (void)path;
-    return 0;
-#endif
 }
 
 static unsigned char told[SHORTS + 8];
@@ -154,9 +140,37 @@ static zt_read_stats everything(const zt_file *file, zt_direct direct, uint32_t 
     CHECK_U64(wrong, 0);
     CHECK_U64(stats.requests, n);
     CHECK(stats.reason != NULL && strlen(stats.reason) > 10);
+    CHECK(stats.direct == (strncmp(stats.reason, "direct", 6) == 0));
     CHECK(stats.digests_verified == (verify ? SHORTS + 4 : 0));
     free(r);
     free(got);
+    return stats;
+}
+
+/* A batch that may choose goes past the page cache for what was sent out of memory; `part`: half of the large tensor was
+ * brought back. Tried several times, as a fast disk can have a byte there by the time that the kernel says whether it is. */
+static zt_read_stats from_disk(const char *path, const zt_file *file, int part, uint32_t verify, size_t shift)
+{
+    static const char *const all_direct = "direct: the bytes were not in memory";
+    static const char *const part_direct = "direct and page cache: part of the bytes was in memory";
+    static int said;
+    const char *unsure;
+    zt_read_stats stats;
+    int tries = 0;
+    do {
+        unsure = evict(path);
+        if (part && !unsure)
+            unsure = bring_back(path, zt_component_offset(component_of(file, "large", "data")), LARGE / 2);
+        stats = everything(file, ZT_DIRECT_AUTO, 2, part ? 1 << 20 : 0, 0, verify, shift);
+    } while (!unsure && !stats.direct && ++tries < 8);
+    if (!unsure && !stats.direct)
+        unsure = why_no_true_answers(path);
+    if (!unsure) {
+        /* Up to 1/16 may be in memory also where all was sent out. */
+        if (CHECK_U64(stats.direct, 1) && (part || strcmp(stats.reason, all_direct) != 0))
+            CHECK_STR(stats.reason, part_direct);
+    } else if (!said++)
+        printf("batch_roads: skipped: that a batch goes past the page cache by itself: %s\n", unsure);
     return stats;
 }
 
@@ -167,10 +181,7 @@ static void roads(const char *path, uint64_t alignment, zt_mode mode)
     static const size_t shifts[] = {0, 64, 512};
     size_t i;
     for (i = 0; i < COUNT(shifts); i++) {
-        int evicted = evict(path);
-        stats = everything(file, ZT_DIRECT_AUTO, 2, 0, 0, i % 2 == 0, shifts[i]);
-        printf("batch_roads: %s: %s\n", evicted ? "evicted" : "as it is", stats.reason);
-        CHECK(stats.direct == (strncmp(stats.reason, "direct", 6) == 0));
+        stats = from_disk(path, file, 0, i % 2 == 0, shifts[i]);
         can_always |= stats.direct;
     }
     /* Whatever way it took: once read through the page cache, it is in memory, and that stays the way. */
@@ -178,20 +189,23 @@ static void roads(const char *path, uint64_t alignment, zt_mode mode)
     CHECK(stats.direct == 0);
     stats = everything(file, ZT_DIRECT_AUTO, 2, 0, 0, 0, 0);
     CHECK(stats.direct == 0 && strstr(stats.reason, "page cache: ") == stats.reason);
-    /* Half of it in memory. */
-    evict(path);
-    {
-        unsigned char *half = (unsigned char *)malloc(LARGE / 2);
-        REQUIRE(half != NULL);
-        CHECK_STATUS(zt_component_read_range(component_of(file, "large", "data"), 0, half, LARGE / 2), ZT_OK);
-        free(half);
-    }
-    stats = everything(file, ZT_DIRECT_AUTO, 2, 1 << 20, 0, 0, 0);
-    printf("batch_roads: half in memory: %s\n", stats.reason);
-    CHECK(stats.direct == (strncmp(stats.reason, "direct", 6) == 0));
     evict(path);
     everything(file, ZT_DIRECT_AUTO, 3, 4096, 1, 1, 1);
     everything(file, ZT_DIRECT_AUTO, 1, 70000, 1 << 20, 0, 0);
+    zt_close(file);
+}
+
+/* A part of it in memory. A handle of the library's own that is told so does not read ahead when it is asked for a byte
+ * that is not there, which could be all that was left. */
+static void in_part(const char *path)
+{
+    zt_file *file = NULL;
+    zt_open_options o;
+    INIT(o);
+    o.mode = ZT_MODE_READ;
+    o.advice = ZT_ADVICE_RANDOM;
+    CHECK_STATUS(zt_open(path, &o, &file), ZT_OK);
+    from_disk(path, file, 1, 0, 0);
     zt_close(file);
 }
 
@@ -268,7 +282,9 @@ static void inside(const char *path)
         CHECK_STATUS(zt_open_fd(fd, sizeof lead, size, NULL, &file), ZT_OK);
         close(fd);
         evict(outer);
-        if (direct != ZT_DIRECT_ALWAYS || can_always)
+        if (direct == ZT_DIRECT_AUTO)
+            from_disk(outer, file, 0, 1, 64);
+        else if (direct != ZT_DIRECT_ALWAYS || can_always)
             everything(file, direct, 2, 0, 0, 1, 64);
         zt_close(file);
     }
@@ -337,6 +353,7 @@ int main(void)
     fill_any(middle, MIDDLE, 4);
     roads(path, 0, ZT_MODE_MAP);
     roads(path, 4096, ZT_MODE_READ);
+    in_part(path);
     wide(path);
 #if defined(__linux__)
     inside(path);

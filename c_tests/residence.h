@@ -1,0 +1,136 @@
+/* Whether a batch that may choose has to read a file past the page cache, by what the kernel tells of the file.
+ * Wants _GNU_SOURCE before the first header. */
+#ifndef RESIDENCE_H
+#define RESIDENCE_H
+
+#include "support.h"
+
+#if defined(__linux__)
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+/* How many pages the file has, and how many of them are in memory; 0 where nobody tells. */
+static inline int count_pages(const char *path, size_t *there, size_t *all)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size, i;
+    int fd = open(path, O_RDONLY), told;
+    unsigned char *pages;
+    void *map;
+    REQUIRE(fd >= 0);
+    size = (size_t)lseek(fd, 0, SEEK_END);
+    map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    *all = (size + page - 1) / page;
+    *there = 0;
+    pages = (unsigned char *)calloc(*all, 1);
+    REQUIRE(map != MAP_FAILED && pages != NULL);
+    told = mincore(map, size, pages) == 0;
+    for (i = 0; i < *all; i++)
+        *there += pages[i] & 1;
+    munmap(map, size);
+    free(pages);
+    return told;
+}
+
+/* By number and by place: the C library's struct need not have these fields yet. */
+static inline const char *why_no_direct_reads(const char *path)
+{
+#if defined(SYS_statx)
+    enum { DIOALIGN = 0x2000, MASK_AT = 0, MEMORY_AT = 152 / 4, OFFSET_AT = 156 / 4 };
+    uint32_t told[64];
+    memset(told, 0, sizeof told);
+    if (syscall(SYS_statx, AT_FDCWD, path, 0, DIOALIGN, told) != 0 || !(told[MASK_AT] & DIOALIGN))
+        return "the kernel does not tell whether the file has direct reads";
+    if (told[MEMORY_AT] == 0 || told[OFFSET_AT] == 0)
+        return "the file system has no direct reads";
+    if (told[MEMORY_AT] > 4096 || told[OFFSET_AT] > 4096)
+        return "direct reads have to be aligned to more than a page here";
+    return NULL;
+#else
+    (void)path;
+    return "the kernel cannot be asked whether the file has direct reads";
+#endif
+}
+
+/* Sends the file out of the page cache. NULL where next to nothing of it is in memory then and it has direct reads, so
+ * that a batch has to take them; else why that cannot be said. */
+static inline const char *evict(const char *path)
+{
+    static char room[1 << 20];
+    size_t there, all;
+    int fd = open(path, O_RDONLY), asked;
+    REQUIRE(fd >= 0);
+    while (read(fd, room, sizeof room) > 0)
+        ; /* pages that are still on their way to memory do not leave it, nor are they counted: this waits for them */
+    asked = fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
+    close(fd);
+    if (!asked || !count_pages(path, &there, &all))
+        return "the kernel does not let go of the file's pages, or does not tell";
+    if (there > all / 16)
+        return "pages of the file stay in memory";
+    return why_no_direct_reads(path);
+}
+
+/* Who asks for a byte without waiting makes the kernel read it, and a disk without any delay has it there for the answer.
+ * NULL where the answers for a file that was sent out are the truth, else what is wrong with them. */
+static inline const char *why_no_true_answers(const char *path)
+{
+#if defined(SYS_preadv2)
+    enum { NOWAIT = 8, PLACES = 16 };
+    const char *unsure = evict(path);
+    int fd = open(path, O_RDONLY), there = 0, i;
+    long size;
+    REQUIRE(fd >= 0);
+    size = (long)lseek(fd, 0, SEEK_END);
+    for (i = 0; i < PLACES; i++) {
+        char byte;
+        struct iovec place;
+        place.iov_base = &byte;
+        place.iov_len = 1;
+        there += syscall(SYS_preadv2, fd, &place, 1L, size / (PLACES + 1) * (i + 1), 0L, NOWAIT) == 1;
+    }
+    close(fd);
+    return !unsure && there > PLACES / 8 ? "pages are said to be in memory that were just sent out" : unsure;
+#else
+    (void)path;
+    return "the kernel cannot be asked for a byte without waiting";
+#endif
+}
+
+/* Brings some bytes of a file that was sent out into memory again, and nothing else, so that there is a part of it. NULL,
+ * or why that cannot be said. */
+static inline const char *bring_back(const char *path, uint64_t at, size_t size)
+{
+    static char room[65536];
+    size_t there, all;
+    int fd = open(path, O_RDONLY);
+    REQUIRE(fd >= 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0); /* nothing is read ahead */
+    for (; size >= sizeof room; size -= sizeof room, at += sizeof room)
+        REQUIRE(pread(fd, room, sizeof room, (off_t)at) == (ssize_t)sizeof room);
+    close(fd);
+    if (!count_pages(path, &there, &all) || there < all / 5 || there > all / 2)
+        return "the kernel reads much more than it is asked for, or much less";
+    return NULL;
+}
+#else
+static inline const char *evict(const char *path)
+{
+    (void)path;
+    return "only Linux has direct reads here";
+}
+
+static inline const char *why_no_true_answers(const char *path)
+{
+    return evict(path);
+}
+
+static inline const char *bring_back(const char *path, uint64_t at, size_t size)
+{
+    (void)at, (void)size;
+    return evict(path);
+}
+#endif
+
+#endif
