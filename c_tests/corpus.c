@@ -2,9 +2,6 @@
  * Every file of the corpus, good and bad: opened, all of it read in every way, verified. Nothing may crash, and what is
  * refused has a message. Which status each file has to have is tested in Rust.
  */
-#define _POSIX_C_SOURCE 200809L
-#include <dirent.h>
-
 #include "support.h"
 
 static unsigned long files, opened, refused, components_read, components_refused, verified, not_verified;
@@ -78,7 +75,7 @@ static void views(const zt_file *file, const zt_object *object, const char *name
         CHECK(q.packed_weight.data && q.scales.data);
 }
 
-static void one_file(const char *path, const char *name, zt_mode mode, int good)
+static void in_mode(const char *path, const char *name, zt_mode mode, int good)
 {
     zt_open_options options;
     zt_file *file = (zt_file *)room;
@@ -124,34 +121,17 @@ static void one_file(const char *path, const char *name, zt_mode mode, int good)
     zt_close(file);
 }
 
-static void folder(const char *name, int good)
+static void one_file(const char *path, const char *name, int good)
 {
-    char path[4400];
-    const struct dirent *entry;
-    unsigned long before = files;
-    DIR *d = opendir(data_path(name));
-    REQUIRE(d != NULL);
-    while ((entry = readdir(d)) != NULL) {
-        size_t n = strlen(entry->d_name);
-        if (n < 3 || strcmp(entry->d_name + n - 3, ".zt") != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/%.256s", data_path(name), entry->d_name);
-        one_file(path, entry->d_name, ZT_MODE_MAP, good);
-        one_file(path, entry->d_name, ZT_MODE_READ, good);
-    }
-    closedir(d);
-    CHECK(files > before);
+    in_mode(path, name, ZT_MODE_MAP, good);
+    in_mode(path, name, ZT_MODE_READ, good);
 }
 
 int main(void)
 {
-    static const char *const good[] = {"v0.1", "v1.0", "v1.1", "v1.2", "valid-odd"};
-    size_t i;
     room = (unsigned char *)malloc(ROOM);
     REQUIRE(room != NULL);
-    for (i = 0; i < COUNT(good); i++)
-        folder(good[i], 1);
-    folder("invalid", 0);
+    each_of_corpus(one_file);
     CHECK(files >= 2 * 563 && opened > 0 && refused > 0 && components_refused > 0 && not_verified > 0);
     printf("corpus: %lu opens, %lu refused; components: %lu read, %lu refused; files: %lu verified, %lu not\n", files, refused,
            components_read, components_refused, verified, not_verified);

@@ -1,10 +1,7 @@
 /* zt_object_list: every field, of every file of the corpus that opens, is what the getters say. */
-#define _POSIX_C_SOURCE 200809L
-#include <dirent.h>
-
 #include "support.h"
 
-static unsigned long files, objects, told_apart, unknown_sizes;
+static unsigned long odd_files, objects, told_apart, unknown_sizes;
 
 /* The component that is told of: "data" of a dense object, else the first. */
 static const zt_component *told(const zt_object *object)
@@ -65,30 +62,18 @@ static void all_of(const zt_file *file, size_t step, size_t more)
     free(infos);
 }
 
-static void folder(const char *name, int good)
+static void one_file(const char *path, const char *name, int good)
 {
-    char path[4400];
-    const struct dirent *entry;
-    unsigned long before = files;
-    DIR *d = opendir(data_path(name));
-    REQUIRE(d != NULL);
-    while ((entry = readdir(d)) != NULL) {
-        size_t n = strlen(entry->d_name);
-        zt_file *file = NULL;
-        if (n < 3 || strcmp(entry->d_name + n - 3, ".zt") != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/%.256s", data_path(name), entry->d_name);
-        if (zt_open(path, NULL, &file) != ZT_OK) {
-            CHECK(!good);
-            continue;
-        }
-        files++;
-        all_of(file, 64, 0);
-        all_of(file, 3, 24);
-        zt_close(file);
+    zt_file *file = NULL;
+    (void)name;
+    if (zt_open(path, NULL, &file) != ZT_OK) {
+        CHECK(!good);
+        return;
     }
-    closedir(d);
-    CHECK(files > before);
+    odd_files += !good;
+    all_of(file, 64, 0);
+    all_of(file, 3, 24);
+    zt_close(file);
 }
 
 /* A dense object may have other components, also before its data. */
@@ -170,11 +155,8 @@ static void ends_and_failures(void)
 
 int main(void)
 {
-    static const char *const good[] = {"v0.1", "v1.0", "v1.1", "v1.2", "valid-odd"};
-    size_t i;
-    for (i = 0; i < COUNT(good); i++)
-        folder(good[i], 1);
-    folder("invalid", 0); /* where many open all the same */
+    each_of_corpus(one_file);
+    CHECK(odd_files > 0); /* many that are not valid open all the same */
     CHECK(objects > 9000 && told_apart == 0 && unknown_sizes > 0);
     data_behind_others();
     CHECK(told_apart == 2);

@@ -2,6 +2,7 @@
 #ifndef SUPPORT_H
 #define SUPPORT_H
 
+#include <dirent.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -113,6 +114,30 @@ static inline zt_file *open_data_mode(const char *name, zt_mode mode)
     CHECK_STATUS(zt_open(data_path(name), &options, &file), ZT_OK);
     REQUIRE(file != NULL);
     return file;
+}
+
+/* Calls one(path, name, good) for every .zt file of the corpus; good where it is valid. */
+static inline void each_of_corpus(void (*one)(const char *path, const char *name, int good))
+{
+    static const char *const folders[] = {"v0.1", "v1.0", "v1.1", "v1.2", "valid-odd", "invalid"};
+    char path[4400];
+    size_t i;
+    for (i = 0; i < COUNT(folders); i++) {
+        const struct dirent *entry;
+        unsigned long files = 0;
+        DIR *d = opendir(data_path(folders[i]));
+        REQUIRE(d != NULL);
+        while ((entry = readdir(d)) != NULL) {
+            size_t n = strlen(entry->d_name);
+            if (n < 3 || strcmp(entry->d_name + n - 3, ".zt") != 0)
+                continue;
+            snprintf(path, sizeof path, "%s/%.256s", data_path(folders[i]), entry->d_name);
+            one(path, entry->d_name, strcmp(folders[i], "invalid") != 0);
+            files++;
+        }
+        closedir(d);
+        CHECK(files > 0);
+    }
 }
 
 static inline const zt_component *component_of(const zt_file *file, const char *object, const char *role)
