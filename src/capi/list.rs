@@ -5,6 +5,7 @@ use super::component::zt_component;
 use super::guard::guard;
 use super::object::zt_object;
 use super::open::zt_file;
+use super::place::Place;
 use super::status::{value, zt_status};
 use super::types::{
     dtype_number, encoding_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type,
@@ -141,16 +142,18 @@ unsafe fn stride(infos: *const zt_object_info, count: usize) -> Result<usize> {
 /// `infos` has as many structs of `stride` bytes as there are objects; a struct is not larger.
 #[inline(never)] // so that it has the registers for itself
 unsafe fn fill(file: &zt_file, first: usize, objects: &[Object], infos: *mut zt_object_info, stride: usize) {
-    const AHEAD: usize = 24; // objects; in less time than those take, memory answers
-    let components = file.file().manifest().components.as_ptr();
+    const AHEAD: usize = 160; // objects; in less time than those take, memory answers
+    let teller = Teller::new(file);
+    let mut handle = teller.handles.wrapping_add(first);
     let mut place = infos;
-    for (object, index) in objects.iter().zip(first..) {
+    for object in objects {
         soon(std::ptr::from_ref(object).wrapping_add(AHEAD));
-        soon(components.wrapping_add(object.component_start as usize).wrapping_add(AHEAD));
+        soon(teller.components.as_ptr().wrapping_add(object.component_start as usize).wrapping_add(AHEAD));
         // SAFETY: there is room for all of it, aligned, and every value of every field is valid.
         let info = unsafe { &mut *place };
         info.struct_size = stride;
-        tell(info, file, index, object);
+        teller.tell(info, handle.cast(), object);
+        handle = handle.wrapping_add(1);
         place = place.wrapping_byte_add(stride);
     }
 }
@@ -180,10 +183,11 @@ unsafe fn fill_of_older(
     infos: *mut zt_object_info,
     stride: usize,
 ) {
+    let teller = Teller::new(file);
     let mut place = infos.cast::<u8>();
     for (object, index) in objects.iter().zip(first..) {
         let mut info = zt_object_info { struct_size: stride, ..NOTHING };
-        tell(&mut info, file, index, object);
+        teller.tell(&mut info, teller.handles.wrapping_add(index).cast(), object);
         // SAFETY: there is room for that much of it, by this function's contract.
         unsafe { copy_nonoverlapping((&raw const info).cast::<u8>(), place, stride) };
         place = place.wrapping_add(stride);
@@ -209,42 +213,67 @@ const NOTHING: zt_object_info = zt_object_info {
     encoding: 0,
 };
 
-/// Fills all but the size. Each field is stored when it is known, which leaves the compiler nothing to remember.
-#[inline(always)]
-fn tell(info: &mut zt_object_info, file: &zt_file, index: usize, object: &Object) {
-    let manifest = file.file().manifest();
-    info.object = file.places().address(index).cast();
-    info.name = manifest.texts.c_address(object.name).cast();
-    info.name_len = object.name.size();
-    info.shape = manifest.shape_address(object);
-    info.rank = object.rank as usize;
-    info.attributes = lend(manifest.object_attributes(object));
-    info.component_count = object.component_count as usize;
-    info.format = format_number(object.format);
-    let told = told_component(manifest, object);
-    if let Some((at, component)) = told.and_then(|at| Some((at, manifest.components.get(at)?))) {
-        info.component = file.places().address(at).cast();
-        info.offset = component.offset;
-        info.stored_size = component.stored_size;
-        info.size = known_size(component);
-        info.dtype = dtype_number(component.dtype);
-        info.r#type = logical_number(component.logical);
-        info.encoding = encoding_number(component.encoding);
-    } else {
-        info.component = null();
-        (info.offset, info.stored_size, info.size) = (0, 0, 0);
-        (info.dtype, info.r#type, info.encoding) = (0, 0, 0);
-    }
+/// What a listing looks at. Kept by itself, as a table's place would be read anew for each object: for all that the
+/// compiler knows, it may change when a struct is filled.
+struct Teller<'f> {
+    manifest: &'f Manifest,
+    components: &'f [Component],
+    values: &'f [Value],
+    texts: *const u8,
+    dimensions: *const u64,
+    /// Of objects and components alike.
+    handles: *const Place,
 }
 
-/// Which component of all is told of.
-#[inline(always)]
-fn told_component(manifest: &Manifest, object: &Object) -> Option<usize> {
-    let first = object.component_start as usize;
-    match object.component_count {
-        0 => None,
-        1 => Some(first),
-        _ => Some(first.saturating_add(dense_data(manifest, object).unwrap_or(0))),
+impl<'f> Teller<'f> {
+    fn new(file: &'f zt_file) -> Self {
+        let manifest = file.file().manifest();
+        Teller {
+            manifest,
+            components: &manifest.components,
+            values: &manifest.values,
+            texts: manifest.texts.as_ptr(),
+            dimensions: manifest.dimensions.as_ptr(),
+            handles: file.places().address(0),
+        }
+    }
+
+    /// Fills all but the size. Each field is stored when it is known, which leaves the compiler nothing to remember.
+    #[inline(always)]
+    fn tell(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
+        info.object = handle;
+        info.name = self.texts.wrapping_add(object.name.start()).cast();
+        info.name_len = object.name.size();
+        info.shape = self.dimensions.wrapping_add(object.shape_start as usize);
+        info.rank = object.rank as usize;
+        info.attributes = lend(object.attributes.and_then(|at| self.values.get(at.index())));
+        info.component_count = object.component_count as usize;
+        info.format = format_number(object.format);
+        let told = self.told_component(object);
+        if let Some((at, component)) = told.and_then(|at| Some((at, self.components.get(at)?))) {
+            info.component = self.handles.wrapping_add(at).cast();
+            info.offset = component.offset;
+            info.stored_size = component.stored_size;
+            info.size = known_size(component);
+            info.dtype = dtype_number(component.dtype);
+            info.r#type = logical_number(component.logical);
+            info.encoding = encoding_number(component.encoding);
+        } else {
+            info.component = null();
+            (info.offset, info.stored_size, info.size) = (0, 0, 0);
+            (info.dtype, info.r#type, info.encoding) = (0, 0, 0);
+        }
+    }
+
+    /// Which component of all is told of.
+    #[inline(always)]
+    fn told_component(&self, object: &Object) -> Option<usize> {
+        let first = object.component_start as usize;
+        match object.component_count {
+            1 => Some(first),
+            0 => None,
+            _ => Some(first.saturating_add(dense_data(self.manifest, object).unwrap_or(0))),
+        }
     }
 }
 

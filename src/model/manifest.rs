@@ -17,6 +17,12 @@ pub struct Text {
 }
 
 impl Text {
+    /// How many bytes stand in front of it.
+    #[inline]
+    pub fn start(&self) -> usize {
+        self.start as usize
+    }
+
     /// How many bytes it has, without the NUL.
     #[inline]
     pub fn size(&self) -> usize {
@@ -67,10 +73,10 @@ impl Texts {
         self.arena.get(start..end).unwrap_or(b"\0")
     }
 
-    /// Where the text and its NUL stand, for a text of this table.
+    /// Where the first text stands; each stands [`Text::start`] bytes behind, and ends with a NUL.
     #[inline]
-    pub fn c_address(&self, text: Text) -> *const u8 {
-        self.arena.as_ptr().wrapping_add(text.start as usize)
+    pub fn as_ptr(&self) -> *const u8 {
+        self.arena.as_ptr()
     }
 
     /// Bytes of all texts, with their NULs.
@@ -100,7 +106,9 @@ impl Position {
         next.map(Position).ok_or_else(|| fail!(Limit, "a table of the manifest passes 2^32 entries"))
     }
 
-    fn index(self) -> usize {
+    /// As a table has it.
+    #[inline]
+    pub fn index(self) -> usize {
         (self.0.get() as usize).saturating_sub(1)
     }
 }
@@ -229,12 +237,6 @@ impl Manifest {
     pub fn shape(&self, object: &Object) -> &[u64] {
         let start = object.shape_start as usize;
         self.dimensions.get(start..start.saturating_add(object.rank as usize)).unwrap_or_default()
-    }
-
-    /// Where the dimensions stand, for an object of this manifest; not NULL for none, either.
-    #[inline]
-    pub fn shape_address(&self, object: &Object) -> *const u64 {
-        self.dimensions.as_ptr().wrapping_add(object.shape_start as usize)
     }
 
     /// The object's components, in file order.
