@@ -138,7 +138,10 @@ impl ByteSource for FileSource {
     }
 
     fn resident(&self, offset: u64) -> Option<bool> {
-        super::residence::resident(&self.file, self.base.saturating_add(offset))
+        match offset < self.size {
+            true => super::residence::resident(&self.file, self.base.saturating_add(offset)),
+            false => None,
+        }
     }
 
     fn direct(&self) -> Result<Option<DirectFile>> {

@@ -16,7 +16,8 @@ const WORTH: u64 = 16 << 20;
 /// Shorter reads than this go through the page cache.
 const SHORT: u64 = 128 << 10;
 
-/// Places of the batch that are looked at to tell how much of it is in memory.
+/// Places of the batch that are looked at to tell how much of it is in memory: one in each mebibyte, of a large
+/// batch so many.
 const SAMPLES: u64 = 48;
 
 /// What of a batch is in memory, by the sample.
@@ -204,7 +205,7 @@ fn place_in(offset: u64, size: u64, random: u64) -> u64 {
 /// How much of the `bytes` that the jobs read is in memory, by places evenly spaced; none where nobody tells.
 fn sample(source: &dyn ByteSource, jobs: &[Job<'_>], bytes: u64, random: &RandomState) -> Option<Memory> {
     let (mut there, mut told) = (0u64, 0u64);
-    let step = bytes.checked_div(SAMPLES).unwrap_or(0).max(1);
+    let step = bytes.checked_div(SAMPLES).unwrap_or(0).max(1 << 20);
     let (mut next, mut before) = (place_in(0, step, random.hash_one(0)), 0u64);
     for job in jobs {
         let after = before.saturating_add(job.stored_bytes());
