@@ -33,9 +33,14 @@ pub fn unsigned(out: &mut Vec<u8>, value: u64) -> Result<()> {
 
 /// Appends a text string.
 pub fn text(out: &mut Vec<u8>, text: &str) -> Result<()> {
+    utf8(out, text.as_bytes())
+}
+
+/// The same for bytes that were found to be UTF-8.
+pub fn utf8(out: &mut Vec<u8>, text: &[u8]) -> Result<()> {
     head(out, 3, text.len() as u64)?;
     out.try_reserve(text.len())?;
-    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(text);
     Ok(())
 }
 

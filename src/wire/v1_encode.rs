@@ -53,7 +53,7 @@ pub fn encode_object(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let texts = &manifest.texts;
-    put::text(out, texts.get(object.name))?;
+    put::utf8(out, texts.get_bytes(object.name))?;
     let attributes = manifest.object_attributes(object).filter(|a| !is_empty_map(a));
     put::map(out, if attributes.is_some() { 4 } else { 3 })?;
     put::text(out, "shape")?;

@@ -283,23 +283,14 @@ impl Writer {
         if self.base.as_ref().is_some_and(|base| base.has(name)) {
             return true;
         }
-        let hash = self.hasher.hash_one(name);
-        self.names.find(hash, |at| self.name_at(*at) == name).is_some()
-    }
-
-    fn name_at(&self, at: u32) -> &str {
-        let object = self.manifest.objects.get(at as usize);
-        object.map(|o| self.manifest.texts.get(o.name)).unwrap_or_default()
+        let hash = self.hasher.hash_one(name.as_bytes());
+        self.names.find(hash, |at| name_at(&self.manifest, *at) == name.as_bytes()).is_some()
     }
 
     /// Reserves the place that `remember` will need.
     fn reserve_name(&mut self) -> Result<()> {
         let (manifest, hasher) = (&self.manifest, &self.hasher);
-        let rehash = |at: &u32| {
-            let object = manifest.objects.get(*at as usize);
-            hasher.hash_one(object.map(|o| manifest.texts.get(o.name)).unwrap_or_default())
-        };
-        let reserved = self.names.try_reserve(1, rehash);
+        let reserved = self.names.try_reserve(1, |at| hasher.hash_one(name_at(manifest, *at)));
         reserved.map_err(|_| {
             Error::new(Cause::OutOfMemory, format_args!("could not allocate the index of names"))
         })
@@ -311,12 +302,9 @@ impl Writer {
         else {
             return;
         };
-        let hash = self.hasher.hash_one(self.name_at(at));
         let (manifest, hasher) = (&self.manifest, &self.hasher);
-        self.names.insert_unique(hash, at, |at| {
-            let object = manifest.objects.get(*at as usize);
-            hasher.hash_one(object.map(|o| manifest.texts.get(o.name)).unwrap_or_default())
-        });
+        let hash = |at: u32| hasher.hash_one(name_at(manifest, at));
+        self.names.insert_unique(hash(at), at, |at| hash(*at));
     }
 
     /// Sets an attribute of the file.
@@ -356,6 +344,11 @@ impl Writer {
             State::Over(why) => Err(fail!(State, "{why}")),
         }
     }
+}
+
+fn name_at(manifest: &Manifest, at: u32) -> &[u8] {
+    let object = manifest.objects.get(at as usize);
+    object.map(|o| manifest.texts.get_bytes(o.name)).unwrap_or_default()
 }
 
 /// Puts a pair into a map's pairs; one of the same key is replaced.
