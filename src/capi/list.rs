@@ -146,10 +146,25 @@ unsafe fn fill(file: &zt_file, first: usize, objects: &[Object], infos: *mut zt_
     let teller = Teller::new(file);
     let mut handle = teller.handles.wrapping_add(first);
     let mut place = infos;
-    for object in objects {
+    // Component n is of object n, and no object has attributes: so are most files, of which there is less to ask.
+    let plain = file.places().is_one_each() && teller.values.is_empty();
+    let alone = teller.components.get(first..).filter(|_| plain).unwrap_or_default();
+    for (object, component) in objects.iter().zip(alone) {
+        soon(std::ptr::from_ref(object).wrapping_add(AHEAD));
+        soon(std::ptr::from_ref(component).wrapping_add(AHEAD));
+        // SAFETY: there is room for all of it, aligned, and every value of every field is valid.
+        let info = unsafe { &mut *place };
+        info.struct_size = stride;
+        teller.tell_object(info, handle.cast(), object);
+        (info.attributes, info.component_count) = (null(), 1);
+        tell_component(info, handle.cast(), component);
+        handle = handle.wrapping_add(1);
+        place = place.wrapping_byte_add(stride);
+    }
+    for object in objects.get(alone.len()..).unwrap_or_default() {
         soon(std::ptr::from_ref(object).wrapping_add(AHEAD));
         soon(teller.components.as_ptr().wrapping_add(object.component_start as usize).wrapping_add(AHEAD));
-        // SAFETY: there is room for all of it, aligned, and every value of every field is valid.
+        // SAFETY: likewise.
         let info = unsafe { &mut *place };
         info.struct_size = stride;
         teller.tell(info, handle.cast(), object);
@@ -241,28 +256,28 @@ impl<'f> Teller<'f> {
     /// Fills all but the size. Each field is stored when it is known, which leaves the compiler nothing to remember.
     #[inline(always)]
     fn tell(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
-        info.object = handle;
-        info.name = self.texts.wrapping_add(object.name.start()).cast();
-        info.name_len = object.name.size();
-        info.shape = self.dimensions.wrapping_add(object.shape_start as usize);
-        info.rank = object.rank as usize;
+        self.tell_object(info, handle, object);
         info.attributes = lend(object.attributes.and_then(|at| self.values.get(at.index())));
         info.component_count = object.component_count as usize;
-        info.format = format_number(object.format);
         let told = self.told_component(object);
         if let Some((at, component)) = told.and_then(|at| Some((at, self.components.get(at)?))) {
-            info.component = self.handles.wrapping_add(at).cast();
-            info.offset = component.offset;
-            info.stored_size = component.stored_size;
-            info.size = known_size(component);
-            info.dtype = dtype_number(component.dtype);
-            info.r#type = logical_number(component.logical);
-            info.encoding = encoding_number(component.encoding);
+            tell_component(info, self.handles.wrapping_add(at).cast(), component);
         } else {
             info.component = null();
             (info.offset, info.stored_size, info.size) = (0, 0, 0);
             (info.dtype, info.r#type, info.encoding) = (0, 0, 0);
         }
+    }
+
+    /// What is of the object alone, but for its attributes and how many components it has.
+    #[inline(always)]
+    fn tell_object(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
+        info.object = handle;
+        info.name = self.texts.wrapping_add(object.name.start()).cast();
+        info.name_len = object.name.size();
+        info.shape = self.dimensions.wrapping_add(object.shape_start as usize);
+        info.rank = object.rank as usize;
+        info.format = format_number(object.format);
     }
 
     /// Which component of all is told of.
@@ -275,6 +290,17 @@ impl<'f> Teller<'f> {
             _ => Some(first.saturating_add(dense_data(self.manifest, object).unwrap_or(0))),
         }
     }
+}
+
+#[inline(always)]
+fn tell_component(info: &mut zt_object_info, handle: *const zt_component, component: &Component) {
+    info.component = handle;
+    info.offset = component.offset;
+    info.stored_size = component.stored_size;
+    info.size = known_size(component);
+    info.dtype = dtype_number(component.dtype);
+    info.r#type = logical_number(component.logical);
+    info.encoding = encoding_number(component.encoding);
 }
 
 /// Where among its components the data of a dense object is.
