@@ -4,7 +4,7 @@ mod common;
 
 use common::{compressible, elements, Folder, Random, Sample};
 use std::path::Path;
-use ztensor::error::{Cause, Result};
+use ztensor::error::{Cause, Result, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{
@@ -83,6 +83,43 @@ fn ranges_are_the_bytes_of_the_whole_in_every_mode_encoding_and_frame_size() {
                 "more was written"
             );
         }
+    }
+}
+
+#[test]
+fn ranges_of_more_components_than_are_remembered_by_several_threads() {
+    let mut random = Random(77);
+    let noise: Vec<u8> = (0..400_000).map(|_| random.below(256) as u8).collect();
+    let content = |of: usize| noise[of * 1000..][..300_001].to_vec();
+    let sample = |of: usize| Sample::dense(&format!("{of}"), Dtype::U8, &[300_001], content(of));
+    let samples: Vec<Sample> = (0..40).map(sample).collect();
+    let mut bytes = common::file_of(&options(Encoding::Zstd, 1024), &samples);
+    let read = &|file: &File, seed: u64| {
+        let mut random = Random(seed);
+        for round in 0..400 {
+            let of = if round % 3 == 0 { 7 } else { random.below(40) as usize };
+            let start = random.below(300_000) as usize;
+            let mut range = vec![0xaa; (300_001 - start).min(5000)];
+            let outcome = common::data(file, &format!("{of}")).read_range(start as u64, &mut range);
+            outcome.unwrap();
+            assert!(range == noise[of * 1000..][start..][..range.len()], "{of}: {start}");
+        }
+    };
+    let file = &common::open(bytes.clone());
+    std::thread::scope(|scope| {
+        for seed in 1..5 {
+            scope.spawn(move || read(file, seed));
+        }
+    });
+
+    // A frame that is not one is told by every range, the first and the next ones, wherever it is.
+    let stored = common::data(file, "5").offset() + common::data(file, "5").stored_size();
+    let last = bytes[..stored as usize].windows(4).rposition(|w| w == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
+    bytes[last] ^= 1;
+    let broken = common::open(bytes);
+    for offset in [0, 300_000, 0] {
+        let refused = common::data(&broken, "5").read_range(offset, &mut [0]);
+        assert_eq!(common::rule(refused), Some(Rule::ZstdTrailing), "{offset}");
     }
 }
 

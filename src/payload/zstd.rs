@@ -5,6 +5,7 @@
 //! must be able to hold what it promises.
 
 mod encode;
+mod marks;
 mod part;
 mod stream;
 mod walk;
@@ -17,6 +18,7 @@ use crate::error::{broken, fail, Error, Result, Rule};
 use walk::{Header, Walk};
 
 pub(crate) use encode::{frame_bound, FrameEncoder};
+pub(crate) use marks::{Marks, Start};
 pub(crate) use part::{decode_chunks, decode_counted, decode_range};
 #[cfg(test)]
 pub(crate) use stream::StreamDecoder;
@@ -48,31 +50,40 @@ pub(crate) struct Frame {
     pub decoded: Range<u64>,
 }
 
-/// Walks the frame and block headers and adds up the decoded sizes; decodes nothing.
-pub(crate) fn known_size(stored: &[u8]) -> Result<KnownSize> {
-    let (mut sum, mut exact) = (0u64, true);
-    for header in Walk::new(stored) {
-        let header = header?;
-        exact &= header.content.is_some();
-        sum = sum
+impl KnownSize {
+    /// Nothing seen yet.
+    const NONE: KnownSize = KnownSize::Exact(0);
+
+    /// With one more frame.
+    fn with(self, header: &Header) -> Result<KnownSize> {
+        let (KnownSize::Exact(sum) | KnownSize::AtMost(sum)) = self;
+        let sum = sum
             .checked_add(header.most)
             .ok_or_else(|| broken!(Rule::ZstdCorrupt, "the zstd frames' sizes add up to more than 2^64"))?;
+        Ok(match (self, header.content) {
+            (KnownSize::Exact(_), Some(_)) => KnownSize::Exact(sum),
+            _ => KnownSize::AtMost(sum),
+        })
     }
-    Ok(if exact { KnownSize::Exact(sum) } else { KnownSize::AtMost(sum) })
+
+    /// An error if it rules out that the frames give `wanted` bytes.
+    fn check(self, wanted: u64) -> Result<KnownSize> {
+        match self {
+            KnownSize::Exact(size) if size != wanted => {
+                Err(broken!(Rule::ZstdLength, "the zstd frames hold {size} bytes, {wanted} are declared"))
+            }
+            KnownSize::AtMost(most) if most < wanted => Err(broken!(
+                Rule::ZstdLength,
+                "the zstd frames hold at most {most} bytes, {wanted} are declared"
+            )),
+            _ => Ok(self),
+        }
+    }
 }
 
-/// An error if the headers rule out that the frames give `wanted` bytes.
-fn check_size(stored: &[u8], wanted: u64) -> Result<KnownSize> {
-    let known = known_size(stored)?;
-    match known {
-        KnownSize::Exact(size) if size != wanted => {
-            Err(broken!(Rule::ZstdLength, "the zstd frames hold {size} bytes, {wanted} are declared"))
-        }
-        KnownSize::AtMost(most) if most < wanted => {
-            Err(broken!(Rule::ZstdLength, "the zstd frames hold at most {most} bytes, {wanted} are declared"))
-        }
-        _ => Ok(known),
-    }
+/// Walks the frame and block headers and adds up the decoded sizes; decodes nothing.
+pub(crate) fn known_size(stored: &[u8]) -> Result<KnownSize> {
+    Walk::new(stored).try_fold(KnownSize::NONE, |known, header| known.with(&header?))
 }
 
 /// Decodes all frames straight into `dst`: exactly as many bytes as it has, or an error.
@@ -80,7 +91,7 @@ fn check_size(stored: &[u8], wanted: u64) -> Result<KnownSize> {
 /// After an error `dst` has undefined contents.
 pub(crate) fn decode_into(stored: &[u8], dst: &mut [u8]) -> Result<()> {
     let wanted = dst.len();
-    check_size(stored, u64::try_from(wanted).unwrap_or(u64::MAX))?;
+    known_size(stored)?.check(u64::try_from(wanted).unwrap_or(u64::MAX))?;
     let mut context = context()?;
     let mut rest = dst;
     for header in data_frames(stored) {
@@ -110,7 +121,7 @@ pub(crate) fn decode_into(stored: &[u8], dst: &mut [u8]) -> Result<()> {
 
 /// The table of all frames with data, where each says its size; their sum must be `decoded_size`.
 pub(crate) fn frames(stored: &[u8], decoded_size: u64) -> Result<Option<Vec<Frame>>> {
-    if let KnownSize::AtMost(_) = check_size(stored, decoded_size)? {
+    if let KnownSize::AtMost(_) = known_size(stored)?.check(decoded_size)? {
         return Ok(None);
     }
     let mut table = Vec::new();
@@ -127,7 +138,12 @@ pub(crate) fn frames(stored: &[u8], decoded_size: u64) -> Result<Option<Vec<Fram
 
 /// The frames that hold data.
 fn data_frames(stored: &[u8]) -> impl Iterator<Item = Result<Header>> + '_ {
-    Walk::new(stored).filter(|header| !header.as_ref().is_ok_and(|header| header.skippable))
+    data_frames_from(stored, 0)
+}
+
+/// The frames that hold data, from the one that begins at `at` on.
+fn data_frames_from(stored: &[u8], at: usize) -> impl Iterator<Item = Result<Header>> + '_ {
+    Walk::from(stored, at).filter(|header| !header.as_ref().is_ok_and(|header| header.skippable))
 }
 
 /// Decodes one frame into `room`: how many bytes, or libzstd's code.

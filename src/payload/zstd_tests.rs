@@ -60,11 +60,13 @@ fn by_hand(content: u64, blocks: &[u8]) -> Vec<u8> {
 fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
     let (a, b, c) = (text(1, 70_000), text(2, 300_000), text(3, 1_500_000));
     let all = [&a[..], &b, &c].concat();
+    let turned = [&c[..], &b, &a].concat();
     vec![
         ("one", sized(&b), b.clone()),
         ("nothing", sized(&[]), vec![]),
         ("one byte", sized(&[7]), vec![7]),
         ("one large", sized(&c), c.clone()),
+        ("large first", [sized(&c), sized(&b), sized(&a)].concat(), turned),
         ("three", [sized(&a), sized(&b), sized(&c)].concat(), all.clone()),
         ("one of unknown size", unsized_frame(&c), c.clone()),
         ("unknown between", [sized(&a), unsized_frame(&b), sized(&c)].concat(), all.clone()),
@@ -77,6 +79,11 @@ fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
         ),
         ("only skippable", skippable(3), vec![]),
     ]
+}
+
+/// A range, by a walk of its own.
+fn decode_range(stored: &[u8], size: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
+    super::decode_range(stored, Marks::of(stored)?.start(offset), size, offset, dst)
 }
 
 #[test]
@@ -187,6 +194,52 @@ fn a_range_does_not_need_the_other_frames() {
     decode_range(&stored, 10_000, 5000, &mut got).unwrap();
     assert!(got == b);
     assert_eq!(decode_range(&stored, 10_000, 0, &mut got).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
+}
+
+#[test]
+fn a_range_begins_at_a_mark_however_many_frames_there_are() {
+    for count in [1, 2, 255, 256, 257, 258, 511, 512, 513, 5000] {
+        let (mut stored, mut want, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for i in 0..count {
+            // Some are empty, and some are to be passed over.
+            let bytes = text(i, ((i + 1) % 7 * 3) as usize);
+            if i % 5 == 0 {
+                stored.extend(skippable(i as u32 % 3));
+            }
+            places.push((want.len() as u64, stored.len()));
+            stored.extend(sized(&bytes));
+            want.extend(bytes);
+        }
+        let marks = Marks::of(&stored).unwrap();
+        let size = want.len() as u64;
+        assert_eq!(marks.start(0).size, KnownSize::Exact(size));
+        let mut begun = std::collections::HashSet::new();
+        for offset in (0..size).step_by(11) {
+            let start = marks.start(offset);
+            let at = places.binary_search(&(start.mark.decoded, start.mark.stored)).unwrap();
+            begun.insert(at);
+            let first = places.partition_point(|place| place.0 <= offset) - 1;
+            let steps = (count as usize).div_ceil(256).next_power_of_two();
+            assert!(at <= first && first - at < steps + 7, "{count} frames, {offset}: {at}, {first}");
+            let mut got = vec![0; (size - offset).min(50) as usize];
+            super::decode_range(&stored, start, size, offset, &mut got).unwrap();
+            assert!(got == want[offset as usize..][..got.len()], "{count} frames, {offset}");
+        }
+        assert!(begun.len() <= 256 && begun.len() > (count as usize).min(256) / 4, "{}", begun.len());
+    }
+    // Behind a frame that does not say its size nothing is marked.
+    let (a, b) = (text(31, 1000), text(32, 100));
+    let stored = [sized(&a), unsized_frame(&b), sized(&a), sized(&a)].concat();
+    let marks = Marks::of(&stored).unwrap();
+    assert_eq!(marks.start(999).mark.decoded, 0);
+    assert_eq!(marks.start(3000).mark.stored, sized(&a).len());
+    // Marks of other bytes than those that are there lead nowhere, but not out of them either.
+    for wrong in [&stored[..5], &stored[1..], &[]] {
+        for offset in [0, 1050, 3000] {
+            let refused = super::decode_range(wrong, marks.start(offset), 3100, offset, &mut [0; 50]);
+            assert!(matches!(refused.unwrap_err().cause(), Cause::Broken(_)), "{offset}");
+        }
+    }
 }
 
 #[test]

@@ -115,12 +115,17 @@ impl<'f> Component<'f> {
     /// Before anything is allocated or decoded for a claim of `size` bytes: can the stored bytes
     /// hold that, and is it allowed?
     pub(super) fn check_claim(&self, stored: &[u8], size: u64) -> Result<()> {
-        let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = zstd::known_size(stored)?;
+        self.check_known_claim(zstd::known_size(stored)?, size)
+    }
+
+    /// The same, where it is known what the stored bytes can hold.
+    pub(super) fn check_known_claim(&self, known: KnownSize, size: u64) -> Result<()> {
+        let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = known;
         if most < size {
             return Err(broken!(
                 Rule::ZstdLength,
                 "{size} bytes are declared, but its {} stored bytes hold at most {most}",
-                stored.len()
+                self.entry.stored_size
             ));
         }
         let limit = self.decoded_limit();
@@ -241,8 +246,8 @@ impl<'f> Component<'f> {
     fn read_stored_order(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<()> {
         match self.entry.encoding {
             Encoding::Zstd => self.with_stored(|stored| {
-                self.check_claim(stored, size)?;
-                zstd::decode_range(stored, size, offset, dst)
+                let start = self.range_start(stored, size, offset)?;
+                zstd::decode_range(stored, start, size, offset, dst)
             }),
             _ => self.file.source().read_at(self.entry.offset.saturating_add(offset), dst),
         }

@@ -8,6 +8,7 @@ mod batch;
 mod bytes;
 mod decoded;
 mod index;
+mod marked;
 mod object;
 mod padding;
 mod slice;
@@ -34,6 +35,7 @@ use crate::io::file::FileSource;
 use crate::io::map::{page_size, MapSource};
 use crate::io::memory::MemorySource;
 use crate::io::shelf::Shelf;
+use crate::lock::Lock;
 use crate::model::manifest::{self, Encoding, Manifest, Version};
 use crate::model::value::Value;
 use crate::wire::{self, frame, Frame, Limits};
@@ -100,6 +102,7 @@ pub struct File {
     label: String,
     /// Decoded sizes that no manifest tells, found when first asked for; see `Component::size`.
     found_sizes: Vec<AtomicU64>,
+    marked: Lock<marked::Marked>,
     kept: Shelf,
 }
 
@@ -171,6 +174,7 @@ impl File {
             threads: options.threads,
             label: String::new(), // `from_source` puts it in front of what goes wrong here
             found_sizes,
+            marked: Lock::default(),
             kept: Shelf::default(),
         };
         if untold {

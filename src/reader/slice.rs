@@ -113,9 +113,9 @@ impl Component<'_> {
         let decoded_size = self.size_inner()?;
         let mut bytes = Vec::new();
         self.with_stored(|stored| {
-            self.check_claim(stored, decoded_size)?;
+            let first = self.range_start(stored, decoded_size, start)?;
             bytes = zeroed(size)?;
-            crate::payload::zstd::decode_range(stored, decoded_size, start, &mut bytes)
+            crate::payload::zstd::decode_range(stored, first, decoded_size, start, &mut bytes)
         })?;
         for window in slab.windows() {
             let from = usize::try_from(window.source_offset.saturating_sub(start)).unwrap_or(usize::MAX);

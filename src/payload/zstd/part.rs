@@ -2,9 +2,10 @@
 
 use zstd_safe::DCtx;
 
+use super::marks::{Mark, Start};
 use super::stream::{StreamDecoder, WINDOW_LOG};
 use super::walk::Header;
-use super::{check_size, context, data_frames, frame_error, one_shot};
+use super::{context, data_frames, data_frames_from, frame_error, one_shot};
 use crate::error::{broken, fail, Result, Rule};
 
 /// Bytes decoded at once where they are only passed on.
@@ -17,23 +18,30 @@ type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
 /// Decodes the bytes from `offset` on of the `decoded_size` that there are, as many as `dst` has.
 ///
-/// Frames that say their size and are not touched are passed over. A frame of which a part is wanted
-/// is decoded up to there, a small one whole. After an error `dst` has undefined contents.
-pub(crate) fn decode_range(stored: &[u8], decoded_size: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
+/// `start` is what the marks of these frames give for `offset`. Frames that say their size and are not
+/// touched are passed over. A frame of which a part is wanted is decoded up to there, a small one whole.
+/// After an error `dst` has undefined contents.
+pub(crate) fn decode_range(
+    stored: &[u8],
+    start: Start,
+    decoded_size: u64,
+    offset: u64,
+    dst: &mut [u8],
+) -> Result<()> {
     let wanted = dst.len();
     let end = offset.checked_add(wide(wanted));
     if end.is_none_or(|end| end > decoded_size) {
         return Err(fail!(InvalidArgument, "{wanted} bytes from {offset} pass the end at {decoded_size}"));
     }
-    check_size(stored, decoded_size)?;
+    start.size.check(decoded_size)?;
     if wanted == 0 {
         return Ok(());
     }
     let mut context = context()?;
-    let mut start = 0u64; // where the next frame's content begins
+    let Mark { stored: place, decoded: mut start } = start.mark; // where the next frame's content begins
     let mut at = offset; // the next byte wanted
     let mut rest = dst;
-    for header in data_frames(stored) {
+    for header in data_frames_from(stored, place) {
         let header = header?;
         let skip = at.saturating_sub(start);
         if header.content.is_some_and(|content| content <= skip) {
@@ -45,8 +53,7 @@ pub(crate) fn decode_range(stored: &[u8], decoded_size: u64, offset: u64, dst: &
             Some(content) => {
                 let take =
                     usize::try_from(content.saturating_sub(skip)).unwrap_or(usize::MAX).min(rest.len());
-                let to = rest.get_mut(..take).unwrap_or_default();
-                known_part(&mut context, stored, &header, content, skip, to)?;
+                known_part(&mut context, stored, &header, content, skip, take, rest)?;
                 (content, take)
             }
         };
@@ -60,24 +67,36 @@ pub(crate) fn decode_range(stored: &[u8], decoded_size: u64, offset: u64, dst: &
     Err(broken!(Rule::ZstdLength, "the zstd frames hold {start} bytes, {decoded_size} are declared"))
 }
 
-/// Decodes the part of a frame of known size that begins at `skip`.
+/// Decodes the `take` bytes of a frame of known size that begin at `skip` to the front of `rest`.
 fn known_part(
     context: &mut DCtx<'static>,
     stored: &[u8],
     header: &Header,
     content: u64,
     skip: u64,
-    to: &mut [u8],
+    take: usize,
+    rest: &mut [u8],
 ) -> Result<()> {
-    if wide(to.len()) == content {
-        one_shot(context, stored, header, to).map_err(|code| frame_error(code, header))?;
-    } else if content <= SMALL_FRAME || !streamable(header) {
+    let outside = || fail!(Internal, "a part of a zstd frame is not in it");
+    if let Some(room) = usize::try_from(content).ok().and_then(|size| rest.get_mut(..size)) {
+        // Its end is wanted, so all of it is decoded; what then stands behind the part the next frames overwrite.
+        let written = one_shot(context, stored, header, room).map_err(|code| frame_error(code, header))?;
+        let skip = usize::try_from(skip).map_err(|_| outside())?;
+        match skip.checked_add(take).filter(|&end| end <= written) {
+            Some(_) if skip == 0 => {}
+            Some(end) => room.copy_within(skip..end, 0),
+            None => return Err(outside()),
+        }
+        return Ok(());
+    }
+    let to = rest.get_mut(..take).unwrap_or_default();
+    if content <= SMALL_FRAME || !streamable(header) {
         let whole = whole_frame(context, stored, header, content)?;
-        let from = usize::try_from(skip).ok().and_then(|skip| whole.get(skip..)?.get(..to.len()));
-        to.copy_from_slice(from.ok_or_else(|| fail!(Internal, "a part of a zstd frame is not in it"))?);
+        let from = usize::try_from(skip).ok().and_then(|skip| whole.get(skip..)?.get(..take));
+        to.copy_from_slice(from.ok_or_else(outside)?);
     } else {
         let (decoded, written) = stream_part(stored, header, skip, to)?;
-        if written < to.len() {
+        if written < take {
             return Err(broken!(
                 Rule::ZstdCorrupt,
                 "zstd frame at byte {} of the stored bytes: {decoded} bytes, its header promises {content}",

@@ -42,7 +42,12 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Begins at the first byte.
     pub(super) fn new(stored: &'a [u8]) -> Self {
-        Walk { stored, at: 0, failed: false }
+        Walk::from(stored, 0)
+    }
+
+    /// Begins where a frame does.
+    pub(super) fn from(stored: &'a [u8], at: usize) -> Self {
+        Walk { stored, at, failed: false }
     }
 }
 
