@@ -27,8 +27,10 @@ enum Memory {
     Nothing,
     /// Some: each part has to be looked at.
     Some,
-    /// Next to everything, or nobody tells: the page cache is the safe guess.
-    Rest,
+    /// Next to everything.
+    All,
+    /// Nobody was asked, or nobody tells: the page cache is the safe guess.
+    Untold,
 }
 
 /// How the threads of one batch read stored bytes.
@@ -57,7 +59,7 @@ impl<'a> Road<'a> {
         let always = options.direct == Direct::Always;
         let bytes = jobs.iter().map(Job::stored_bytes).fold(0, u64::saturating_add);
         let random = RandomState::default();
-        let mut in_memory = Memory::Rest;
+        let mut in_memory = Memory::Untold;
         let (direct, without) = match options.direct {
             Direct::Never => (None, c"page cache: as asked"),
             Direct::Auto if bytes < WORTH => (None, c"page cache: too few bytes for direct reads"),
@@ -65,7 +67,10 @@ impl<'a> Road<'a> {
                 None => (None, c"page cache: the source does not say that it has direct reads"),
                 direct => match sample(source, jobs, bytes, &random) {
                     None => (None, c"page cache: nobody tells what is in memory"),
-                    Some(Memory::Rest) => (None, c"page cache: the bytes were in memory"),
+                    Some(Memory::All) => {
+                        in_memory = Memory::All;
+                        (None, c"page cache: the bytes were in memory")
+                    }
                     Some(found) => {
                         in_memory = found;
                         (direct, c"page cache: every part was short")
@@ -124,26 +129,28 @@ impl<'a> Road<'a> {
     /// The way of a job's bytes: a handle for direct reads of them, or none and the page cache. To be asked once for
     /// each, as it looks at memory and keeps count.
     pub fn way(&self, offset: u64, size: u64) -> Way<'_> {
-        let direct = self.still(Way(self.direct.as_ref())).0;
+        let direct = self.direct.as_ref().filter(|_| !self.refused.load(Ordering::Relaxed));
+        let through = |in_memory| Way { direct: None, in_memory };
+        let past = |direct| Way { direct: Some(direct), in_memory: false };
         let in_memory = || {
             let places = (0..3).map(|k| place_in(offset, size, self.random.hash_one((offset, k))));
             places.filter(|at| self.source.resident(*at) == Some(false)).count() < 2
         };
         match direct {
-            None => Way(None),
-            direct if self.always => Way(direct),
-            _ if size < SHORT => Way(None),
+            None => through(self.in_memory == Memory::All),
+            Some(direct) if self.always => past(direct),
+            _ if size < SHORT => through(false),
             _ if self.in_memory != Memory::Nothing && in_memory() => {
                 self.through.fetch_add(size, Ordering::Relaxed);
-                Way(None)
+                through(true)
             }
-            direct => Way(direct),
+            Some(direct) => past(direct),
         }
     }
 
-    /// The way that is left: once a direct read was refused, no other is tried.
-    fn still<'w>(&self, way: Way<'w>) -> Way<'w> {
-        Way(way.0.filter(|_| !self.refused.load(Ordering::Relaxed)))
+    /// The handle of a way; once a direct read was refused, no other is tried.
+    fn still<'w>(&self, way: Way<'w>) -> Option<&'w DirectFile> {
+        way.direct.filter(|_| !self.refused.load(Ordering::Relaxed))
     }
 
     /// Books a direct read; the first that is refused is the last that is tried.
@@ -156,7 +163,7 @@ impl<'a> Road<'a> {
 
     /// Fills `dst` with the bytes from `offset` on.
     pub fn read(&self, way: Way<'_>, offset: u64, dst: &mut [u8], bounce: &mut Bounce) -> Result<()> {
-        if let Some(direct) = self.still(way).0 {
+        if let Some(direct) = self.still(way) {
             let done = direct.read_at(offset, dst, bounce)?;
             self.book(dst.len() as u64, done);
             if done {
@@ -174,7 +181,7 @@ impl<'a> Road<'a> {
         size: usize,
         bounce: &'b mut Bounce,
     ) -> Result<&'b [u8]> {
-        if let Some(direct) = self.still(way).0 {
+        if let Some(direct) = self.still(way) {
             let place = direct.fetch(offset, size, bounce)?;
             self.book(size as u64, place.is_some());
             if let Some(place) = place {
@@ -188,12 +195,16 @@ impl<'a> Road<'a> {
 
 /// What [`Road::way`] decided for some bytes.
 #[derive(Clone, Copy)]
-pub struct Way<'r>(Option<&'r DirectFile>);
+pub struct Way<'r> {
+    direct: Option<&'r DirectFile>,
+    /// Whether they were found to be in memory.
+    pub in_memory: bool,
+}
 
 impl Way<'_> {
     /// Whether it goes past the page cache.
     pub fn is_direct(self) -> bool {
-        self.0.is_some()
+        self.direct.is_some()
     }
 }
 
@@ -220,7 +231,7 @@ fn sample(source: &dyn ByteSource, jobs: &[Job<'_>], bytes: u64, random: &Random
     match there.saturating_mul(8) {
         _ if told == 0 => None,
         eighths if eighths <= told => Some(Memory::Nothing),
-        eighths if eighths >= told.saturating_mul(7) => Some(Memory::Rest),
+        eighths if eighths >= told.saturating_mul(7) => Some(Memory::All),
         _ => Some(Memory::Some),
     }
 }

@@ -17,6 +17,10 @@ const HOT: usize = 256 << 10;
 /// Most short reads that are done as one.
 const TOGETHER: usize = 512;
 
+/// Unwanted bytes between two blocks that are in memory from which on it is a call for each: those bytes would be
+/// copied in the time that a call takes.
+const APART: u64 = 8 << 10;
+
 /// Unwanted bytes between two short reads that are rather read than skipped.
 const GAP: u64 = 16 << 10;
 
@@ -241,12 +245,14 @@ impl<'a, 'b> Shared<'a, 'b> {
                 component.finish_piece(dst)
             }
             Work::Spaced { window, mut dst } => {
-                self.note_stored(window.source_size());
                 let start = component.offset();
                 let way = self.road.way(start.saturating_add(window.source_offset), window.source_size());
-                // What comes from memory is taken apart while it is hot.
+                // What comes from memory is taken apart while it is hot; from memory what lies far apart is
+                // rather read block by block.
                 let limit = if way.is_direct() { window.source_size() } else { HOT as u64 };
-                for window in window.pieces(limit, u64::MAX) {
+                let gap = if way.in_memory { APART } else { u64::MAX };
+                for window in window.pieces(limit, gap) {
+                    self.note_stored(window.source_size());
                     let size = usize::try_from(window.source_size()).unwrap_or(usize::MAX);
                     let taken = usize::try_from(window.dest_size()).unwrap_or(usize::MAX);
                     let (now, later) = std::mem::take(&mut dst)
@@ -254,7 +260,10 @@ impl<'a, 'b> Shared<'a, 'b> {
                         .ok_or_else(|| fail!(Internal, "a window leaves the slab"))?;
                     dst = later;
                     let offset = start.saturating_add(window.source_offset);
-                    window.gather(self.road.fetch(way, offset, size, bounce)?, now)?;
+                    match window.count {
+                        1 => self.road.read(way, offset, now, bounce)?,
+                        _ => window.gather(self.road.fetch(way, offset, size, bounce)?, now)?,
+                    }
                     component.finish_piece(now)?;
                 }
                 Ok(())
