@@ -101,7 +101,7 @@ impl<T: Copy> Deref for Table<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: that many entries were written, side by side in memory that the table owns; none dangle well.
+        // SAFETY: that many entries were written, side by side in memory that the table owns; of none, any aligned place is one.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.filled) }
     }
 }
