@@ -78,7 +78,7 @@ impl<'e> Shared<'_, 'e> {
         let Some(encoder) = state.encoders.pop() else { return };
         let _ended = Ended(self);
         while state.failure.is_none() && state.next < self.count {
-            state = match state.may_take() {
+            state = match self.may_take(&state) {
                 true => self.compress_one(state, encoder),
                 false => state.wait(&self.changed),
             };
@@ -99,12 +99,17 @@ impl<'e> Shared<'_, 'e> {
                 state.free.push(packed); // within what was reserved
                 state.failure = state.failure.take().or(outcome.err());
                 self.changed.notify_all();
-            } else if state.may_take() {
+            } else if self.may_take(&state) {
                 state = self.compress_one(state, encoder);
             } else {
                 state = state.wait(&self.changed);
             }
         }
+    }
+
+    /// Whether there is one more, and a place for it.
+    fn may_take(&self, state: &State<'_>) -> bool {
+        state.next < self.count.min(state.turn.saturating_add(state.done.len()))
     }
 
     /// Takes the next frame, compresses it without holding the state, and puts it down.
@@ -143,11 +148,6 @@ impl Drop for Ended<'_, '_, '_> {
 }
 
 impl State<'_> {
-    /// Whether there is a place for one more.
-    fn may_take(&self) -> bool {
-        self.next < self.turn.saturating_add(self.done.len())
-    }
-
     fn place(&mut self, at: usize) -> Option<&mut Option<Packed>> {
         let at = at.checked_rem(self.done.len())?;
         self.done.get_mut(at)
@@ -174,5 +174,39 @@ impl Packed {
         }
         self.size = encoder.encode_to(input, &mut self.memory)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_frames_are_taken_than_there_are() {
+        let state = |next, turn| State {
+            next,
+            turn,
+            done: vec![None, None, None, None],
+            free: Vec::new(),
+            encoders: Vec::new(),
+            failure: None,
+        };
+        let of = |count| Shared {
+            data: &[],
+            frame: 1,
+            count,
+            state: Lock::new(state(0, 0)),
+            changed: Condvar::new(),
+        };
+        for (count, next, turn, may) in [
+            (9, 0, 0, true),
+            (9, 4, 0, false),
+            (9, 4, 1, true),
+            (9, 8, 6, true),
+            (9, 9, 6, false),
+            (1, 1, 0, false),
+        ] {
+            assert_eq!(of(count).may_take(&state(next, turn)), may, "{next} of {count} after {turn}");
+        }
     }
 }
