@@ -6,9 +6,12 @@ use crate::payload::zstd::{frame_bound, FrameEncoder};
 use crate::threads;
 use std::sync::Condvar;
 
+/// Of frames up to this size several are compressed ahead, and their memory is kept.
+const SMALL: usize = 8 << 20;
+
 /// Compressed frames that wait for their turn, for each thread; of large ones just one.
 fn ahead(frame: usize) -> usize {
-    if frame > 8 << 20 {
+    if frame > SMALL {
         1
     } else {
         4
@@ -20,6 +23,32 @@ fn ahead(frame: usize) -> usize {
 struct Packed {
     memory: Vec<u8>,
     size: usize,
+}
+
+/// What compressing takes, kept from one call to the next.
+#[derive(Default)]
+pub(super) struct Encoders {
+    /// One for each thread.
+    encoders: Vec<FrameEncoder>,
+    /// Memory that is fresh from the system would cost a page fault for each page that is compressed.
+    free: Vec<Packed>,
+}
+
+impl Encoders {
+    /// As many as that, of this level.
+    pub(super) fn at_least(&mut self, count: usize, level: i32) -> Result<&mut Self> {
+        while self.encoders.len() < count {
+            self.encoders.try_reserve(1)?;
+            self.encoders.push(FrameEncoder::new(level)?);
+        }
+        Ok(self)
+    }
+
+    /// One of them.
+    pub(super) fn one(&mut self, level: i32) -> Result<&mut FrameEncoder> {
+        let first = self.at_least(1, level)?.encoders.first_mut();
+        first.ok_or_else(|| fail!(Internal, "no encoder"))
+    }
 }
 
 /// What the threads know of each other.
@@ -48,16 +77,18 @@ struct Shared<'d, 'e> {
 pub(super) fn compress(
     data: &[u8],
     frame: usize,
-    encoders: &mut [FrameEncoder],
+    encoders: &mut Encoders,
     store: &mut (dyn FnMut(&[u8]) -> Result<()> + Send),
 ) -> Result<()> {
+    let Encoders { encoders, free: kept } = encoders;
     let count = data.len().div_ceil(frame.max(1));
     let threads = encoders.len().min(count);
     let window = threads.saturating_mul(ahead(frame)).min(count);
-    let (mut done, mut free, mut free_encoders) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut done, mut free, mut free_encoders) = (Vec::new(), std::mem::take(kept), Vec::new());
     done.try_reserve_exact(window)?;
     done.resize_with(window, || None);
-    free.try_reserve_exact(window)?;
+    // All that is in use at once is within the window, and so is what was kept, or it is all there is.
+    free.try_reserve_exact(window.saturating_sub(free.len()))?;
     free_encoders.try_reserve_exact(encoders.len())?;
     free_encoders.extend(encoders.iter_mut());
     let state = State { next: 0, turn: 0, done, free, encoders: free_encoders, failure: None };
@@ -68,7 +99,11 @@ pub(super) fn compress(
         let mut store = store.hold();
         shared.hand_out(&mut **store);
     });
-    shared.state.into_inner().failure.map_or(Ok(()), Err)
+    let ended = shared.state.into_inner();
+    if frame <= SMALL {
+        *kept = ended.free;
+    }
+    ended.failure.map_or(Ok(()), Err)
 }
 
 impl<'e> Shared<'_, 'e> {
@@ -208,5 +243,23 @@ mod tests {
         ] {
             assert_eq!(of(count).may_take(&state(next, turn)), may, "{next} of {count} after {turn}");
         }
+    }
+
+    #[test]
+    fn memory_is_kept_from_one_component_to_the_next() {
+        let data: Vec<u8> = (0..100_000u32).map(|i| (i / 7 * (i % 13)) as u8).collect();
+        let mut encoders = Encoders::default();
+        let mut outputs = Vec::new();
+        for threads in [1, 1, 3, 3] {
+            let mut out = Vec::new();
+            compress(&data, 1000, encoders.at_least(threads, 3).unwrap(), &mut |frame| {
+                out.extend_from_slice(frame);
+                Ok(())
+            })
+            .unwrap();
+            outputs.push(out);
+            assert!((1..=threads * 4).contains(&encoders.free.len()), "{}", encoders.free.len());
+        }
+        assert!(outputs.iter().all(|out| *out == outputs[0] && !out.is_empty()));
     }
 }

@@ -19,7 +19,6 @@ use crate::io::{boxed, ByteSink};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Manifest, Object, Version};
 use crate::model::value::{self, Value};
-use crate::payload::zstd::FrameEncoder;
 use crate::wire::frame;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -175,7 +174,7 @@ pub struct Writer {
     hasher: RandomState,
     state: State,
     component: Option<OpenComponent>,
-    encoders: Vec<FrameEncoder>,
+    encoders: frames::Encoders,
     base: Option<append::Base>,
     stored_bytes: u64,
     data_bytes: u64,
@@ -221,7 +220,7 @@ impl Writer {
             hasher: RandomState::default(),
             state: State::Idle,
             component: None,
-            encoders: Vec::new(),
+            encoders: frames::Encoders::default(),
             base: None,
             stored_bytes: 0,
             data_bytes: 0,

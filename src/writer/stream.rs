@@ -8,7 +8,6 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::{element_count, Component, Encoding, Extra, Format, LogicalType, Version};
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
 use crate::payload::digest::{self, Hasher};
-use crate::payload::zstd::FrameEncoder;
 use crate::threads;
 
 /// A component whose bytes are still coming.
@@ -255,10 +254,7 @@ impl Writer {
     /// Compresses frames side by side and stores them in order.
     fn store_frames(&mut self, data: &[u8], frame: usize) -> Result<()> {
         let threads = threads::count(self.options.threads);
-        while self.encoders.len() < threads {
-            self.encoders.try_reserve(1)?;
-            self.encoders.push(FrameEncoder::new(self.options.zstd_level)?);
-        }
+        self.encoders.at_least(threads, self.options.zstd_level)?;
         let mut encoders = std::mem::take(&mut self.encoders);
         let outcome = compress(data, frame, &mut encoders, &mut |compressed| self.store(compressed));
         self.encoders = encoders;
@@ -301,14 +297,8 @@ impl Writer {
             return Ok(());
         }
         let pending = std::mem::take(&mut open.pending);
-        if self.encoders.is_empty() {
-            self.encoders.try_reserve(1)?;
-            self.encoders.push(FrameEncoder::new(self.options.zstd_level)?);
-        }
         let mut frame = Vec::new();
-        if let Some(encoder) = self.encoders.first_mut() {
-            encoder.encode(&pending, &mut frame)?;
-        }
+        self.encoders.one(self.options.zstd_level)?.encode(&pending, &mut frame)?;
         self.store(&frame)
     }
 
