@@ -1,4 +1,4 @@
-//! Positioned reads from an open file: nothing is mapped, so a file that is cut short under us is
+//! Positioned reads from an open file: nothing is read through a map, so a file that is cut short under us is
 //! an error and not a signal.
 
 use super::direct::DirectFile;

@@ -48,7 +48,7 @@ pub enum Mode {
     /// Mapped: bytes can be lent. The file must not be cut short while it is open.
     #[default]
     Map,
-    /// Read on demand, never mapped.
+    /// Read on demand, never through a map.
     Read,
 }
 
