@@ -237,3 +237,53 @@ impl Shapes {
         Ok((start, rank))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::manifest::{Format, Texts};
+
+    /// Objects here: two letters, an offset, two letters, a length, two letters.
+    fn by_hand<'a>(alike: &mut Alike<'a>, cursor: &mut Cursor<'a>, object: &Object, component: &Component) {
+        alike.begin();
+        let begin = cursor.position();
+        for what in [Number::Offset, Number::Length] {
+            cursor.take(2).unwrap();
+            let start = cursor.position();
+            cursor.quick_unsigned().unwrap();
+            alike.note(what, start, cursor);
+        }
+        cursor.take(2).unwrap();
+        alike.learn(begin, cursor, object, component);
+    }
+
+    #[test]
+    fn an_object_of_a_known_spelling_is_told_without_its_keys() {
+        let name = Texts::default().add("data").unwrap();
+        let (shape_start, rank, component_start, component_count) = (0, 0, 0, 1);
+        let format = Format::Dense;
+        let object =
+            Object { name, format, shape_start, rank, component_start, component_count, attributes: None };
+        let component = Component::new(name, None);
+        // Known; another spelling; the first again, with numbers of other widths; one that differs at its end.
+        let input = b"xx\x05yy\x18\x40zzXX\x07YY\x06ZZxx\x18\x99yy\x02zzxx\x19\x01\x00yy\x02zQ........";
+        let (mut alike, mut cursor) = (Alike::new(input), Cursor::new(input, 0));
+        assert!(alike.read(&mut cursor).is_none() && cursor.position() == 0, "nothing is known yet");
+        by_hand(&mut alike, &mut cursor, &object, &component);
+        let first = cursor.position();
+        assert!(alike.read(&mut cursor).is_none() && cursor.position() == first);
+        by_hand(&mut alike, &mut cursor, &object, &component);
+        let second = cursor.position();
+        let like = alike.read(&mut cursor).map(|like| like.component());
+        let like = like.expect("it was met before the last one");
+        assert_eq!((like.offset, like.stored_size), (0x99, 2));
+        assert_eq!(&input[second..cursor.position()], b"xx\x18\x99yy\x02zz");
+        let third = cursor.position();
+        assert!(alike.read(&mut cursor).is_none() && cursor.position() == third);
+        // Objects of several components or with attributes are not learned.
+        let mut other = Alike::new(input);
+        let mut again = Cursor::new(input, 0);
+        by_hand(&mut other, &mut again, &Object { component_count: 2, ..object }, &component);
+        assert!(other.read(&mut Cursor::new(input, 0)).is_none());
+    }
+}
