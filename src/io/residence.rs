@@ -134,12 +134,18 @@ mod tests {
         assert!(!all || on_huge_pages(&large.as_slice()[12345..5 << 20]));
     }
 
-    #[test]
-    fn what_was_just_written_is_in_memory() {
-        let path = std::env::temp_dir().join(format!("ztensor-residence-{}", std::process::id()));
-        std::fs::write(&path, vec![7u8; 1 << 20]).unwrap();
+    /// A file of so many bytes that nobody else knows.
+    fn written(name: &str, size: usize) -> File {
+        let path = std::env::temp_dir().join(format!("ztensor-{name}-{}", std::process::id()));
+        std::fs::write(&path, vec![7u8; size]).unwrap();
         let file = File::open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
+        file
+    }
+
+    #[test]
+    fn what_was_just_written_is_in_memory() {
+        let file = written("residence", 1 << 20);
         for offset in [0, 5, 4095, 70_000, (1 << 20) - 1] {
             assert_ne!(resident(&file, offset), Some(false), "{offset}");
         }
@@ -150,10 +156,7 @@ mod tests {
     #[test]
     fn asking_brings_nothing_into_memory() {
         use std::os::fd::AsRawFd;
-        let path = std::env::temp_dir().join(format!("ztensor-asking-{}", std::process::id()));
-        std::fs::write(&path, vec![7u8; 4 << 20]).unwrap();
-        let file = File::open(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
+        let file = written("asking", 4 << 20);
         file.sync_all().unwrap();
         // SAFETY: a descriptor that is open, and numbers.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };

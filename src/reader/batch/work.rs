@@ -251,8 +251,9 @@ impl<'a, 'b> Shared<'a, 'b> {
                 // rather read block by block.
                 let limit = if way.is_direct() { window.source_size() } else { HOT as u64 };
                 let gap = if way.in_memory { APART } else { u64::MAX };
+                let mut stored = 0u64;
                 for window in window.pieces(limit, gap) {
-                    self.note_stored(window.source_size());
+                    stored = stored.saturating_add(window.source_size());
                     let size = usize::try_from(window.source_size()).unwrap_or(usize::MAX);
                     let taken = usize::try_from(window.dest_size()).unwrap_or(usize::MAX);
                     let (now, later) = std::mem::take(&mut dst)
@@ -266,6 +267,7 @@ impl<'a, 'b> Shared<'a, 'b> {
                     }
                     component.finish_piece(now)?;
                 }
+                self.note_stored(stored);
                 Ok(())
             }
             Work::Frames { stored, frames, dst } => {
