@@ -148,23 +148,17 @@ static zt_read_stats everything(const zt_file *file, zt_direct direct, uint32_t 
 }
 
 /* A batch that may choose goes past the page cache for what was sent out of memory; `part`: half of the large tensor was
- * brought back. Tried several times, as a fast disk can have a byte there by the time that the kernel says whether it is. */
+ * brought back. */
 static zt_read_stats from_disk(const char *path, const zt_file *file, int part, uint32_t verify, size_t shift)
 {
     static const char *const all_direct = "direct: the bytes were not in memory";
     static const char *const part_direct = "direct and page cache: part of the bytes was in memory";
     static int said;
-    const char *unsure;
     zt_read_stats stats;
-    int tries = 0;
-    do {
-        unsure = evict(path);
-        if (part && !unsure)
-            unsure = bring_back(path, zt_component_offset(component_of(file, "large", "data")), LARGE / 2);
-        stats = everything(file, ZT_DIRECT_AUTO, 2, part ? 1 << 20 : 0, 0, verify, shift);
-    } while (!unsure && !stats.direct && ++tries < 8);
-    if (!unsure && !stats.direct)
-        unsure = why_no_true_answers(path);
+    const char *unsure = evict(path);
+    if (part && !unsure)
+        unsure = bring_back(path, zt_component_offset(component_of(file, "large", "data")), LARGE / 2);
+    stats = everything(file, ZT_DIRECT_AUTO, 2, part ? 1 << 20 : 0, 0, verify, shift);
     if (!unsure) {
         /* Up to 1/16 may be in memory also where all was sent out. */
         if (CHECK_U64(stats.direct, 1) && (part || strcmp(stats.reason, all_direct) != 0))
@@ -195,8 +189,7 @@ static void roads(const char *path, uint64_t alignment, zt_mode mode)
     zt_close(file);
 }
 
-/* A part of it in memory. A handle of the library's own that is told so does not read ahead when it is asked for a byte
- * that is not there, which could be all that was left. */
+/* A part of it in memory. A handle that is told so does not read ahead what is not. */
 static void in_part(const char *path)
 {
     zt_file *file = NULL;

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 /* How many pages the file has, and how many of them are in memory; 0 where nobody tells. */
 static inline int count_pages(const char *path, size_t *there, size_t *all)
@@ -73,32 +72,6 @@ static inline const char *evict(const char *path)
     return why_no_direct_reads(path);
 }
 
-/* Who asks for a byte without waiting makes the kernel read it, and a disk without any delay has it there for the answer.
- * NULL where the answers for a file that was sent out are the truth, else what is wrong with them. */
-static inline const char *why_no_true_answers(const char *path)
-{
-#if defined(SYS_preadv2)
-    enum { NOWAIT = 8, PLACES = 16 };
-    const char *unsure = evict(path);
-    int fd = open(path, O_RDONLY), there = 0, i;
-    long size;
-    REQUIRE(fd >= 0);
-    size = (long)lseek(fd, 0, SEEK_END);
-    for (i = 0; i < PLACES; i++) {
-        char byte;
-        struct iovec place;
-        place.iov_base = &byte;
-        place.iov_len = 1;
-        there += syscall(SYS_preadv2, fd, &place, 1L, size / (PLACES + 1) * (i + 1), 0L, NOWAIT) == 1;
-    }
-    close(fd);
-    return !unsure && there > PLACES / 8 ? "pages are said to be in memory that were just sent out" : unsure;
-#else
-    (void)path;
-    return "the kernel cannot be asked for a byte without waiting";
-#endif
-}
-
 /* Brings some bytes of a file that was sent out into memory again, and nothing else, so that there is a part of it. NULL,
  * or why that cannot be said. */
 static inline const char *bring_back(const char *path, uint64_t at, size_t size)
@@ -119,11 +92,6 @@ static inline const char *evict(const char *path)
 {
     (void)path;
     return "only Linux has direct reads here";
-}
-
-static inline const char *why_no_true_answers(const char *path)
-{
-    return evict(path);
 }
 
 static inline const char *bring_back(const char *path, uint64_t at, size_t size)
