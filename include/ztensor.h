@@ -1626,7 +1626,9 @@ zt_status zt_write_attribute_json(struct zt_writer *writer,
 
 /**
  * Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut
- * into chunks, on several threads, straight into the caller's memory where the encoding allows.
+ * into chunks, on several threads, straight into the caller's memory where the encoding allows. In
+ * ZT_MODE_MAP hyperslabs are copied out of the mapping where their pages are in memory; all else that
+ * is not compressed is read.
  *
  * requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
  * defaults. stats: may be NULL; set struct_size; filled on success and on failure.

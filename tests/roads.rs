@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
-use ztensor::error::Result;
+use ztensor::error::{Cause, Result};
 use ztensor::io::direct::DirectFile;
 use ztensor::io::{ByteSink, ByteSource};
 use ztensor::model::dtype::Dtype;
-use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, File, Hyperslab, Loaded, OpenOptions, Part};
+use ztensor::reader::{
+    BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Loaded, Mode, OpenOptions, Part,
+};
 use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Writer, WriterOptions};
 
 /// By whom bytes were read, and which.
@@ -330,6 +332,67 @@ fn a_large_component_of_a_hosts_own_source_is_read_by_the_calling_thread_alone()
         let source = Counting { is_file: false, company, ..of_one_tensor(&content) };
         for reads in single_calls(source, threads, &content) {
             assert_eq!(Asked::threads(&reads), HashSet::from([std::thread::current().id()]));
+        }
+    }
+}
+
+/// The columns of one of eight ranks.
+const COLUMNS: Hyperslab<'static> = Hyperslab { start: &[0, 512], count: &[4096, 512], step: None };
+
+/// A file of one matrix of 4096 rows of 4 KiB, and those columns of it.
+fn matrix(folder: &Folder) -> (std::path::PathBuf, Vec<u8>) {
+    let content: Vec<u8> = (0..4096 << 12).map(made_up).collect();
+    let wanted = content.chunks(4096).flat_map(|row| &row[512..1024]).copied().collect();
+    let sample = Sample::dense("matrix", Dtype::U8, &[4096, 4096], content);
+    let path = folder.path("matrix.zt");
+    std::fs::write(&path, common::file_of(&WriterOptions::default(), &[sample])).unwrap();
+    (path, wanted)
+}
+
+#[test]
+#[cfg(target_os = "linux")] // elsewhere nobody tells what is in memory
+fn slices_of_a_mapping_are_copied_out_of_it_where_they_are_in_memory() {
+    let folder = Folder::new();
+    let (path, wanted) = matrix(&folder);
+    for direct in [Direct::Auto, Direct::Never] {
+        for (mode, times) in [(Mode::Map, 1), (Mode::Read, 4)] {
+            let file = File::open(&path, &OpenOptions { mode, ..OpenOptions::default() }).unwrap();
+            let options = BatchOptions { threads: 2, direct, ..BatchOptions::default() };
+            let (found, _, stats) = batch(&file, &[("matrix", Part::Slab(COLUMNS))], &options);
+            assert!(found[0] == wanted);
+            assert_eq!(stats.bytes, wanted.len() as u64);
+            let least = times * stats.bytes;
+            assert!(stats.stored_bytes >= least, "{mode:?}: {} bytes read", stats.stored_bytes);
+            assert!(
+                times > 1 || stats.stored_bytes == least,
+                "what is between was read: {}",
+                stats.stored_bytes
+            );
+        }
+    }
+}
+
+#[test]
+fn slices_of_a_mapping_that_was_cut_short_are_an_error_and_no_signal() {
+    let folder = Folder::new();
+    for (kept, mode) in [(0, Mode::Map), (9 << 20, Mode::Map), (15 << 20, Mode::Map), (15 << 20, Mode::Read)]
+    {
+        let (path, wanted) = matrix(&folder);
+        let file = File::open(&path, &OpenOptions { mode, ..OpenOptions::default() }).unwrap();
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(kept).unwrap();
+        for direct in [Direct::Auto, Direct::Never] {
+            let mut dst = vec![0; wanted.len()];
+            let component = common::data(&file, "matrix");
+            let mut requests = [BatchRequest { component, part: Part::Slab(COLUMNS), dst: &mut dst, tag: 0 }];
+            let options = BatchOptions { threads: 2, direct, ..BatchOptions::default() };
+            let outcome = file.read_batch(
+                &mut requests,
+                &options,
+                &|_, _| (),
+                &|_, _| true,
+                &mut BatchStats::default(),
+            );
+            assert_eq!(outcome.unwrap_err().cause(), Cause::Io, "{mode:?}, {kept} bytes kept");
         }
     }
 }

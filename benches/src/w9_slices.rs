@@ -83,6 +83,9 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
     let mut notes = vec![b.note()];
     for (p, ranks) in plans.iter().zip([2, 8]) {
         unsafe { dst.range(0, p.1) }.fill(0);
+        if cold {
+            sys::evict(&b.zt);
+        }
         let stats = ours(p);
         let read = stats.stored_bytes as f64 / p.1 as f64;
         notes.push(format!("{ranks} ranks: {} B needed, {read:.2} times that read; {}", p.1, stats.why()));

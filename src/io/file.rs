@@ -75,6 +75,13 @@ impl FileSource {
         Ok(FileSource { file, base, size })
     }
 
+    /// Whether the byte at `offset` is in memory; `mapped` is that byte in a map, where there is one.
+    pub fn resident_in(&self, offset: u64, mapped: Option<&[u8]>) -> Option<bool> {
+        let place = self.base.saturating_add(offset);
+        let is_ours = offset < self.size;
+        is_ours.then(|| super::residence::resident(&self.file, place, mapped)).flatten()
+    }
+
     /// The open file, and the range of it that is ours.
     pub fn parts(&self) -> (&File, u64, u64) {
         (&self.file, self.base, self.size)
@@ -138,10 +145,7 @@ impl ByteSource for FileSource {
     }
 
     fn resident(&self, offset: u64) -> Option<bool> {
-        match offset < self.size {
-            true => super::residence::resident(&self.file, self.base.saturating_add(offset)),
-            false => None,
-        }
+        self.resident_in(offset, None)
     }
 
     fn direct(&self) -> Result<Option<DirectFile>> {

@@ -2,7 +2,8 @@
 //!
 //! A mapping is only as steady as the file. If somebody cuts it short while it is mapped, touching
 //! the lost pages raises SIGBUS, and if somebody writes to it, the bytes change. That is why mapping
-//! is a choice of the caller (`ZT_MODE_MAP`) and why reads that copy never go through the map.
+//! is a choice of the caller (`ZT_MODE_MAP`), and why reads that copy go through the map only where
+//! that saves most of the work: slices of a batch whose pages are in memory.
 
 use super::direct::DirectFile;
 use super::file::FileSource;
@@ -69,7 +70,7 @@ impl ByteSource for MapSource {
     }
 
     fn resident(&self, offset: u64) -> Option<bool> {
-        self.file.resident(offset)
+        self.file.resident_in(offset, part(self.bytes(), offset..offset.checked_add(1)?))
     }
 
     fn direct(&self) -> Result<Option<DirectFile>> {

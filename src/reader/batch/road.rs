@@ -173,6 +173,17 @@ impl<'a> Road<'a> {
         self.source.read_at(offset, dst)
     }
 
+    /// The bytes from `offset` on where they lie, if they can be lent and no disk has to be waited for: who needs a few
+    /// of each page is spared a call for them, or a copy of the rest. Of a file that is a mapping, which
+    /// [`crate::io::map`] is wary of: the last byte is always asked for, as a file that was cut short has it no more.
+    pub fn lent(&self, way: Way<'_>, offset: u64, size: u64) -> Option<&'a [u8]> {
+        let end = offset.checked_add(size)?;
+        let bytes = self.source.slice(offset..end)?;
+        let here = |at| self.source.resident(at) == Some(true);
+        let in_memory = || !way.is_direct() && here(end.saturating_sub(1)) && (way.in_memory || here(offset));
+        (!self.is_file() || in_memory()).then_some(bytes)
+    }
+
     /// The bytes from `offset` on, in the bounce, whose [`Bounce::room`] they fit.
     pub fn fetch<'b>(
         &self,

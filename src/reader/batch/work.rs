@@ -246,7 +246,13 @@ impl<'a, 'b> Shared<'a, 'b> {
             }
             Work::Spaced { window, mut dst } => {
                 let start = component.offset();
-                let way = self.road.way(start.saturating_add(window.source_offset), window.source_size());
+                let place = start.saturating_add(window.source_offset);
+                let way = self.road.way(place, window.source_size());
+                if let Some(bytes) = self.road.lent(way, place, window.source_size()) {
+                    window.gather(bytes, dst)?;
+                    self.note_stored(window.dest_size());
+                    return component.finish_piece(dst);
+                }
                 // What comes from memory is taken apart while it is hot; from memory what lies far apart is
                 // rather read block by block.
                 let limit = if way.is_direct() { window.source_size() } else { HOT as u64 };
