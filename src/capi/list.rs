@@ -315,7 +315,14 @@ fn dense_data(manifest: &Manifest, object: &Object) -> Option<usize> {
 fn known_size(component: &Component) -> u64 {
     match component.size() {
         Some(size) => size,
-        None if component.encoding == Encoding::Zstd && component.dtype.is_some() => u64::MAX,
-        None => 0,
+        None => unknown_size(component),
+    }
+}
+
+#[cold]
+fn unknown_size(component: &Component) -> u64 {
+    match component.encoding == Encoding::Zstd && component.dtype.is_some() {
+        true => u64::MAX,
+        false => 0,
     }
 }

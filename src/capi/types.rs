@@ -253,14 +253,22 @@ pub(super) fn logical(value: zt_type) -> Result<Option<Logical>> {
     known.map(Some).ok_or_else(|| unknown("zt_type that can be used here", value))
 }
 
+#[inline(always)]
 pub(super) fn logical_number(logical: LogicalType) -> zt_type {
-    // Comparisons, not a table of jumps: it is called for every object of a listing.
-    let unknown = logical == LogicalType::Other;
-    let none = if unknown { zt_type_value::ZT_TYPE_OTHER } else { zt_type_value::ZT_TYPE_NONE };
-    if let LogicalType::Known(known) = logical {
-        return known as zt_type;
+    // Called for every object of a listing, of which next to none has one.
+    match logical == LogicalType::Absent {
+        true => zt_type_value::ZT_TYPE_NONE as zt_type,
+        false => other_logical_number(logical),
     }
-    none as zt_type
+}
+
+#[cold]
+fn other_logical_number(logical: LogicalType) -> zt_type {
+    match logical {
+        LogicalType::Known(known) => known as zt_type,
+        LogicalType::Absent | LogicalType::SameAsDtype => zt_type_value::ZT_TYPE_NONE as zt_type,
+        LogicalType::Other => zt_type_value::ZT_TYPE_OTHER as zt_type,
+    }
 }
 
 pub(super) fn format_number(format: Format) -> zt_format {
