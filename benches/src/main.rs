@@ -19,6 +19,7 @@ mod w5_small;
 mod w6_zstd;
 mod w7_digest;
 mod w8_convert;
+mod w9_experts;
 mod w9_slices;
 mod zt;
 

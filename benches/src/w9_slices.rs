@@ -1,14 +1,11 @@
-//! W9: the load plan on real shapes: the slices of one rank of a tensor-parallel engine, and the experts of a
-//! mixture-of-experts model under a budget of memory.
+//! W9a: the load plan on real shapes: the slices of one rank of a tensor-parallel engine.
 
 use crate::big::Big;
-use crate::data::{Rng, Spec};
-use crate::harness::{case, run_group, secs, timed, Case, Group, Metric, Role, Sample, Unit};
+use crate::data::Spec;
+use crate::harness::{case, run_group, secs, Case, Group, Metric, Role, Sample, Unit};
 use crate::sys::{self, Buf, Shared};
-use crate::{targets, zt, Cfg};
-use serde_json::{json, Value};
-use std::collections::VecDeque;
-use std::ffi::CString;
+use crate::{zt, Cfg};
+use serde_json::Value;
 
 const LIMIT: &str = "limit: pread of as many bytes, contiguous, 2 threads";
 
@@ -57,7 +54,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         parallel(cfg, &b, data.slice(), dst, whole, "W9a/cold", true),
     ];
     b.remove();
-    out.push(experts(cfg));
+    out.push(crate::w9_experts::run(cfg));
     out
 }
 
@@ -134,82 +131,4 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
         notes,
     };
     run_group(g, cfg.reps(4), usize::from(!cold))
-}
-
-const EXPERT: usize = 8 << 20;
-
-/// Random experts of 8 MiB, layer by layer, out of a file that is larger than the budget: the next layer's are
-/// announced, those that fall out of the budget are dropped.
-fn experts(cfg: &Cfg) -> Value {
-    let (layers, per_layer) = if cfg.quick { (4, 8) } else { (16, 16) };
-    let visits = if cfg.quick { 200 } else { 2000 };
-    let held = layers * per_layer / 4; // experts that the budget has room for
-    let n = layers * per_layer;
-    let spec = |i| Spec { name: format!("e{i:03}"), shape: vec![EXPERT as u64 / 2], at: 0, len: EXPERT };
-    let specs: Vec<Spec> = (0..n).map(spec).collect();
-    let names = zt::cnames(&specs);
-    let path = cfg.dir.join("w9-experts.zt");
-    let data = crate::data::gauss_buf(EXPERT, 9);
-    let o = zt::WriterOptions { large_alignment: 4096, ..zt::writer_options() };
-    zt::write(&path, &specs, &names, &data.slice()[..EXPERT], zt::BF16, &o);
-    assert_eq!(sys::evict(&path), 0);
-    let mut r = Rng(5);
-    // Two experts of each layer in turn.
-    let order: Vec<usize> = (0..visits).map(|i| i / 2 % layers * per_layer + r.below(per_layer)).collect();
-    let mut most = 0;
-    let budget = ((held * EXPERT) >> 20) as f64;
-    let ours = || {
-        let f = zt::Zt::open(&path);
-        let before = sys::status_kib("VmRSS");
-        let mut kept: VecDeque<usize> = VecDeque::new();
-        for (i, &e) in order.iter().enumerate() {
-            if let Some(&next) = order.get(i + 2) {
-                zt::ok(unsafe { zt::zt_component_advise(f.component(&names[next]), zt::WILLNEED) });
-            }
-            if !kept.contains(&e) {
-                if kept.len() + 1 >= held {
-                    let old = kept.pop_front().unwrap();
-                    zt::ok(unsafe { zt::zt_component_advise(f.component(&names[old]), zt::DONTNEED) });
-                }
-                kept.push_back(e);
-            }
-            std::hint::black_box(sys::touch(f.view(&names[e])));
-            most = most.max(sys::status_kib("VmRSS").saturating_sub(before));
-        }
-    };
-    let mut ours = ours;
-    let mut buf = Buf::new(EXPERT, false);
-    let order: &[usize] = &order;
-    let offsets: Vec<u64> = {
-        let f = zt::Zt::open(&path);
-        names.iter().map(|n: &CString| unsafe { zt::zt_component_offset(f.component(n)) }).collect()
-    };
-    let read = || {
-        use std::os::unix::fs::FileExt;
-        let f = sys::open_read(&path, false);
-        for &e in order {
-            f.read_exact_at(&mut buf.slice_mut()[..EXPERT], offsets[e]).unwrap();
-        }
-    };
-    let mut read = read;
-    const READ: &str = "limit: pread of each expert into one buffer";
-    let cold = |f: &mut dyn FnMut()| {
-        sys::evict(&path);
-        secs(f).0
-    };
-    let g = Group {
-        id: "W9b".into(),
-        title: format!("{visits} random experts of 8 MiB out of {n}, cold, a budget of {held} experts"),
-        metrics: vec![Metric { name: "visit", unit: Unit::Items(visits as f64), limit: READ }],
-        cases: vec![
-            timed(Role::Limit, READ, || cold(&mut read)),
-            timed(Role::Ours, "libztensor views, WILLNEED ahead, DONTNEED behind", || cold(&mut ours)),
-        ],
-        notes: vec![],
-    };
-    let mut v = run_group(g, cfg.reps(3), 0);
-    targets::judge("W9b memory over the budget of experts", most as f64 / 1024.0, " MiB", budget);
-    v["memory"] = json!({"most_kib": most, "budget_mib": budget});
-    let _ = std::fs::remove_file(&path);
-    v
 }
