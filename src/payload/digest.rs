@@ -152,7 +152,6 @@ impl Hasher {
     }
 }
 
-#[cfg(test)]
 /// The digest of bytes that lie in memory as a whole.
 pub(crate) fn compute(algorithm: Algorithm, bytes: &[u8]) -> Claim {
     let mut hasher = Hasher::new(algorithm);

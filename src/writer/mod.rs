@@ -2,6 +2,7 @@
 //! can before it writes a byte, so that a refused call leaves the writer as it was.
 
 mod append;
+mod batch;
 mod copy;
 mod finish;
 mod frames;
@@ -10,6 +11,7 @@ mod repair;
 mod store;
 mod stream;
 
+pub use batch::DenseSpec;
 pub use copy::Recode;
 pub use repair::{repair, RepairOptions, RepairReport};
 
@@ -286,10 +288,10 @@ impl Writer {
         self.names.find(hash, |at| name_at(&self.manifest, *at) == name.as_bytes()).is_some()
     }
 
-    /// Reserves the place that `remember` will need.
-    fn reserve_name(&mut self) -> Result<()> {
+    /// Reserves the places that `more` names will need.
+    fn reserve_names(&mut self, more: usize) -> Result<()> {
         let (manifest, hasher) = (&self.manifest, &self.hasher);
-        let reserved = self.names.try_reserve(1, |at| hasher.hash_one(name_at(manifest, *at)));
+        let reserved = self.names.try_reserve(more, |at| hasher.hash_one(name_at(manifest, *at)));
         reserved.map_err(|_| {
             Error::new(Cause::OutOfMemory, format_args!("could not allocate the index of names"))
         })
@@ -304,6 +306,16 @@ impl Writer {
         let (manifest, hasher) = (&self.manifest, &self.hasher);
         let hash = |at: u32| hasher.hash_one(name_at(manifest, at));
         self.names.insert_unique(hash(at), at, |at| hash(*at));
+    }
+
+    /// Forgets the names of the objects from that position on, which are still there.
+    fn forget_names(&mut self, first: usize) {
+        for at in (first..self.manifest.objects.len()).filter_map(|at| u32::try_from(at).ok()) {
+            let hash = self.hasher.hash_one(name_at(&self.manifest, at));
+            if let Ok(name) = self.names.find_entry(hash, |other| *other == at) {
+                name.remove();
+            }
+        }
     }
 
     /// Sets an attribute of the file.

@@ -27,7 +27,7 @@ impl Writer {
         }
     }
 
-    fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &[(Value, Value)]) -> Result<()> {
+    pub(super) fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &[(Value, Value)]) -> Result<()> {
         if spec.name.len() > NAME_LIMIT {
             return Err(fail!(Limit, "a name of {} bytes is longer than {NAME_LIMIT}", spec.name.len()));
         }
@@ -51,8 +51,8 @@ impl Writer {
         Ok(())
     }
 
-    fn open_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
-        self.reserve_name()?;
+    pub(super) fn open_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
+        self.reserve_names(1)?;
         let name = self.manifest.texts.add(spec.name)?;
         let format = match Format::from_name(spec.format) {
             Some(format) => format,

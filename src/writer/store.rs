@@ -26,7 +26,27 @@ impl Hashing<'_> {
     }
 }
 
+/// How many threads beside the caller's it pays to start for hashing so many bytes.
+pub(super) fn helpers_to_hash(sha256: usize, crc32c: usize) -> usize {
+    (sha256 / TO_HASH_SHA256).saturating_add(crc32c / TO_HASH_CRC32C)
+}
+
+/// Whether several threads may write so many bytes.
+pub(super) fn is_large(size: usize) -> bool {
+    size >= TO_WRITE
+}
+
 impl Writer {
+    /// Appends bytes that are hashed elsewhere: large ones on up to so many threads, where the sink takes it so.
+    pub(super) fn put_unhashed(&mut self, bytes: &[u8], threads: usize) -> Result<()> {
+        if threads > 1 && is_large(bytes.len()) {
+            if let Some(outcome) = self.put_in_pieces(bytes, &Hashing(Lock::new(None)), threads) {
+                return outcome.map_err(|e| self.break_down(e));
+            }
+        }
+        self.put(bytes)
+    }
+
     /// Stored bytes, to the file and the hash.
     pub(super) fn store(&mut self, stored: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return self.put(stored) };

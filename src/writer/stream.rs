@@ -5,9 +5,9 @@ use super::frames::compress;
 use super::{Algorithm, ComponentSpec, LogicalName, Writer};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{element_count, Component, Encoding, Extra, Format, LogicalType, Version};
+use crate::model::manifest::{element_count, Component, Encoding, Extra, Format, LogicalType, Text, Version};
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
-use crate::payload::digest::{self, Hasher};
+use crate::payload::digest::{self, Claim, Hasher};
 use crate::threads;
 
 /// A component whose bytes are still coming.
@@ -137,12 +137,27 @@ impl Writer {
         self.manifest.components.try_reserve(1)?;
         self.manifest.extras.try_reserve(1)?;
         let mark = self.manifest.mark();
-        let (mut entry, extra) =
-            component_entry(self, spec).inspect_err(|_| self.manifest.rollback(&mark))?;
+        let (entry, extra) = component_entry(self, spec).inspect_err(|_| self.manifest.rollback(&mark))?;
         let algorithm = spec.digest.unwrap_or(self.options.digest);
+        self.start_component(entry, extra, algorithm, expected, streamed)
+    }
+
+    /// What a component of so many bytes, if that is known, starts at a multiple of.
+    pub(super) fn alignment_of(&self, expected: Option<u64>) -> u64 {
         let large = expected.is_none_or(|size| size >= self.options.large_size);
-        let alignment = self.options.alignment.max(if large { self.options.large_alignment } else { 0 });
-        self.align(alignment)?;
+        self.options.alignment.max(if large { self.options.large_alignment } else { 0 })
+    }
+
+    /// Goes to where a component begins, and is ready for its bytes.
+    pub(super) fn start_component(
+        &mut self,
+        mut entry: Component,
+        extra: Extra,
+        algorithm: Option<Algorithm>,
+        expected: Option<u64>,
+        streamed: bool,
+    ) -> Result<()> {
+        self.align(self.alignment_of(expected))?;
         entry.offset = self.position;
         self.component = Some(OpenComponent {
             entry,
@@ -201,7 +216,7 @@ impl Writer {
     }
 
     /// Bytes in the host's order, already counted and allowed.
-    fn take_in(&mut self, data: &[u8]) -> Result<()> {
+    pub(super) fn take_in(&mut self, data: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         open.given = open.given.saturating_add(data.len() as u64);
         let width = open.entry.dtype.map_or(1, Dtype::size);
@@ -278,16 +293,32 @@ impl Writer {
     }
 
     fn close_component(&mut self) -> Result<()> {
+        match self.finish_component()? {
+            Some((entry, extra)) => self.push_component(entry, extra),
+            None => Ok(()),
+        }
+    }
+
+    /// What the bytes of the component that was open tell of it.
+    pub(super) fn finish_component(&mut self) -> Result<Option<(Component, Extra)>> {
         self.last_frame()?;
-        let Some(open) = self.component.take() else { return Ok(()) };
+        let Some(open) = self.component.take() else { return Ok(None) };
         let OpenComponent { mut entry, mut extra, hasher, given, .. } = open;
+        extra.digest = hasher.map(|(_, hasher)| self.keep_digest(&hasher.finish())).transpose()?;
+        self.note_given(&mut entry, given);
+        Ok(Some((entry, extra)))
+    }
+
+    /// A digest as the manifest spells it.
+    pub(super) fn keep_digest(&mut self, claim: &Claim) -> Result<Text> {
+        self.manifest.texts.add(&digest::spell(claim)?)
+    }
+
+    /// Notes how many bytes a component had before encoding.
+    pub(super) fn note_given(&mut self, entry: &mut Component, given: u64) {
         entry.set_size(Some(given));
         entry.set_size_declared(entry.encoding != Encoding::Raw);
-        if let Some((_, hasher)) = hasher {
-            extra.digest = Some(self.manifest.texts.add(&digest::spell(&hasher.finish())?)?);
-        }
         self.data_bytes = self.data_bytes.saturating_add(given);
-        self.push_component(entry, extra)
     }
 
     /// What is left for a frame, compressed; even a component of nothing takes a frame.
