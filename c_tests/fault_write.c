@@ -45,6 +45,29 @@ static void put_torn(void)
     write_file(target(), torn, torn_size);
 }
 
+/* More than what is gathered, with one that is compressed between the others. */
+static void add_batch(struct outcome *out, zt_writer *w)
+{
+    static const uint64_t middle = 40000;
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
+    zt_write_request requests[12];
+    size_t i;
+    for (i = 0; i < 12; i++) {
+        INIT(requests[i]);
+        requests[i].name = names[i];
+        requests[i].dtype = ZT_DTYPE_U8;
+        requests[i].shape = i < 10 ? &middle : &shape_small;
+        requests[i].rank = 1;
+        requests[i].data = data + i;
+        requests[i].size = (size_t)*requests[i].shape;
+        requests[i].encoding = i == 10 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT;
+        requests[i].digest = i % 2 ? ZT_DIGEST_SHA256 : ZT_DIGEST_DEFAULT;
+    }
+    TRY(zt_write_batch(w, requests, 12));
+done:
+    return;
+}
+
 static void add(struct outcome *out, zt_writer *w)
 {
     zt_object_desc object;
@@ -52,6 +75,9 @@ static void add(struct outcome *out, zt_writer *w)
     size_t at;
     TRY(zt_write_dense(w, "large", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_large, 1, data, LARGE));
     TRY(zt_write_dense(w, "small", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_small, 1, data, SMALL));
+    add_batch(out, w);
+    if (out->status != ZT_OK)
+        return;
     INIT(object);
     INIT(component);
     object.name = "streamed";

@@ -182,11 +182,13 @@ static void no_writer(void)
 {
     zt_writer *w = (zt_writer *)room;
     zt_sink sink;
+    zt_write_request r;
     zt_object_desc o;
     zt_component_desc c;
     zt_quantized_desc q;
     zt_write_summary summary;
     INIT(sink);
+    INIT(r);
     INIT(o);
     INIT(c);
     INIT(q);
@@ -207,6 +209,8 @@ static void no_writer(void)
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), INVALID);
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, NULL), INVALID);
     CHECK_STATUS(zt_write_dense(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, room, 1), INVALID);
+    CHECK_STATUS(zt_write_batch(NULL, NULL, 0), INVALID);
+    CHECK_STATUS(zt_write_batch(NULL, &r, 1), INVALID);
     CHECK_STATUS(zt_write_csr(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, two), INVALID);
     CHECK_STATUS(zt_write_coo(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
     CHECK_STATUS(zt_write_quantized(NULL, "a", two, 2, &q), INVALID);
@@ -241,6 +245,7 @@ static void nothing_to_write(void)
     const char *path = scratch_path("nothing.zt");
     static const uint64_t zeros[3] = {0, 0, 0};
     zt_writer *w = NULL;
+    zt_write_request r;
     zt_object_desc o;
     zt_component_desc c;
     zt_quantized_desc q;
@@ -249,6 +254,21 @@ static void nothing_to_write(void)
     CHECK_STATUS(zt_write_dense(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, room, 1), INVALID);
     CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, room, 4), INVALID);
     CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);
+    INIT(r);
+    CHECK_STATUS(zt_write_batch(w, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, NULL, 1), INVALID);
+    CHECK_STATUS(zt_write_batch(w, &r, 0), ZT_OK);
+    r.dtype = ZT_DTYPE_U8;
+    r.data = room;
+    r.size = 1;
+    CHECK_STATUS(zt_write_batch(w, &r, 1), INVALID); /* no name */
+    r.name = "a";
+    r.rank = 2;
+    r.size = 4;
+    CHECK_STATUS(zt_write_batch(w, &r, 1), INVALID); /* no shape */
+    r.shape = two;
+    r.data = NULL;
+    CHECK_STATUS(zt_write_batch(w, &r, 1), INVALID);
     CHECK_STATUS(zt_write_csr(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
     CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, NULL, 0, NULL, zeros), INVALID);
     CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, NULL), INVALID);

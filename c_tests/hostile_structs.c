@@ -107,6 +107,16 @@ static zt_status call_read_request(void *s)
     return zt_read_batch(dense_file, (zt_read_request *)s, 1, NULL, NULL);
 }
 
+static zt_status call_write_request(void *s)
+{
+    zt_writer *w = NULL;
+    zt_status status;
+    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
+    status = zt_write_batch(w, (zt_write_request *)s, 1);
+    zt_writer_abort(w);
+    return status;
+}
+
 static zt_status call_writer_options(void *s)
 {
     zt_writer *w = NULL;
@@ -227,6 +237,7 @@ static void inputs(void)
     zt_source source;
     zt_sink sink;
     zt_read_request r;
+    zt_write_request wr;
     zt_object_desc o;
     zt_component_desc c;
     zt_quantized_desc q;
@@ -242,6 +253,14 @@ static void inputs(void)
     r.dst = data;
     r.dst_size = sizeof data;
     sizes("zt_read_request", &r, sizeof r, offsetof(zt_read_request, tag), 0, call_read_request);
+    INIT(wr);
+    wr.name = "x";
+    wr.shape = &eight;
+    wr.rank = 1;
+    wr.data = data;
+    wr.size = 8;
+    wr.dtype = ZT_DTYPE_U8;
+    sizes("zt_write_request", &wr, sizeof wr, offsetof(zt_write_request, type), 0, call_write_request);
     INIT(c);
     c.role = "data";
     c.dtype = ZT_DTYPE_U8;

@@ -85,6 +85,7 @@ static void enumerations(void)
     zt_writer *w = NULL;
     zt_open_options open_options;
     zt_read_options read_options;
+    zt_write_request wr;
     zt_verify_options verify_options;
     zt_object_desc o;
     zt_component_desc c;
@@ -97,6 +98,23 @@ static void enumerations(void)
         CHECK_STATUS(zt_component_advise(component, (zt_advice)bad[i]), INVALID);
         CHECK_STATUS(zt_write_dense(w, "a", bad[i], ZT_TYPE_NONE, two, 2, room, 4), INVALID);
         CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, bad[i], two, 2, room, 4), INVALID);
+        INIT(wr);
+        wr.name = "a";
+        wr.shape = two;
+        wr.rank = 2;
+        wr.data = room;
+        wr.size = 4;
+        wr.dtype = bad[i];
+        CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
+        wr.dtype = ZT_DTYPE_U8;
+        wr.type = bad[i];
+        CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
+        wr.type = ZT_TYPE_NONE;
+        wr.encoding = bad[i];
+        CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
+        wr.encoding = ZT_ENCODING_DEFAULT;
+        wr.digest = bad[i];
+        CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
         INIT(open_options);
         open_options.mode = bad[i];
         f = file;
@@ -140,6 +158,7 @@ static void absurd_sizes(void)
 {
     static const uint64_t huge[2] = {UINT64_MAX, UINT64_MAX}, half[2] = {UINT64_C(1) << 32, UINT64_C(1) << 32};
     zt_read_request r;
+    zt_write_request wr;
     zt_object_desc o;
     zt_component_desc c;
     zt_writer *w = NULL;
@@ -165,6 +184,19 @@ static void absurd_sizes(void)
     CHECK(zt_read_batch(file, &r, SIZE_MAX / sizeof r, NULL, NULL) != ZT_OK);
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
     CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, room, SIZE_MAX) != ZT_OK);
+    INIT(wr);
+    wr.name = "a";
+    wr.shape = two;
+    wr.rank = 2;
+    wr.data = room;
+    wr.size = SIZE_MAX;
+    wr.dtype = ZT_DTYPE_U8;
+    CHECK(zt_write_batch(w, &wr, 1) != ZT_OK);
+    CHECK(zt_write_batch(w, &wr, SIZE_MAX) != ZT_OK);
+    CHECK(zt_write_batch(w, &wr, SIZE_MAX / sizeof wr) != ZT_OK);
+    wr.rank = SIZE_MAX;
+    wr.size = 4;
+    CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
     CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, room, 4), INVALID);
     CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 2, room, 1) != ZT_OK);
     CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, half, 2, room, 0) != ZT_OK); /* 2^64 elements are not 0 */

@@ -141,12 +141,22 @@ static inline zt_status scene_fill(zt_writer *w)
     const float values[4] = {1, 2, 3, 4};
     const uint64_t indptr[4] = {0, 2, 2, 4}, indices[4] = {0, 2, 1, 2};
     const uint64_t square[2] = {3, 3}, coords[8] = {0, 0, 1, 2, 0, 2, 1, 0};
+    zt_write_request batch[3];
+    size_t i;
     zt_component_desc part;
     zt_object_desc object;
     zt_status status;
     INIT(part), INIT(object);
     TRY(zt_write_dense(w, "plain", ZT_DTYPE_F32, ZT_TYPE_NONE, &few, 1, scene_big, 40000));
     TRY(zt_write_dense(w, "big", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, scene_big, scene_big_size));
+    for (i = 0; i < 3; i++) {
+        INIT(batch[i]);
+        batch[i].name = i == 0 ? "batch 0" : i == 1 ? "batch 1" : "batch 2";
+        batch[i].shape = i == 1 ? &big : &few, batch[i].rank = 1;
+        batch[i].data = scene_big, batch[i].size = (size_t)*batch[i].shape;
+        batch[i].dtype = ZT_DTYPE_U8;
+    }
+    TRY(zt_write_batch(w, batch, 3));
     TRY(zt_write_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
     TRY(zt_write_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
     object.name = "streamed", object.format = ZT_FORMAT_DENSE, object.shape = &big, object.rank = 1;

@@ -1333,6 +1333,53 @@ typedef struct zt_object_desc {
 } zt_object_desc;
 
 /**
+ * One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data,
+ * size and dtype are the usual one.
+ */
+typedef struct zt_write_request {
+    /**
+     * sizeof (zt_write_request), the same in every request of a call.
+     */
+    size_t struct_size;
+    /**
+     * The name, NUL-ended UTF-8, not NULL.
+     */
+    const char *name;
+    /**
+     * The dimensions, rank of them, outermost first; NULL only if rank is 0.
+     */
+    const uint64_t *shape;
+    /**
+     * Number of dimensions.
+     */
+    size_t rank;
+    /**
+     * The elements, row-major, in the host's byte order; NULL only if size is 0.
+     */
+    const void *data;
+    /**
+     * Bytes at data: what shape, dtype and type make it.
+     */
+    size_t size;
+    /**
+     * The storage type; one of the 13.
+     */
+    zt_dtype dtype;
+    /**
+     * The logical type: ZT_TYPE_NONE or a known one that goes with dtype.
+     */
+    zt_type type;
+    /**
+     * The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
+     */
+    zt_encoding encoding;
+    /**
+     * The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
+     */
+    zt_digest digest;
+} zt_write_request;
+
+/**
  * A version of the spec to write: one of the ZT_SPEC_ values.
  */
 typedef uint32_t zt_spec_version;
@@ -1377,9 +1424,9 @@ typedef struct zt_writer_options {
      */
     zt_digest digest;
     /**
-     * Threads for compression, to hash a large component while it is written, and to write one of a
-     * durable file; 0 for as many as there are processors, at most 16. The bytes written do not depend
-     * on it.
+     * Threads for compression, to hash a large component or many of a batch while they are written, and
+     * to write a large one of a durable file; 0 for as many as there are processors, at most 16. The
+     * bytes written do not depend on it.
      */
     uint32_t threads;
     /**
@@ -2517,6 +2564,24 @@ zt_status zt_write_quantized(struct zt_writer *writer,
  */
 zt_status zt_write_object(struct zt_writer *writer,
                           const struct zt_object_desc *desc);
+
+/**
+ * Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each
+ * in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
+ * it is faster: there is less to do for each, and the digests of different ones are computed side by side
+ * while others are written.
+ *
+ * requests, n: the objects, used during the call; (NULL, 0) does nothing.
+ * All requests are checked before the first byte is written: a call that is refused writes none of them,
+ * and the message tells the first request that is at fault, by its position from 0 and its name. A name
+ * that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
+ * Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
+ * to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
+ * Since 1.0. Spec 1.2 section 3.
+ */
+zt_status zt_write_batch(struct zt_writer *writer,
+                         const struct zt_write_request *requests,
+                         size_t n);
 
 /**
  * Begins a new file. It grows beside path under another name and takes path's place, atomically, at

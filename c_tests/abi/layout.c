@@ -236,6 +236,18 @@ AT(zt_object_desc, component_count, 64);
 AT(zt_object_desc, attributes, 72);
 AT(zt_object_desc, attributes_json, 80);
 
+SIZE(zt_write_request, 64);
+AT(zt_write_request, struct_size, 0);
+AT(zt_write_request, name, 8);
+AT(zt_write_request, shape, 16);
+AT(zt_write_request, rank, 24);
+AT(zt_write_request, data, 32);
+AT(zt_write_request, size, 40);
+AT(zt_write_request, dtype, 48);
+AT(zt_write_request, type, 52);
+AT(zt_write_request, encoding, 56);
+AT(zt_write_request, digest, 60);
+
 SIZE(zt_write_summary, 48);
 AT(zt_write_summary, struct_size, 0);
 AT(zt_write_summary, file_size, 8);

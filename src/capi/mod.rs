@@ -39,5 +39,6 @@ mod value;
 mod verify;
 mod view;
 mod write;
+mod write_batch;
 mod writer;
 mod writer_options;

@@ -296,6 +296,19 @@ struct zt_object_desc
     attributes_json::Ptr{UInt8}
 end
 
+struct zt_write_request
+    struct_size::Csize_t
+    name::Ptr{UInt8}
+    shape::Ptr{UInt64}
+    rank::Csize_t
+    data::Ptr{Cvoid}
+    size::Csize_t
+    dtype::Int32
+    type_::Int32
+    encoding::Int32
+    digest::Int32
+end
+
 struct zt_writer_options
     struct_size::Csize_t
     spec_version::UInt32
@@ -426,6 +439,7 @@ zt_write_csr(writer, name, dtype, type_, shape, nnz, values, values_size, indice
 zt_write_coo(writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_write_coo, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords)
 zt_write_quantized(writer, name, shape, rank, desc) = ccall((:zt_write_quantized, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, shape, rank, desc)
 zt_write_object(writer, desc) = ccall((:zt_write_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
+zt_write_batch(writer, requests, n) = ccall((:zt_write_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, n)
 zt_writer_create(path, options, writer) = ccall((:zt_writer_create, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
 zt_writer_append(path, options, writer) = ccall((:zt_writer_append, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
 zt_writer_create_sink(sink, options, writer) = ccall((:zt_writer_create_sink, libztensor), Int32, (Ptr{zt_sink}, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), sink, options, writer)

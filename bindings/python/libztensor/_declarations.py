@@ -350,6 +350,21 @@ class zt_object_desc(Structure):
     ]
 
 
+class zt_write_request(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("dtype", zt_dtype),
+        ("type", zt_type),
+        ("encoding", zt_encoding),
+        ("digest", zt_digest),
+    ]
+
+
 class zt_writer_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -487,6 +502,7 @@ FUNCTIONS = {
     "zt_write_coo": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
     "zt_write_quantized": (zt_status, [c_void_p, c_char_p, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
     "zt_write_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
+    "zt_write_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
     "zt_writer_create": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_writer_append": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_writer_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_writer_options), POINTER(c_void_p)]),

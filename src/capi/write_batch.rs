@@ -1,0 +1,107 @@
+//! Many dense objects written in one call.
+
+use super::arg::{self, SizedStruct};
+use super::guard::guard;
+use super::status::zt_status;
+use super::types::{self, zt_digest, zt_dtype, zt_encoding, zt_type};
+use super::writer::{open, zt_writer};
+use crate::error::{fail, Result};
+use crate::writer::DenseSpec;
+use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
+
+/// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data,
+/// size and dtype are the usual one.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_write_request {
+    /// sizeof (zt_write_request), the same in every request of a call.
+    pub struct_size: usize,
+    /// The name, NUL-ended UTF-8, not NULL.
+    pub name: *const c_char,
+    /// The dimensions, rank of them, outermost first; NULL only if rank is 0.
+    pub shape: *const u64,
+    /// Number of dimensions.
+    pub rank: usize,
+    /// The elements, row-major, in the host's byte order; NULL only if size is 0.
+    pub data: *const c_void,
+    /// Bytes at data: what shape, dtype and type make it.
+    pub size: usize,
+    /// The storage type; one of the 13.
+    pub dtype: zt_dtype,
+    /// The logical type: ZT_TYPE_NONE or a known one that goes with dtype.
+    pub r#type: zt_type,
+    /// The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
+    pub encoding: zt_encoding,
+    /// The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
+    pub digest: zt_digest,
+}
+
+// SAFETY: repr(C), begins with its size, plain integers and pointers.
+unsafe impl SizedStruct for zt_write_request {
+    const NAME: &'static str = "zt_write_request";
+    const SIZE: usize = offset_of!(zt_write_request, digest) + size_of::<zt_digest>();
+}
+
+/// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each
+/// in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
+/// it is faster: there is less to do for each, and the digests of different ones are computed side by side
+/// while others are written.
+///
+/// requests, n: the objects, used during the call; (NULL, 0) does nothing.
+/// All requests are checked before the first byte is written: a call that is refused writes none of them,
+/// and the message tells the first request that is at fault, by its position from 0 and its name. A name
+/// that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
+/// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
+/// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
+/// Since 1.0. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_batch(
+    writer: Option<&mut zt_writer>,
+    requests: *const zt_write_request,
+    n: usize,
+) -> zt_status {
+    guard(|| {
+        let writer = open(writer)?;
+        // SAFETY: "requests, n: the objects".
+        let objects = unsafe { objects(requests, n)? };
+        writer.write_batch(&objects)
+    })
+}
+
+/// The caller's requests, checked one by one.
+///
+/// # Safety
+/// `requests` has `n` structs, which are as their fields say, and stay for `'a`.
+unsafe fn objects<'a>(requests: *const zt_write_request, n: usize) -> Result<Vec<DenseSpec<'a>>> {
+    if n > 0 && requests.is_null() {
+        return Err(fail!(InvalidArgument, "requests is NULL, but {n} are said to be there"));
+    }
+    let mut objects = Vec::new();
+    objects.try_reserve_exact(n)?;
+    for at in 0..n {
+        // SAFETY: passed on.
+        let object = unsafe { arg::array_element(requests, at).and_then(|request| one(&request)) };
+        objects.push(object.map_err(|e| e.within(format_args!("request {at}")))?);
+    }
+    Ok(objects)
+}
+
+unsafe fn one<'a>(request: &zt_write_request) -> Result<DenseSpec<'a>> {
+    // SAFETY: as the fields say.
+    let name = unsafe { arg::text(request.name, "name")? };
+    let of = || {
+        Ok(DenseSpec {
+            logical: types::logical(request.r#type)?,
+            encoding: types::encoding(request.encoding)?,
+            digest: types::digest(request.digest)?,
+            // SAFETY: as the fields say.
+            ..unsafe {
+                let shape = arg::slice(request.shape, request.rank, "shape")?;
+                let data = arg::slice(request.data.cast::<u8>(), request.size, "data")?;
+                DenseSpec::new(name, types::dtype(request.dtype)?, shape, data)
+            }
+        })
+    };
+    of().map_err(|e: crate::error::Error| e.within(format_args!("object {name:?}")))
+}
