@@ -136,9 +136,12 @@ void mapped()
     zt::writer w = zt::writer::create(path);
     w.dense("a", {3}, std::vector<std::int16_t>{1, -2, 3});
     const bool flags[2] = {true, false};
-    w.dense("flags", {2}, zt::span<const bool>(flags));
     const std::complex<float> turn[1] = {{0, 1}};
-    w.dense("turn", {1}, zt::span<const std::complex<float>>(turn));
+    const std::uint64_t two = 2, one = 1;
+    const zt::write_request requests[] = {{"flags", {&two, 1}, zt::span<const bool>(flags)},
+                                          {"turn", {&one, 1}, zt::span<const std::complex<float>>(turn)}};
+    w.batch(requests);
+    CHECK_STATUS(status_of([&] { w.batch({requests + 1, 1}); }), ZT_ERROR_EXISTS);
     w.finish();
     zt::file file = zt::file::open(path);
     const zt::span<const std::int16_t> a = file.at("a").data().as<std::int16_t>();

@@ -7,6 +7,22 @@
 namespace zt {
 inline namespace ZTENSOR_MODE {
 
+/* A request of writer::batch: a dense tensor of elements of T. What it is made of stays the caller's. */
+struct write_request : sized<zt_write_request> {
+    write_request() noexcept = default;
+    template <class T> write_request(const char *its_name, span<const std::uint64_t> its_shape, span<const T> elements) noexcept
+    {
+        name = its_name;
+        shape = its_shape.data();
+        rank = its_shape.size();
+        data = elements.data();
+        size = elements.size_bytes();
+        dtype = type_of<T>::dtype;
+        type = type_of<T>::type;
+    }
+};
+static_assert(sizeof(write_request) == sizeof(zt_write_request), "an array of them is one of C");
+
 namespace detail {
 /* A sink of C++ behind the functions that C calls. What it throws is kept where the writer finds it. */
 template <class S> struct sink_of {
@@ -99,6 +115,11 @@ class writer {
         whole.components = &part;
         whole.component_count = 1;
         return object(whole);
+    }
+    /* Many dense tensors at once; see zt_write_batch. */
+    returns<void> batch(span<const write_request> requests)
+    {
+        return give(zt_write_batch(get(), requests.data(), requests.size()));
     }
     template <class T>
     returns<void> csr(text name, std::uint64_t rows, std::uint64_t columns, span<const T> values,
