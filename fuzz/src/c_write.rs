@@ -2,13 +2,25 @@
 
 use crate::c::*;
 use arbitrary::{Result, Unstructured};
-use std::ffi::{c_void, CString};
+use std::ffi::{c_char, c_void, CString};
 use std::ptr::null;
 
 const WRITER_OPTIONS: usize = 64;
 const COMPONENT: usize = 64;
 const OBJECT: usize = 88;
 const QUANTIZED: usize = 96;
+
+/// zt_write_request.
+#[repr(C)]
+struct WriteRequest {
+    size: usize,
+    name: *const c_char,
+    shape: *const u64,
+    rank: usize,
+    data: Pointer,
+    bytes: usize,
+    kinds: [i32; 4],
+}
 
 /// What the sink's functions are called with.
 #[derive(Default)]
@@ -122,6 +134,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
     let product = shape.iter().fold(1u64, |n, d| n.saturating_mul(*d)).min(200) as usize;
     let data = vec![1u8; if u.ratio(1, 4)? { u.int_in_range(0..=300)? } else { product * (1 << u.int_in_range(0..=3)?) }];
     let (dtype, logical) = (u.int_in_range(0..=14)?, if u.ratio(1, 4)? { number(u)? } else { 0 });
+    let (encoding, digest) = (number(u)?, number(u)?);
     let parts = component(u, &texts, &data)?;
     let mut object = Block::exact(OBJECT);
     object.set_pointer(8, maybe(&name, u)?);
@@ -137,7 +150,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
     if u.ratio(1, 4)? && !file.is_null() {
         object.set_pointer(72, zt_object_attributes(zt_object_at(file, 0)));
     }
-    check(match u.int_in_range(0..=10u8)? {
+    check(match u.int_in_range(0..=11u8)? {
         0 => zt_write_dense(w, name.as_ptr(), dtype, logical, shape.as_ptr(), shape.len(), data.as_ptr().cast(), data.len()),
         1 => {
             let (places, pointers) = ([0u64; 4], [0u64, 0, 1, 2, 4]);
@@ -159,6 +172,19 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
             zt_write_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?)
         }
         9 => zt_writer_set_attribute_json(w, maybe(&texts[0], u)?, maybe(&texts[1], u)?),
+        10 => {
+            let other = CString::new("another").unwrap();
+            let requests = [&name, &other].map(|name| WriteRequest {
+                size: size_of::<WriteRequest>(),
+                name: name.as_ptr(),
+                shape: shape.as_ptr(),
+                rank: shape.len(),
+                data: data.as_ptr().cast(),
+                bytes: data.len(),
+                kinds: [dtype, logical, encoding, digest],
+            });
+            zt_write_batch(w, requests.as_ptr().cast(), requests.len())
+        }
         _ => {
             let mut desc = Block::exact(QUANTIZED);
             desc.set(8, &u.int_in_range(0..=65u64)?.to_ne_bytes());
