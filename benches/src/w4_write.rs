@@ -134,6 +134,9 @@ fn buffered<'a>(b: &'a Big, d: &'a [u8]) -> Vec<Way<'a>> {
         let w = move |p: &Path| zt::write(p, s, &b.cnames, d, zt::BF16, &o);
         add(Role::Ours, name, o.durable == 1, Box::new(w));
     }
+    let o = zt::WriterOptions { digest: zt::SHA256, ..base };
+    let w = move |p: &Path| zt::write_batch(p, s, &b.cnames, d, zt::BF16, &o);
+    add(Role::Ours, "libztensor batch sha256", false, Box::new(w));
     for (name, sum) in [
         ("ztensor 1.2.3 no checksum", Checksum::None),
         ("ztensor 1.2.3 crc32c", Checksum::Crc32c),

@@ -125,6 +125,13 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     ] {
         add(Role::Ours, name, false, Box::new(move |p| zt::write(p, s, names, data, zt::F32, &o)));
     }
+    for (name, o) in [
+        ("libztensor batch no digest", base),
+        ("libztensor batch crc32c", zt::WriterOptions { digest: zt::CRC32C, ..base }),
+        ("libztensor batch sha256", zt::WriterOptions { digest: zt::SHA256, ..base }),
+    ] {
+        add(Role::Ours, name, false, Box::new(move |p| zt::write_batch(p, s, names, data, zt::F32, &o)));
+    }
     for (name, sum) in [
         ("ztensor 1.2.3 no checksum", Checksum::None),
         ("ztensor 1.2.3 crc32c", Checksum::Crc32c),

@@ -51,6 +51,20 @@ pub struct Request {
 }
 
 #[repr(C)]
+struct WriteRequest {
+    size: usize,
+    name: *const c_char,
+    shape: *const u64,
+    rank: usize,
+    data: *const c_void,
+    data_size: usize,
+    dtype: i32,
+    type_: i32,
+    encoding: i32,
+    digest: i32,
+}
+
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ObjectInfo {
     pub size: usize,
@@ -175,6 +189,7 @@ extern "C" {
         data: *const c_void,
         n: usize,
     ) -> i32;
+    fn zt_write_batch(w: *mut Writer, r: *const WriteRequest, n: usize) -> i32;
     pub fn zt_writer_finish(w: *mut Writer, summary: *mut c_void) -> i32;
 }
 
@@ -309,6 +324,34 @@ pub fn write(path: &Path, specs: &[Spec], names: &[CString], data: &[u8], dtype:
     let mut w = null_mut();
     ok(unsafe { zt_writer_create(cpath(path).as_ptr(), o, &mut w) });
     fill(w, specs, names, data, dtype);
+}
+
+/// The same in one call.
+pub fn write_batch(
+    path: &Path,
+    specs: &[Spec],
+    names: &[CString],
+    data: &[u8],
+    dtype: i32,
+    o: &WriterOptions,
+) {
+    let one = |(s, n): (&Spec, &CString)| WriteRequest {
+        size: std::mem::size_of::<WriteRequest>(),
+        name: n.as_ptr(),
+        shape: s.shape.as_ptr(),
+        rank: s.shape.len(),
+        data: data[s.at..s.at + s.len].as_ptr().cast(),
+        data_size: s.len,
+        dtype,
+        type_: 0,
+        encoding: 0,
+        digest: 0,
+    };
+    let requests: Vec<WriteRequest> = specs.iter().zip(names).map(one).collect();
+    let mut w = null_mut();
+    ok(unsafe { zt_writer_create(cpath(path).as_ptr(), o, &mut w) });
+    ok(unsafe { zt_write_batch(w, requests.as_ptr(), requests.len()) });
+    ok(unsafe { zt_writer_finish(w, null_mut()) });
 }
 
 pub fn append(path: &Path, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32) {
