@@ -252,23 +252,30 @@ static zt_status take(void *context, const void *bytes, size_t n)
     return taken.bytes > taken.most ? ZT_ERROR_CANCELLED : ZT_OK;
 }
 
+/* A writer to that sink, which takes so many bytes. */
+static zt_writer *to_taken(size_t most, zt_digest digest, uint32_t threads)
+{
+    zt_sink sink;
+    zt_writer_options o;
+    zt_writer *w = NULL;
+    INIT(sink);
+    INIT(o);
+    sink.write = take;
+    o.digest = digest;
+    o.threads = threads;
+    taken.bytes = 0;
+    taken.most = most;
+    CHECK_STATUS(zt_writer_create_sink(&sink, &o, &w), ZT_OK);
+    return w;
+}
+
 /* A sink's functions are called as ever; when one fails it is for good. */
 static void to_a_sink(void)
 {
     static const size_t most[] = {8, 100000, 1000000, 2400000, SIZE_MAX};
     size_t i;
     for (i = 0; i < COUNT(most); i++) {
-        zt_sink sink;
-        zt_writer_options o;
-        zt_writer *w = NULL;
-        INIT(sink);
-        INIT(o);
-        sink.write = take;
-        o.digest = ZT_DIGEST_SHA256;
-        o.threads = 2;
-        taken.bytes = 0;
-        taken.most = most[i];
-        CHECK_STATUS(zt_writer_create_sink(&sink, &o, &w), ZT_OK);
+        zt_writer *w = to_taken(most[i], ZT_DIGEST_SHA256, 2);
         taken.writer = w;
         CHECK_STATUS(zt_write_batch(w, small.requests, small.n), i < 4 ? ZT_ERROR_CANCELLED : ZT_OK);
         taken.writer = NULL;
@@ -289,17 +296,7 @@ static void few_threads(void)
         taken.threads = 0;
         /* A thread that the system lets run much later than another is not seen at every try. */
         for (attempt = 0; attempt < 50 && taken.threads != alone + cases[i].beside; attempt++) {
-            zt_sink sink;
-            zt_writer_options o;
-            zt_writer *w = NULL;
-            INIT(sink);
-            INIT(o);
-            sink.write = take;
-            o.digest = cases[i].digest;
-            o.threads = cases[i].threads;
-            taken.most = SIZE_MAX;
-            taken.bytes = 0;
-            CHECK_STATUS(zt_writer_create_sink(&sink, &o, &w), ZT_OK);
+            zt_writer *w = to_taken(SIZE_MAX, cases[i].digest, cases[i].threads);
             CHECK_STATUS(zt_write_batch(w, small.requests, cases[i].n), ZT_OK);
             CHECK(taken.threads <= alone + cases[i].beside);
             CHECK_U64(threads_left(alone), alone);

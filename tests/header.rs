@@ -93,7 +93,7 @@ fn the_header_speaks_c_and_documents_every_function() {
     }
 }
 
-/// What the contract names; callers are written against it.
+/// What the contract names, and what was added since; callers are written against it.
 const CONTRACT: &str = "zt_version zt_abi_version zt_last_error zt_status_name zt_dtype_name zt_dtype_from_name zt_dtype_size
 zt_type_name zt_type_from_name zt_format_name zt_encoding_name
 zt_open zt_open_fd zt_open_memory zt_open_source zt_retain zt_close
@@ -108,8 +108,8 @@ zt_buffer_free zt_object_read_slice zt_component_read_as zt_component_advise zt_
 zt_read_batch zt_tensor_view zt_csr_view zt_coo_view zt_quantized_view
 zt_value_kind zt_value_get_bool zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 zt_value_get_string
 zt_value_get_bytes zt_value_count zt_value_at zt_value_key_at zt_value_find zt_value_to_json
-zt_writer_create zt_writer_append zt_writer_create_sink zt_write_dense zt_write_batch zt_write_csr zt_write_coo zt_write_quantized
-zt_write_object zt_write_begin zt_write_component zt_write_data zt_write_end zt_write_copy
+zt_writer_create zt_writer_append zt_writer_create_sink zt_write_dense zt_write_batch zt_write_csr zt_write_coo
+zt_write_quantized zt_write_object zt_write_begin zt_write_component zt_write_data zt_write_end zt_write_copy
 zt_writer_set_attribute_bool zt_writer_set_attribute_i64 zt_writer_set_attribute_u64 zt_writer_set_attribute_f64
 zt_writer_set_attribute_string zt_writer_set_attribute_bytes zt_writer_set_attribute_json
 zt_write_attribute_bool zt_write_attribute_i64 zt_write_attribute_u64 zt_write_attribute_f64

@@ -3,13 +3,13 @@
 
 use std::fs::File;
 
-/// Whether the byte at `offset` is in the page cache; none where the kernel does not tell. `mapped` is the page of a map
-/// with that byte, where there is one. cachestat would tell more at once, but is so new that filters of system calls
-/// which kill do not know it.
+/// Whether the byte at `offset` is in the page cache; none where the kernel does not tell. `mapped` is that byte in a
+/// map, where there is one. cachestat would tell more at once, but is so new that filters of system calls which kill do
+/// not know it.
 #[cfg(target_os = "linux")]
 pub fn resident(file: &File, offset: u64, mapped: Option<&[u8]>) -> Option<bool> {
     let absent = match mapped {
-        Some(page) => is_page_absent(page.as_ptr()),
+        Some(byte) => is_page_absent(byte.as_ptr()),
         None => is_absent(file, offset),
     };
     match absent {

@@ -101,7 +101,8 @@ impl<T: Copy> Deref for Table<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: that many entries were written, side by side in memory that the table owns; of none, any aligned place is one.
+        // SAFETY: that many entries were written, side by side in memory that the table owns; an empty table's place is
+        // aligned, which is all that a slice of none asks for.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.filled) }
     }
 }

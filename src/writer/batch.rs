@@ -15,8 +15,6 @@ use crate::threads;
 
 /// Bytes that a thread takes to hash at a time, at least.
 const PORTION: usize = 64 << 10;
-/// From how many bytes on a CRC-32C is computed on another thread.
-const CRC32C_APART: usize = 8 << 20;
 
 /// A dense object to be written, with its elements.
 #[derive(Clone, Copy, Debug)]
@@ -155,15 +153,15 @@ impl Writer {
         let mut claims = Vec::new();
         claims.try_reserve_exact(run.len())?;
         claims.resize(run.len(), None);
-        let hashing = Hashing { rest: Lock::new((run, &mut claims)), default };
+        let unhashed = Unhashed { rest: Lock::new((run, &mut claims)), default };
         let writing = Lock::new((&mut *self, Ok(())));
-        threads::around(helpers, &|| hashing.help(), &|| {
+        threads::around(helpers, &|| unhashed.help(), &|| {
             let mut held = writing.hold(); // only the caller's thread comes here
             let (writer, outcome) = &mut *held;
             *outcome = writer.put_raw(first, run, threads.saturating_sub(helpers), true);
             match outcome {
-                Ok(()) => hashing.help(),
-                Err(_) => hashing.stop(),
+                Ok(()) => unhashed.help(),
+                Err(_) => unhashed.stop(),
             }
         });
         writing.into_inner().1?;
@@ -178,16 +176,18 @@ impl Writer {
         for (at, request) in (first..).zip(run) {
             let size = request.data.len() as u64;
             self.align(self.alignment_of(Some(size)))?;
+            let offset = self.position;
+            let mine = request.digest.unwrap_or(self.options.digest);
+            let mine = mine.filter(|of| !others || !is_apart(*of, request.data));
+            let claim = mine.map(|of| digest::compute(of, request.data));
+            self.put_unhashed(request.data, threads)?;
+            // Counted once it is there: what fails before the first byte leaves the writer as it was.
             let mut entry = *self.entry(at)?;
-            (entry.offset, entry.stored_size) = (self.position, size);
+            (entry.offset, entry.stored_size) = (offset, size);
             self.note_given(&mut entry, size);
             self.stored_bytes = self.stored_bytes.saturating_add(size);
             *self.entry(at)? = entry;
-            let mine = request.digest.unwrap_or(self.options.digest);
-            if let Some(algorithm) = mine.filter(|of| !others || !is_apart(*of, request.data)) {
-                self.note_digest(at, &digest::compute(algorithm, request.data))?;
-            }
-            self.put_unhashed(request.data, threads)?;
+            claim.iter().try_for_each(|claim| self.note_digest(at, claim))?;
         }
         Ok(())
     }
@@ -203,20 +203,20 @@ impl Writer {
 /// Whether a digest is better computed by another thread than just before the bytes are written, which brings them
 /// into the cache for both: not a CRC of a few bytes, for which memory is what takes the time.
 fn is_apart(algorithm: Algorithm, data: &[u8]) -> bool {
-    algorithm == Algorithm::Sha256 || data.len() >= CRC32C_APART
+    algorithm == Algorithm::Sha256 || data.len() >= store::TO_HASH_CRC32C
 }
 
 /// What is not hashed yet, and where the digests go.
 type Rest<'w, 'd> = (&'w [DenseSpec<'d>], &'w mut [Option<Claim>]);
 
 /// Objects whose digests are computed on any number of threads.
-struct Hashing<'w, 'd> {
+struct Unhashed<'w, 'd> {
     rest: Lock<Rest<'w, 'd>>,
     /// The digest of those that ask for none.
     default: Option<Algorithm>,
 }
 
-impl<'w, 'd> Hashing<'w, 'd> {
+impl<'w, 'd> Unhashed<'w, 'd> {
     /// The next, of together at least so many bytes.
     fn take(&self, least: usize) -> Option<Rest<'w, 'd>> {
         let mut rest = self.rest.hold();

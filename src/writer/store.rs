@@ -10,7 +10,7 @@ use crate::threads;
 /// Below, starting a thread costs more than it saves.
 const TO_WRITE: usize = 4 << 20;
 const TO_HASH_SHA256: usize = 1 << 20;
-const TO_HASH_CRC32C: usize = 8 << 20;
+pub(super) const TO_HASH_CRC32C: usize = 8 << 20;
 
 /// A hash that takes in some bytes once, on whichever thread comes first.
 struct Hashing<'h>(Lock<Option<&'h mut Hasher>>);
