@@ -46,6 +46,7 @@ fn cut(s: &Slice, spec: &Spec, whole: &[u8], dst: &mut [u8]) {
 pub fn run(cfg: &Cfg) -> Vec<Value> {
     let b = Big::new(cfg);
     let data = b.data();
+    crate::hold::room(b.len); // page cache of the file
     zt::write(&b.zt, &b.specs, &b.cnames, &data.slice()[..b.len], zt::BF16, &zt::writer_options());
     let (mut dst, mut whole) = (Buf::new(b.len + (16 << 20), true), Buf::new(b.len + (16 << 20), true));
     let (dst, whole) = (Shared::new(dst.slice_mut()), Shared::new(whole.slice_mut()));
@@ -60,10 +61,16 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
 
 fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &str, cold: bool) -> Value {
     let plans: Vec<_> = [2, 8].map(|n| plan(&b.specs, 1, n)).into();
-    let time = |f: &dyn Fn()| {
-        if cold {
-            assert_eq!(sys::evict(&b.zt), 0, "{id}: the file stayed in memory");
+    let ready = || match cold {
+        true => assert_eq!(sys::evict(&b.zt), 0, "{id}: the file stayed in memory"),
+        false => {
+            sys::warm(&b.zt);
+            let (there, pages) = sys::resident(&b.zt);
+            assert_eq!(there, pages, "{id}: the file did not stay in memory");
         }
+    };
+    let time = |f: &dyn Fn()| {
+        ready();
         Some(secs(f).0)
     };
     let ours = |(slices, need): &(Vec<Slice>, usize)| {
@@ -80,9 +87,7 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
     let mut notes = vec![b.note()];
     for (p, ranks) in plans.iter().zip([2, 8]) {
         unsafe { dst.range(0, p.1) }.fill(0);
-        if cold {
-            sys::evict(&b.zt);
-        }
+        ready();
         let stats = ours(p);
         let read = stats.stored_bytes as f64 / p.1 as f64;
         notes.push(format!("{ranks} ranks: {} B needed, {read:.2} times that read; {}", p.1, stats.why()));
