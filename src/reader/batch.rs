@@ -2,6 +2,7 @@
 //! file, threads take them one by one and fill the caller's memory directly where the encoding allows.
 
 mod job;
+mod pieces;
 mod road;
 mod work;
 
@@ -9,6 +10,7 @@ use super::slice::Hyperslab;
 use super::{Component, File};
 use crate::error::{fail, Result};
 use crate::io::direct::BLOCK;
+use crate::memory::HUGE_PAGE;
 use crate::threads;
 use road::Road;
 use std::ffi::CStr;
@@ -155,8 +157,10 @@ impl File {
 impl Component<'_> {
     /// Fills the front of `dst` with its decoded bytes, on several threads.
     pub(super) fn read_on(&self, threads: usize, dst: &mut [u8]) -> Result<()> {
-        // Through the page cache, as every call does that was not told otherwise.
-        let options = BatchOptions { threads, direct: Direct::Never, ..BatchOptions::default() };
+        // Through the page cache, as every call does that was not told otherwise. Small chunks, as one
+        // component is all there is to share.
+        let chunk_size = HUGE_PAGE as u64;
+        let options = BatchOptions { threads, direct: Direct::Never, chunk_size, ..BatchOptions::default() };
         let request = BatchRequest { component: *self, part: Part::Whole, dst, tag: 0 };
         self.file.read_batch(&mut [request], &options, &|_, _| {}, &|_, _| true, &mut BatchStats::default())
     }

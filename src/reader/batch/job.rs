@@ -1,6 +1,7 @@
 //! Requests cut into jobs that can be done in any order by any thread.
 
-use super::{BatchOptions, BatchRequest, Part};
+use super::pieces::pieces;
+use super::{BatchOptions, BatchRequest, Direct, Part};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
@@ -178,7 +179,6 @@ fn cut<'a>(
     request: usize,
     jobs: &mut Vec<Job<'a>>,
 ) -> Result<()> {
-    let chunk = usize::try_from(options.chunk_size).unwrap_or(usize::MAX);
     let mut push = |place: u64, work: Work<'a>| -> Result<()> {
         jobs.try_reserve(1)?;
         jobs.push(Job { place, request, work });
@@ -189,21 +189,21 @@ fn cut<'a>(
     match part {
         Part::Whole if raw => match claim.and_then(Claim::algorithm) {
             Some(digest) => push(start, Work::Hash { offset: start, dst, digest }),
-            None => copies(start, dst, chunk, &mut push),
+            None => copies(start, dst, options, &mut push),
         },
         // Where elements have to be turned, a piece must not cut one: whole components only.
         Part::Range { offset, .. } if raw && !component.swaps() => {
-            copies(start.saturating_add(offset), dst, chunk, &mut push)
+            copies(start.saturating_add(offset), dst, options, &mut push)
         }
         Part::Slab(slab) if raw && !component.swaps() => {
             let slab = component.slab(&slab)?;
             match piece_count(&slab, room) <= MOST_PIECES {
-                true => spaced(start, &slab, dst, chunk, room, &mut push),
+                true => spaced(start, &slab, dst, options, room, &mut push),
                 false => push(start, Work::Other { part, dst }),
             }
         }
         Part::Whole if claim.is_none() => match component.frame_table(dst.len())? {
-            Some((stored, frames)) => frame_jobs(start, stored, frames, dst, chunk, &mut push),
+            Some((stored, frames)) => frame_jobs(start, stored, frames, dst, chunk(options), &mut push),
             None => push(start, Work::Other { part, dst }),
         },
         _ => push(start, Work::Other { part, dst }),
@@ -212,28 +212,22 @@ fn cut<'a>(
 
 type Push<'p, 'a> = dyn FnMut(u64, Work<'a>) -> Result<()> + 'p;
 
-fn copies<'a>(start: u64, dst: &'a mut [u8], chunk: usize, push: &mut Push<'_, 'a>) -> Result<()> {
+fn chunk(options: &BatchOptions) -> usize {
+    usize::try_from(options.chunk_size).unwrap_or(usize::MAX)
+}
+
+fn copies<'a>(start: u64, dst: &'a mut [u8], options: &BatchOptions, push: &mut Push<'_, 'a>) -> Result<()> {
     if dst.is_empty() {
         return push(start, Work::Copy { offset: start, dst });
     }
-    pieces(start, dst, chunk).try_for_each(|(offset, dst)| push(offset, Work::Copy { offset, dst }))
-}
-
-/// Cuts what is read from `offset` on where the file's offset is a multiple of `size`: no block of the
-/// disk and no page is read for two pieces. Elements stay whole, as offsets are multiples of theirs; where
-/// a file breaks that rule, pieces are counted from the first byte.
-pub fn pieces(mut offset: u64, dst: &mut [u8], size: usize) -> impl Iterator<Item = (u64, &mut [u8])> {
-    const WIDEST: u64 = 16;
-    let over = match offset % WIDEST {
-        0 => usize::try_from(offset.checked_rem(size as u64).unwrap_or(0)).unwrap_or(0),
-        _ => 0,
+    // Past the page cache, no block of the disk is read for two pieces. Through it, no huge page of fresh
+    // memory is filled by two: one of the threads would wait for the other to clear it.
+    let counted_from = match options.direct {
+        Direct::Never => dst.as_ptr().addr() as u64,
+        Direct::Auto | Direct::Always => start,
     };
-    let (first, rest) = dst.split_at_mut(dst.len().min(size.saturating_sub(over)));
-    std::iter::once(first).chain(rest.chunks_mut(size)).filter(|p| !p.is_empty()).map(move |piece| {
-        let at = offset;
-        offset = offset.saturating_add(piece.len() as u64);
-        (at, piece)
-    })
+    pieces(counted_from, start, dst, chunk(options))
+        .try_for_each(|(offset, dst)| push(offset, Work::Copy { offset, dst }))
 }
 
 /// More pieces than this of one slab are left to one thread.
@@ -253,7 +247,7 @@ fn spaced<'a>(
     start: u64,
     slab: &Slab,
     mut dst: &'a mut [u8],
-    chunk: usize,
+    options: &BatchOptions,
     room: usize,
     push: &mut Push<'_, 'a>,
 ) -> Result<()> {
@@ -268,7 +262,7 @@ fn spaced<'a>(
         dst = later;
         let offset = start.saturating_add(window.source_offset);
         match window.count == 1 || window.stride == window.block {
-            true => copies(offset, now, chunk, push)?,
+            true => copies(offset, now, options, push)?,
             false => push(offset, Work::Spaced { window, dst: now })?,
         }
     }
@@ -349,35 +343,5 @@ impl<'a> Component<'a> {
             swap_in_place(piece, self.dtype().map_or(1, Dtype::size));
         }
         self.check_bool(piece)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::pieces;
-
-    #[test]
-    fn pieces_end_where_the_files_offset_is_a_multiple_and_cover_all() {
-        for (offset, size, step) in [
-            (0, 0, 8),
-            (64, 100, 64),
-            (80, 100, 64),
-            (64, 63, 64),
-            (7, 200, 64),
-            (4096, 4096, 4096),
-            (16, 1, 64),
-        ] {
-            let mut bytes = vec![0u8; size];
-            let start = bytes.as_ptr().addr();
-            let mut at = offset;
-            for (place, piece) in pieces(offset, &mut bytes, step) {
-                assert_eq!(place, at);
-                assert_eq!(piece.as_ptr().addr() - start, usize::try_from(at - offset).unwrap());
-                assert!(!piece.is_empty() && piece.len() <= step);
-                at += piece.len() as u64;
-                assert!(at == offset + size as u64 || offset % 16 != 0 || at % step as u64 == 0);
-            }
-            assert_eq!(at, offset + size as u64);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What the threads of a batch do: take jobs in the file's order, do them, tell the caller.
 
 use super::job::{self, Job, Request, Work};
+use super::pieces::pieces;
 use super::road::{self, Road};
 use super::{BatchOptions, BatchStats, OnDone, Part, Progress};
 use crate::error::{fail, Error, Result};
@@ -234,7 +235,7 @@ impl<'a, 'b> Shared<'a, 'b> {
                 self.note_stored(dst.len() as u64);
                 let way = self.road.way(offset, dst.len() as u64);
                 let mut hasher = crate::payload::digest::Hasher::new(digest);
-                for (at, piece) in job::pieces(offset, dst, if way.is_direct() { WINDOW } else { HOT }) {
+                for (at, piece) in pieces(offset, offset, dst, if way.is_direct() { WINDOW } else { HOT }) {
                     self.road.read(way, at, piece, bounce)?;
                     hasher.update(piece);
                     if self.stop.load(Ordering::Relaxed) {
