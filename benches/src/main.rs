@@ -11,6 +11,7 @@ mod targets;
 mod w10_start;
 mod w11_scale;
 mod w12_append;
+mod w13_threads;
 mod w1_open;
 mod w2_load;
 mod w3_cold;
@@ -54,7 +55,7 @@ impl Drop for Cleanup {
 }
 
 const USAGE: &str =
-    "ztensor-bench [--dir DIR] [--json FILE] [--svg FILE] [--reps N] [--quick] [--hold] [--only TEXT] [w1 .. w12]";
+    "ztensor-bench [--dir DIR] [--json FILE] [--svg FILE] [--reps N] [--quick] [--hold] [--only TEXT] [w1 .. w13]";
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -108,6 +109,7 @@ fn main() {
         ("w10", w10_start::run),
         ("w11", w11_scale::run),
         ("w12", w12_append::run),
+        ("w13", w13_threads::run),
     ];
     for (name, run) in table {
         if want.is_empty() || want.iter().any(|w| w == name) {

@@ -38,7 +38,7 @@ impl Seek for Null {
 type Frames = Vec<Vec<u8>>;
 
 /// A frame for each MiB, with one context and output buffer a thread; keeps the frames if asked to.
-fn compress(data: &[u8], n: usize, keep: bool) -> Frames {
+pub fn compress(data: &[u8], n: usize, keep: bool) -> Frames {
     let out = Mutex::new(Vec::new());
     let next = Next::new(data.len(), FRAME);
     threads(n, || {
@@ -56,7 +56,7 @@ fn compress(data: &[u8], n: usize, keep: bool) -> Frames {
     v.into_iter().map(|f| f.1).collect()
 }
 
-fn decompress(frames: &Frames, dst: &mut [u8], n: usize) {
+pub fn decompress(frames: &Frames, dst: &mut [u8], n: usize) {
     let (len, out) = (dst.len(), Shared::new(dst));
     let next = Next::new(frames.len(), 1);
     threads(n, || {
@@ -68,7 +68,7 @@ fn decompress(frames: &Frames, dst: &mut [u8], n: usize) {
     });
 }
 
-fn options(threads: u32) -> zt::WriterOptions {
+pub fn options(threads: u32) -> zt::WriterOptions {
     zt::WriterOptions { encoding: zt::ZSTD, zstd_level: LEVEL, threads, ..zt::writer_options() }
 }
 
