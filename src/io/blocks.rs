@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use std::fs::{File, OpenOptions};
+use std::io::IoSliceMut;
 use std::ops::Range;
 
 /// Bytes of a page of the usual processors; as a block they satisfy every device that Linux drives today.
@@ -53,9 +54,14 @@ pub struct Uncached {
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use super::{Alignment, DirectAccess, File, OpenOptions, Range, Result};
+    use super::{Alignment, DirectAccess, File, IoSliceMut, OpenOptions, Range, Result};
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+    pub(super) const SCATTERS: bool = true;
+
+    /// More in one call are an error (UIO_MAXIOV).
+    const MOST_PIECES: usize = 1024;
 
     pub fn direct_access(file: &File) -> DirectAccess {
         // SAFETY: an all-zero struct of integers is valid, and the kernel writes no more than it has; the path is
@@ -101,6 +107,19 @@ mod platform {
         file.write_at(bytes, at)
     }
 
+    pub fn read_scattered_at(file: &File, pieces: &mut [IoSliceMut<'_>], at: u64) -> std::io::Result<usize> {
+        #[cfg(target_env = "gnu")]
+        use libc::{off64_t as offset, preadv64 as preadv};
+        #[cfg(not(target_env = "gnu"))]
+        use libc::{off_t as offset, preadv};
+        let at = offset::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+        let count = libc::c_int::try_from(pieces.len().min(MOST_PIECES)).unwrap_or(0);
+        // SAFETY: the standard library promises that its slices for this are the system's `iovec`; each is memory
+        // that may be written, and there are `count` of them.
+        let done = unsafe { preadv(file.as_raw_fd(), pieces.as_ptr().cast::<libc::iovec>(), count, at) };
+        usize::try_from(done).map_err(|_| std::io::Error::last_os_error())
+    }
+
     /// A device or a file system that does not take such a write, or memory that it cannot be given.
     pub fn is_refusal(error: &std::io::Error) -> bool {
         const REFUSALS: [libc::c_int; 3] = [libc::EINVAL, libc::EOPNOTSUPP, libc::EFAULT];
@@ -111,7 +130,7 @@ mod platform {
 /// Never asked for more than a second handle: there is none.
 #[cfg(not(target_os = "linux"))]
 mod platform {
-    use super::{DirectAccess, File, OpenOptions, Range, Result};
+    use super::{DirectAccess, File, IoSliceMut, OpenOptions, Range, Result};
 
     pub fn direct_access(_file: &File) -> DirectAccess {
         DirectAccess::No
@@ -126,6 +145,12 @@ mod platform {
     }
 
     pub fn write_at(_file: &File, _bytes: &[u8], _at: u64) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) const SCATTERS: bool = false;
+
+    pub fn read_scattered_at(_: &File, _: &mut [IoSliceMut<'_>], _at: u64) -> std::io::Result<usize> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 
@@ -163,6 +188,14 @@ pub fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<usize> {
     platform::write_at(file, bytes, at)
 }
 
+/// Whether one call fills many pieces of memory.
+pub(super) const SCATTERS: bool = platform::SCATTERS;
+
+/// Reads from the file's `at` into pieces of memory, one after the other; says how many bytes. Where [`SCATTERS`].
+pub fn read_scattered_at(file: &File, pieces: &mut [IoSliceMut<'_>], at: u64) -> std::io::Result<usize> {
+    platform::read_scattered_at(file, pieces, at)
+}
+
 /// Whether a write past the page cache failed for being one.
 pub fn is_refusal(error: &std::io::Error) -> bool {
     platform::is_refusal(error)
@@ -194,5 +227,31 @@ mod tests {
         assert_ne!(access, DirectAccess::No);
         assert!(same(&writing.file));
         assert!(writing.block >= PAGE && writing.block.is_power_of_two() && writing.memory.is_power_of_two());
+    }
+
+    #[test]
+    fn pieces_are_filled_one_after_the_other() {
+        let path = std::env::temp_dir().join(format!("ztensor-pieces-{}", std::process::id()));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let bytes: Vec<u8> = (0..5000_u32).map(|i| (i % 251) as u8).collect();
+        assert_eq!(write_at(&file, &bytes, 0).unwrap(), bytes.len());
+        // More pieces than one call takes, empty ones among them, up to the end of the file and past it.
+        let mut memory = vec![0u8; 4600];
+        let mut pieces: Vec<_> = memory.chunks_mut(2).map(IoSliceMut::new).collect();
+        pieces.insert(0, IoSliceMut::new(&mut []));
+        pieces.insert(7, IoSliceMut::new(&mut []));
+        let (mut rest, mut done) = (&mut pieces[..], 0);
+        loop {
+            let count = read_scattered_at(&file, rest, 450 + done as u64).unwrap();
+            if count == 0 {
+                break;
+            }
+            done += count;
+            IoSliceMut::advance_slices(&mut rest, count);
+        }
+        assert_eq!(done, 4550);
+        assert_eq!(memory[..done], bytes[450..]);
+        assert!(memory[done..].iter().all(|byte| *byte == 0));
     }
 }

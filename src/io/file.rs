@@ -5,7 +5,7 @@ use super::direct::DirectFile;
 use super::{Advice, ByteSource};
 use crate::error::{fail, Error, Result};
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IoSliceMut};
 use std::ops::Range;
 use std::path::Path;
 
@@ -89,23 +89,45 @@ impl FileSource {
 }
 
 /// Fills `dst` from `offset` of `file`; short counts and interruptions are taken up again.
-pub fn read_exact_at(file: &File, mut offset: u64, mut dst: &mut [u8]) -> Result<()> {
-    while !dst.is_empty() {
-        match read_some_at(file, dst, offset) {
+pub fn read_exact_at(file: &File, offset: u64, dst: &mut [u8]) -> Result<()> {
+    let size = dst.len();
+    exactly(offset, size, |at, done| read_some_at(file, dst.get_mut(done..).unwrap_or_default(), at))
+}
+
+/// The same for pieces of memory that are filled one after the other.
+fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
+    let size = pieces.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.len()));
+    let mut before = 0;
+    exactly(offset, size, |at, done| {
+        IoSliceMut::advance_slices(&mut pieces, done.saturating_sub(before));
+        before = done;
+        super::blocks::read_scattered_at(file, pieces, at)
+    })
+}
+
+/// Calls `read` with an offset and how many bytes are done until all `size` are; it says how many it read.
+fn exactly(
+    mut offset: u64,
+    size: usize,
+    mut read: impl FnMut(u64, usize) -> std::io::Result<usize>,
+) -> Result<()> {
+    let mut done = 0;
+    while done < size {
+        let left = size.saturating_sub(done);
+        match read(offset, done) {
             Ok(0) => {
-                let left = dst.len();
                 return Err(fail!(
                     Io,
                     "the file ends at byte {offset}, {left} bytes early: it was cut short while open"
                 ));
             }
             Ok(n) => {
-                dst = dst.get_mut(n..).unwrap_or_default();
+                let n = n.min(left);
+                done = done.saturating_add(n);
                 offset = offset.saturating_add(n as u64);
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) => {
-                let left = dst.len();
                 return Err(Error::io("", &e).within(format_args!("could not read {left} bytes at {offset}")));
             }
         }
@@ -134,6 +156,13 @@ impl ByteSource for FileSource {
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
         read_exact_at(&self.file, self.base.saturating_add(offset), dst)
+    }
+
+    fn read_scattered(&self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
+        if !super::blocks::SCATTERS {
+            return Ok(false);
+        }
+        read_exact_scattered(&self.file, self.base.saturating_add(offset), pieces).map(|()| true)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {

@@ -12,6 +12,7 @@ use super::{Advice, ByteSource};
 use crate::error::{fail, Error, Result};
 use memmap2::{Mmap, MmapOptions};
 use std::fs::File;
+use std::io::IoSliceMut;
 use std::ops::Range;
 
 /// A mapped range of a file.
@@ -53,6 +54,10 @@ impl ByteSource for MapSource {
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
         self.file.read_at(offset, dst)
+    }
+
+    fn read_scattered(&self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
+        self.file.read_scattered(offset, pieces)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {

@@ -23,6 +23,7 @@ mod signals;
 pub mod sink;
 
 use crate::error::Result;
+use std::io::IoSliceMut;
 use std::ops::Range;
 
 /// What will be done with some bytes, so that the system can prepare.
@@ -54,6 +55,12 @@ pub trait ByteSource: Send + Sync {
 
     /// Fills `dst` with the bytes from `offset` on: all of it, or an error.
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()>;
+
+    /// Fills pieces of memory one after the other with the bytes from `offset` on. False, with nothing read, where that
+    /// would take a call for each.
+    fn read_scattered(&self, _offset: u64, _pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Says what will be done with the bytes of `range`. A source that cannot use it does nothing.
     fn advise(&self, _range: Range<u64>, _advice: Advice) -> Result<()> {
@@ -117,6 +124,11 @@ impl<S: ByteSource> ByteSource for [S; 1] {
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
         let [source] = self;
         source.read_at(offset, dst)
+    }
+
+    fn read_scattered(&self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
+        let [source] = self;
+        source.read_scattered(offset, pieces)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {

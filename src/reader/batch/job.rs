@@ -58,7 +58,17 @@ impl Job<'_> {
     pub fn short_end(&self) -> Option<u64> {
         const SHORT: usize = 64 << 10;
         match &self.work {
-            Work::Copy { offset, dst } if dst.len() <= SHORT => Some(offset.saturating_add(dst.len() as u64)),
+            Work::Copy { offset, dst } | Work::Hash { offset, dst, .. } if dst.len() <= SHORT => {
+                Some(offset.saturating_add(dst.len() as u64))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where such a run begins, and where it goes.
+    pub fn short_mut(&mut self) -> Option<(u64, &mut [u8])> {
+        match &mut self.work {
+            Work::Copy { offset, dst } | Work::Hash { offset, dst, .. } => Some((*offset, dst)),
             _ => None,
         }
     }

@@ -8,6 +8,7 @@ use crate::io::ByteSource;
 use foldhash::fast::RandomState;
 use std::ffi::CStr;
 use std::hash::BuildHasher;
+use std::io::IoSliceMut;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A batch of fewer stored bytes is not worth the second handle; it is also more likely to be read again.
@@ -171,6 +172,12 @@ impl<'a> Road<'a> {
             }
         }
         self.source.read_at(offset, dst)
+    }
+
+    /// Fills pieces of memory one after the other with the bytes from `offset` on, through the page cache; false
+    /// where the source does not do that.
+    pub fn scatter(&self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
+        self.source.read_scattered(offset, pieces)
     }
 
     /// The bytes from `offset` on where they lie, if they can be lent and no disk has to be waited for: who needs a few

@@ -1,5 +1,7 @@
 //! What the threads of a batch do: take jobs in the file's order, do them, tell the caller.
 
+mod together;
+
 use super::job::{self, Job, Request, Work};
 use super::pieces::pieces;
 use super::road::{self, Road};
@@ -8,22 +10,15 @@ use crate::error::{fail, Error, Result};
 use crate::io::direct::{Bounce, WINDOW};
 use crate::lock::Lock;
 use crate::model::manifest::Encoding;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Condvar;
 
 /// Read and hashed at a time through the page cache, so that the bytes are hot when hashed.
 const HOT: usize = 256 << 10;
 
-/// Most short reads that are done as one.
-const TOGETHER: usize = 512;
-
 /// Unwanted bytes between two blocks that are in memory from which on it is a call for each: those bytes would be
 /// copied in the time that a call takes.
 const APART: u64 = 8 << 10;
-
-/// Unwanted bytes between two short reads that are rather read than skipped.
-const GAP: u64 = 16 << 10;
 
 /// Temporary memory, counted: one job may always have what it alone needs.
 struct Budget {
@@ -121,65 +116,14 @@ impl<'a, 'b> Shared<'a, 'b> {
         let mut bounce = road::bounce(self.options);
         let mut jobs = Vec::new();
         // Without that memory each read is its own.
-        let together = jobs.try_reserve_exact(TOGETHER).map_or(1, |()| TOGETHER);
+        let together = jobs.try_reserve_exact(together::TOGETHER).is_ok();
         while !self.stop.load(Ordering::Relaxed) {
             let Some(first) = self.queue.hold().next() else { return };
-            if let (Some(end), true) = (first.short_end(), together > 1 && self.road.is_file()) {
-                let start = first.place;
-                jobs.push(first);
-                let end = self.take_near(&mut jobs, start, end, bounce.room());
-                self.perform_together(&mut jobs, start..end, &mut bounce);
-            } else {
-                self.perform(first, &mut bounce);
-            }
-        }
-    }
-
-    /// Takes the jobs that follow as long as one read of at most `room` bytes covers them all; where it ends.
-    fn take_near(&self, jobs: &mut Vec<Job<'b>>, start: u64, mut end: u64, room: usize) -> u64 {
-        let mut queue = self.queue.hold();
-        while jobs.len() < TOGETHER {
-            let next = queue.as_slice().first().and_then(|job| Some((job.place, job.short_end()?)));
-            let Some((place, its_end)) = next else { break };
-            let all = its_end.max(end);
-            if place > end.saturating_add(GAP) || all.saturating_sub(start) > room as u64 {
-                break;
-            }
-            jobs.extend(queue.next()); // within what was reserved
-            end = all;
-        }
-        end
-    }
-
-    /// Short reads that one read covers; where that fails, each for itself says why.
-    fn perform_together(&self, jobs: &mut Vec<Job<'b>>, range: Range<u64>, bounce: &mut Bounce) {
-        let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-        let bytes = match jobs.len() {
-            1 => None,
-            _ => {
-                let way = self.road.way(range.start, size as u64);
-                self.road.fetch(way, range.start, size, bounce).ok()
-            }
-        };
-        let Some(bytes) = bytes else {
-            return jobs.drain(..).for_each(|job| self.perform(job, bounce));
-        };
-        for job in jobs.drain(..) {
-            let Some(request) = self.requests.get(job.request) else { continue };
-            let Work::Copy { offset, dst } = job.work else { continue };
-            let from = usize::try_from(offset.saturating_sub(range.start)).unwrap_or(usize::MAX);
-            let size = dst.len();
-            let outcome = match bytes.get(from..).and_then(|rest| rest.get(..size)) {
-                Some(found) => {
-                    self.note_stored(size as u64);
-                    dst.copy_from_slice(found);
-                    request.component.finish_piece(dst)
+            match first.short_end() {
+                Some(end) if together && self.road.is_file() => {
+                    self.perform_near(first, end, &mut jobs, &mut bounce);
                 }
-                None => Err(fail!(Internal, "a short read is not among its neighbours")),
-            };
-            self.finish(request, size as u64, outcome.map_err(|e| request.component.wrap(e)));
-            if self.stop.load(Ordering::Relaxed) {
-                return; // those that are left go with the drain
+                _ => self.perform(first, &mut bounce),
             }
         }
     }
