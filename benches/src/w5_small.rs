@@ -1,10 +1,10 @@
-//! W5: write 51,000 tensors of 4 KiB each.
+//! W5: write 51,000 tensors of 4 KiB each, and load them.
 
 use crate::data::{gauss_buf, small_specs, total, Spec};
-use crate::harness::{case, secs, Case, Group, Metric, Role, Unit};
+use crate::harness::{case, secs, timed, Case, Group, Metric, Role, Unit};
 use crate::hold::{self, lend};
 use crate::peers::{safetensors, zt1};
-use crate::sys;
+use crate::sys::{self, Buf, Shared};
 use crate::{zt, Cfg};
 use ::zt1::Checksum;
 use serde_json::Value;
@@ -167,5 +167,62 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         cases,
         notes: vec![],
     };
-    vec![crate::harness::run_group(g, cfg.reps(5), 1)]
+    vec![crate::harness::run_group(g, cfg.reps(5), 1), load(cfg, s, data)]
+}
+
+/// Loads them from the page cache into the caller's buffer.
+fn load(cfg: &Cfg, s: &[Spec], data: &[u8]) -> Value {
+    const LIMIT: &str = "limit: pread into the buffer, 1 thread, 4 MiB";
+    let names = &zt::cnames(s);
+    let path = |extension: &str| cfg.dir.join(format!("w5.{extension}"));
+    let (ours, st) = (&path("zt"), &path("safetensors"));
+    let options = zt::WriterOptions { digest: zt::CRC32C, ..zt::writer_options() };
+    zt::write_batch(ours, s, names, data, zt::F32, &options);
+    safetensors::write(st, s, data, ::safetensors::Dtype::F32);
+    let mut dst = Buf::new(data.len(), true);
+    let out = Shared::new(dst.slice_mut());
+    let d = move || unsafe { out.range(0, data.len()) };
+    let batch = move |threads, verify| {
+        let f = zt::Zt::open(ours);
+        let o = zt::ReadOptions { verify, ..zt::read_options(threads, zt::DIRECT_AUTO) };
+        assert_eq!(f.batch(&f.whole(s, names, out), &o).requests, s.len() as u64);
+    };
+    let each = move || {
+        let f = zt::Zt::open(ours);
+        for (s, n) in s.iter().zip(names) {
+            let to = unsafe { out.range(s.at, s.len) };
+            zt::ok(unsafe { zt::zt_component_read(f.component(n), to.as_mut_ptr().cast(), s.len) });
+        }
+    };
+    d().fill(0);
+    batch(2, 1);
+    assert!(d() == data, "W5: libztensor loaded other bytes");
+    let cases = vec![
+        timed(Role::Limit, LIMIT, move || {
+            secs(|| sys::read_parallel(ours, d(), data.len(), 1, 4 << 20, false)).0
+        }),
+        timed(Role::Ours, "libztensor batch, 1 thread", move || secs(|| batch(1, 0)).0),
+        timed(Role::Ours, "libztensor batch, 2 threads", move || secs(|| batch(2, 0)).0),
+        timed(Role::Ours, "libztensor batch, crc32c, 2 threads", move || secs(|| batch(2, 1)).0),
+        timed(Role::Ours, "libztensor zt_component_read", move || secs(each).0),
+        timed(Role::Peer, "ztensor 1.2.3 mmap view() + memcpy", move || {
+            secs(|| zt1::copy_view(ours, s, d())).0
+        }),
+        timed(Role::Peer, "ztensor 1.2.3 open() + read() + memcpy", move || {
+            secs(|| zt1::copy_read(ours, s, d(), false)).0
+        }),
+        timed(Role::Peer, "safetensors mmap + memcpy", move || secs(|| safetensors::copy_mmap(st, s, d())).0),
+    ];
+    let g = Group {
+        id: "W5b".into(),
+        title: format!("warm: open, copy {N} tensors of 4 KiB into a touched buffer, close"),
+        metrics: vec![Metric { name: "load", unit: Unit::Bytes(data.len() as f64), limit: LIMIT }],
+        cases,
+        notes: vec![],
+    };
+    let v = crate::harness::run_group(g, cfg.reps(7), 1);
+    for p in [ours, st] {
+        let _ = std::fs::remove_file(p);
+    }
+    v
 }
