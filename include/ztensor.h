@@ -844,8 +844,9 @@ typedef struct zt_open_options {
     uint64_t max_objects;
     /**
      * Threads that a call without options of its own (zt_component_read, zt_component_load and what is
-     * built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB; it waits for them. 0: as many as
-     * there are processors, at most 4. 1: only the caller's, as always where a zt_source is read.
+     * built on them, zt_object_read_slice, ZT_ADVICE_POPULATE) may use for components of at least 8 MiB;
+     * it waits for them. 0: as many as there are processors, at most 4. 1: only the caller's, as always
+     * where a zt_source is read.
      */
     uint32_t threads;
     /**
@@ -2120,7 +2121,9 @@ const struct zt_component *zt_component_find(const struct zt_object *object, con
 
 /**
  * Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
- * tensor-parallel ranks need: only those bytes are read, as far as the encoding allows.
+ * tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Slabs of 1 MiB
+ * and more are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
+ * threads share them: see zt_open_options.threads.
  *
  * start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
  * in every dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major

@@ -3,7 +3,7 @@
 //! A mapping is only as steady as the file. If somebody cuts it short while it is mapped, touching
 //! the lost pages raises SIGBUS, and if somebody writes to it, the bytes change. That is why mapping
 //! is a choice of the caller (`ZT_MODE_MAP`), and why reads that copy go through the map only where
-//! that saves most of the work: slices of a batch whose pages are in memory.
+//! that saves most of the work: slices whose pages are in memory.
 
 use super::direct::DirectFile;
 use super::file::FileSource;

@@ -155,13 +155,13 @@ impl File {
 }
 
 impl Component<'_> {
-    /// Fills the front of `dst` with its decoded bytes, on several threads.
-    pub(super) fn read_on(&self, threads: usize, dst: &mut [u8]) -> Result<()> {
+    /// Fills the front of `dst` with this part of it, on several threads.
+    pub(super) fn read_on(&self, threads: usize, part: Part<'_>, dst: &mut [u8]) -> Result<()> {
         // Through the page cache, as every call does that was not told otherwise. Small chunks, as one
         // component is all there is to share.
         let chunk_size = HUGE_PAGE as u64;
         let options = BatchOptions { threads, direct: Direct::Never, chunk_size, ..BatchOptions::default() };
-        let request = BatchRequest { component: *self, part: Part::Whole, dst, tag: 0 };
+        let request = BatchRequest { component: *self, part, dst, tag: 0 };
         self.file.read_batch(&mut [request], &options, &|_, _| {}, &|_, _| true, &mut BatchStats::default())
     }
 }

@@ -1,7 +1,7 @@
 //! The ways to a component's bytes, cheapest first: lent, copied, decoded, converted.
 
 use super::stored::{for_each_chunk, zeroed};
-use super::{Advice, Component};
+use super::{Advice, Component, Part};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::map::page_size;
 use crate::memory::AlignedBuffer;
@@ -188,18 +188,23 @@ impl<'f> Component<'f> {
     pub fn read(&self, dst: &mut [u8]) -> Result<()> {
         match self.threads() {
             1 => self.read_inner(dst).map_err(|e| self.wrap(e)),
-            threads => self.read_on(threads, dst),
+            threads => self.read_on(threads, Part::Whole, dst),
         }
     }
 
     /// Threads that reading it is worth.
-    fn threads(&self) -> usize {
+    pub(super) fn threads(&self) -> usize {
         // A host's own source is called by its own thread, unless the call has options that say otherwise.
-        let source = self.file.source();
-        match !source.is_file() && source.slice(self.stored_range()).is_none() {
+        match self.is_hosts_own() {
             true => 1,
             false => self.file.threads_for(self.entry.size().unwrap_or(0)),
         }
+    }
+
+    /// Whether its bytes come from functions of the host.
+    pub(super) fn is_hosts_own(&self) -> bool {
+        let source = self.file.source();
+        !source.is_file() && source.slice(self.stored_range()).is_none()
     }
 
     pub(super) fn read_inner(&self, dst: &mut [u8]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Hyperslabs of dense objects: only the bytes that the slab needs, as far as the encoding allows.
 
 use super::stored::zeroed;
-use super::{Component, Object};
+use super::{Component, Object, Part};
 use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::payload::byte_order::swap_in_place;
@@ -22,6 +22,8 @@ pub struct Hyperslab<'a> {
 const LIMIT: u64 = 4 << 20;
 /// Unwanted bytes that are rather read than skipped.
 const GAP: u64 = 64 << 10;
+/// From so many bytes on a slab is worth a batch.
+const LARGE: usize = 1 << 20;
 
 impl Object<'_> {
     /// Fills the front of `dst` with the slab's elements, row-major and without gaps.
@@ -33,7 +35,7 @@ impl Object<'_> {
             );
         }
         let data = self.required("data")?;
-        data.read_slab_inner(slab, dst).map(drop).map_err(|e| data.wrap(e))
+        data.read_slab(slab, dst)
     }
 }
 
@@ -56,6 +58,21 @@ impl Component<'_> {
         };
         let shape = self.file.manifest.shape(self.object);
         Slab::new(shape, slab.start, slab.count, slab.step, width.saturating_mul(ratio))
+    }
+
+    /// Fills the front of `dst` with the slab: a large one as a batch does, on several threads, and out of a
+    /// mapping where that is in memory.
+    fn read_slab(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
+        let raw = self.entry.encoding == Encoding::Raw && !self.swaps();
+        if raw && dst.len() >= LARGE && !self.is_hosts_own() {
+            let size = self.check_known().and_then(|()| self.slab(slab)).map_err(|e| self.wrap(e))?.size();
+            if let Some(dst) =
+                usize::try_from(size).ok().filter(|n| *n >= LARGE).and_then(|n| dst.get_mut(..n))
+            {
+                return self.read_on(self.threads(), Part::Slab(*slab), dst);
+            }
+        }
+        self.read_slab_inner(slab, dst).map(drop).map_err(|e| self.wrap(e))
     }
 
     /// Reads the slab, and tells how many stored bytes were read for it.
