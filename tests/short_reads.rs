@@ -195,3 +195,33 @@ fn a_digest_that_disagrees_and_bytes_that_are_gone_are_told_of_their_own_tensor(
     assert_eq!(told.iter().filter(|(_, sound)| *sound).count(), victim);
     assert!(found[..victim] == wanted(&samples, &asks)[..victim], "what lies before the cut is there");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn files_and_mappings_fill_many_pieces_in_one_call() {
+    use ztensor::io::{boxed, file::FileSource, map::MapSource};
+    let folder = Folder::new();
+    let path = folder.0.join("pieces");
+    let bytes: Vec<u8> = (0..3000_u32).map(|i| (i % 251) as u8).collect();
+    std::fs::write(&path, &bytes).unwrap();
+    let file = || FileSource::open(&path).unwrap();
+    let inner = FileSource::from_file(std::fs::File::open(&path).unwrap(), 100, 2000).unwrap();
+    let sources: [(u64, Box<dyn ByteSource>); 3] = [
+        (0, boxed(file()).unwrap()),
+        (0, boxed(MapSource::new(file()).unwrap()).unwrap()),
+        (100, boxed(inner).unwrap()),
+    ];
+    for (base, source) in sources {
+        let mut memory = [vec![0; 700], vec![0; 0], vec![0; 1], vec![0; 900]];
+        let mut read = |offset| {
+            let mut pieces: Vec<_> = memory.iter_mut().map(|m| IoSliceMut::new(m)).collect();
+            source.read_scattered(offset, &mut pieces)
+        };
+        assert!(read(50).unwrap(), "it is one call");
+        let error = read(2900 - base).unwrap_err();
+        assert_eq!(error.cause(), Cause::Io, "{}", error.message());
+        assert!(read(50).unwrap());
+        let start = base as usize + 50;
+        assert_eq!(memory.concat(), bytes[start..start + 1601]);
+    }
+}

@@ -3,7 +3,11 @@
 mod common;
 
 use common::{Aligned, Folder, Random, Sample};
-use ztensor::error::Cause;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use ztensor::error::{Cause, Result};
+use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, Hyperslab, Mode, OpenOptions};
 use ztensor::writer::WriterOptions;
@@ -87,5 +91,57 @@ fn a_large_slice_of_a_file_that_was_cut_short_is_an_error() {
         let error = file.find("w").unwrap().read_slice(&slab, &mut vec![0; 4 * 600 * 500]).unwrap_err();
         assert_eq!(error.cause(), Cause::Io, "{mode:?}: {}", error.message());
         std::fs::write(&path, whole).unwrap();
+    }
+}
+
+/// A mapped file whose pages are in memory, or are not; it counts the bytes that are read all the same.
+struct Mapped {
+    bytes: Vec<u8>,
+    in_memory: bool,
+    read: Arc<AtomicU64>,
+}
+
+impl ByteSource for Mapped {
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
+        self.bytes.get(range.start as usize..range.end as usize)
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.read.fetch_add(dst.len() as u64, Ordering::Relaxed);
+        dst.copy_from_slice(&self.bytes[offset as usize..][..dst.len()]);
+        Ok(())
+    }
+
+    fn is_file(&self) -> bool {
+        true
+    }
+
+    fn resident(&self, _offset: u64) -> Option<bool> {
+        Some(self.in_memory)
+    }
+}
+
+#[test]
+fn a_large_slice_is_copied_out_of_a_mapping_only_where_it_is_in_memory() {
+    let whole: Vec<u8> = (0..4000 * 1024_u32).map(|i| (i % 249) as u8).collect();
+    let sample = Sample::dense("w", Dtype::U8, &[4000, 1, 1024], whole.clone());
+    let bytes = common::file_of(&WriterOptions::default(), &[sample]);
+    let slab = Hyperslab { start: &[0, 0, 256], count: &[4000, 1, 512], step: None };
+    let want = cut(&whole, [4000, 1, 1024], 1, &slab);
+    for in_memory in [true, false] {
+        let read = Arc::default();
+        let source = Mapped { bytes: bytes.clone(), in_memory, read: Arc::clone(&read) };
+        let file =
+            File::from_source(Box::new(source), &OpenOptions::default(), String::from("mapped")).unwrap();
+        let before = read.load(Ordering::Relaxed);
+        let mut found = vec![0; want.len()];
+        file.find("w").unwrap().read_slice(&slab, &mut found).unwrap();
+        assert!(found == want);
+        let read = read.load(Ordering::Relaxed) - before;
+        assert_eq!(read == 0, in_memory, "{read} bytes were read");
     }
 }
