@@ -6,14 +6,24 @@ use crate::error::Result;
 use crate::model::value::Value;
 
 /// Appends one head in its shortest form. Floats and simple values have their own functions.
+#[inline(always)]
 fn head(out: &mut Vec<u8>, major: u8, argument: u64) -> Result<()> {
-    out.try_reserve(9)?;
     let initial = major << 5;
+    match u8::try_from(argument) {
+        Ok(little) if little < 24 => {
+            out.try_reserve(1)?;
+            out.push(initial | little);
+            Ok(())
+        }
+        _ => long_head(out, initial, argument),
+    }
+}
+
+fn long_head(out: &mut Vec<u8>, initial: u8, argument: u64) -> Result<()> {
+    out.try_reserve(9)?;
     let bytes = argument.to_be_bytes();
     let [.., b4, b5, b6, b7] = bytes;
-    if argument < 24 {
-        out.push(initial | b7);
-    } else if argument <= 0xff {
+    if argument <= 0xff {
         out.extend_from_slice(&[initial | 24, b7]);
     } else if argument <= 0xffff {
         out.extend_from_slice(&[initial | 25, b6, b7]);
@@ -34,6 +44,20 @@ pub fn unsigned(out: &mut Vec<u8>, value: u64) -> Result<()> {
 /// Appends a text string.
 pub fn text(out: &mut Vec<u8>, text: &str) -> Result<()> {
     utf8(out, text.as_bytes())
+}
+
+/// The same for a short text that is known when this is compiled: it becomes a few stores where it is called.
+#[inline(always)]
+pub fn key(out: &mut Vec<u8>, text: &'static str) -> Result<()> {
+    match u8::try_from(text.len()) {
+        Ok(length) if length < 24 => {
+            out.try_reserve(text.len().saturating_add(1))?;
+            out.push(0x60 | length);
+            out.extend_from_slice(text.as_bytes());
+            Ok(())
+        }
+        _ => utf8(out, text.as_bytes()),
+    }
 }
 
 /// The same for bytes that were found to be UTF-8.

@@ -18,17 +18,22 @@ pub fn footer(manifest_size: u64) -> [u8; 16] {
 /// Spells the manifest as 1.1 or 1.2: deterministic CBOR, the objects in their order, the fields in
 /// the spec's order, absent fields left out.
 pub fn encode(manifest: &Manifest, version: Version, out: &mut Vec<u8>) -> Result<()> {
+    encode_head(manifest, version, out)?;
+    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, version, out))
+}
+
+/// What stands in front of the first object.
+pub fn encode_head(manifest: &Manifest, version: Version, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.attributes.as_ref().filter(|a| !is_empty_map(a));
     put::map(out, if attributes.is_some() { 3 } else { 2 })?;
-    put::text(out, "version")?;
+    put::key(out, "version")?;
     put::text(out, version_text(version))?;
     if let Some(attributes) = attributes {
-        put::text(out, "attributes")?;
+        put::key(out, "attributes")?;
         put::value(out, attributes)?;
     }
-    put::text(out, "objects")?;
-    put::map(out, manifest.objects.len() as u64)?;
-    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, version, out))
+    put::key(out, "objects")?;
+    put::map(out, manifest.objects.len() as u64)
 }
 
 /// What `version` says in a file that we write.
@@ -56,17 +61,17 @@ pub fn encode_object(
     put::utf8(out, texts.get_bytes(object.name))?;
     let attributes = manifest.object_attributes(object).filter(|a| !is_empty_map(a));
     put::map(out, if attributes.is_some() { 4 } else { 3 })?;
-    put::text(out, "shape")?;
+    put::key(out, "shape")?;
     let shape = manifest.shape(object);
     put::array(out, shape.len() as u64)?;
     shape.iter().try_for_each(|d| put::unsigned(out, *d))?;
-    put::text(out, "format")?;
+    put::key(out, "format")?;
     put::text(out, format_name(manifest, object.format))?;
     if let Some(attributes) = attributes {
-        put::text(out, "attributes")?;
+        put::key(out, "attributes")?;
         put::value(out, attributes)?;
     }
-    put::text(out, "components")?;
+    put::key(out, "components")?;
     let components = manifest.components(object);
     put::map(out, components.len() as u64)?;
     for component in components {
@@ -116,26 +121,26 @@ fn encode_component(manifest: &Manifest, c: &Component, version: Version, out: &
     let size = c.size().filter(|_| version >= Version::V1_2 && c.encoding != Encoding::Raw);
     let optional = [logical.is_some(), size.is_some(), encoding.is_some(), extra.digest.is_some()];
     put::map(out, optional.iter().map(|there| u64::from(*there)).fold(3, u64::saturating_add))?;
-    put::text(out, "dtype")?;
+    put::key(out, "dtype")?;
     put::text(out, dtype)?;
     if let Some(logical) = logical {
-        put::text(out, "type")?;
+        put::key(out, "type")?;
         put::text(out, logical)?;
     }
-    put::text(out, "offset")?;
+    put::key(out, "offset")?;
     put::unsigned(out, c.offset)?;
-    put::text(out, "length")?;
+    put::key(out, "length")?;
     put::unsigned(out, c.stored_size)?;
     if let Some(size) = size {
-        put::text(out, "uncompressed_length")?;
+        put::key(out, "uncompressed_length")?;
         put::unsigned(out, size)?;
     }
     if let Some(encoding) = encoding {
-        put::text(out, "encoding")?;
+        put::key(out, "encoding")?;
         put::text(out, encoding)?;
     }
     if let Some(digest) = extra.digest {
-        put::text(out, "digest")?;
+        put::key(out, "digest")?;
         put::text(out, manifest.texts.get(digest))?;
     }
     Ok(())
