@@ -23,7 +23,8 @@ static size_t old_size, whole_size, torn_size;
 #define LARGER 2200000u /* more than what is written at once past the page cache through memory of the library's */
 static unsigned char larger[LARGER + 4096];
 static const uint64_t shape_larger = LARGER;
-static uint32_t durable;
+#define MANY 1100u /* small ones that together are enough for another thread to write them */
+static uint32_t durable, threads = 1;
 static int existing; /* whether something is at the destination before */
 
 static const char *target(void)
@@ -101,7 +102,7 @@ static zt_writer_options options(void)
 {
     zt_writer_options o;
     INIT(o);
-    o.threads = 1;
+    o.threads = threads;
     o.digest = ZT_DIGEST_CRC32C;
     o.durable = durable;
     return o;
@@ -140,6 +141,33 @@ static void creating_large(struct outcome *out)
     out->status = zt_write_dense(w, "as blocks", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
     if (out->status == ZT_OK)
         out->status = zt_write_dense(w, "as it is", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
+    snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
+    finishing(out, w);
+done:
+    return;
+}
+
+/* Many in one call, written by another thread while this one gathers them. */
+static void creating_many(struct outcome *out)
+{
+    static zt_write_request requests[MANY];
+    static char names[MANY][8];
+    static const uint64_t shape = 4000;
+    zt_writer_options o = options();
+    zt_writer *w = NULL;
+    size_t i;
+    for (i = 0; i < MANY; i++) {
+        INIT(requests[i]);
+        snprintf(names[i], sizeof names[i], "%u", (unsigned)i);
+        requests[i].name = names[i];
+        requests[i].dtype = ZT_DTYPE_U8;
+        requests[i].shape = &shape;
+        requests[i].rank = 1;
+        requests[i].data = data + i;
+        requests[i].size = (size_t)shape;
+    }
+    TRY(zt_writer_create(target(), &o, &w));
+    out->status = zt_write_batch(w, requests, MANY);
     snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
     finishing(out, w);
 done:
@@ -288,6 +316,9 @@ int main(void)
         scenario("replace a file", put_old, creating, replaced);
         if (durable)
             scenario("replace a file by a large one", put_old, creating_large, replaced);
+        threads = 2;
+        scenario("replace a file by one of many", put_old, creating_many, replaced);
+        threads = 1;
         scenario("append", put_old, appending, appended);
         scenario("copy", put_old, copying, replaced);
     }

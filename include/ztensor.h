@@ -1425,9 +1425,9 @@ typedef struct zt_writer_options {
      */
     zt_digest digest;
     /**
-     * Threads for compression, to hash a large component or many of a batch while they are written, and
-     * to write a large one of a durable file; 0 for as many as there are processors, at most 16. The
-     * bytes written do not depend on it.
+     * Threads for compression, to hash a large component or many of a batch while they are written, to
+     * write small ones of a batch while others are gathered, and to write a large one of a durable file;
+     * 0 for as many as there are processors, at most 16. The bytes written do not depend on it.
      */
     uint32_t threads;
     /**
@@ -2571,8 +2571,8 @@ zt_status zt_write_object(struct zt_writer *writer,
 /**
  * Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each
  * in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
- * it is faster: there is less to do for each, and the digests of different ones are computed side by side
- * while others are written.
+ * it is faster: the digests of different ones are computed side by side while others are written, and of
+ * 4 MiB and more together another thread writes to the file what the caller's gathers.
  *
  * requests, n: the objects, used during the call; (NULL, 0) does nothing.
  * All requests are checked before the first byte is written: a call that is refused writes none of them,

@@ -162,6 +162,37 @@ fn many_small_ones_come_out_the_same() {
 }
 
 #[test]
+fn many_small_ones_come_out_the_same_around_others() {
+    let (data, folder) = (data(), Folder::new());
+    let path = folder.path("file.zt");
+    let mut objects: Vec<One> = (0..6000).map(|at| one(format!("{at}"), 1000 + at % 700)).collect();
+    objects[2999].size = 300 << 10; // more than is gathered
+    objects[2999].shape = vec![300 << 10];
+    objects[10].encoding = Some(Encoding::Zstd);
+    objects[11].digest = Some(Some(Algorithm::Sha256));
+    let requests = requests(&objects, &data);
+    let (front, rest) = requests.split_at(2900);
+    let (middle, back) = rest.split_at(100);
+    let twice: Vec<DenseSpec<'_>> = back.iter().chain(&back[..1]).copied().collect();
+    for (version, digest) in
+        [(Version::V0_1, None), (Version::V1_1, Some(Algorithm::Crc32c)), (Version::V1_2, None)]
+    {
+        let options = WriterOptions { version, digest, threads: 1, ..WriterOptions::default() };
+        let expected = common::written(&options, |w| one_by_one(w, &requests).unwrap());
+        for threads in [1, 2, 8] {
+            let options = WriterOptions { threads, ..options.clone() };
+            let made = file_at(&path, Writer::create(&path, &options), |w| {
+                w.write_batch(front)?;
+                one_by_one(w, middle)?;
+                assert_eq!(w.write_batch(&twice).unwrap_err().cause(), Cause::Exists);
+                w.write_batch(back)
+            });
+            assert!(made == expected, "{version:?}, {threads} threads");
+        }
+    }
+}
+
+#[test]
 fn every_dtype_and_type_goes_in_a_batch() {
     let data = data();
     let types = common::every_type();

@@ -46,7 +46,9 @@ pub const TARGETS: &[Target] = &[
     t("W4", "durable", "libztensor durable", "limit: write() in 4 MiB", 0.70),
     t("W5", "write", "libztensor no digest", "limit: write()", 1.25),
     t("W5", "write", "libztensor crc32c", "limit: write()", 1.30),
-    // The same beside the faster way to write the concatenation.
+    // The same in one call, and one by one, beside the faster way to write the concatenation.
+    t("W5", "write", "libztensor batch no digest", "limit: 256 KiB", 1.25),
+    t("W5", "write", "libztensor batch crc32c", "limit: 256 KiB", 1.30),
     t("W5", "write", "libztensor no digest", "limit: 256 KiB", 1.25),
     t("W6a", "compress", "libztensor, 2 threads", "limit: libzstd, 1 MiB frames, 2 threads", 1.12),
     t("W6a", "decompress", "libztensor batch, 2 threads", "limit: libzstd, 1 MiB frames, 2 threads", 1.10),

@@ -9,7 +9,7 @@ use super::writer_options::{self as description, zt_component_desc, zt_object_de
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::value::Value;
-use crate::writer::{ComponentSpec, LogicalName, ObjectSpec};
+use crate::writer::{ComponentSpec, DenseSpec};
 use std::ffi::{c_char, c_void};
 
 /// Writes a dense object at once.
@@ -43,12 +43,8 @@ pub unsafe extern "C" fn zt_write_dense(
                 arg::slice(data.cast::<u8>(), size, "data")?,
             )
         };
-        let object = ObjectSpec { name, format: "dense", shape };
-        let component = ComponentSpec {
-            logical: types::logical(r#type)?.map(LogicalName::Known),
-            ..ComponentSpec::new("data", types::dtype(dtype)?)
-        };
-        writer.write_object(&object, Vec::new(), &[(component, data)])
+        let logical = types::logical(r#type)?;
+        writer.write_dense(&DenseSpec { logical, ..DenseSpec::new(name, types::dtype(dtype)?, shape, data) })
     })
 }
 

@@ -1,5 +1,6 @@
 //! A file that is written front to back: small writes are gathered, large ones go straight through.
 
+use super::behind::Behind;
 use super::signals::WithoutFileSizeSignal;
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -8,7 +9,7 @@ use std::io::Write;
 /// Bytes of one write to the page cache: small ones are gathered, large ones cut. The kernel makes pages as large
 /// as what comes at once; from megabytes on that was measured to take up to four times as long, and another time
 /// in each run.
-const GATHER: usize = 256 << 10;
+pub(crate) const GATHER: usize = 256 << 10;
 
 /// An open file and what has not been written to it yet. Dropped, it writes nothing more.
 pub struct Gather {
@@ -41,6 +42,25 @@ impl Gather {
         Ok(())
     }
 
+    /// Where another thread may write what is full, if that can be had.
+    pub fn behind(&self) -> Option<Behind> {
+        Behind::over(&self.file)
+    }
+
+    /// Writes all of `bytes`, now or later, but leaves to `behind` what is full.
+    pub fn write_behind(&mut self, mut bytes: &[u8], behind: &Behind) -> Result<()> {
+        loop {
+            let room = GATHER.saturating_sub(self.gathered.len());
+            let (front, rest) = bytes.split_at(bytes.len().min(room));
+            self.gathered.extend_from_slice(front); // within what was reserved
+            if rest.is_empty() {
+                return Ok(());
+            }
+            self.gathered = behind.exchange(std::mem::take(&mut self.gathered))?;
+            bytes = rest;
+        }
+    }
+
     /// Whether so many bytes more would have to be written now.
     pub fn would_write(&self, more: usize) -> bool {
         more > GATHER.saturating_sub(self.gathered.len())
@@ -71,7 +91,7 @@ impl Gather {
 }
 
 /// All of `bytes`; interruptions and short counts are taken up again.
-fn write_all(mut file: &File, bytes: &[u8]) -> Result<()> {
+pub(super) fn write_all(mut file: &File, bytes: &[u8]) -> Result<()> {
     let _quiet = WithoutFileSizeSignal::new();
     bytes
         .chunks(GATHER)

@@ -4,6 +4,7 @@
 //! is not portable Rust has a portable fallback beside it.
 
 pub mod append_sink;
+pub mod behind;
 #[allow(unsafe_code)] // asks the system for what the standard library has no call for
 mod blocks;
 pub mod direct;
@@ -97,6 +98,16 @@ pub trait ByteSink: Send {
         Ok(None)
     }
 
+    /// Where another thread may write what is given to [`ByteSink::write_behind`], if only the caller's may not.
+    fn behind(&mut self) -> Option<behind::Behind> {
+        None
+    }
+
+    /// Appends all of `bytes`; the writing may be left to `behind`, which this sink made.
+    fn write_behind(&mut self, bytes: &[u8], _behind: &behind::Behind) -> Result<()> {
+        self.write(bytes)
+    }
+
     /// Everything was written: publishes it. The sink is done after that, whatever comes back.
     fn publish(&mut self) -> Result<()>;
 }
@@ -161,6 +172,16 @@ impl<S: ByteSink> ByteSink for [S; 1] {
     fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<Option<direct_sink::Pieces<'s>>> {
         let [sink] = self;
         sink.pieces(bytes, threads)
+    }
+
+    fn behind(&mut self) -> Option<behind::Behind> {
+        let [sink] = self;
+        sink.behind()
+    }
+
+    fn write_behind(&mut self, bytes: &[u8], behind: &behind::Behind) -> Result<()> {
+        let [sink] = self;
+        sink.write_behind(bytes, behind)
     }
 
     fn publish(&mut self) -> Result<()> {

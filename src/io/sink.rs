@@ -1,6 +1,7 @@
 //! Where a written file goes. A new file grows under another name beside its destination and takes
 //! the destination's name only when it is whole; a sink that is dropped before leaves nothing.
 
+use super::behind::Behind;
 use super::direct_sink::{DirectSink, Pieces};
 use super::gather::Gather;
 use super::ByteSink;
@@ -133,6 +134,16 @@ impl ByteSink for FileSink {
     fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<Option<Pieces<'s>>> {
         self.decide(bytes.len())?;
         self.direct.as_mut().map(|direct| direct.pieces(bytes, threads)).transpose()
+    }
+
+    fn behind(&mut self) -> Option<Behind> {
+        // A durable one may go past the page cache: then several threads write anyway.
+        self.writer.as_ref().filter(|_| !self.durable)?.behind()
+    }
+
+    fn write_behind(&mut self, bytes: &[u8], behind: &Behind) -> Result<()> {
+        let writer = self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?;
+        writer.write_behind(bytes, behind)
     }
 
     fn publish(&mut self) -> Result<()> {

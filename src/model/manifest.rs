@@ -89,6 +89,11 @@ impl Texts {
         self.arena.capacity().saturating_sub(self.arena.len())
     }
 
+    /// Room for `bytes` more bytes, and for as many again if that is less than there were.
+    pub fn try_reserve(&mut self, bytes: usize) -> Result<()> {
+        self.arena.try_reserve(bytes)
+    }
+
     /// Room for `bytes` more bytes, and not many more.
     pub fn reserve(&mut self, bytes: usize) -> Result<()> {
         self.arena.try_reserve_exact(bytes)

@@ -177,6 +177,14 @@ impl std::fmt::Display for Claim {
     }
 }
 
+/// Bytes that [`spell`] makes of a digest.
+pub(crate) fn spelled_size(algorithm: Algorithm) -> usize {
+    match algorithm {
+        Algorithm::Crc32c => "crc32c:0x".len().saturating_add(8),
+        Algorithm::Sha256 => "sha256:".len().saturating_add(64),
+    }
+}
+
 /// Spells a digest for the manifest.
 pub(crate) fn spell(claim: &Claim) -> Result<String> {
     use std::fmt::Write as _;

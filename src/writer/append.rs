@@ -106,7 +106,7 @@ impl Writer {
             }
         }
         let combined = self.check_combined(&bytes)?;
-        self.put_end(&bytes)?;
+        self.put_end(&bytes, &[])?;
         Ok(self.summary(combined.0, combined.1))
     }
 

@@ -1,20 +1,24 @@
-//! Many dense objects in one call: all entries are made before the first byte is written, so that what can be
-//! refused is; then the bytes go to the sink on the caller's thread while others hash.
+//! Dense objects in one call: all are checked before the first byte is written, so that what can be refused is; then
+//! the bytes go to the sink on the caller's thread while others hash, or write what this one gathers.
+
+mod unhashed;
 
 use super::store;
 use super::stream::{check_final_size, component_entry, expected_size};
-use super::{Algorithm, ComponentSpec, LogicalName, ObjectSpec, Writer};
-use crate::error::{fail, Result};
+use super::{name_at, Algorithm, ComponentSpec, LogicalName, Writer, NAME_LIMIT};
+use crate::error::{fail, Error, Result};
+use crate::io::behind::{Behind, GATHER};
 use crate::io::direct_sink::WINDOWS;
 use crate::lock::Lock;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Component, Encoding, Extra, Format, Mark, Object};
+use crate::model::manifest::{Component, Encoding, Extra, Format, Mark, Object, Position, Version};
 use crate::payload::byte_order::to_host_needed;
 use crate::payload::digest::{self, Claim};
 use crate::threads;
-
-/// Bytes that a thread takes to hash at a time, at least.
-const PORTION: usize = 64 << 10;
+use crate::wire::fields::table_position;
+use hashbrown::hash_table::Entry;
+use std::hash::BuildHasher;
+use unhashed::{is_apart, Unhashed};
 
 /// A dense object to be written, with its elements.
 #[derive(Clone, Copy, Debug)]
@@ -40,100 +44,206 @@ impl<'a> DenseSpec<'a> {
     pub fn new(name: &'a str, dtype: Dtype, shape: &'a [u64], data: &'a [u8]) -> Self {
         DenseSpec { name, dtype, logical: None, shape, data, encoding: None, digest: None }
     }
+
+    fn component(&self) -> ComponentSpec<'a> {
+        ComponentSpec {
+            logical: self.logical.map(LogicalName::Known),
+            encoding: self.encoding,
+            ..ComponentSpec::new("data", self.dtype)
+        }
+    }
+}
+
+/// The entry that was made last: most objects of a file have the same, but for where their bytes are.
+#[derive(Default)]
+struct Made(Option<(Kind, Component)>);
+
+type Kind = (Dtype, Option<Logical>, Option<Encoding>);
+
+impl Made {
+    fn entry(&mut self, writer: &mut Writer, request: &DenseSpec<'_>) -> Result<Component> {
+        let kind = (request.dtype, request.logical, request.encoding);
+        if let Some((_, entry)) = self.0.as_ref().filter(|(made, _)| *made == kind) {
+            return Ok(*entry);
+        }
+        let (entry, _) = component_entry(writer, &request.component())?;
+        self.0 = Some((kind, entry));
+        Ok(entry)
+    }
+}
+
+/// Who has a part in writing neighbours.
+struct Way<'w> {
+    /// Threads that may write one of them.
+    threads: usize,
+    /// Where another thread writes what is gathered.
+    behind: Option<&'w Behind>,
+    /// Whether others compute the digests that are apart.
+    others: bool,
 }
 
 impl Writer {
+    /// Writes an object as [`Writer::write_object`] would.
+    pub fn write_dense(&mut self, request: &DenseSpec<'_>) -> Result<()> {
+        self.write_all(std::slice::from_ref(request), |_, e| e)
+    }
+
     /// Writes objects as [`Writer::write_object`] would one after the other. Everything is checked, of all of
     /// them, before a byte is written.
     pub fn write_batch(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
+        self.write_all(requests, |at, e| e.within(format_args!("request {at}")))
+    }
+
+    fn write_all(
+        &mut self,
+        requests: &[DenseSpec<'_>],
+        in_request: impl Fn(usize, Error) -> Error,
+    ) -> Result<()> {
         self.check_idle()?;
-        let (mark, before) = (self.manifest.mark(), self.position);
-        let (first_object, first) = (self.manifest.objects.len(), self.manifest.components.len());
-        let outcome = self.enter_all(requests).and_then(|()| self.put_all(first, requests));
-        outcome.map_err(|e| match self.is_alive() {
+        let (mark, before, ahead) = (self.manifest.mark(), self.position, self.ahead.mark());
+        let first = self.manifest.objects.len();
+        let mut named = 0;
+        let checked = self.make_room(requests).and_then(|()| {
+            let mut made = Made::default();
+            requests.iter().try_for_each(|request| {
+                let at = named;
+                let taken = self.take_name(first, requests, at);
+                named = at.saturating_add(usize::from(taken.is_ok()));
+                let checked = taken.and_then(|()| self.check_dense(request, &mut made));
+                let in_object = |e: Error| e.within(format_args!("object {:?}", request.name));
+                checked.map_err(|e| in_request(at, in_object(e)))
+            })
+        });
+        checked.and_then(|()| self.put_all(requests)).map_err(|e| match self.is_alive() {
             true if self.position != before => self.break_down(e),
             true => {
-                self.forget_objects(first_object, &mark);
+                self.forget_names(first, requests.get(..named).unwrap_or_default());
+                self.forget_objects(&mark);
+                self.ahead.rollback(ahead);
                 e
             }
             false => e,
         })
     }
 
-    /// Makes the entries of all objects, which lack what only writing tells.
-    fn enter_all(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
+    /// Room for all entries, so that making them cannot fail for lack of memory once bytes are written.
+    fn make_room(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
+        let default = self.options.digest;
+        let (mut texts, mut dimensions, mut extras) = (0_usize, 0_usize, 0_usize);
+        for request in requests {
+            let digest = request.digest.unwrap_or(default).map_or(0, digest::spelled_size);
+            texts = texts.saturating_add(request.name.len()).saturating_add(digest).saturating_add(2);
+            dimensions = dimensions.saturating_add(request.shape.len());
+            extras = extras.saturating_add(usize::from(digest > 0));
+        }
         self.reserve_names(requests.len())?;
-        self.manifest.objects.try_reserve(requests.len())?;
+        self.manifest.texts.try_reserve(texts)?;
+        self.manifest.dimensions.try_reserve(dimensions)?;
+        self.manifest.extras.try_reserve(extras)?;
         self.manifest.components.try_reserve(requests.len())?;
-        requests.iter().enumerate().try_for_each(|(at, request)| {
-            let entered = self.enter(request);
-            entered.map_err(|e| e.within(format_args!("request {at}: object {:?}", request.name)))
-        })
+        self.manifest.objects.try_reserve(requests.len())
     }
 
-    fn enter(&mut self, request: &DenseSpec<'_>) -> Result<()> {
-        let object = ObjectSpec { name: request.name, format: "dense", shape: request.shape };
-        let component = ComponentSpec {
-            logical: request.logical.map(LogicalName::Known),
-            encoding: request.encoding,
-            ..ComponentSpec::new("data", request.dtype)
+    /// Whether such an object can be written, but for its name.
+    fn check_dense(&mut self, request: &DenseSpec<'_>, made: &mut Made) -> Result<()> {
+        let mut check = || {
+            made.entry(self, request)?;
+            let expected = expected_size(Format::Dense, request.shape, &request.component())?;
+            check_final_size(request.dtype, expected, request.data.len() as u64)
         };
-        self.check_object(&object, &[])?;
-        let object = self.open_entry(&object)?;
-        let (entry, _) = component_entry(self, &component)?;
-        let expected = expected_size(Format::Dense, request.shape, &component)?;
-        check_final_size(request.dtype, expected, request.data.len() as u64)?;
-        self.manifest.components.push(entry)?;
-        self.manifest.objects.push(Object { component_count: 1, ..object })?;
-        self.remember_last();
-        Ok(())
+        check().map_err(|e| e.within(format_args!("component \"data\"")))
     }
 
-    /// Back to before the objects from that position on were entered.
-    fn forget_objects(&mut self, first: usize, mark: &Mark) {
-        self.forget_names(first);
+    /// Notes the name of a request whose object will be as far behind the first.
+    fn take_name(&mut self, first: usize, requests: &[DenseSpec<'_>], at: usize) -> Result<()> {
+        let name = requests.get(at).map_or("", |request| request.name);
+        if name.len() > NAME_LIMIT {
+            return Err(fail!(Limit, "a name of {} bytes is longer than {NAME_LIMIT}", name.len()));
+        }
+        let position = table_position(first.saturating_add(at))?;
+        let (manifest, hasher) = (&self.manifest, &self.hasher);
+        let name_of = |position: u32| match requests.get((position as usize).wrapping_sub(first)) {
+            Some(request) => request.name.as_bytes(),
+            None => name_at(manifest, position),
+        };
+        let is_it = |position: &u32| name_of(*position) == name.as_bytes();
+        let hash = |position: &u32| hasher.hash_one(name_of(*position));
+        match self.names.entry(hasher.hash_one(name.as_bytes()), is_it, hash) {
+            Entry::Vacant(place) if !self.base.as_ref().is_some_and(|base| base.has(name)) => {
+                place.insert(position);
+                Ok(())
+            }
+            _ => Err(super::name_is_taken()),
+        }
+    }
+
+    /// Forgets the names of these requests.
+    fn forget_names(&mut self, first: usize, requests: &[DenseSpec<'_>]) {
+        for (position, request) in (first..).zip(requests) {
+            let hash = self.hasher.hash_one(request.name.as_bytes());
+            if let Ok(name) = self.names.find_entry(hash, |other| *other as usize == position) {
+                name.remove();
+            }
+        }
+    }
+
+    /// Back to before the objects were entered.
+    fn forget_objects(&mut self, mark: &Mark) {
         self.manifest.rollback(mark);
         self.component = None;
     }
 
-    /// Writes the bytes of objects that were entered; the component of the first is at `first`.
-    fn put_all(&mut self, first: usize, requests: &[DenseSpec<'_>]) -> Result<()> {
+    /// Writes the bytes of objects that were checked.
+    fn put_all(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let encoding = self.options.encoding;
         let as_they_are = |request: &DenseSpec<'_>| {
             request.encoding.unwrap_or(encoding) != Encoding::Zstd
                 && !to_host_needed(false, request.dtype.size())
         };
-        let mut at = first;
         for run in requests.chunk_by(|a, b| as_they_are(a) && as_they_are(b)) {
             match run {
-                [request] if !as_they_are(request) => self.put_encoded(at, request)?,
-                _ => self.put_run(at, run)?,
+                [request] if !as_they_are(request) => self.put_encoded(request)?,
+                _ => self.put_run(run)?,
             }
-            at = at.saturating_add(run.len());
         }
         Ok(())
     }
 
-    fn entry(&mut self, at: usize) -> Result<&mut Component> {
-        self.manifest.components.get_mut(at).ok_or_else(|| fail!(Internal, "no entry of a component"))
+    /// Makes the manifest's entry of an object whose bytes are written.
+    fn enter(&mut self, request: &DenseSpec<'_>, entry: Component) -> Result<()> {
+        let manifest = &mut self.manifest;
+        let object = Object {
+            name: manifest.texts.add(request.name)?,
+            format: Format::Dense,
+            shape_start: table_position(manifest.dimensions.len())?,
+            rank: table_position(request.shape.len())?,
+            component_start: table_position(manifest.components.len())?,
+            component_count: 1,
+            attributes: None,
+        };
+        manifest.dimensions.extend_from_slice(request.shape); // reserved, as all others are
+        manifest.components.push(entry)?;
+        manifest.objects.push(object)?;
+        self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
+        Ok(())
     }
 
     /// One whose bytes are not stored as they are given, in the way of all others.
-    fn put_encoded(&mut self, at: usize, request: &DenseSpec<'_>) -> Result<()> {
+    fn put_encoded(&mut self, request: &DenseSpec<'_>) -> Result<()> {
         let algorithm = request.digest.unwrap_or(self.options.digest);
-        let (entry, size) = (*self.entry(at)?, request.data.len() as u64);
+        let (entry, size) = (Made::default().entry(self, request)?, request.data.len() as u64);
         self.start_component(entry, Extra::default(), algorithm, Some(size), false)?;
         self.take_in(request.data)?;
         if let Some((mut entry, extra)) = self.finish_component()? {
             entry.extra = self.manifest.add_extra(extra)?;
-            self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
-            *self.entry(at)? = entry;
+            self.enter(request, entry)?;
         }
         Ok(())
     }
 
     /// Neighbours whose bytes are stored as they are given; some of their digests are computed apart.
-    fn put_run(&mut self, first: usize, run: &[DenseSpec<'_>]) -> Result<()> {
+    fn put_run(&mut self, run: &[DenseSpec<'_>]) -> Result<()> {
+        let first = self.manifest.components.len();
         let default = self.options.digest;
         let bytes_apart = |of: Algorithm| {
             let apart =
@@ -148,7 +258,10 @@ impl Writer {
         let others = threads.saturating_sub(1);
         let helpers = threads.saturating_sub(writers).max(1).min(others).min(pays);
         if helpers == 0 {
-            return self.put_raw(first, run, threads, false);
+            return match self.behind(run) {
+                Some(behind) => self.put_behind(run, behind),
+                None => self.put_raw(run, &Way { threads, behind: None, others: false }),
+            };
         }
         let mut claims = Vec::new();
         claims.try_reserve_exact(run.len())?;
@@ -158,7 +271,8 @@ impl Writer {
         threads::around(helpers, &|| unhashed.help(), &|| {
             let mut held = writing.hold(); // only the caller's thread comes here
             let (writer, outcome) = &mut *held;
-            *outcome = writer.put_raw(first, run, threads.saturating_sub(helpers), true);
+            let way = Way { threads: threads.saturating_sub(helpers), behind: None, others: true };
+            *outcome = writer.put_raw(run, &way);
             match outcome {
                 Ok(()) => unhashed.help(),
                 Err(_) => unhashed.stop(),
@@ -166,86 +280,73 @@ impl Writer {
         });
         writing.into_inner().1?;
         for (at, claim) in (first..).zip(&claims) {
-            claim.iter().try_for_each(|claim| self.note_digest(at, claim))?;
+            let Some(claim) = claim else { continue };
+            let extra = self.digest_extra(claim)?;
+            let entry = self.manifest.components.get_mut(at);
+            entry.ok_or_else(|| fail!(Internal, "no entry of a component"))?.extra = extra;
         }
         Ok(())
     }
 
-    /// The bytes of neighbours, with the zeros between them; `others` compute the digests that are apart.
-    fn put_raw(&mut self, first: usize, run: &[DenseSpec<'_>], threads: usize, others: bool) -> Result<()> {
-        for (at, request) in (first..).zip(run) {
-            let size = request.data.len() as u64;
-            self.align(self.alignment_of(Some(size)))?;
-            let offset = self.position;
-            let mine = request.digest.unwrap_or(self.options.digest);
-            let mine = mine.filter(|of| !others || !is_apart(*of, request.data));
-            let claim = mine.map(|of| digest::compute(of, request.data));
-            self.put_unhashed(request.data, threads)?;
-            // Counted once it is there: what fails before the first byte leaves the writer as it was.
-            let mut entry = *self.entry(at)?;
-            (entry.offset, entry.stored_size) = (offset, size);
-            self.note_given(&mut entry, size);
-            self.stored_bytes = self.stored_bytes.saturating_add(size);
-            *self.entry(at)? = entry;
-            claim.iter().try_for_each(|claim| self.note_digest(at, claim))?;
-        }
-        Ok(())
+    /// Where another thread may write what this one gathers, if there is enough of small neighbours for that.
+    fn behind(&mut self, run: &[DenseSpec<'_>]) -> Option<Behind> {
+        let size = run.iter().fold(0, |sum: usize, r| sum.saturating_add(r.data.len()));
+        let pays = store::is_large(size) && size / run.len().max(1) < GATHER;
+        let more = pays && threads::count(self.options.threads) > 1;
+        self.sink.as_mut().filter(|_| more)?.behind()
     }
 
-    fn note_digest(&mut self, at: usize, claim: &Claim) -> Result<()> {
-        let digest = Some(self.keep_digest(claim)?);
-        let extra = self.manifest.add_extra(Extra { digest, ..Extra::default() })?;
-        self.entry(at)?.extra = extra;
-        Ok(())
-    }
-}
-
-/// Whether a digest is better computed by another thread than just before the bytes are written, which brings them
-/// into the cache for both: not a CRC of a few bytes, for which memory is what takes the time.
-fn is_apart(algorithm: Algorithm, data: &[u8]) -> bool {
-    algorithm == Algorithm::Sha256 || data.len() >= store::TO_HASH_CRC32C
-}
-
-/// What is not hashed yet, and where the digests go.
-type Rest<'w, 'd> = (&'w [DenseSpec<'d>], &'w mut [Option<Claim>]);
-
-/// Objects whose digests are computed on any number of threads.
-struct Unhashed<'w, 'd> {
-    rest: Lock<Rest<'w, 'd>>,
-    /// The digest of those that ask for none.
-    default: Option<Algorithm>,
-}
-
-impl<'w, 'd> Unhashed<'w, 'd> {
-    /// The next, of together at least so many bytes.
-    fn take(&self, least: usize) -> Option<Rest<'w, 'd>> {
-        let mut rest = self.rest.hold();
-        let (requests, claims) = std::mem::take(&mut *rest);
-        let mut size = 0_usize;
-        let last = requests.iter().position(|request| {
-            size = size.saturating_add(request.data.len());
-            size >= least
+    /// Small neighbours, which this thread gathers while another writes.
+    fn put_behind(&mut self, run: &[DenseSpec<'_>], behind: Behind) -> Result<()> {
+        let writing = Lock::new((&mut *self, Ok(())));
+        threads::beside(&|| behind.work(), &|| {
+            let mut held = writing.hold(); // only the caller's thread comes here
+            let (writer, outcome) = &mut *held;
+            *outcome = writer.put_raw(run, &Way { threads: 1, behind: Some(&behind), others: false });
+            behind.end();
         });
-        let count = last.map_or(requests.len(), |last| last.saturating_add(1));
-        let (now, later) = requests.split_at_checked(count)?;
-        let (places, left) = claims.split_at_mut_checked(count)?;
-        *rest = (later, left);
-        (!now.is_empty()).then_some((now, places))
+        writing.into_inner().1?;
+        behind.outcome().map_err(|e| self.break_down(e))
     }
 
-    /// Hashes until nothing is left.
-    fn help(&self) {
-        while let Some((requests, claims)) = self.take(PORTION) {
-            for (request, claim) in requests.iter().zip(claims) {
-                let algorithm = request.digest.unwrap_or(self.default);
-                let apart = algorithm.filter(|of| is_apart(*of, request.data));
-                *claim = apart.map(|of| digest::compute(of, request.data));
+    /// The bytes of neighbours, with the zeros between them.
+    fn put_raw(&mut self, run: &[DenseSpec<'_>], way: &Way<'_>) -> Result<()> {
+        let mut made = Made::default();
+        for request in run {
+            let size = request.data.len() as u64;
+            self.align_by(self.alignment_of(Some(size)), way.behind)?;
+            let mut entry = made.entry(self, request)?;
+            (entry.offset, entry.stored_size) = (self.position, size);
+            let mine = request.digest.unwrap_or(self.options.digest);
+            let mine = mine.filter(|of| !way.others || !is_apart(*of, request.data));
+            let claim = mine.map(|of| digest::compute(of, request.data));
+            match way.behind {
+                Some(_) => self.put_by(request.data, way.behind)?,
+                None => self.put_unhashed(request.data, way.threads)?,
+            }
+            // Counted once it is there: what fails before the first byte leaves the writer as it was.
+            self.note_given(&mut entry, size);
+            if let Some(claim) = claim {
+                entry.extra = self.digest_extra(&claim)?;
+            }
+            self.enter(request, entry)?;
+            if way.behind.is_some() {
+                self.spell_ahead();
             }
         }
+        Ok(())
     }
 
-    /// Leaves the rest: nobody will ask for it.
-    fn stop(&self) {
-        *self.rest.hold() = Default::default();
+    fn digest_extra(&mut self, claim: &Claim) -> Result<Option<Position>> {
+        let digest = Some(self.keep_digest(claim)?);
+        self.manifest.add_extra(Extra { digest, ..Extra::default() })
+    }
+
+    /// Spells what is entered, if that is how the file will end.
+    fn spell_ahead(&mut self) {
+        if self.base.is_none() && self.options.version != Version::V0_1 {
+            // What cannot be spelled now is left to the end, which tells why.
+            let _ = self.ahead.rest(&self.manifest, self.options.version);
+        }
     }
 }

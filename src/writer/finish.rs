@@ -32,15 +32,24 @@ impl Writer {
         if !self.attributes.is_empty() {
             manifest.attributes = Some(Value::Map(std::mem::take(&mut self.attributes)));
         }
-        let mut bytes = Vec::new();
-        match self.options.version {
-            Version::V0_1 => wire::v0_1::encode(&manifest, &mut bytes)?,
-            version => wire::v1_encode::encode(&manifest, version, &mut bytes)?,
-        }
+        let (head, entries) = self.spelled(&manifest)?;
         let (objects, components) = (manifest.objects.len() as u64, manifest.components.len() as u64);
-        self.check(manifest, bytes.len() as u64)?;
-        self.put_end(&bytes)?;
+        self.check(manifest, head.len().saturating_add(entries.len()) as u64)?;
+        self.put_end(&head, &entries)?;
         Ok(self.summary(objects, components))
+    }
+
+    /// The manifest as it is spelled: what stands in front of the objects, and they.
+    fn spelled(&mut self, manifest: &Manifest) -> Result<(Vec<u8>, Vec<u8>)> {
+        let mut head = Vec::new();
+        let mut ahead = std::mem::take(&mut self.ahead);
+        if self.options.version == Version::V0_1 {
+            wire::v0_1::encode(manifest, &mut head)?;
+            return Ok((head, Vec::new()));
+        }
+        wire::v1_encode::encode_head(manifest, self.options.version, &mut head)?;
+        ahead.rest(manifest, self.options.version)?;
+        Ok((head, ahead.into_bytes()))
     }
 
     /// The rules that every reader checks, before the file is closed.
@@ -53,13 +62,14 @@ impl Writer {
         wire::validate::validate(manifest, &frame).map(drop)
     }
 
-    /// Manifest, footer, publication.
-    pub(super) fn put_end(&mut self, manifest: &[u8]) -> Result<()> {
-        let size = manifest.len() as u64;
+    /// Manifest, of which the entries may come apart, footer, publication.
+    pub(super) fn put_end(&mut self, head: &[u8], entries: &[u8]) -> Result<()> {
+        let size = head.len().saturating_add(entries.len()) as u64;
         if size > frame::MANIFEST_LIMIT {
             return Err(fail!(Limit, "a manifest of {size} bytes is above the specs' limit of 1 GiB"));
         }
-        self.put(manifest)?;
+        self.put(head)?;
+        self.put(entries)?;
         match self.options.version {
             Version::V0_1 => self.put(&size.to_le_bytes())?,
             _ => self.put(&wire::v1_encode::footer(size))?,

@@ -1,6 +1,7 @@
 //! Writing files: a state machine over a sink that never seeks. Every call checks everything that it
 //! can before it writes a byte, so that a refused call leaves the writer as it was.
 
+mod ahead;
 mod append;
 mod batch;
 mod copy;
@@ -16,6 +17,7 @@ pub use copy::Recode;
 pub use repair::{repair, RepairOptions, RepairReport};
 
 use crate::error::{fail, try_format, Cause, Error, Result};
+use crate::io::behind::Behind;
 use crate::io::sink::FileSink;
 use crate::io::{boxed, ByteSink};
 use crate::model::dtype::{Dtype, Logical};
@@ -178,6 +180,8 @@ pub struct Writer {
     component: Option<OpenComponent>,
     encoders: frames::Encoders,
     base: Option<append::Base>,
+    /// Entries that were spelled while there was time.
+    ahead: ahead::Ahead,
     stored_bytes: u64,
     data_bytes: u64,
     label: String,
@@ -224,6 +228,7 @@ impl Writer {
             component: None,
             encoders: frames::Encoders::default(),
             base: None,
+            ahead: ahead::Ahead::default(),
             stored_bytes: 0,
             data_bytes: 0,
             label: String::new(),
@@ -232,8 +237,17 @@ impl Writer {
 
     /// Appends bytes to the file. A failure is for good.
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.put_by(bytes, None)
+    }
+
+    /// The same, perhaps by another thread.
+    fn put_by(&mut self, bytes: &[u8], behind: Option<&Behind>) -> Result<()> {
         let Some(sink) = self.sink.as_mut() else { return Err(fail!(State, "the writer is finished")) };
-        match sink.write(bytes) {
+        let written = match behind {
+            Some(behind) => sink.write_behind(bytes, behind),
+            None => sink.write(bytes),
+        };
+        match written {
             Ok(()) => {
                 self.position = self.position.saturating_add(bytes.len() as u64);
                 Ok(())
@@ -253,12 +267,16 @@ impl Writer {
 
     /// Zero bytes up to a multiple of `alignment`.
     fn align(&mut self, alignment: u64) -> Result<()> {
+        self.align_by(alignment, None)
+    }
+
+    fn align_by(&mut self, alignment: u64, behind: Option<&Behind>) -> Result<()> {
         const ZEROS: [u8; 4096] = [0; 4096];
         let target = self.position.checked_next_multiple_of(alignment);
         let target = target.ok_or_else(|| fail!(Limit, "the file passes 2^64 bytes"))?;
         while self.position < target {
             let left = usize::try_from(target.saturating_sub(self.position)).unwrap_or(usize::MAX);
-            self.put(ZEROS.get(..left.min(ZEROS.len())).unwrap_or_default())?;
+            self.put_by(ZEROS.get(..left.min(ZEROS.len())).unwrap_or_default(), behind)?;
         }
         Ok(())
     }
@@ -308,16 +326,6 @@ impl Writer {
         self.names.insert_unique(hash(at), at, |at| hash(*at));
     }
 
-    /// Forgets the names of the objects from that position on, which are still there.
-    fn forget_names(&mut self, first: usize) {
-        for at in (first..self.manifest.objects.len()).filter_map(|at| u32::try_from(at).ok()) {
-            let hash = self.hasher.hash_one(name_at(&self.manifest, at));
-            if let Ok(name) = self.names.find_entry(hash, |other| *other == at) {
-                name.remove();
-            }
-        }
-    }
-
     /// Sets an attribute of the file.
     pub fn set_attribute(&mut self, key: &str, value: Value) -> Result<()> {
         if let State::Over(why) = self.state {
@@ -355,6 +363,11 @@ impl Writer {
             State::Over(why) => Err(fail!(State, "{why}")),
         }
     }
+}
+
+#[cold]
+fn name_is_taken() -> Error {
+    fail!(Exists, "an object of that name is there already")
 }
 
 fn name_at(manifest: &Manifest, at: u32) -> &[u8] {

@@ -27,12 +27,12 @@ impl Writer {
         }
     }
 
-    pub(super) fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &[(Value, Value)]) -> Result<()> {
+    fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &[(Value, Value)]) -> Result<()> {
         if spec.name.len() > NAME_LIMIT {
             return Err(fail!(Limit, "a name of {} bytes is longer than {NAME_LIMIT}", spec.name.len()));
         }
         if self.is_taken(spec.name) {
-            return Err(fail!(Exists, "an object of that name is there already"));
+            return Err(super::name_is_taken());
         }
         check_attributes(attributes)?;
         if spec.format == "sparse_csr" && spec.shape.len() != 2 {
@@ -51,7 +51,7 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn open_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
+    fn open_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
         self.reserve_names(1)?;
         let name = self.manifest.texts.add(spec.name)?;
         let format = match Format::from_name(spec.format) {
