@@ -75,12 +75,14 @@ test-interop: interop-packages
 
 test-c: libs
 	@sh tools/need.sh "the C++ tests" g++ || true
-	sh c_tests/run.sh $(T)/lib $(T)/c_tests
+	sh tools/at_once.sh "LANGUAGES=c99 sh c_tests/run.sh $(T)/lib $(T)/c_tests/c99" \
+	    "LANGUAGES=c++17 sh c_tests/run.sh $(T)/lib $(T)/c_tests/c++17"
 
 # The C tests with sanitizers in the library, too: memory and undefined behaviour, then races.
 test-sanitizers:
 	@if sh tools/need.sh "sanitizers" gcc nm; then \
-	    sh tools/sanitize.sh $(T)/sanitizers/address address && sh tools/sanitize.sh $(T)/sanitizers/thread thread; \
+	    sh tools/at_once.sh "sh tools/sanitize.sh $(T)/sanitizers/address address" \
+	        "sh tools/sanitize.sh $(T)/sanitizers/thread thread"; \
 	else echo "sanitizers: skipped: there is no gcc"; fi
 
 # Minutes, so it is no part of make test.
@@ -106,7 +108,7 @@ test-valgrind: libs
 test-cmake:
 	@if sh tools/need.sh "the CMake build" cmake g++; then \
 	    cmake -S . -B $(T)/cmake && cmake --build $(T)/cmake --parallel 2 && \
-	    cd $(T)/cmake && ctest --output-on-failure --no-tests=error; \
+	    cd $(T)/cmake && ctest --parallel 2 --output-on-failure --no-tests=error; \
 	else echo "cmake: skipped: there is no cmake"; fi
 	@$(MAKE) test-consumers
 

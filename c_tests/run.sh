@@ -146,10 +146,13 @@ if [ -z "${ONLY-}" ]; then
         test_that "wrapper costs nothing" wrapper_costs_nothing
         ;;
     esac
+    case $languages in *c++17*) test_that "header_cpp" compile c++17 "$out/header.o" "$here/header_cpp.cpp" ;; esac
+fi
+# Of the libraries, whatever the language of a program.
+if [ -z "${ONLY-}" ] && [ "${languages#*c99}" != "$languages" ]; then
     test_that "header_c (c99)" compile c99 "$out/header.o" "$here/header_c.c"
     test_that "header_c (c11)" compile c11 "$out/header.o" "$here/header_c.c"
     test_that "layout" compile c99 "$out/layout.o" "$here/abi/layout.c"
-    case $languages in *c++17*) test_that "header_cpp" compile c++17 "$out/header.o" "$here/header_cpp.cpp" ;; esac
     test_that "symbols" sh "$here/abi/symbols.sh" "$libs/libztensor.so" "$include/ztensor.h" "$ZT_TEST_TMP"
     # Beside a library under its versioned name lies the archive as it is installed, with nothing but zt_* global.
     [ ! -e "$libs/libztensor.so.1" ] ||
