@@ -77,11 +77,6 @@ fn nibble(digit: u8) -> Option<u8> {
     (digit as char).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// The lower-case hex digit of a value below 16.
-fn digit(value: u8) -> u8 {
-    b"0123456789abcdef".get(usize::from(value)).copied().unwrap_or(b'?')
-}
-
 /// 64 hex digits of any case.
 fn sha256_from_hex(hex: &str) -> Option<[u8; 32]> {
     let hex: &[u8; 64] = hex.as_bytes().try_into().ok()?;
@@ -160,19 +155,10 @@ pub(crate) fn compute(algorithm: Algorithm, bytes: &[u8]) -> Claim {
 }
 
 impl std::fmt::Display for Claim {
-    /// The one spelling that every release checks: `sha256:` lower case, `crc32c:0x` upper case.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Claim::Crc32c(value) => write!(f, "crc32c:0x{value:08X}"),
-            Claim::Sha256(value) => {
-                let mut hex = [0; 64]; // at once: formatting byte by byte took a third of hashing a small tensor
-                for (pair, byte) in hex.chunks_exact_mut(2).zip(value) {
-                    pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-                }
-                f.write_str("sha256:")?;
-                f.write_str(std::str::from_utf8(&hex).map_err(|_| std::fmt::Error)?)
-            }
-            Claim::Unknown => f.write_str("an algorithm that this version does not know"),
+        match spell(self) {
+            Ok(spelled) => f.write_str(&spelled),
+            Err(_) => f.write_str("an algorithm that this version does not know"),
         }
     }
 }
@@ -185,16 +171,45 @@ pub(crate) fn spelled_size(algorithm: Algorithm) -> usize {
     }
 }
 
-/// Spells a digest for the manifest.
-pub(crate) fn spell(claim: &Claim) -> Result<String> {
-    use std::fmt::Write as _;
-    if *claim == Claim::Unknown {
-        return Err(fail!(Internal, "a digest of an unknown algorithm cannot be written"));
+/// A digest as the manifest has it; no memory is asked for, as there may be one for each of many small tensors.
+#[derive(Debug)]
+pub(crate) struct Spelled {
+    bytes: [u8; 71], // the longest, of SHA-256
+    size: usize,
+}
+
+impl Spelled {
+    /// The algorithm and what stands in front of the digits, which follow.
+    #[inline(always)]
+    fn new(front: &str, value: &[u8], digits: &[u8; 16]) -> Spelled {
+        let digit = |value: u8| digits.get(usize::from(value & 15)).copied().unwrap_or(b'?');
+        let mut bytes = [0; 71];
+        if let Some((start, hex)) = bytes.split_at_mut_checked(front.len()) {
+            start.copy_from_slice(front.as_bytes());
+            for (pair, byte) in hex.chunks_exact_mut(2).zip(value) {
+                pair.copy_from_slice(&[digit(byte >> 4), digit(*byte)]);
+            }
+        }
+        Spelled { bytes, size: front.len().saturating_add(value.len().saturating_mul(2)) }
     }
-    let mut text = String::new();
-    text.try_reserve_exact("sha256:".len().saturating_add(64))?; // the longest: nothing grows below
-    write!(text, "{claim}").map_err(|_| fail!(Internal, "a digest could not be spelled"))?;
-    Ok(text)
+}
+
+impl std::ops::Deref for Spelled {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.bytes.get(..self.size).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+}
+
+/// Spells a digest for the manifest, in the one way that every release checks: `sha256:` lower case, `crc32c:0x` upper
+/// case.
+pub(crate) fn spell(claim: &Claim) -> Result<Spelled> {
+    match claim {
+        Claim::Crc32c(value) => Ok(Spelled::new("crc32c:0x", &value.to_be_bytes(), b"0123456789ABCDEF")),
+        Claim::Sha256(value) => Ok(Spelled::new("sha256:", value, b"0123456789abcdef")),
+        Claim::Unknown => Err(fail!(Internal, "a digest of an unknown algorithm cannot be written")),
+    }
 }
 
 /// Compares what the manifest claims with what the bytes have.

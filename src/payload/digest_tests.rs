@@ -10,9 +10,9 @@ fn known_answers() {
     assert_eq!(compute(Algorithm::Crc32c, b"123456789"), Claim::Crc32c(0xE306_9283));
     assert_eq!(compute(Algorithm::Crc32c, b""), Claim::Crc32c(0));
     let abc = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    assert_eq!(spell(&compute(Algorithm::Sha256, b"abc")).unwrap(), abc);
+    assert_eq!(&*spell(&compute(Algorithm::Sha256, b"abc")).unwrap(), abc);
     let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    assert_eq!(spell(&compute(Algorithm::Sha256, b"")).unwrap(), empty);
+    assert_eq!(&*spell(&compute(Algorithm::Sha256, b"")).unwrap(), empty);
 }
 
 #[test]
@@ -33,11 +33,14 @@ fn what_we_spell_we_read() {
     for value in [0, 1, 0xABCDEF, u32::MAX] {
         let text = spell(&Claim::Crc32c(value)).unwrap();
         assert_eq!(text.len(), "crc32c:0x".len() + 8);
+        assert_eq!(text.len(), spelled_size(Algorithm::Crc32c));
         assert_eq!(parse(&text).unwrap(), Claim::Crc32c(value));
     }
-    assert_eq!(spell(&Claim::Crc32c(0xF81C8CF)).unwrap(), "crc32c:0x0F81C8CF");
+    assert_eq!(&*spell(&Claim::Crc32c(0xF81C8CF)).unwrap(), "crc32c:0x0F81C8CF");
     let claim = compute(Algorithm::Sha256, b"x");
     assert_eq!(parse(&spell(&claim).unwrap()).unwrap(), claim);
+    assert_eq!(spell(&claim).unwrap().len(), spelled_size(Algorithm::Sha256));
+    assert_eq!(Claim::Unknown.to_string(), "an algorithm that this version does not know");
     assert_eq!(spell(&Claim::Unknown).unwrap_err().cause(), Cause::Internal);
 }
 
