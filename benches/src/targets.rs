@@ -46,6 +46,8 @@ pub const TARGETS: &[Target] = &[
     t("W4", "durable", "libztensor durable", "limit: write() in 4 MiB", 0.70),
     t("W5", "write", "libztensor no digest", "limit: write()", 1.25),
     t("W5", "write", "libztensor crc32c", "limit: write()", 1.30),
+    t("W5", "write", "libztensor batch no digest", "limit: write()", 1.25),
+    t("W5", "write", "libztensor batch crc32c", "limit: write()", 1.30),
     // The same in one call, and one by one, beside the faster way to write the concatenation.
     t("W5", "write", "libztensor batch no digest", "limit: 256 KiB", 1.25),
     t("W5", "write", "libztensor batch crc32c", "limit: 256 KiB", 1.30),
