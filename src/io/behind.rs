@@ -108,8 +108,13 @@ impl Behind {
         Leaving(self)
     }
 
+    /// Calls [`Behind::end`] when it is dropped: by a panic, too, or the thread in [`Behind::work`] would wait for ever.
+    pub fn ending(&self) -> Ending<'_> {
+        Ending(self)
+    }
+
     /// Nothing more will be given. What waits is written before the thread in [`Behind::work`] leaves, or here.
-    pub fn end(&self) {
+    fn end(&self) {
         let mut queue = self.queue.hold();
         queue.ended = true;
         self.given.notify_all();
@@ -144,6 +149,16 @@ impl Behind {
         if worth_waking {
             self.freed.notify_one();
         }
+    }
+}
+
+/// The thread that gives.
+#[must_use]
+pub struct Ending<'b>(&'b Behind);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
@@ -218,6 +233,23 @@ mod tests {
         behind.work(); // all is written: it returns
         behind.outcome().unwrap();
         is_in_order(&file, b"", 20);
+    }
+
+    #[test]
+    fn a_panic_of_the_one_that_gives_ends_the_other() {
+        let file = nameless();
+        let behind = Behind::over(&file).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| behind.work());
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let _ending = behind.ending();
+                drop(behind.exchange(vec![b'a'; GATHER]).unwrap());
+                panic!("a bug");
+            }));
+            assert!(panicked.is_err());
+        });
+        behind.outcome().unwrap();
+        is_in_order(&file, b"", 1);
     }
 
     #[test]

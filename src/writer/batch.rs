@@ -300,10 +300,10 @@ impl Writer {
     fn put_behind(&mut self, run: &[DenseSpec<'_>], behind: Behind) -> Result<()> {
         let writing = Lock::new((&mut *self, Ok(())));
         threads::beside(&|| behind.work(), &|| {
+            let _ending = behind.ending();
             let mut held = writing.hold(); // only the caller's thread comes here
             let (writer, outcome) = &mut *held;
             *outcome = writer.put_raw(run, &Way { threads: 1, behind: Some(&behind), others: false });
-            behind.end();
         });
         writing.into_inner().1?;
         behind.outcome().map_err(|e| self.break_down(e))
