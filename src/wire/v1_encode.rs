@@ -15,14 +15,7 @@ pub fn footer(manifest_size: u64) -> [u8; 16] {
     footer
 }
 
-/// Spells the manifest as 1.1 or 1.2: deterministic CBOR, the objects in their order, the fields in
-/// the spec's order, absent fields left out.
-pub fn encode(manifest: &Manifest, version: Version, out: &mut Vec<u8>) -> Result<()> {
-    encode_head(manifest, version, out)?;
-    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, version, out))
-}
-
-/// What stands in front of the first object.
+/// What a 1.1 or 1.2 manifest has in front of the first object; [`encode_object`] is the rest.
 pub fn encode_head(manifest: &Manifest, version: Version, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.attributes.as_ref().filter(|a| !is_empty_map(a));
     put::map(out, if attributes.is_some() { 3 } else { 2 })?;
