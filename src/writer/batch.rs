@@ -3,9 +3,10 @@
 
 mod unhashed;
 
+use super::objects::check_name_size;
 use super::store;
 use super::stream::{check_final_size, component_entry, expected_size};
-use super::{name_at, Algorithm, ComponentSpec, LogicalName, Writer, NAME_LIMIT};
+use super::{name_at, Algorithm, ComponentSpec, LogicalName, Writer};
 use crate::error::{fail, Error, Result};
 use crate::io::behind::{Behind, GATHER};
 use crate::io::direct_sink::WINDOWS;
@@ -157,9 +158,7 @@ impl Writer {
     /// Notes the name of a request whose object will be as far behind the first.
     fn take_name(&mut self, first: usize, requests: &[DenseSpec<'_>], at: usize) -> Result<()> {
         let name = requests.get(at).map_or("", |request| request.name);
-        if name.len() > NAME_LIMIT {
-            return Err(fail!(Limit, "a name of {} bytes is longer than {NAME_LIMIT}", name.len()));
-        }
+        check_name_size(name)?;
         let position = table_position(first.saturating_add(at))?;
         let (manifest, hasher) = (&self.manifest, &self.hasher);
         let name_of = |position: u32| match requests.get((position as usize).wrapping_sub(first)) {
@@ -211,19 +210,10 @@ impl Writer {
 
     /// Makes the manifest's entry of an object whose bytes are written.
     fn enter(&mut self, request: &DenseSpec<'_>, entry: Component) -> Result<()> {
-        let manifest = &mut self.manifest;
-        let object = Object {
-            name: manifest.texts.add(request.name)?,
-            format: Format::Dense,
-            shape_start: table_position(manifest.dimensions.len())?,
-            rank: table_position(request.shape.len())?,
-            component_start: table_position(manifest.components.len())?,
-            component_count: 1,
-            attributes: None,
-        };
-        manifest.dimensions.extend_from_slice(request.shape); // reserved, as all others are
-        manifest.components.push(entry)?;
-        manifest.objects.push(object)?;
+        let name = self.manifest.texts.add(request.name)?; // reserved, as all others are
+        let object = self.object_entry(name, Format::Dense, request.shape)?;
+        self.manifest.components.push(entry)?;
+        self.manifest.objects.push(Object { component_count: 1, ..object })?;
         self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::{check_attributes, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Format, Object, Position, Version};
+use crate::model::manifest::{Format, Object, Position, Text, Version};
 use crate::model::value::Value;
 use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::wire::fields::table_position;
@@ -28,9 +28,7 @@ impl Writer {
     }
 
     fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &[(Value, Value)]) -> Result<()> {
-        if spec.name.len() > NAME_LIMIT {
-            return Err(fail!(Limit, "a name of {} bytes is longer than {NAME_LIMIT}", spec.name.len()));
-        }
+        check_name_size(spec.name)?;
         if self.is_taken(spec.name) {
             return Err(super::name_is_taken());
         }
@@ -58,16 +56,21 @@ impl Writer {
             Some(format) => format,
             None => Format::Other(self.manifest.texts.add(spec.format)?),
         };
-        let shape_start = table_position(self.manifest.dimensions.len())?;
-        self.manifest.dimensions.try_reserve(spec.shape.len())?;
-        self.manifest.dimensions.extend_from_slice(spec.shape);
         self.manifest.objects.try_reserve(1)?;
         self.manifest.values.try_reserve(1)?;
+        self.object_entry(name, format, spec.shape)
+    }
+
+    /// The entry of an object whose components come next, of which there is none so far.
+    pub(super) fn object_entry(&mut self, name: Text, format: Format, shape: &[u64]) -> Result<Object> {
+        let shape_start = table_position(self.manifest.dimensions.len())?;
+        self.manifest.dimensions.try_reserve(shape.len())?;
+        self.manifest.dimensions.extend_from_slice(shape);
         Ok(Object {
             name,
             format,
             shape_start,
-            rank: table_position(spec.shape.len())?,
+            rank: table_position(shape.len())?,
             component_start: table_position(self.manifest.components.len())?,
             component_count: 0,
             attributes: None,
@@ -276,6 +279,14 @@ impl Writer {
         };
         sizes.check().map_err(|e| e.within(format_args!("object {name:?}")))?;
         self.write_object(&ObjectSpec { name, format: "quantized_group", shape }, attributes, components)
+    }
+}
+
+/// Whether a name is short enough to be written.
+pub(super) fn check_name_size(name: &str) -> Result<()> {
+    match name.len() {
+        size if size > NAME_LIMIT => Err(fail!(Limit, "a name of {size} bytes is longer than {NAME_LIMIT}")),
+        _ => Ok(()),
     }
 }
 
