@@ -87,7 +87,7 @@ impl Behind {
         }
     }
 
-    /// Writes on this thread until [`Behind::end`].
+    /// Writes on this thread until what [`Behind::ending`] gave is dropped.
     pub fn work(&self) {
         let _leaving = self.enter();
         loop {
@@ -108,7 +108,7 @@ impl Behind {
         Leaving(self)
     }
 
-    /// Calls [`Behind::end`] when it is dropped: by a panic, too, or the thread in [`Behind::work`] would wait for ever.
+    /// Ends the writing when it is dropped: by a panic, too, or the thread in [`Behind::work`] would wait for ever.
     pub fn ending(&self) -> Ending<'_> {
         Ending(self)
     }
