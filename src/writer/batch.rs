@@ -73,6 +73,34 @@ impl Made {
     }
 }
 
+/// How much there is for several threads.
+#[derive(Default)]
+struct Sizes {
+    all: usize,
+    largest: usize,
+    sha256_apart: usize,
+    crc32c_apart: usize,
+}
+
+impl Sizes {
+    fn of(run: &[DenseSpec<'_>], default: Option<Algorithm>) -> Sizes {
+        let mut sizes = Sizes::default();
+        for request in run {
+            let size = request.data.len();
+            sizes.all = sizes.all.saturating_add(size);
+            sizes.largest = sizes.largest.max(size);
+            let apart = request.digest.unwrap_or(default).filter(|of| is_apart(*of, request.data));
+            let sum = match apart {
+                Some(Algorithm::Sha256) => &mut sizes.sha256_apart,
+                Some(Algorithm::Crc32c) => &mut sizes.crc32c_apart,
+                None => continue,
+            };
+            *sum = sum.saturating_add(size);
+        }
+        sizes
+    }
+}
+
 /// Who has a part in writing neighbours.
 struct Way<'w> {
     /// Threads that may write one of them.
@@ -235,20 +263,16 @@ impl Writer {
     fn put_run(&mut self, run: &[DenseSpec<'_>]) -> Result<()> {
         let first = self.manifest.components.len();
         let default = self.options.digest;
-        let bytes_apart = |of: Algorithm| {
-            let apart =
-                run.iter().filter(|r| r.digest.unwrap_or(default) == Some(of) && is_apart(of, r.data));
-            apart.fold(0, |sum: usize, r| sum.saturating_add(r.data.len()))
-        };
-        let pays = store::helpers_to_hash(bytes_apart(Algorithm::Sha256), bytes_apart(Algorithm::Crc32c));
-        let many = pays > 0 || run.iter().any(|r| store::is_large(r.data.len()));
+        let sizes = Sizes::of(run, default);
+        let pays = store::helpers_to_hash(sizes.sha256_apart, sizes.crc32c_apart);
+        let many = pays > 0 || store::is_large(sizes.largest);
         let threads = if many { threads::count(self.options.threads) } else { 1 };
         // A durable file may take bytes from several threads, too.
         let writers = if self.options.durable { WINDOWS } else { 1 };
         let others = threads.saturating_sub(1);
         let helpers = threads.saturating_sub(writers).max(1).min(others).min(pays);
         if helpers == 0 {
-            return match self.behind(run) {
+            return match self.behind(sizes.all, run.len()) {
                 Some(behind) => self.put_behind(run, behind),
                 None => self.put_raw(run, &Way { threads, behind: None, others: false }),
             };
@@ -278,10 +302,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Where another thread may write what this one gathers, if there is enough of small neighbours for that.
-    fn behind(&mut self, run: &[DenseSpec<'_>]) -> Option<Behind> {
-        let size = run.iter().fold(0, |sum: usize, r| sum.saturating_add(r.data.len()));
-        let pays = store::is_large(size) && size / run.len().max(1) < GATHER;
+    /// Where another thread may write what this one gathers, if so many neighbours of together so many bytes are enough
+    /// of small ones for that.
+    fn behind(&mut self, size: usize, count: usize) -> Option<Behind> {
+        let pays = store::is_large(size) && size / count.max(1) < GATHER;
         let more = pays && threads::count(self.options.threads) > 1;
         self.sink.as_mut().filter(|_| more)?.behind()
     }
