@@ -225,6 +225,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_is_written_meanwhile() {
+        let file = nameless();
+        let behind = Behind::over(&file).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| behind.work());
+            let _ending = behind.ending();
+            let mut buffer = Vec::with_capacity(GATHER);
+            for at in 1..=3 {
+                buffer.resize(GATHER, b'x');
+                buffer = behind.exchange(buffer).unwrap();
+                let due = (at * GATHER) as u64;
+                let since = std::time::Instant::now();
+                while file.metadata().unwrap().len() < due {
+                    assert!(since.elapsed().as_secs() < 60, "nobody writes buffer {at}");
+                    std::thread::yield_now();
+                }
+            }
+        });
+        behind.outcome().unwrap();
+    }
+
+    #[test]
     fn a_thread_that_comes_late_or_leaves_early_is_not_waited_for() {
         let file = nameless();
         let behind = Behind::over(&file).unwrap();
@@ -266,7 +288,7 @@ mod tests {
                 });
                 let outcome = outcome.and_then(|()| behind.outcome());
                 let error = outcome.expect_err("a file for reading was written");
-                assert!(error.message().contains("could not write 262144 bytes"), "{error}");
+                assert!(error.message().contains(&format!("could not write {GATHER} bytes")), "{error}");
             }
         }
     }

@@ -1,14 +1,13 @@
 //! Many objects in one call: the bytes of the same calls made one by one, whatever the sink, the options and the
 //! threads; a refused call changes nothing.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod sinks;
 
 use common::{compressible, Folder, MemorySink, Random};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::thread::ThreadId;
 use ztensor::error::{Cause, Result};
-use ztensor::io::ByteSink;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, LogicalName, ObjectSpec, Writer, WriterOptions};
@@ -307,52 +306,4 @@ fn a_batch_is_refused_out_of_turn() {
     writer.write_batch(&[request]).unwrap();
     writer.finish().unwrap();
     assert_eq!(writer.write_batch(&[request]).unwrap_err().cause(), Cause::State);
-}
-
-/// A sink that fails from some byte on, and notes who calls it.
-struct Failing {
-    left: usize,
-    callers: Arc<Mutex<Vec<ThreadId>>>,
-}
-
-impl ByteSink for Failing {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.callers.lock().unwrap().push(std::thread::current().id());
-        self.left = self
-            .left
-            .checked_sub(bytes.len())
-            .ok_or_else(|| ztensor::error::Error::new(Cause::Io, format_args!("it is full")))?;
-        Ok(())
-    }
-
-    fn publish(&mut self) -> Result<()> {
-        Ok(())
-    }
-}
-
-#[test]
-fn a_sink_is_called_from_the_callers_thread_and_its_failure_is_for_good() {
-    let data = data();
-    let objects = [mix(4, 60, false), mix(5, 60, true)].concat_all();
-    let requests = requests(&objects, &data);
-    let size = requests.iter().fold(0, |sum, r| sum + r.data.len());
-    for (threads, part) in [(1, 0), (2, 1), (8, 5), (8, 60), (2, 200)] {
-        let callers = Arc::new(Mutex::new(Vec::new()));
-        let sink = Failing { left: 8 + size * part / 100, callers: callers.clone() };
-        let options = WriterOptions { threads, digest: Some(Algorithm::Sha256), ..WriterOptions::default() };
-        let mut writer = Writer::to_sink(Box::new(sink), &options).unwrap();
-        let outcome = writer.write_batch(&requests);
-        let me = std::thread::current().id();
-        assert!(callers.lock().unwrap().iter().all(|caller| *caller == me));
-        if part > 100 {
-            outcome.unwrap();
-            writer.finish().unwrap();
-            continue;
-        }
-        let error = outcome.unwrap_err();
-        assert_eq!(error.cause(), Cause::Io);
-        assert!(error.message().contains("it is full"), "{error}");
-        assert_eq!(writer.write_batch(&requests[..1]).unwrap_err().cause(), Cause::State);
-        assert_eq!(writer.finish().unwrap_err().cause(), Cause::State);
-    }
 }
