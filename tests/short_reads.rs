@@ -6,6 +6,7 @@ mod common;
 use common::{compressible, Folder, Sample};
 use std::io::IoSliceMut;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use ztensor::error::{Cause, Result};
 use ztensor::io::ByteSource;
@@ -90,8 +91,13 @@ fn batch(file: &File, samples: &[Sample], asks: &[Ask], options: &BatchOptions) 
         .collect();
     let (told, mut stats) = (Mutex::new(Vec::new()), BatchStats::default());
     let tell = |tag: u64, outcome: &Result<()>| told.lock().unwrap().push((tag, outcome.is_ok()));
-    let outcome = file.read_batch(&mut requests, options, &tell, &|_, _| true, &mut stats);
+    let parts = AtomicUsize::new(0);
+    let go_on = |_, _| parts.fetch_add(1, Ordering::Relaxed) < usize::MAX;
+    let outcome = file.read_batch(&mut requests, options, &tell, &go_on, &mut stats);
     drop(requests);
+    if outcome.is_ok() && options.chunk_size >= 64 << 10 {
+        assert_eq!(parts.into_inner(), asks.len(), "a short read was cut");
+    }
     (memory, outcome.map(|()| stats), told.into_inner().unwrap())
 }
 

@@ -12,6 +12,7 @@ use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchRequest, BatchStats, Part};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
+use std::ops::Range;
 use std::ptr::null;
 
 /// One read of a batch. All fields zero but struct_size, component, dst and dst_size read the whole
@@ -190,29 +191,37 @@ unsafe fn plan<'a>(
     if n > 0 && requests.is_null() {
         return Err(fail!(InvalidArgument, "requests is NULL, but {n} are said to be there"));
     }
-    let (mut plan, mut places) = (Vec::new(), Vec::new());
+    let mut plan: Vec<BatchRequest<'a>> = Vec::new();
     plan.try_reserve_exact(n)?;
-    places.try_reserve_exact(n)?;
+    let (mut apart, mut end) = (true, 0);
     for at in 0..n {
         let in_request = |e: crate::error::Error| e.within(format_args!("request {at}"));
         // SAFETY: "requests, n: the reads".
         let request = unsafe { arg::array_element(requests, at) }.map_err(in_request)?;
         // SAFETY: passed on.
         let planned = unsafe { one(file, &request) }.map_err(in_request)?;
-        places.push((planned.dst.as_ptr().addr(), planned.dst.len(), at));
+        let Range { start, end: its_end } = planned.dst.as_ptr_range();
+        if !planned.dst.is_empty() {
+            apart &= end <= start.addr();
+            end = its_end.addr();
+        }
         plan.push(planned);
     }
-    disjoint(places)?;
+    if !apart {
+        disjoint(&plan)?;
+    }
     Ok(plan)
 }
 
 /// Two requests that fill the same memory would race: refused, whatever is said of it.
-fn disjoint(mut places: Vec<(usize, usize, usize)>) -> Result<()> {
-    if !places.is_sorted() {
-        places.sort_unstable();
-    }
+fn disjoint(plan: &[BatchRequest<'_>]) -> Result<()> {
+    let mut places = Vec::new();
+    places.try_reserve_exact(plan.len())?;
+    let filled = plan.iter().enumerate().filter(|(_, request)| !request.dst.is_empty());
+    places.extend(filled.map(|(at, request)| (request.dst.as_ptr().addr(), request.dst.len(), at)));
+    places.sort_unstable();
     let mut before: Option<(usize, usize)> = None;
-    for (start, size, at) in places.into_iter().filter(|(_, size, _)| *size > 0) {
+    for (start, size, at) in places {
         if let Some((end, other)) = before.filter(|(end, _)| start < *end) {
             let shared = end.saturating_sub(start);
             return Err(fail!(InvalidArgument, "requests {other} and {at} share {shared} bytes of memory"));

@@ -13,91 +13,69 @@ use crate::reader::Component;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// A request while its jobs are done.
-pub struct Request<'a> {
-    pub component: Component<'a>,
-    pub tag: u64,
+pub struct Request<'a, 'r> {
+    pub asked: &'a BatchRequest<'r>,
     /// Jobs that are not done yet.
     pub left: AtomicUsize,
     pub failed: AtomicBool,
-    claim: Option<Claim>,
+    /// What its digest is to be checked with, if it is.
+    pub algorithm: Option<Algorithm>,
 }
 
-/// Some bytes of a request.
+/// Some bytes of a request. Small, as a batch may have a great many.
 pub struct Job<'a> {
     /// Where the stored bytes are: what jobs are sorted by.
     pub place: u64,
     /// Position of the request.
     pub request: usize,
+    /// Receives the bytes.
+    pub dst: &'a mut [u8],
     pub work: Work<'a>,
 }
 
 pub enum Work<'a> {
     /// Stored bytes, as they are, to their place.
-    Copy { offset: u64, dst: &'a mut [u8] },
+    Copy,
     /// The same for a whole component, hashed on the way.
-    Hash { offset: u64, dst: &'a mut [u8], digest: Algorithm },
+    Hash(Algorithm),
     /// Some frames of a compressed component whose stored bytes are in memory.
-    Frames { stored: &'a [u8], frames: Vec<Frame>, dst: &'a mut [u8] },
+    Frames { stored: &'a [u8], frames: Vec<Frame> },
     /// Evenly spaced blocks that are read together and taken apart.
-    Spaced { window: Window, dst: &'a mut [u8] },
+    Spaced(Window),
     /// All else: one thread does what a single call would.
-    Other { part: Part<'a>, dst: &'a mut [u8] },
+    Other,
 }
 
+/// A read of so few bytes may be done together with its neighbours, and is not shared by threads.
+const SHORT: usize = 64 << 10;
+
 impl Job<'_> {
+    /// Bytes that it delivers.
+    pub fn bytes(&self) -> u64 {
+        self.dst.len() as u64
+    }
+
     /// How many stored bytes it reads from its place on, if it reads the file itself.
     pub fn stored_bytes(&self) -> u64 {
         match &self.work {
-            Work::Copy { dst, .. } | Work::Hash { dst, .. } => dst.len() as u64,
-            Work::Spaced { window, .. } => window.source_size(),
-            Work::Frames { .. } | Work::Other { .. } => 0,
+            Work::Copy | Work::Hash(_) => self.bytes(),
+            Work::Spaced(window) => window.source_size(),
+            Work::Frames { .. } | Work::Other => 0,
         }
     }
 
     /// Where a short run of stored bytes ends that may be read together with its neighbours.
     pub fn short_end(&self) -> Option<u64> {
-        const SHORT: usize = 64 << 10;
-        match &self.work {
-            Work::Copy { offset, dst } | Work::Hash { offset, dst, .. } if dst.len() <= SHORT => {
-                Some(offset.saturating_add(dst.len() as u64))
-            }
-            _ => None,
-        }
-    }
-
-    /// Where such a run begins, and where it goes.
-    pub fn short_mut(&mut self) -> Option<(u64, &mut [u8])> {
-        match &mut self.work {
-            Work::Copy { offset, dst } | Work::Hash { offset, dst, .. } => Some((*offset, dst)),
-            _ => None,
-        }
-    }
-
-    /// Bytes that it delivers.
-    pub fn bytes(&self) -> u64 {
-        match &self.work {
-            Work::Copy { dst, .. }
-            | Work::Hash { dst, .. }
-            | Work::Frames { dst, .. }
-            | Work::Spaced { dst, .. }
-            | Work::Other { dst, .. } => dst.len() as u64,
-        }
+        let short = matches!(self.work, Work::Copy | Work::Hash(_)) && self.dst.len() <= SHORT;
+        short.then(|| self.place.saturating_add(self.bytes()))
     }
 }
 
-impl Request<'_> {
-    /// The algorithm of the digest that is to be checked.
-    pub fn algorithm(&self) -> Option<Algorithm> {
-        self.claim.as_ref().and_then(Claim::algorithm)
-    }
-
-    pub fn has_digest(&self) -> bool {
-        self.claim.is_some()
-    }
-
+impl Request<'_, '_> {
+    /// Whether the stored bytes are what the manifest says.
     pub fn check_digest(&self, computed: &Claim) -> Result<()> {
-        match &self.claim {
-            Some(claim) => digest::check(claim, computed),
+        match self.asked.component.digest() {
+            Some(text) => digest::check(&digest::parse(text)?, computed),
             None => Ok(()),
         }
     }
@@ -106,40 +84,32 @@ impl Request<'_> {
 /// Requests and their jobs. Sizes are checked here, before anything is read. What is read together and
 /// taken apart has at most `room` bytes.
 #[allow(clippy::type_complexity, reason = "two lists")]
-pub fn plan<'a, 'r: 'a>(
+pub fn plan<'a, 'r>(
     requests: &'a mut [BatchRequest<'r>],
     options: &BatchOptions,
     room: usize,
-) -> Result<(Vec<Request<'a>>, Vec<Job<'a>>)> {
+) -> Result<(Vec<Request<'a, 'r>>, Vec<Job<'r>>)> {
     let mut plan = Vec::new();
     plan.try_reserve_exact(requests.len())?;
     let mut jobs = Vec::new();
     jobs.try_reserve(requests.len())?;
     for (at, request) in requests.iter_mut().enumerate() {
-        let component = request.component;
         let before = jobs.len();
-        // A range of all is all of it, and has a digest that can be checked.
-        let part = match request.part {
-            Part::Range { offset: 0, length } if component.size_inner().ok() == Some(length) => Part::Whole,
-            part => part,
-        };
-        let claim = claim_of(&component, &part, options.verify).map_err(|e| component.wrap(e))?;
-        let dst = std::mem::take(&mut request.dst);
-        let dst = fit(&component, &part, dst).map_err(|e| component.wrap(e))?;
-        cut(&component, part, claim.as_ref(), dst, options, room, at, &mut jobs)
-            .map_err(|e| component.wrap(e))?;
+        let component = request.component;
+        let algorithm = cut(request, options, room, at, &mut jobs).map_err(|e| component.wrap(e))?;
         let left = AtomicUsize::new(jobs.len().saturating_sub(before));
-        plan.push(Request { component, tag: request.tag, left, failed: AtomicBool::new(false), claim });
+        plan.push(Request { asked: request, left, failed: AtomicBool::new(false), algorithm });
     }
     Ok((plan, jobs))
 }
 
-/// The digest to be checked, if the request reads all that it covers and it can be checked.
-fn claim_of(component: &Component<'_>, part: &Part<'_>, verify: bool) -> Result<Option<Claim>> {
-    match (component.digest(), part) {
-        (Some(text), Part::Whole) if verify => {
-            Ok(Some(digest::parse(text)?).filter(|claim| claim.algorithm().is_some()))
-        }
+/// What checks the digest, if the request reads all that it covers and it can be checked.
+fn algorithm_of(component: &Component<'_>, part: &Part<'_>, verify: bool) -> Result<Option<Algorithm>> {
+    match part {
+        Part::Whole if verify => match component.digest() {
+            Some(text) => Ok(digest::parse(text)?.algorithm()),
+            None => Ok(None),
+        },
         _ => Ok(None),
     }
 }
@@ -169,66 +139,70 @@ impl Component<'_> {
     }
 }
 
-/// The front of `dst` that the request fills.
-fn fit<'d>(component: &Component<'_>, part: &Part<'_>, dst: &'d mut [u8]) -> Result<&'d mut [u8]> {
-    component.check_known()?;
-    let size = component.part_size(part)?;
+/// The front of `dst`, which a part of `size` bytes fills.
+fn fit(dst: &mut [u8], size: u64) -> Result<&mut [u8]> {
     let room = dst.len();
     let front = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
     front.ok_or_else(|| fail!(BufferSize, "the request reads {size} bytes, the memory for it has {room}"))
 }
 
-#[allow(clippy::too_many_arguments, reason = "one place")]
-fn cut<'a>(
-    component: &Component<'a>,
-    part: Part<'a>,
-    claim: Option<&Claim>,
-    dst: &'a mut [u8],
+/// The jobs of one request, which is checked before; what checks its digest.
+fn cut<'r>(
+    asked: &mut BatchRequest<'r>,
     options: &BatchOptions,
     room: usize,
     request: usize,
-    jobs: &mut Vec<Job<'a>>,
-) -> Result<()> {
-    let mut push = |place: u64, work: Work<'a>| -> Result<()> {
+    jobs: &mut Vec<Job<'r>>,
+) -> Result<Option<Algorithm>> {
+    let component = asked.component;
+    component.check_known()?;
+    let size = component.part_size(&asked.part)?;
+    // A range of all is all of it, and has a digest that can be checked.
+    if matches!(asked.part, Part::Range { offset: 0, .. }) && component.size_inner()? == size {
+        asked.part = Part::Whole;
+    }
+    let part = asked.part;
+    let algorithm = algorithm_of(&component, &part, options.verify)?;
+    let dst = fit(std::mem::take(&mut asked.dst), size)?;
+    let mut push = |place: u64, dst: &'r mut [u8], work: Work<'r>| -> Result<()> {
         jobs.try_reserve(1)?;
-        jobs.push(Job { place, request, work });
+        jobs.push(Job { place, request, dst, work });
         Ok(())
     };
     let start = component.offset();
     let raw = component.encoding() == Encoding::Raw;
-    match part {
-        Part::Whole if raw => match claim.and_then(Claim::algorithm) {
-            Some(digest) => push(start, Work::Hash { offset: start, dst, digest }),
-            None => copies(start, dst, options, &mut push),
-        },
+    match (part, algorithm) {
+        (Part::Whole, Some(algorithm)) if raw => push(start, dst, Work::Hash(algorithm))?,
+        (Part::Whole, None) if raw => copies(start, dst, options, &mut push)?,
         // Where elements have to be turned, a piece must not cut one: whole components only.
-        Part::Range { offset, .. } if raw && !component.swaps() => {
-            copies(start.saturating_add(offset), dst, options, &mut push)
+        (Part::Range { offset, .. }, _) if raw && !component.swaps() => {
+            copies(start.saturating_add(offset), dst, options, &mut push)?;
         }
-        Part::Slab(slab) if raw && !component.swaps() => {
+        (Part::Slab(slab), _) if raw && !component.swaps() => {
             let slab = component.slab(&slab)?;
             match piece_count(&slab, room) <= MOST_PIECES {
-                true => spaced(start, &slab, dst, options, room, &mut push),
-                false => push(start, Work::Other { part, dst }),
+                true => spaced(start, &slab, dst, options, room, &mut push)?,
+                false => push(start, dst, Work::Other)?,
             }
         }
-        Part::Whole if claim.is_none() => match component.frame_table(dst.len())? {
-            Some((stored, frames)) => frame_jobs(start, stored, frames, dst, chunk(options), &mut push),
-            None => push(start, Work::Other { part, dst }),
+        (Part::Whole, None) => match component.frame_table(dst.len())? {
+            Some((stored, frames)) => frame_jobs(start, stored, frames, dst, chunk(options), &mut push)?,
+            None => push(start, dst, Work::Other)?,
         },
-        _ => push(start, Work::Other { part, dst }),
+        _ => push(start, dst, Work::Other)?,
     }
+    Ok(algorithm)
 }
 
-type Push<'p, 'a> = dyn FnMut(u64, Work<'a>) -> Result<()> + 'p;
+type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], Work<'a>) -> Result<()> + 'p;
 
 fn chunk(options: &BatchOptions) -> usize {
     usize::try_from(options.chunk_size).unwrap_or(usize::MAX)
 }
 
 fn copies<'a>(start: u64, dst: &'a mut [u8], options: &BatchOptions, push: &mut Push<'_, 'a>) -> Result<()> {
-    if dst.is_empty() {
-        return push(start, Work::Copy { offset: start, dst });
+    if dst.len() <= SHORT.min(chunk(options)) {
+        return push(start, dst, Work::Copy);
     }
     // Past the page cache, no block of the disk is read for two pieces. Through it, no huge page of fresh
     // memory is filled by two: one of the threads would wait for the other to clear it.
@@ -237,7 +211,7 @@ fn copies<'a>(start: u64, dst: &'a mut [u8], options: &BatchOptions, push: &mut 
         Direct::Auto | Direct::Always => start,
     };
     pieces(counted_from, start, dst, chunk(options))
-        .try_for_each(|(offset, dst)| push(offset, Work::Copy { offset, dst }))
+        .try_for_each(|(offset, dst)| push(offset, dst, Work::Copy))
 }
 
 /// More pieces than this of one slab are left to one thread.
@@ -262,7 +236,7 @@ fn spaced<'a>(
     push: &mut Push<'_, 'a>,
 ) -> Result<()> {
     if dst.is_empty() {
-        return push(start, Work::Copy { offset: start, dst });
+        return push(start, dst, Work::Copy);
     }
     for window in slab.windows().flat_map(|window| window.pieces(room as u64, GAP)) {
         let size = usize::try_from(window.dest_size()).unwrap_or(usize::MAX);
@@ -273,7 +247,7 @@ fn spaced<'a>(
         let offset = start.saturating_add(window.source_offset);
         match window.count == 1 || window.stride == window.block {
             true => copies(offset, now, options, push)?,
-            false => push(offset, Work::Spaced { window, dst: now })?,
+            false => push(offset, now, Work::Spaced(window))?,
         }
     }
     Ok(())
@@ -304,10 +278,8 @@ fn frame_jobs<'a>(
             .split_at_mut_checked(size)
             .ok_or_else(|| fail!(Internal, "the frames pass the declared size"))?;
         dst = later;
-        push(
-            start.saturating_add(place),
-            Work::Frames { stored, frames: std::mem::take(&mut group), dst: now },
-        )?;
+        let frames = std::mem::take(&mut group);
+        push(start.saturating_add(place), now, Work::Frames { stored, frames })?;
         size = 0;
     }
     Ok(())

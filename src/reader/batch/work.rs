@@ -56,7 +56,7 @@ pub struct Shared<'a, 'b> {
     options: &'a BatchOptions,
     road: &'a Road<'b>,
     queue: Lock<std::vec::IntoIter<Job<'b>>>,
-    requests: &'a [Request<'b>],
+    requests: &'a [Request<'a, 'b>],
     budget: Budget,
     stop: AtomicBool,
     failure: Lock<Option<Error>>,
@@ -79,7 +79,7 @@ impl<'a, 'b> Shared<'a, 'b> {
     pub fn new(
         options: &'a BatchOptions,
         road: &'a Road<'b>,
-        requests: &'a [Request<'b>],
+        requests: &'a [Request<'a, 'b>],
         jobs: Vec<Job<'b>>,
         total: u64,
         on_done: &'a OnDone<'a>,
@@ -129,7 +129,7 @@ impl<'a, 'b> Shared<'a, 'b> {
     }
 
     /// Books a job, and the request with its last one; tells the callbacks.
-    fn finish(&self, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+    fn finish(&self, request: &Request<'_, '_>, bytes: u64, outcome: Result<()>) {
         let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
         let mut told = self.told.hold();
         if outcome.is_ok() {
@@ -139,10 +139,10 @@ impl<'a, 'b> Shared<'a, 'b> {
             let first_word = !request.failed.swap(outcome.is_err(), Ordering::Relaxed);
             if outcome.is_ok() {
                 told.requests = told.requests.saturating_add(1);
-                told.digests = told.digests.saturating_add(u64::from(request.has_digest()));
+                told.digests = told.digests.saturating_add(u64::from(request.algorithm.is_some()));
             }
             if first_word {
-                (self.on_done)(request.tag, &outcome);
+                (self.on_done)(request.asked.tag, &outcome);
             }
         }
         match outcome {
@@ -162,24 +162,25 @@ impl<'a, 'b> Shared<'a, 'b> {
     fn perform(&self, job: Job<'b>, bounce: &mut Bounce) {
         let Some(request) = self.requests.get(job.request) else { return };
         let bytes = job.bytes();
-        let outcome = self.read(job.work, request, bounce).map_err(|e| request.component.wrap(e));
+        let outcome = self.read(job, request, bounce).map_err(|e| request.asked.component.wrap(e));
         self.finish(request, bytes, outcome);
     }
 
-    fn read(&self, work: Work<'_>, request: &Request<'_>, bounce: &mut Bounce) -> Result<()> {
-        let component = request.component;
-        match work {
-            Work::Copy { offset, dst } => {
+    fn read(&self, job: Job<'_>, request: &Request<'_, '_>, bounce: &mut Bounce) -> Result<()> {
+        let component = request.asked.component;
+        let Job { place, mut dst, .. } = job;
+        match job.work {
+            Work::Copy => {
                 self.note_stored(dst.len() as u64);
-                let way = self.road.way(offset, dst.len() as u64);
-                self.road.read(way, offset, dst, bounce)?;
+                let way = self.road.way(place, dst.len() as u64);
+                self.road.read(way, place, dst, bounce)?;
                 component.finish_piece(dst)
             }
-            Work::Hash { offset, dst, digest } => {
+            Work::Hash(algorithm) => {
                 self.note_stored(dst.len() as u64);
-                let way = self.road.way(offset, dst.len() as u64);
-                let mut hasher = crate::payload::digest::Hasher::new(digest);
-                for (at, piece) in pieces(offset, offset, dst, if way.is_direct() { WINDOW } else { HOT }) {
+                let way = self.road.way(place, dst.len() as u64);
+                let mut hasher = crate::payload::digest::Hasher::new(algorithm);
+                for (at, piece) in pieces(place, place, dst, if way.is_direct() { WINDOW } else { HOT }) {
                     self.road.read(way, at, piece, bounce)?;
                     hasher.update(piece);
                     if self.stop.load(Ordering::Relaxed) {
@@ -189,9 +190,8 @@ impl<'a, 'b> Shared<'a, 'b> {
                 request.check_digest(&hasher.finish())?;
                 component.finish_piece(dst)
             }
-            Work::Spaced { window, mut dst } => {
+            Work::Spaced(window) => {
                 let start = component.offset();
-                let place = start.saturating_add(window.source_offset);
                 let way = self.road.way(place, window.source_size());
                 if let Some(bytes) = self.road.lent(way, place, window.source_size()) {
                     window.gather(bytes, dst)?;
@@ -221,19 +221,19 @@ impl<'a, 'b> Shared<'a, 'b> {
                 self.note_stored(stored);
                 Ok(())
             }
-            Work::Frames { stored, frames, dst } => {
+            Work::Frames { stored, frames } => {
                 self.note_stored(frames.iter().map(|f| f.stored.len() as u64).sum());
                 job::decode_frames(stored, &frames, dst)?;
                 component.finish_piece(dst)
             }
-            Work::Other { part, dst } => {
+            Work::Other => {
                 let needed = component.temporary_memory();
                 let _taken = self.budget.take(needed);
-                if let Some(algorithm) = request.algorithm() {
+                if let Some(algorithm) = request.algorithm {
                     request.check_digest(&component.hash_stored(algorithm)?)?;
                 }
                 let raw = component.encoding() == Encoding::Raw;
-                let read = match part {
+                let read = match request.asked.part {
                     Part::Whole => component.read_inner(dst).map(|()| component.stored_size())?,
                     Part::Range { offset, length } => {
                         let size = usize::try_from(length).unwrap_or(usize::MAX);

@@ -35,7 +35,7 @@ impl<'b> Shared<'_, 'b> {
             let Some(request) = self.requests.get(job.request) else { continue };
             let size = job.bytes();
             self.note_stored(size);
-            let outcome = delivered(job, request).map_err(|e| request.component.wrap(e));
+            let outcome = delivered(job, request).map_err(|e| request.asked.component.wrap(e));
             self.finish(request, size, outcome);
             if self.stop.load(Ordering::Relaxed) {
                 return; // those that are left go with the drain
@@ -83,10 +83,10 @@ impl<'b> Shared<'_, 'b> {
         }
         let bytes = self.road.fetch(way, range.start, size, bounce)?;
         for job in jobs {
-            let (offset, dst) = job.short_mut().ok_or_else(|| fail!(Internal, "a job is not short"))?;
-            let from = usize::try_from(offset.saturating_sub(range.start)).unwrap_or(usize::MAX);
-            let found = bytes.get(from..).and_then(|rest| rest.get(..dst.len()));
-            dst.copy_from_slice(found.ok_or_else(|| fail!(Internal, "a short read is not in its range"))?);
+            let from = usize::try_from(job.place.saturating_sub(range.start)).unwrap_or(usize::MAX);
+            let found = bytes.get(from..).and_then(|rest| rest.get(..job.dst.len()));
+            job.dst
+                .copy_from_slice(found.ok_or_else(|| fail!(Internal, "a short read is not in its range"))?);
         }
         Ok(())
     }
@@ -103,8 +103,7 @@ fn scattered<'m>(
     pieces.try_reserve_exact(jobs.len().saturating_mul(2))?;
     let mut at = start;
     for job in jobs {
-        let Some((offset, dst)) = job.short_mut() else { return Ok(None) };
-        let Some(gap) = offset.checked_sub(at) else { return Ok(None) };
+        let Some(gap) = job.place.checked_sub(at) else { return Ok(None) };
         if gap > 0 {
             let gap = usize::try_from(gap).unwrap_or(usize::MAX);
             let Some((now, later)) = std::mem::take(&mut between).split_at_mut_checked(gap) else {
@@ -113,20 +112,16 @@ fn scattered<'m>(
             pieces.push(IoSliceMut::new(now));
             between = later;
         }
-        at = offset.saturating_add(dst.len() as u64);
-        pieces.push(IoSliceMut::new(dst));
+        at = job.place.saturating_add(job.bytes());
+        pieces.push(IoSliceMut::new(job.dst));
     }
     Ok(Some(pieces))
 }
 
 /// What is left to do for a job whose bytes are in their place.
-fn delivered(job: Job<'_>, request: &Request<'_>) -> Result<()> {
-    match job.work {
-        Work::Copy { dst, .. } => request.component.finish_piece(dst),
-        Work::Hash { dst, digest, .. } => {
-            request.check_digest(&digest::compute(digest, dst))?;
-            request.component.finish_piece(dst)
-        }
-        _ => Err(fail!(Internal, "a job is not short")),
+fn delivered(job: Job<'_>, request: &Request<'_, '_>) -> Result<()> {
+    if let Work::Hash(algorithm) = job.work {
+        request.check_digest(&digest::compute(algorithm, job.dst))?;
     }
+    request.asked.component.finish_piece(job.dst)
 }
