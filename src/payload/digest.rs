@@ -33,6 +33,12 @@ impl Claim {
             Claim::Unknown => None,
         }
     }
+
+    /// What computes the like of it.
+    pub(crate) fn hasher(&self) -> Result<Hasher> {
+        let unknown = || fail!(Unsupported, "the digest is of an algorithm that this version does not know");
+        Ok(Hasher::new(self.algorithm().ok_or_else(unknown)?))
+    }
 }
 
 /// Reads `algorithm:hex`.
@@ -40,30 +46,29 @@ impl Claim {
 /// `sha256:` takes exactly 64 hex digits of any case; `crc32c:` takes 1 to 8, `0x` or `0X` in front
 /// or not: releases write the number without zero padding. Names are case-sensitive.
 pub(crate) fn parse(text: &str) -> Result<Claim> {
-    let Some((algorithm, value)) = text.split_once(':') else {
-        return Err(broken!(Rule::DigestForm, "digest {} has no colon (algorithm:hex)", Shown(text)));
-    };
-    match algorithm {
-        "sha256" => match sha256_from_hex(value) {
-            Some(value) => Ok(Claim::Sha256(value)),
-            None => Err(broken!(
+    let shown = Shown(text);
+    if let Some(value) = text.strip_prefix("sha256:") {
+        return sha256_from_hex(value).map(Claim::Sha256).ok_or_else(|| {
+            let size = value.len();
+            broken!(
                 Rule::DigestForm,
-                "digest {} does not have exactly 64 hex digits after sha256: ({} bytes)",
-                Shown(text),
-                value.len()
-            )),
-        },
-        "crc32c" => match crc32c_from_hex(value) {
-            Some(value) => Ok(Claim::Crc32c(value)),
-            None => Err(broken!(
+                "digest {shown} does not have exactly 64 hex digits after sha256: ({size} bytes)"
+            )
+        });
+    }
+    if let Some(value) = text.strip_prefix("crc32c:") {
+        return crc32c_from_hex(value).map(Claim::Crc32c).ok_or_else(|| {
+            let size = value.len();
+            broken!(
                 Rule::DigestForm,
-                "digest {} does not have 1 to 8 hex digits after crc32c: or crc32c:0x ({} bytes)",
-                Shown(text),
-                value.len()
-            )),
-        },
-        name if is_algorithm_name(name) => Ok(Claim::Unknown),
-        _ => Err(broken!(Rule::DigestForm, "digest {} names no algorithm (algorithm:hex)", Shown(text))),
+                "digest {shown} does not have 1 to 8 hex digits after crc32c: or crc32c:0x ({size} bytes)"
+            )
+        });
+    }
+    match text.split_once(':') {
+        Some((name, _)) if is_algorithm_name(name) => Ok(Claim::Unknown),
+        Some(_) => Err(broken!(Rule::DigestForm, "digest {shown} names no algorithm (algorithm:hex)")),
+        None => Err(broken!(Rule::DigestForm, "digest {shown} has no colon (algorithm:hex)")),
     }
 }
 

@@ -318,25 +318,18 @@ impl<'f> Component<'f> {
         self.verify_digest_inner().map_err(|e| self.wrap(e))
     }
 
-    fn verify_digest_inner(&self) -> Result<()> {
+    pub(super) fn verify_digest_inner(&self) -> Result<()> {
         let Some(text) = self.digest() else { return Err(fail!(Unsupported, "it has no digest to check")) };
         let claim = digest::parse(text)?;
-        let Some(algorithm) = claim.algorithm() else {
+        if claim.algorithm().is_none() {
             return Err(fail!(Unsupported, "the algorithm of its digest {text:?} is unknown"));
-        };
-        digest::check(&claim, &self.hash_stored(algorithm)?)
-    }
-}
-
-impl Component<'_> {
-    /// The digest of its stored bytes.
-    pub(super) fn hash_stored(&self, algorithm: digest::Algorithm) -> Result<digest::Claim> {
-        let mut hasher = digest::Hasher::new(algorithm);
+        }
+        let mut hasher = claim.hasher()?;
         for_each_chunk(self.file.source(), self.stored_range(), &mut |chunk| {
             hasher.update(chunk);
             Ok(())
         })?;
-        Ok(hasher.finish())
+        digest::check(&claim, &hasher.finish())
     }
 }
 

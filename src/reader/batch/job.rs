@@ -6,7 +6,7 @@ use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
 use crate::payload::byte_order::swap_in_place;
-use crate::payload::digest::{self, Algorithm, Claim};
+use crate::payload::digest::{self, Claim};
 use crate::payload::slice::{Slab, Window};
 use crate::payload::zstd::{self, Frame};
 use crate::reader::Component;
@@ -18,8 +18,8 @@ pub struct Request<'a, 'r> {
     /// Jobs that are not done yet.
     pub left: AtomicUsize,
     pub failed: AtomicBool,
-    /// What its digest is to be checked with, if it is.
-    pub algorithm: Option<Algorithm>,
+    /// Its digest is checked.
+    pub has_digest: bool,
 }
 
 /// Some bytes of a request. Small, as a batch may have a great many.
@@ -36,8 +36,8 @@ pub struct Job<'a> {
 pub enum Work<'a> {
     /// Stored bytes, as they are, to their place.
     Copy,
-    /// The same for a whole component, hashed on the way.
-    Hash(Algorithm),
+    /// The same for a whole component, hashed on the way, of which the manifest claims this.
+    Hash(Claim),
     /// Some frames of a compressed component whose stored bytes are in memory.
     Frames { stored: &'a [u8], frames: Vec<Frame> },
     /// Evenly spaced blocks that are read together and taken apart.
@@ -71,16 +71,6 @@ impl Job<'_> {
     }
 }
 
-impl Request<'_, '_> {
-    /// Whether the stored bytes are what the manifest says.
-    pub fn check_digest(&self, computed: &Claim) -> Result<()> {
-        match self.asked.component.digest() {
-            Some(text) => digest::check(&digest::parse(text)?, computed),
-            None => Ok(()),
-        }
-    }
-}
-
 /// Requests and their jobs. Sizes are checked here, before anything is read. What is read together and
 /// taken apart has at most `room` bytes.
 #[allow(clippy::type_complexity, reason = "two lists")]
@@ -96,18 +86,18 @@ pub fn plan<'a, 'r>(
     for (at, request) in requests.iter_mut().enumerate() {
         let before = jobs.len();
         let component = request.component;
-        let algorithm = cut(request, options, room, at, &mut jobs).map_err(|e| component.wrap(e))?;
+        let has_digest = cut(request, options, room, at, &mut jobs).map_err(|e| component.wrap(e))?;
         let left = AtomicUsize::new(jobs.len().saturating_sub(before));
-        plan.push(Request { asked: request, left, failed: AtomicBool::new(false), algorithm });
+        plan.push(Request { asked: request, left, failed: AtomicBool::new(false), has_digest });
     }
     Ok((plan, jobs))
 }
 
-/// What checks the digest, if the request reads all that it covers and it can be checked.
-fn algorithm_of(component: &Component<'_>, part: &Part<'_>, verify: bool) -> Result<Option<Algorithm>> {
+/// The digest to be checked, if the request reads all that it covers and it can be checked.
+fn claim_of(component: &Component<'_>, part: &Part<'_>, verify: bool) -> Result<Option<Claim>> {
     match part {
         Part::Whole if verify => match component.digest() {
-            Some(text) => Ok(digest::parse(text)?.algorithm()),
+            Some(text) => Ok(Some(digest::parse(text)?).filter(|claim| claim.algorithm().is_some())),
             None => Ok(None),
         },
         _ => Ok(None),
@@ -146,14 +136,14 @@ fn fit(dst: &mut [u8], size: u64) -> Result<&mut [u8]> {
     front.ok_or_else(|| fail!(BufferSize, "the request reads {size} bytes, the memory for it has {room}"))
 }
 
-/// The jobs of one request, which is checked before; what checks its digest.
+/// The jobs of one request, which is checked before; whether they check its digest.
 fn cut<'r>(
     asked: &mut BatchRequest<'r>,
     options: &BatchOptions,
     room: usize,
     request: usize,
     jobs: &mut Vec<Job<'r>>,
-) -> Result<Option<Algorithm>> {
+) -> Result<bool> {
     let component = asked.component;
     component.check_known()?;
     let size = component.part_size(&asked.part)?;
@@ -162,7 +152,8 @@ fn cut<'r>(
         asked.part = Part::Whole;
     }
     let part = asked.part;
-    let algorithm = algorithm_of(&component, &part, options.verify)?;
+    let claim = claim_of(&component, &part, options.verify)?;
+    let has_digest = claim.is_some();
     let dst = fit(std::mem::take(&mut asked.dst), size)?;
     let mut push = |place: u64, dst: &'r mut [u8], work: Work<'r>| -> Result<()> {
         jobs.try_reserve(1)?;
@@ -171,8 +162,8 @@ fn cut<'r>(
     };
     let start = component.offset();
     let raw = component.encoding() == Encoding::Raw;
-    match (part, algorithm) {
-        (Part::Whole, Some(algorithm)) if raw => push(start, dst, Work::Hash(algorithm))?,
+    match (part, claim) {
+        (Part::Whole, Some(claim)) if raw => push(start, dst, Work::Hash(claim))?,
         (Part::Whole, None) if raw => copies(start, dst, options, &mut push)?,
         // Where elements have to be turned, a piece must not cut one: whole components only.
         (Part::Range { offset, .. }, _) if raw && !component.swaps() => {
@@ -191,7 +182,7 @@ fn cut<'r>(
         },
         _ => push(start, dst, Work::Other)?,
     }
-    Ok(algorithm)
+    Ok(has_digest)
 }
 
 type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], Work<'a>) -> Result<()> + 'p;

@@ -10,6 +10,7 @@ use crate::error::{fail, Error, Result};
 use crate::io::direct::{Bounce, WINDOW};
 use crate::lock::Lock;
 use crate::model::manifest::Encoding;
+use crate::payload::digest;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Condvar;
 
@@ -139,7 +140,7 @@ impl<'a, 'b> Shared<'a, 'b> {
             let first_word = !request.failed.swap(outcome.is_err(), Ordering::Relaxed);
             if outcome.is_ok() {
                 told.requests = told.requests.saturating_add(1);
-                told.digests = told.digests.saturating_add(u64::from(request.algorithm.is_some()));
+                told.digests = told.digests.saturating_add(u64::from(request.has_digest));
             }
             if first_word {
                 (self.on_done)(request.asked.tag, &outcome);
@@ -176,10 +177,10 @@ impl<'a, 'b> Shared<'a, 'b> {
                 self.road.read(way, place, dst, bounce)?;
                 component.finish_piece(dst)
             }
-            Work::Hash(algorithm) => {
+            Work::Hash(claim) => {
                 self.note_stored(dst.len() as u64);
                 let way = self.road.way(place, dst.len() as u64);
-                let mut hasher = crate::payload::digest::Hasher::new(algorithm);
+                let mut hasher = claim.hasher()?;
                 for (at, piece) in pieces(place, place, dst, if way.is_direct() { WINDOW } else { HOT }) {
                     self.road.read(way, at, piece, bounce)?;
                     hasher.update(piece);
@@ -187,7 +188,7 @@ impl<'a, 'b> Shared<'a, 'b> {
                         return Err(fail!(Cancelled, "stopped"));
                     }
                 }
-                request.check_digest(&hasher.finish())?;
+                digest::check(&claim, &hasher.finish())?;
                 component.finish_piece(dst)
             }
             Work::Spaced(window) => {
@@ -229,8 +230,8 @@ impl<'a, 'b> Shared<'a, 'b> {
             Work::Other => {
                 let needed = component.temporary_memory();
                 let _taken = self.budget.take(needed);
-                if let Some(algorithm) = request.algorithm {
-                    request.check_digest(&component.hash_stored(algorithm)?)?;
+                if request.has_digest {
+                    component.verify_digest_inner()?;
                 }
                 let raw = component.encoding() == Encoding::Raw;
                 let read = match request.asked.part {

@@ -120,8 +120,10 @@ fn scattered<'m>(
 
 /// What is left to do for a job whose bytes are in their place.
 fn delivered(job: Job<'_>, request: &Request<'_, '_>) -> Result<()> {
-    if let Work::Hash(algorithm) = job.work {
-        request.check_digest(&digest::compute(algorithm, job.dst))?;
+    if let Work::Hash(claim) = job.work {
+        let mut hasher = claim.hasher()?;
+        hasher.update(job.dst);
+        digest::check(&claim, &hasher.finish())?;
     }
     request.asked.component.finish_piece(job.dst)
 }
