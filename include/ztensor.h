@@ -673,7 +673,7 @@ typedef struct zt_read_stats {
      */
     uint64_t bytes;
     /**
-     * Stored bytes that were read for it; for a part of a compressed component, all of that component.
+     * Stored bytes that were read for it; for a part of a compressed component, those of the frames around it.
      */
     uint64_t stored_bytes;
     /**

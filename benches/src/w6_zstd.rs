@@ -170,10 +170,13 @@ fn range(cfg: &Cfg, data: &[u8]) -> Value {
     let file = zt::write_sink(&spec, &zt::cnames(&spec), data, zt::BF16, &options(2), true).1;
     let opened = zt::Zt::memory(&file);
     let c = opened.component(c"t");
+    let path = cfg.dir.join("w6c.zt");
+    std::fs::write(&path, &file).unwrap();
+    let unmapped = zt::Zt::open_with(&path, zt::MODE_READ, 0);
+    let of_file = unmapped.component(c"t");
     let frames = compress(data, 2, true);
     let places: Vec<usize> = (0..20).map(|i| (i * 37 % (frames.len() - 2)) * FRAME + 12_345).collect();
     let mut dst = vec![0u8; FRAME];
-    let mut out = vec![0u8; FRAME];
     let mut two = vec![0u8; 2 * FRAME];
     let limit = || {
         let mut d = zstd::bulk::Decompressor::new().unwrap();
@@ -185,20 +188,25 @@ fn range(cfg: &Cfg, data: &[u8]) -> Value {
             dst.copy_from_slice(&two[at - i * FRAME..][..FRAME]);
         }
     };
-    let ours = || {
-        for at in &places {
-            zt::ok(unsafe { zt::zt_component_read_range(c, *at as u64, out.as_mut_ptr().cast(), FRAME) });
-            assert_eq!(out[..64], data[*at..at + 64]);
+    let ours = |c| {
+        let mut out = vec![0u8; FRAME];
+        let places = &places;
+        move || {
+            for at in places {
+                zt::ok(unsafe { zt::zt_component_read_range(c, *at as u64, out.as_mut_ptr().cast(), FRAME) });
+                assert_eq!(out[..64], data[*at..at + 64]);
+            }
         }
     };
-    let (mut limit, mut ours) = (limit, ours);
+    let (mut limit, mut lent, mut read) = (limit, ours(c), ours(of_file));
     let g = Group {
         id: "W6c".into(),
         title: format!("20 ranges of 1 MiB out of a zstd component of {} MiB", data.len() >> 20),
         metrics: vec![Metric { name: "range", unit: Unit::Items(20.0), limit: DECODE }],
         cases: vec![
             timed(Role::Limit, DECODE, move || secs(&mut limit).0),
-            timed(Role::Ours, "libztensor zt_component_read_range", move || secs(&mut ours).0),
+            timed(Role::Ours, "libztensor zt_component_read_range", move || secs(&mut lent).0),
+            timed(Role::Ours, "libztensor, a file in ZT_MODE_READ", move || secs(&mut read).0),
         ],
         notes: vec![],
     };

@@ -83,7 +83,7 @@ pub struct zt_read_stats {
     pub struct_size: usize,
     /// Bytes delivered to the caller's memory.
     pub bytes: u64,
-    /// Stored bytes that were read for it; for a part of a compressed component, all of that component.
+    /// Stored bytes that were read for it; for a part of a compressed component, those of the frames around it.
     pub stored_bytes: u64,
     /// Requests that are done.
     pub requests: u64,

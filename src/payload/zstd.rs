@@ -16,6 +16,7 @@ use zstd_safe::DCtx;
 
 use crate::error::{broken, fail, Error, Result, Rule};
 use walk::{Header, Walk};
+pub(crate) use walk::{Part, Stored};
 
 pub(crate) use encode::{frame_bound, FrameEncoder};
 pub(crate) use marks::{Marks, Start};
@@ -82,7 +83,7 @@ impl KnownSize {
 }
 
 /// Walks the frame and block headers and adds up the decoded sizes; decodes nothing.
-pub(crate) fn known_size(stored: &[u8]) -> Result<KnownSize> {
+pub(crate) fn known_size(stored: impl Stored) -> Result<KnownSize> {
     Walk::new(stored).try_fold(KnownSize::NONE, |known, header| known.with(&header?))
 }
 
@@ -103,7 +104,8 @@ pub(crate) fn decode_into(stored: &[u8], dst: &mut [u8]) -> Result<()> {
         let longer =
             || broken!(Rule::ZstdLength, "the zstd frames hold more than the {wanted} bytes declared");
         let room = rest.get_mut(..room).ok_or_else(longer)?;
-        let written = match one_shot(&mut context, stored, &header, room) {
+        // Back-references are read from `room` itself: no window is allocated.
+        let written = match context.decompress(room, stored.get(header.stored.clone()).unwrap_or_default()) {
             // Room for what the header promised was there: then it lied, else the manifest did.
             Err(code) if code_number(code) == CODE_ROOM && header.content.is_none() => return Err(longer()),
             other => other.map_err(|code| frame_error(code, &header))?,
@@ -138,24 +140,11 @@ pub(crate) fn frames(stored: &[u8], decoded_size: u64) -> Result<Option<Vec<Fram
 
 /// The frames that hold data.
 fn data_frames(stored: &[u8]) -> impl Iterator<Item = Result<Header>> + '_ {
-    data_frames_from(stored, 0)
+    with_data(Walk::new(stored))
 }
 
-/// The frames that hold data, from the one that begins at `at` on.
-fn data_frames_from(stored: &[u8], at: usize) -> impl Iterator<Item = Result<Header>> + '_ {
-    Walk::from(stored, at).filter(|header| !header.as_ref().is_ok_and(|header| header.skippable))
-}
-
-/// Decodes one frame into `room`: how many bytes, or libzstd's code.
-///
-/// Back-references are read from `room` itself: no window is allocated.
-fn one_shot(
-    context: &mut DCtx<'static>,
-    stored: &[u8],
-    header: &Header,
-    room: &mut [u8],
-) -> std::result::Result<usize, usize> {
-    context.decompress(room, stored.get(header.stored.clone()).unwrap_or_default())
+fn with_data(walk: impl Iterator<Item = Result<Header>>) -> impl Iterator<Item = Result<Header>> {
+    walk.filter(|header| !header.as_ref().is_ok_and(|header| header.skippable))
 }
 
 /// A decoder's state, which is of a fixed size.

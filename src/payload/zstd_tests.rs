@@ -83,7 +83,15 @@ fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
 
 /// A range, by a walk of its own.
 fn decode_range(stored: &[u8], size: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
-    super::decode_range(stored, Marks::of(stored)?.start(offset), size, offset, dst)
+    let start = Marks::of(stored)?.start(offset, dst.len() as u64);
+    super::decode_range(Part { bytes: stored, from: 0 }, start, size, offset, dst)?;
+    // What it needs of the stored bytes is enough.
+    let needed = start.needed(stored.len());
+    let (from, bytes) = (needed.start, &stored[needed]);
+    let mut again = vec![0x55; dst.len()];
+    super::decode_range(Part { bytes, from }, start, size, offset, &mut again)?;
+    assert!(again == dst);
+    Ok(())
 }
 
 #[test]
@@ -210,19 +218,23 @@ fn a_range_begins_at_a_mark_however_many_frames_there_are() {
             stored.extend(sized(&bytes));
             want.extend(bytes);
         }
-        let marks = Marks::of(&stored).unwrap();
+        let marks = Marks::of(&stored[..]).unwrap();
         let size = want.len() as u64;
-        assert_eq!(marks.start(0).size, KnownSize::Exact(size));
+        assert_eq!(marks.start(0, 0).size, KnownSize::Exact(size));
         let mut begun = std::collections::HashSet::new();
         for offset in (0..size).step_by(11) {
-            let start = marks.start(offset);
+            let mut got = vec![0; (size - offset).min(50) as usize];
+            let start = marks.start(offset, got.len() as u64);
             let at = places.binary_search(&(start.mark.decoded, start.mark.stored)).unwrap();
             begun.insert(at);
             let first = places.partition_point(|place| place.0 <= offset) - 1;
             let steps = (count as usize).div_ceil(256).next_power_of_two();
             assert!(at <= first && first - at < steps + 7, "{count} frames, {offset}: {at}, {first}");
-            let mut got = vec![0; (size - offset).min(50) as usize];
-            super::decode_range(&stored, start, size, offset, &mut got).unwrap();
+            let needed = start.needed(stored.len());
+            let last = places.partition_point(|place| place.1 < needed.end) - 1;
+            assert!(last <= first + 50 / 3 * 2 + steps + 7, "{count} frames, {offset}: {last}, {first}");
+            let part = Part { from: needed.start, bytes: &stored[needed] };
+            super::decode_range(part, start, size, offset, &mut got).unwrap();
             assert!(got == want[offset as usize..][..got.len()], "{count} frames, {offset}");
         }
         assert!(begun.len() <= 256 && begun.len() > (count as usize).min(256) / 4, "{}", begun.len());
@@ -230,13 +242,14 @@ fn a_range_begins_at_a_mark_however_many_frames_there_are() {
     // Behind a frame that does not say its size nothing is marked.
     let (a, b) = (text(31, 1000), text(32, 100));
     let stored = [sized(&a), unsized_frame(&b), sized(&a), sized(&a)].concat();
-    let marks = Marks::of(&stored).unwrap();
-    assert_eq!(marks.start(999).mark.decoded, 0);
-    assert_eq!(marks.start(3000).mark.stored, sized(&a).len());
+    let marks = Marks::of(&stored[..]).unwrap();
+    assert_eq!(marks.start(999, 1).mark.decoded, 0);
+    assert_eq!(marks.start(3000, 1).mark.stored, sized(&a).len());
     // Marks of other bytes than those that are there lead nowhere, but not out of them either.
     for wrong in [&stored[..5], &stored[1..], &[]] {
         for offset in [0, 1050, 3000] {
-            let refused = super::decode_range(wrong, marks.start(offset), 3100, offset, &mut [0; 50]);
+            let part = Part { bytes: wrong, from: 0 };
+            let refused = super::decode_range(part, marks.start(offset, 50), 3100, offset, &mut [0; 50]);
             assert!(matches!(refused.unwrap_err().cause(), Cause::Broken(_)), "{offset}");
         }
     }

@@ -84,10 +84,10 @@ impl<'f> Component<'f> {
             return Ok(found);
         }
         let limit = self.decoded_limit();
-        let size = self.with_stored(|stored| match zstd::known_size(stored)? {
-            KnownSize::Exact(size) => Ok(size),
-            KnownSize::AtMost(_) => zstd::decode_counted(stored, limit),
-        })?;
+        let size = match zstd::known_size(self.headers()?)? {
+            KnownSize::Exact(size) => size,
+            KnownSize::AtMost(_) => self.with_stored(|stored| zstd::decode_counted(stored, limit))?,
+        };
         if let Some(place) = place {
             place.store(size.saturating_add(1), Ordering::Relaxed);
         }
@@ -227,10 +227,11 @@ impl<'f> Component<'f> {
 
     /// Fills `dst` with the decoded bytes from `offset` on.
     pub fn read_range(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
-        self.read_range_inner(offset, dst).map_err(|e| self.wrap(e))
+        self.read_range_inner(offset, dst).map(drop).map_err(|e| self.wrap(e))
     }
 
-    pub(super) fn read_range_inner(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+    /// The same, and how many stored bytes were read for it.
+    pub(super) fn read_range_inner(&self, offset: u64, dst: &mut [u8]) -> Result<u64> {
         self.check_known()?;
         let size = self.size_inner()?;
         let length = dst.len() as u64;
@@ -243,35 +244,39 @@ impl<'f> Component<'f> {
         if self.swaps() {
             return self.read_range_swapped(offset, dst, size);
         }
-        self.read_stored_order(offset, dst, size)?;
-        self.check_bool(dst)
+        let read = self.read_stored_order(offset, dst, size)?;
+        self.check_bool(dst)?;
+        Ok(read)
     }
 
     /// The range in the file's byte order.
-    fn read_stored_order(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<()> {
+    fn read_stored_order(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<u64> {
         match self.entry.encoding {
-            Encoding::Zstd => self.with_stored(|stored| {
-                let start = self.range_start(stored, size, offset)?;
-                zstd::decode_range(stored, start, size, offset, dst)
-            }),
-            _ => self.file.source().read_at(self.entry.offset.saturating_add(offset), dst),
+            Encoding::Zstd => {
+                let start = self.range_start(size, offset, dst.len() as u64)?;
+                self.decode_range(start, size, offset, dst)
+            }
+            _ => {
+                self.file.source().read_at(self.entry.offset.saturating_add(offset), dst)?;
+                Ok(dst.len() as u64)
+            }
         }
     }
 
     /// A range may begin and end within an element: whole ones are read, turned, and cut.
-    fn read_range_swapped(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<()> {
+    fn read_range_swapped(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<u64> {
         let width = self.width();
         let end = offset.saturating_add(dst.len() as u64);
         let first = offset - offset % (width as u64).max(1);
         let last = end.checked_next_multiple_of(width as u64).unwrap_or(end).min(size);
         let mut whole = zeroed(usize::try_from(last.saturating_sub(first)).unwrap_or(usize::MAX))?;
-        self.read_stored_order(first, &mut whole, size)?;
+        let read = self.read_stored_order(first, &mut whole, size)?;
         swap_in_place(&mut whole, width);
         let skip = usize::try_from(offset.saturating_sub(first)).unwrap_or(0);
         let wanted = whole.get(skip..).and_then(|w| w.get(..dst.len()));
         let wanted = wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?;
         dst.copy_from_slice(wanted);
-        Ok(())
+        Ok(read)
     }
 
     /// The decoded bytes, 64-byte aligned: lent where that can be, else in fresh memory.
@@ -295,7 +300,7 @@ impl<'f> Component<'f> {
         self.check_known()?;
         let size = self.size_inner()?;
         if self.entry.encoding == Encoding::Zstd {
-            self.with_stored(|stored| self.check_claim(stored, size))?;
+            self.check_known_claim(zstd::known_size(self.headers()?)?, size)?;
         }
         let size = usize::try_from(size)
             .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;

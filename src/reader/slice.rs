@@ -83,11 +83,9 @@ impl Component<'_> {
         let fitting = usize::try_from(size).ok().and_then(|n| dst.get_mut(..n));
         let dst = fitting
             .ok_or_else(|| fail!(BufferSize, "the slab has {size} bytes, the memory for it {room}"))?;
-        let read = if self.entry.encoding == Encoding::Zstd {
-            self.read_covering(&slab, dst)?;
-            self.stored_size()
-        } else {
-            self.read_pieces(&slab, dst)?
+        let read = match self.entry.encoding {
+            Encoding::Zstd => self.read_covering(&slab, dst)?,
+            _ => self.read_pieces(&slab, dst)?,
         };
         if self.swaps() {
             swap_in_place(dst, self.entry.dtype.map_or(1, crate::model::dtype::Dtype::size));
@@ -119,27 +117,24 @@ impl Component<'_> {
     }
 
     /// Compressed: what lies between the slab's first and last byte is decoded, then gathered.
-    fn read_covering(&self, slab: &Slab, dst: &mut [u8]) -> Result<()> {
+    fn read_covering(&self, slab: &Slab, dst: &mut [u8]) -> Result<u64> {
         let ends = slab.windows().map(|w| (w.source_offset, w.source_offset.saturating_add(w.source_size())));
         let covering = ends.fold(None, |found: Option<(u64, u64)>, (start, end)| match found {
             None => Some((start, end)),
             Some((a, b)) => Some((a.min(start), b.max(end))),
         });
-        let Some((start, end)) = covering else { return Ok(()) };
+        let Some((start, end)) = covering else { return Ok(0) };
         let size = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
         let decoded_size = self.size_inner()?;
-        let mut bytes = Vec::new();
-        self.with_stored(|stored| {
-            let first = self.range_start(stored, decoded_size, start)?;
-            bytes = zeroed(size)?;
-            crate::payload::zstd::decode_range(stored, first, decoded_size, start, &mut bytes)
-        })?;
+        let first = self.range_start(decoded_size, start, size as u64)?;
+        let mut bytes = zeroed(size)?;
+        let read = self.decode_range(first, decoded_size, start, &mut bytes)?;
         for window in slab.windows() {
             let from = usize::try_from(window.source_offset.saturating_sub(start)).unwrap_or(usize::MAX);
             let source = bytes.get(from..).unwrap_or_default();
             window.gather(source, destination(&window, dst)?)?;
         }
-        Ok(())
+        Ok(read)
     }
 }
 

@@ -36,6 +36,61 @@ pub fn zeroed(size: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The stored bytes of a component for those who look at a few here and there, front to back.
+pub enum Headers<'s> {
+    /// Where they are.
+    Lent(&'s [u8]),
+    /// Read as they are asked for.
+    Read(Window<'s>),
+}
+
+/// Some of the bytes of a range, and how to get others.
+pub struct Window<'s> {
+    source: &'s dyn ByteSource,
+    start: u64,
+    size: usize,
+    bytes: Vec<u8>,
+    /// Where the first of them is within the range.
+    from: usize,
+}
+
+/// Before the first read.
+const NOWHERE: usize = usize::MAX;
+
+impl zstd::Stored for Headers<'_> {
+    fn size(&self) -> usize {
+        match self {
+            Headers::Lent(bytes) => bytes.len(),
+            Headers::Read(window) => window.size,
+        }
+    }
+
+    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+        match self {
+            Headers::Lent(bytes) => Ok(bytes.get(at..at.saturating_add(count))),
+            Headers::Read(window) => window.few(at, count),
+        }
+    }
+}
+
+impl Window<'_> {
+    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+        let left = self.size.saturating_sub(at);
+        if count > left {
+            return Ok(None);
+        }
+        let end = at.saturating_add(count);
+        if at < self.from || end > self.from.saturating_add(self.bytes.len()) {
+            self.from = NOWHERE; // for the read may fail
+            self.bytes.resize(self.bytes.capacity().min(left), 0); // within what was reserved
+            self.source.read_at(self.start.saturating_add(at as u64), &mut self.bytes)?;
+            self.from = at;
+        }
+        let at = at.saturating_sub(self.from);
+        Ok(self.bytes.get(at..at.saturating_add(count)))
+    }
+}
+
 /// Gives `body` the bytes of `range` front to back, at most [`CHUNK`] at a time.
 pub fn for_each_chunk(
     source: &dyn ByteSource,
@@ -64,6 +119,38 @@ impl Component<'_> {
         self.entry.offset..self.entry.end()
     }
 
+    /// Its stored bytes for a look at the headers in them. What is in memory is read a little here and there, all else
+    /// in long reads, as disks and networks like it.
+    pub(super) fn headers(&self) -> Result<Headers<'_>> {
+        const FEW: usize = 4 << 10;
+        let (source, range) = (self.file.source(), self.stored_range());
+        if let Some(bytes) = source.slice(range.clone()) {
+            return Ok(Headers::Lent(bytes));
+        }
+        let size = self.stored_size();
+        let size = usize::try_from(size)
+            .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))?;
+        let here = || size <= FEW || source.resident(range.start) == Some(true);
+        let step = if here() { FEW } else { CHUNK };
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(step.min(size))?;
+        Ok(Headers::Read(Window { source, start: range.start, size, bytes, from: NOWHERE }))
+    }
+
+    /// Gives `body` those of its stored bytes that are within `part`, or all of them where that costs nothing.
+    pub(super) fn with_part<T>(
+        &self,
+        part: Range<usize>,
+        body: impl FnOnce(zstd::Part<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let Range { start, end } = self.stored_range();
+        if let Some(bytes) = self.file.source().slice(start..end) {
+            return body(zstd::Part { bytes, from: 0 });
+        }
+        let from = start.saturating_add(part.start as u64)..start.saturating_add(part.end as u64).min(end);
+        with_range(self.file.source(), from, |bytes| body(zstd::Part { bytes, from: part.start }))
+    }
+
     /// Gives `body` its stored bytes front to back.
     pub(crate) fn for_each_stored(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         for_each_chunk(self.file.source(), self.stored_range(), body)
@@ -74,7 +161,7 @@ impl Component<'_> {
         if self.entry.encoding != Encoding::Zstd {
             return Ok(());
         }
-        let known = self.with_stored(zstd::known_size).map_err(|e| self.wrap(e))?;
+        let known = self.headers().and_then(zstd::known_size).map_err(|e| self.wrap(e))?;
         let fits = match known {
             KnownSize::Exact(exact) => exact == size,
             KnownSize::AtMost(most) => size <= most,
@@ -121,7 +208,7 @@ pub fn check_short_frames(file: &File) -> Result<()> {
             let (Some(expected), true) = (entry.size(), untold && entry.stored_size <= SMALL) else {
                 continue;
             };
-            let known = component.with_stored(|stored| Ok(zstd::known_size(stored).ok()))?;
+            let known = zstd::known_size(component.headers()?).ok();
             let short = match known {
                 Some(KnownSize::Exact(size)) if size < expected => Some(size),
                 _ => None,

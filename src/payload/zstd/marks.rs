@@ -1,9 +1,10 @@
 //! Where some of the frames begin, found in one walk: a range of a component of very many frames is
 //! then found without the headers of all of them.
 
-use super::walk::Walk;
+use super::walk::{Stored, Walk};
 use super::KnownSize;
 use crate::error::Result;
+use std::ops::Range;
 
 /// Places that are kept at most, of however many frames: 4 KiB.
 const MOST: usize = 256;
@@ -33,11 +34,20 @@ pub(crate) struct Start {
     pub(crate) size: KnownSize,
     /// Not after the range, and not far before it.
     pub(super) mark: Mark,
+    /// Where the stored bytes of the range have ended, not far behind it; none: perhaps with the last.
+    end: Option<usize>,
+}
+
+impl Start {
+    /// The stored bytes, of `size` in all, that the range needs.
+    pub(crate) fn needed(&self, size: usize) -> Range<usize> {
+        self.mark.stored..self.end.unwrap_or(size)
+    }
 }
 
 impl Marks {
     /// Walks all frame and block headers; decodes nothing.
-    pub(crate) fn of(stored: &[u8]) -> Result<Marks> {
+    pub(crate) fn of(stored: impl Stored) -> Result<Marks> {
         let mut found = Marks { size: KnownSize::NONE, marks: Vec::new() };
         let (mut frame, mut step) = (0usize, 1usize);
         for header in Walk::new(stored) {
@@ -69,10 +79,14 @@ impl Marks {
         });
     }
 
-    /// Where to begin for the decoded bytes from `offset` on.
-    pub(crate) fn start(&self, offset: u64) -> Start {
+    /// Where to begin for `length` decoded bytes from `offset` on.
+    pub(crate) fn start(&self, offset: u64, length: u64) -> Start {
         let after = self.marks.partition_point(|mark| mark.decoded <= offset);
         let mark = after.checked_sub(1).and_then(|at| self.marks.get(at));
-        Start { size: self.size, mark: mark.copied().unwrap_or_default() }
+        let end = offset.saturating_add(length);
+        // Where the range is empty, several marks may be at its place: the end is not before the start.
+        let behind = self.marks.partition_point(|mark| mark.decoded < end).max(after);
+        let end = self.marks.get(behind).map(|mark| mark.stored);
+        Start { size: self.size, mark: mark.copied().unwrap_or_default(), end }
     }
 }

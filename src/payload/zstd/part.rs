@@ -4,8 +4,8 @@ use zstd_safe::DCtx;
 
 use super::marks::{Mark, Start};
 use super::stream::{StreamDecoder, WINDOW_LOG};
-use super::walk::Header;
-use super::{context, data_frames, data_frames_from, frame_error, one_shot};
+use super::walk::{Header, Part, Walk};
+use super::{context, data_frames, frame_error, with_data};
 use crate::error::{broken, fail, Result, Rule};
 
 /// Bytes decoded at once where they are only passed on.
@@ -18,11 +18,11 @@ type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
 /// Decodes the bytes from `offset` on of the `decoded_size` that there are, as many as `dst` has.
 ///
-/// `start` is what the marks of these frames give for `offset`. Frames that say their size and are not
-/// touched are passed over. A frame of which a part is wanted is decoded up to there, a small one whole.
+/// `start` is what the marks of these frames give for it, and `stored` has what that needs. Frames that say their size
+/// and are not touched are passed over. A frame of which a part is wanted is decoded up to there, a small one whole.
 /// After an error `dst` has undefined contents.
 pub(crate) fn decode_range(
-    stored: &[u8],
+    stored: Part<'_>,
     start: Start,
     decoded_size: u64,
     offset: u64,
@@ -41,7 +41,7 @@ pub(crate) fn decode_range(
     let Mark { stored: place, decoded: mut start } = start.mark; // where the next frame's content begins
     let mut at = offset; // the next byte wanted
     let mut rest = dst;
-    for header in data_frames_from(stored, place) {
+    for header in with_data(Walk::from(stored, place)) {
         let header = header?;
         let skip = at.saturating_sub(start);
         if header.content.is_some_and(|content| content <= skip) {
@@ -49,11 +49,11 @@ pub(crate) fn decode_range(
             continue;
         }
         let (decoded, written) = match header.content {
-            None => stream_part(stored, &header, skip, rest)?,
+            None => stream_part(stored.frame(&header), &header, skip, rest)?,
             Some(content) => {
                 let take =
                     usize::try_from(content.saturating_sub(skip)).unwrap_or(usize::MAX).min(rest.len());
-                known_part(&mut context, stored, &header, content, skip, take, rest)?;
+                known_part(&mut context, stored.frame(&header), &header, content, skip, take, rest)?;
                 (content, take)
             }
         };
@@ -70,7 +70,7 @@ pub(crate) fn decode_range(
 /// Decodes the `take` bytes of a frame of known size that begin at `skip` to the front of `rest`.
 fn known_part(
     context: &mut DCtx<'static>,
-    stored: &[u8],
+    frame: &[u8],
     header: &Header,
     content: u64,
     skip: u64,
@@ -80,7 +80,8 @@ fn known_part(
     let outside = || fail!(Internal, "a part of a zstd frame is not in it");
     if let Some(room) = usize::try_from(content).ok().and_then(|size| rest.get_mut(..size)) {
         // Its end is wanted, so all of it is decoded; what then stands behind the part the next frames overwrite.
-        let written = one_shot(context, stored, header, room).map_err(|code| frame_error(code, header))?;
+        // Back-references are read from `room` itself: no window is allocated.
+        let written = context.decompress(room, frame).map_err(|code| frame_error(code, header))?;
         let skip = usize::try_from(skip).map_err(|_| outside())?;
         match skip.checked_add(take).filter(|&end| end <= written) {
             Some(_) if skip == 0 => {}
@@ -91,11 +92,11 @@ fn known_part(
     }
     let to = rest.get_mut(..take).unwrap_or_default();
     if content <= SMALL_FRAME || !streamable(header) {
-        let whole = whole_frame(context, stored, header, content)?;
+        let whole = whole_frame(context, frame, header, content)?;
         let from = usize::try_from(skip).ok().and_then(|skip| whole.get(skip..)?.get(..take));
         to.copy_from_slice(from.ok_or_else(outside)?);
     } else {
-        let (decoded, written) = stream_part(stored, header, skip, to)?;
+        let (decoded, written) = stream_part(frame, header, skip, to)?;
         if written < take {
             return Err(broken!(
                 Rule::ZstdCorrupt,
@@ -113,12 +114,13 @@ fn streamable(header: &Header) -> bool {
 }
 
 /// Decodes a frame into memory of its own. Its blocks can hold `content` bytes: the walk made sure.
-fn whole_frame(context: &mut DCtx<'static>, stored: &[u8], header: &Header, content: u64) -> Result<Vec<u8>> {
+fn whole_frame(context: &mut DCtx<'static>, frame: &[u8], header: &Header, content: u64) -> Result<Vec<u8>> {
     let Ok(size) = usize::try_from(content) else {
         return Err(fail!(Limit, "a zstd frame of {content} bytes is more than this machine addresses"));
     };
     let mut whole = zeroed(size)?;
-    let written = one_shot(context, stored, header, &mut whole).map_err(|code| frame_error(code, header))?;
+    let written =
+        context.decompress(whole.as_mut_slice(), frame).map_err(|code| frame_error(code, header))?;
     whole.truncate(written);
     Ok(whole)
 }
@@ -134,9 +136,8 @@ fn zeroed(size: usize) -> Result<Vec<u8>> {
 /// Streams a frame, drops the first `skip` bytes and stops when `to` is full or the frame ends.
 ///
 /// Gives the bytes decoded, dropped ones too, and the bytes written.
-fn stream_part(stored: &[u8], header: &Header, skip: u64, to: &mut [u8]) -> Result<(u64, usize)> {
+fn stream_part(mut frame: &[u8], header: &Header, skip: u64, to: &mut [u8]) -> Result<(u64, usize)> {
     let mut decoder = StreamDecoder::new()?;
-    let mut input = stored.get(header.stored.clone()).unwrap_or_default();
     let within = |error: crate::error::Error| {
         error.within(format_args!("zstd frame at byte {} of the stored bytes", header.stored.start))
     };
@@ -144,14 +145,14 @@ fn stream_part(stored: &[u8], header: &Header, skip: u64, to: &mut [u8]) -> Resu
     let mut left = skip;
     while left > 0 {
         let room = usize::try_from(left).unwrap_or(usize::MAX).min(scratch.len());
-        let got = decoder.decode(&mut input, scratch.get_mut(..room).unwrap_or_default()).map_err(within)?;
+        let got = decoder.decode(&mut frame, scratch.get_mut(..room).unwrap_or_default()).map_err(within)?;
         left = left.saturating_sub(wide(got));
         if got < room {
             decoder.check_end().map_err(within)?;
             return Ok((skip.saturating_sub(left), 0));
         }
     }
-    let written = decoder.decode(&mut input, to).map_err(within)?;
+    let written = decoder.decode(&mut frame, to).map_err(within)?;
     if written < to.len() {
         decoder.check_end().map_err(within)?;
     }
@@ -180,6 +181,7 @@ fn chunks(stored: &[u8], limit: u64, mut sink: Option<&mut Sink<'_>>) -> Result<
     let mut total = 0u64;
     for header in data_frames(stored) {
         let header = header?;
+        let mut frame = stored.get(header.stored.clone()).unwrap_or_default();
         if let Some(content) = header.content {
             let after = total.checked_add(content).filter(|&after| after <= limit).ok_or_else(over)?;
             let Some(sink) = &mut sink else {
@@ -187,7 +189,7 @@ fn chunks(stored: &[u8], limit: u64, mut sink: Option<&mut Sink<'_>>) -> Result<
                 continue;
             };
             if !streamable(&header) {
-                let whole = whole_frame(&mut context()?, stored, &header, content)?;
+                let whole = whole_frame(&mut context()?, frame, &header, content)?;
                 whole.chunks(SCRATCH).try_for_each(&mut **sink)?;
                 total = after;
                 continue;
@@ -201,12 +203,11 @@ fn chunks(stored: &[u8], limit: u64, mut sink: Option<&mut Sink<'_>>) -> Result<
             Some(decoder) => decoder,
             none => none.insert(StreamDecoder::new()?),
         };
-        let mut input = stored.get(header.stored.clone()).unwrap_or_default();
         let within = |error: crate::error::Error| {
             error.within(format_args!("zstd frame at byte {} of the stored bytes", header.stored.start))
         };
         loop {
-            let got = decoder.decode(&mut input, &mut scratch).map_err(within)?;
+            let got = decoder.decode(&mut frame, &mut scratch).map_err(within)?;
             total = total.checked_add(wide(got)).filter(|&total| total <= limit).ok_or_else(over)?;
             if let (Some(sink), true) = (&mut sink, got > 0) {
                 sink(scratch.get(..got).unwrap_or_default())?;

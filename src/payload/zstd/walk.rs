@@ -29,37 +29,86 @@ pub(super) struct Header {
     pub(super) skippable: bool,
 }
 
+/// All frames of a component, of which a walk looks at the headers.
+pub(crate) trait Stored {
+    /// How many bytes there are.
+    fn size(&self) -> usize;
+
+    /// A few of them; none where there are not as many.
+    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>>;
+}
+
+impl<B: AsRef<[u8]> + ?Sized> Stored for &B {
+    fn size(&self) -> usize {
+        self.as_ref().len()
+    }
+
+    #[inline]
+    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+        Ok((**self).as_ref().get(at..at.saturating_add(count)))
+    }
+}
+
+/// The end of all frames, from where one begins on; or less, where no more is needed.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Where the first of them is among all.
+    pub(crate) from: usize,
+}
+
+impl<'a> Part<'a> {
+    /// The bytes of a frame, by its place among all.
+    pub(super) fn frame(&self, header: &Header) -> &'a [u8] {
+        let Range { start, end } = header.stored;
+        let range = start.checked_sub(self.from).zip(end.checked_sub(self.from));
+        range.and_then(|(start, end)| self.bytes.get(start..end)).unwrap_or_default()
+    }
+}
+
+impl Stored for Part<'_> {
+    fn size(&self) -> usize {
+        self.from.saturating_add(self.bytes.len())
+    }
+
+    #[inline]
+    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+        let at = at.checked_sub(self.from);
+        Ok(at.and_then(|at| self.bytes.get(at..at.saturating_add(count))))
+    }
+}
+
 /// Goes from frame to frame; ends after the first error.
-pub(super) struct Walk<'a> {
+pub(super) struct Walk<S> {
     /// All frames.
-    stored: &'a [u8],
+    stored: S,
     /// Where the next one begins.
     at: usize,
     /// Nothing follows an error.
     failed: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<S: Stored> Walk<S> {
     /// Begins at the first byte.
-    pub(super) fn new(stored: &'a [u8]) -> Self {
+    pub(super) fn new(stored: S) -> Self {
         Walk::from(stored, 0)
     }
 
     /// Begins where a frame does.
-    pub(super) fn from(stored: &'a [u8], at: usize) -> Self {
+    pub(super) fn from(stored: S, at: usize) -> Self {
         Walk { stored, at, failed: false }
     }
 }
 
-impl Iterator for Walk<'_> {
+impl<S: Stored> Iterator for Walk<S> {
     type Item = Result<Header>;
 
     fn next(&mut self) -> Option<Result<Header>> {
         // No bytes at all are an error, not the end: even nothing takes a frame.
-        if self.failed || (self.at > 0 && self.at >= self.stored.len()) {
+        if self.failed || (self.at > 0 && self.at >= self.stored.size()) {
             return None;
         }
-        let header = Reader { stored: self.stored, at: self.at, start: self.at }.frame();
+        let header = Reader { stored: &mut self.stored, at: self.at, start: self.at }.frame();
         match &header {
             Ok(header) => self.at = header.stored.end,
             Err(_) => self.failed = true,
@@ -69,30 +118,29 @@ impl Iterator for Walk<'_> {
 }
 
 /// Reads one frame's headers.
-struct Reader<'a> {
+struct Reader<'a, S> {
     /// All frames.
-    stored: &'a [u8],
+    stored: &'a mut S,
     /// The next byte to read.
     at: usize,
     /// Where this frame began.
     start: usize,
 }
 
-impl Reader<'_> {
+impl<S: Stored> Reader<'_, S> {
     /// `count` (up to 8) bytes as a little-endian number.
     fn number(&mut self, count: usize) -> Result<u64> {
-        let end = self.at.saturating_add(count);
-        let Some(bytes) = self.stored.get(self.at..end) else {
-            return Err(self.cut());
-        };
-        self.at = end;
-        Ok(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+        let found = self.stored.few(self.at, count)?;
+        let number =
+            found.map(|bytes| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)));
+        self.at = self.at.saturating_add(count);
+        number.ok_or_else(|| self.cut())
     }
 
     /// Passes over `count` bytes.
     fn skip(&mut self, count: u64) -> Result<()> {
         let end = usize::try_from(count).ok().and_then(|count| self.at.checked_add(count));
-        match end.filter(|&end| end <= self.stored.len()) {
+        match end.filter(|&end| end <= self.stored.size()) {
             Some(end) => self.at = end,
             None => return Err(self.cut()),
         }
@@ -101,7 +149,7 @@ impl Reader<'_> {
 
     /// The stored bytes end within the frame.
     fn cut(&self) -> Error {
-        self.corrupt(format_args!("the stored bytes end within it, at {}", self.stored.len()))
+        self.corrupt(format_args!("the stored bytes end within it, at {}", self.stored.size()))
     }
 
     /// The frame is wrong.
@@ -111,11 +159,11 @@ impl Reader<'_> {
 
     /// One frame from its magic number to its last byte.
     fn frame(self) -> Result<Header> {
-        let left = self.stored.len().saturating_sub(self.start);
+        let left = self.stored.size().saturating_sub(self.start);
         if left == 0 {
             return Err(broken!(Rule::ZstdCorrupt, "no stored bytes; in zstd even nothing takes a frame"));
         }
-        let magic = self.stored.get(self.start..).and_then(|rest| rest.first_chunk::<4>());
+        let magic = self.stored.few(self.start, 4)?.and_then(|bytes| bytes.first_chunk::<4>());
         let magic = magic.map(|bytes| u32::from_le_bytes(*bytes));
         match magic {
             Some(MAGIC) => self.data_frame(),

@@ -300,16 +300,6 @@ impl<'a> Component<'a> {
         Ok(table.filter(|frames| frames.len() > 1).map(|frames| (stored, frames)))
     }
 
-    /// Memory that reading it as one takes beside the destination.
-    pub fn temporary_memory(&self) -> u64 {
-        let lent = self.file.source.slice(self.stored_range()).is_some();
-        if lent || self.encoding() == Encoding::Raw {
-            0
-        } else {
-            self.stored_size()
-        }
-    }
-
     /// A piece of whole elements is in its place: turns it to the host's order, checks bools.
     pub fn finish_piece(&self, piece: &mut [u8]) -> Result<()> {
         if self.swaps() {

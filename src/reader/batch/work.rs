@@ -9,7 +9,6 @@ use super::{BatchOptions, BatchStats, OnDone, Part, Progress};
 use crate::error::{fail, Error, Result};
 use crate::io::direct::{Bounce, WINDOW};
 use crate::lock::Lock;
-use crate::model::manifest::Encoding;
 use crate::payload::digest;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Condvar;
@@ -228,23 +227,14 @@ impl<'a, 'b> Shared<'a, 'b> {
                 component.finish_piece(dst)
             }
             Work::Other => {
-                let needed = component.temporary_memory();
+                let needed = component.temporary_memory(&request.asked.part)?;
                 let _taken = self.budget.take(needed);
                 if request.has_digest {
                     component.verify_digest_inner()?;
                 }
-                let raw = component.encoding() == Encoding::Raw;
                 let read = match request.asked.part {
                     Part::Whole => component.read_inner(dst).map(|()| component.stored_size())?,
-                    Part::Range { offset, length } => {
-                        let size = usize::try_from(length).unwrap_or(usize::MAX);
-                        component.read_range_inner(offset, dst.get_mut(..size).unwrap_or_default())?;
-                        if raw {
-                            length
-                        } else {
-                            component.stored_size()
-                        }
-                    }
+                    Part::Range { offset, .. } => component.read_range_inner(offset, dst)?,
                     Part::Slab(slab) => component.read_slab_inner(&slab, dst)?,
                 };
                 self.note_stored(read);

@@ -1,0 +1,134 @@
+//! Parts of compressed tensors out of a source that is read: right, and without the bytes that they do not need.
+
+mod common;
+
+use common::{Random, Sample};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use ztensor::error::Result;
+use ztensor::io::ByteSource;
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Encoding;
+use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, File, Hyperslab, OpenOptions, Part};
+use ztensor::writer::WriterOptions;
+
+/// Bytes of a frame, and how many frames.
+const FRAME: usize = 4 << 10;
+const FRAMES: usize = 1000;
+/// Bytes of all of them.
+const SIZE: usize = FRAME * FRAMES;
+
+/// A source that lends nothing, counts what is read and perhaps says that it is in memory.
+struct Source {
+    bytes: Vec<u8>,
+    read: Arc<AtomicUsize>,
+    resident: bool,
+}
+
+impl ByteSource for Source {
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
+        None
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.read.fetch_add(dst.len(), Ordering::Relaxed);
+        dst.copy_from_slice(&self.bytes[offset as usize..][..dst.len()]);
+        Ok(())
+    }
+
+    fn resident(&self, _offset: u64) -> Option<bool> {
+        Some(self.resident)
+    }
+}
+
+/// A file of one matrix in such frames, its content and how many bytes of it are stored.
+fn matrix(frame_size: usize) -> (Vec<u8>, Vec<u8>, usize) {
+    let mut random = Random(7);
+    let content: Vec<u8> = (0..SIZE).map(|_| random.below(16) as u8).collect();
+    let sample = Sample::dense("matrix", Dtype::U8, &[FRAMES as u64, FRAME as u64], content.clone());
+    let options =
+        WriterOptions { encoding: Encoding::Zstd, frame_size: frame_size as u64, ..WriterOptions::default() };
+    let bytes = common::file_of(&options, &[sample]);
+    let file = common::open(bytes.clone());
+    let stored = common::data(&file, "matrix").stored_size();
+    (bytes, content, usize::try_from(stored).unwrap())
+}
+
+fn open(bytes: &[u8], resident: bool) -> (File, Arc<AtomicUsize>) {
+    let read = Arc::default();
+    let source = Source { bytes: bytes.to_vec(), read: Arc::clone(&read), resident };
+    let file = File::from_source(Box::new(source), &OpenOptions::default(), String::from("counted")).unwrap();
+    (file, read)
+}
+
+#[test]
+fn a_range_reads_the_frames_around_it_and_no_others() {
+    let (bytes, content, stored) = matrix(FRAME);
+    // As many frames lie between two places that are kept.
+    let most = (stored / FRAMES + 32) * 4;
+    for resident in [false, true] {
+        let (file, read) = open(&bytes, resident);
+        let component = common::data(&file, "matrix");
+        for (at, length) in [(5, 10), (0, 1), (FRAME * 500 - 1, 2), (FRAME * 999, FRAME), (FRAME * 7, 0)] {
+            let before = read.load(Ordering::Relaxed);
+            let mut dst = vec![0x5a; length];
+            component.read_range(at as u64, &mut dst).unwrap();
+            assert!(dst == content[at..at + length], "{length} bytes at {at}");
+            let took = read.load(Ordering::Relaxed) - before;
+            // The first one walks all headers, of which there are many in what is read at once.
+            let walk = if before > 0 && at != 5 { 0 } else { stored };
+            assert!(
+                took <= walk + 2 * most,
+                "{length} bytes at {at}: {took} read of {stored}, {walk} to walk"
+            );
+        }
+        let before = read.load(Ordering::Relaxed);
+        let mut dst = vec![0; 3 * 100];
+        let slab = Hyperslab { start: &[300, 20], count: &[3, 100], step: None };
+        component.object().read_slice(&slab, &mut dst).unwrap();
+        let wanted: Vec<u8> =
+            (300..303).flat_map(|row| &content[row * FRAME + 20..][..100]).copied().collect();
+        assert!(dst == wanted);
+        assert!(read.load(Ordering::Relaxed) - before <= 3 * most);
+    }
+}
+
+#[test]
+fn of_what_is_in_memory_little_more_than_the_headers_is_read_to_find_the_frames() {
+    let (bytes, content, stored) = matrix(128 << 10);
+    for (resident, most) in [(true, stored / 4), (false, stored + stored / 16)] {
+        let (file, read) = open(&bytes, resident);
+        let before = read.load(Ordering::Relaxed);
+        let mut dst = [0; 10];
+        common::data(&file, "matrix").read_range(SIZE as u64 / 2, &mut dst).unwrap();
+        assert!(dst == content[SIZE / 2..][..10]);
+        let took = read.load(Ordering::Relaxed) - before;
+        assert!(took > stored / 64 && took < most, "{took} of {stored}, resident {resident}");
+    }
+}
+
+#[test]
+fn a_batch_counts_what_its_ranges_needed() {
+    let (bytes, content, stored) = matrix(FRAME);
+    let (file, _) = open(&bytes, true);
+    let component = common::data(&file, "matrix");
+    let mut memory = vec![0; 200 * 500];
+    let place = |at: usize| (at * 7919 * 13) % (content.len() - 500);
+    let part = |at: usize| Part::Range { offset: place(at) as u64, length: 500 };
+    let mut requests: Vec<BatchRequest<'_>> = (memory.chunks_mut(500).enumerate())
+        .map(|(at, dst)| BatchRequest { component, part: part(at), dst, tag: 0 })
+        .collect();
+    let mut stats = BatchStats::default();
+    let options = BatchOptions { in_flight: 1, threads: 2, ..BatchOptions::default() };
+    file.read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
+    for (at, found) in memory.chunks(500).enumerate() {
+        assert!(*found == content[place(at)..][..500], "{at}");
+    }
+    let (least, most) = (200 * 20, 200 * (stored / FRAMES + 32) * 8);
+    assert!((least..most).contains(&(stats.stored_bytes as usize)), "{} of {stored}", stats.stored_bytes);
+}
