@@ -1,17 +1,20 @@
-//! Parts of compressed tensors out of a source that is read: right, and without the bytes that they do not need.
+//! Compressed tensors and parts of them out of a source that is read: right, without the bytes that they do not need,
+//! and what is needed once.
 
 mod common;
 
-use common::{Random, Sample};
+use common::{Folder, Random, Sample};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use ztensor::error::Result;
+use ztensor::error::{Cause, Result};
 use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
-use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, File, Hyperslab, OpenOptions, Part};
-use ztensor::writer::WriterOptions;
+use ztensor::reader::{
+    BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Mode, OpenOptions, Part,
+};
+use ztensor::writer::{Algorithm, WriterOptions};
 
 /// Bytes of a frame, and how many frames.
 const FRAME: usize = 4 << 10;
@@ -47,12 +50,16 @@ impl ByteSource for Source {
 }
 
 /// A file of one matrix in such frames, its content and how many bytes of it are stored.
-fn matrix(frame_size: usize) -> (Vec<u8>, Vec<u8>, usize) {
+fn matrix(frame_size: usize, digest: Option<Algorithm>) -> (Vec<u8>, Vec<u8>, usize) {
     let mut random = Random(7);
     let content: Vec<u8> = (0..SIZE).map(|_| random.below(16) as u8).collect();
     let sample = Sample::dense("matrix", Dtype::U8, &[FRAMES as u64, FRAME as u64], content.clone());
-    let options =
-        WriterOptions { encoding: Encoding::Zstd, frame_size: frame_size as u64, ..WriterOptions::default() };
+    let options = WriterOptions {
+        encoding: Encoding::Zstd,
+        frame_size: frame_size as u64,
+        digest,
+        ..WriterOptions::default()
+    };
     let bytes = common::file_of(&options, &[sample]);
     let file = common::open(bytes.clone());
     let stored = common::data(&file, "matrix").stored_size();
@@ -68,7 +75,7 @@ fn open(bytes: &[u8], resident: bool) -> (File, Arc<AtomicUsize>) {
 
 #[test]
 fn a_range_reads_the_frames_around_it_and_no_others() {
-    let (bytes, content, stored) = matrix(FRAME);
+    let (bytes, content, stored) = matrix(FRAME, None);
     // As many frames lie between two places that are kept.
     let most = (stored / FRAMES + 32) * 4;
     for resident in [false, true] {
@@ -100,7 +107,7 @@ fn a_range_reads_the_frames_around_it_and_no_others() {
 
 #[test]
 fn of_what_is_in_memory_little_more_than_the_headers_is_read_to_find_the_frames() {
-    let (bytes, content, stored) = matrix(128 << 10);
+    let (bytes, content, stored) = matrix(128 << 10, None);
     for (resident, most) in [(true, stored / 4), (false, stored + stored / 16)] {
         let (file, read) = open(&bytes, resident);
         let before = read.load(Ordering::Relaxed);
@@ -112,9 +119,71 @@ fn of_what_is_in_memory_little_more_than_the_headers_is_read_to_find_the_frames(
     }
 }
 
+/// All of the matrix through a batch.
+fn whole(file: &File, options: &BatchOptions) -> Result<(Vec<u8>, BatchStats)> {
+    let (mut dst, mut stats) = (vec![0; SIZE], BatchStats::default());
+    let component = common::data(file, "matrix");
+    let mut requests = [BatchRequest { component, part: Part::Whole, dst: &mut dst, tag: 0 }];
+    file.read_batch(&mut requests, options, &|_, _| (), &|_, _| true, &mut stats)?;
+    Ok((dst, stats))
+}
+
+#[test]
+fn the_frames_of_a_whole_one_are_read_apart_and_its_digest_with_them() {
+    for digest in [None, Some(Algorithm::Crc32c)] {
+        let (bytes, content, stored) = matrix(FRAME, digest);
+        let at = common::data(&common::open(bytes.clone()), "matrix").offset() as usize;
+        for (threads, in_flight, verify) in
+            [(1, 1 << 20, false), (3, 256 << 20, false), (2, 1, true), (2, 1, false)]
+        {
+            let options =
+                BatchOptions { threads, in_flight, verify, chunk_size: 64 << 10, ..BatchOptions::default() };
+            let (file, read) = open(&bytes, false);
+            let before = read.load(Ordering::Relaxed);
+            let (found, stats) = whole(&file, &options).unwrap();
+            assert!(found == content, "{threads} threads, {in_flight} in flight");
+            assert_eq!(stats.stored_bytes as usize, stored);
+            let checked = usize::from(verify && digest.is_some());
+            assert_eq!(stats.digests_verified as usize, checked);
+            // Headers are walked first, but where one look at all bytes is needed anyway.
+            let took = read.load(Ordering::Relaxed) - before;
+            assert!(took >= stored && took <= (2 - checked) * stored + stored / 16, "{took} of {stored}");
+            let mut bad = bytes.clone();
+            bad[at + stored / 2..][..FRAME].fill(0x77); // more than one frame takes
+            let refused = whole(&open(&bad, true).0, &options).map(drop).unwrap_err();
+            let broken = matches!(refused.cause(), Cause::Broken(_));
+            assert!(
+                if checked == 1 { refused.cause() == Cause::DigestMismatch } else { broken },
+                "{refused}"
+            );
+        }
+    }
+}
+
+#[test]
+fn frames_come_from_a_file_on_every_road() {
+    let folder = Folder::new();
+    let path = folder.path("matrix.zt");
+    let (bytes, content, _) = matrix(128 << 10, None);
+    std::fs::write(&path, &bytes).unwrap();
+    for mode in [Mode::Map, Mode::Read] {
+        let file = File::open(&path, &OpenOptions { mode, ..OpenOptions::default() }).unwrap();
+        for direct in [Direct::Auto, Direct::Never, Direct::Always] {
+            for in_flight in [1, 256 << 20] {
+                let options = BatchOptions { threads: 2, direct, in_flight, ..BatchOptions::default() };
+                match whole(&file, &options) {
+                    Ok((found, _)) => assert!(found == content, "{mode:?}, {direct:?}"),
+                    Err(e) => assert!(direct == Direct::Always && e.cause() == Cause::Unsupported, "{e}"),
+                }
+            }
+        }
+        assert!(common::read(&common::data(&file, "matrix")) == content);
+    }
+}
+
 #[test]
 fn a_batch_counts_what_its_ranges_needed() {
-    let (bytes, content, stored) = matrix(FRAME);
+    let (bytes, content, stored) = matrix(FRAME, None);
     let (file, _) = open(&bytes, true);
     let component = common::data(&file, "matrix");
     let mut memory = vec![0; 200 * 500];

@@ -68,7 +68,7 @@ impl KnownSize {
     }
 
     /// An error if it rules out that the frames give `wanted` bytes.
-    fn check(self, wanted: u64) -> Result<KnownSize> {
+    pub(crate) fn check(self, wanted: u64) -> Result<KnownSize> {
         match self {
             KnownSize::Exact(size) if size != wanted => {
                 Err(broken!(Rule::ZstdLength, "the zstd frames hold {size} bytes, {wanted} are declared"))
@@ -121,21 +121,19 @@ pub(crate) fn decode_into(stored: &[u8], dst: &mut [u8]) -> Result<()> {
     }
 }
 
-/// The table of all frames with data, where each says its size; their sum must be `decoded_size`.
-pub(crate) fn frames(stored: &[u8], decoded_size: u64) -> Result<Option<Vec<Frame>>> {
-    if let KnownSize::AtMost(_) = known_size(stored)?.check(decoded_size)? {
-        return Ok(None);
-    }
-    let mut table = Vec::new();
-    let mut start = 0u64;
-    for header in data_frames(stored) {
+/// What is known of the size, and the table of all frames with data: of all only if each says its size.
+pub(crate) fn frames(stored: impl Stored) -> Result<(KnownSize, Vec<Frame>)> {
+    let (mut known, mut table) = (KnownSize::NONE, Vec::new());
+    for header in Walk::new(stored) {
         let header = header?;
-        let end = start.saturating_add(header.most); // the sum was found to fit
-        table.try_reserve(1)?;
-        table.push(Frame { stored: header.stored, decoded: start..end });
-        start = end;
+        let before = known;
+        known = known.with(&header)?;
+        if let (KnownSize::Exact(start), KnownSize::Exact(end), false) = (before, known, header.skippable) {
+            table.try_reserve(1)?;
+            table.push(Frame { stored: header.stored, decoded: start..end });
+        }
     }
-    Ok(Some(table))
+    Ok((known, table))
 }
 
 /// The frames that hold data.

@@ -14,7 +14,7 @@ fn no_frames_at_all() {
     for stored in [&b""[..], b"x", b"\x28\xB5\x2F", b"raw bytes called zstd", b"\x1F\x8B\x08\0\0\0\0\0\0\0"] {
         assert_eq!(known_size(stored).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
         refused(stored, 0, Rule::ZstdCorrupt);
-        assert_eq!(frames(stored, 0).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
+        assert_eq!(frames(stored).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
     }
     assert!(known_size(b"").unwrap_err().message().contains("even nothing takes a frame"));
     let decoder = StreamDecoder::new().unwrap();
@@ -210,7 +210,8 @@ fn the_encoder() {
         for bytes in [&a[..], &b, &[], &a] {
             encoder.encode(bytes, &mut out).unwrap();
         }
-        let table = frames(&out[6..], 100_010).unwrap().unwrap();
+        let (known, table) = frames(&out[6..]).unwrap();
+        assert_eq!(known, KnownSize::Exact(100_010));
         let sizes: Vec<_> = table.iter().map(|frame| frame.decoded.end - frame.decoded.start).collect();
         assert_eq!(sizes, [50_000, 10, 0, 50_000]);
         let (first, last) = (&table[0].stored, &table[3].stored);

@@ -208,18 +208,34 @@ impl<'f> Component<'f> {
     }
 
     pub(super) fn read_inner(&self, dst: &mut [u8]) -> Result<()> {
+        self.decode_whole(dst, false)
+    }
+
+    /// The same; the digest of those very stored bytes is checked before they are decoded, if `checked`.
+    pub(super) fn decode_whole(&self, dst: &mut [u8], checked: bool) -> Result<()> {
         self.check_known()?;
         let size = self.size_inner()?;
         let room = dst.len();
         let fitting = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
         let dst =
             fitting.ok_or_else(|| fail!(BufferSize, "it has {size} bytes, the memory for it {room}"))?;
+        let check = |stored: &[u8]| match checked {
+            true => self.check_digest(&mut |hasher| {
+                hasher.update(stored);
+                Ok(())
+            }),
+            false => Ok(()),
+        };
         match self.entry.encoding {
             Encoding::Zstd => self.with_stored(|stored| {
+                check(stored)?;
                 self.check_claim(stored, size)?;
                 zstd::decode_into(stored, dst)
             })?,
-            _ => self.file.source().read_at(self.entry.offset, dst)?,
+            _ => {
+                self.file.source().read_at(self.entry.offset, dst)?;
+                check(dst)?;
+            }
         }
         self.fix_order(dst);
         self.check_bool(dst)
@@ -323,17 +339,24 @@ impl<'f> Component<'f> {
         self.verify_digest_inner().map_err(|e| self.wrap(e))
     }
 
-    pub(super) fn verify_digest_inner(&self) -> Result<()> {
+    fn verify_digest_inner(&self) -> Result<()> {
+        self.check_digest(&mut |hasher| {
+            for_each_chunk(self.file.source(), self.stored_range(), &mut |chunk| {
+                hasher.update(chunk);
+                Ok(())
+            })
+        })
+    }
+
+    /// Checks the digest against what `hash` gives.
+    fn check_digest(&self, hash: &mut dyn FnMut(&mut digest::Hasher) -> Result<()>) -> Result<()> {
         let Some(text) = self.digest() else { return Err(fail!(Unsupported, "it has no digest to check")) };
         let claim = digest::parse(text)?;
         if claim.algorithm().is_none() {
             return Err(fail!(Unsupported, "the algorithm of its digest {text:?} is unknown"));
         }
         let mut hasher = claim.hasher()?;
-        for_each_chunk(self.file.source(), self.stored_range(), &mut |chunk| {
-            hasher.update(chunk);
-            Ok(())
-        })?;
+        hash(&mut hasher)?;
         digest::check(&claim, &hasher.finish())
     }
 }

@@ -49,11 +49,11 @@ pub(crate) fn decode_range(
             continue;
         }
         let (decoded, written) = match header.content {
-            None => stream_part(stored.frame(&header), &header, skip, rest)?,
+            None => stream_part(stored.frame(&header.stored), &header, skip, rest)?,
             Some(content) => {
                 let take =
                     usize::try_from(content.saturating_sub(skip)).unwrap_or(usize::MAX).min(rest.len());
-                known_part(&mut context, stored.frame(&header), &header, content, skip, take, rest)?;
+                known_part(&mut context, stored.frame(&header.stored), &header, content, skip, take, rest)?;
                 (content, take)
             }
         };

@@ -8,8 +8,9 @@ use crate::model::manifest::Encoding;
 use crate::payload::byte_order::swap_in_place;
 use crate::payload::digest::{self, Claim};
 use crate::payload::slice::{Slab, Window};
-use crate::payload::zstd::{self, Frame};
+use crate::payload::zstd::{self, Frame, KnownSize};
 use crate::reader::Component;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// A request while its jobs are done.
@@ -38,8 +39,8 @@ pub enum Work<'a> {
     Copy,
     /// The same for a whole component, hashed on the way, of which the manifest claims this.
     Hash(Claim),
-    /// Some frames of a compressed component whose stored bytes are in memory.
-    Frames { stored: &'a [u8], frames: Vec<Frame> },
+    /// Some frames of a compressed component, of which all stored bytes may be lent.
+    Frames { lent: Option<&'a [u8]>, frames: Vec<Frame> },
     /// Evenly spaced blocks that are read together and taken apart.
     Spaced(Window),
     /// All else: one thread does what a single call would.
@@ -60,6 +61,7 @@ impl Job<'_> {
         match &self.work {
             Work::Copy | Work::Hash(_) => self.bytes(),
             Work::Spaced(window) => window.source_size(),
+            Work::Frames { lent: None, frames } => stored_range(frames).len() as u64,
             Work::Frames { .. } | Work::Other => 0,
         }
     }
@@ -177,7 +179,7 @@ fn cut<'r>(
             }
         }
         (Part::Whole, None) => match component.frame_table(dst.len())? {
-            Some((stored, frames)) => frame_jobs(start, stored, frames, dst, chunk(options), &mut push)?,
+            Some((lent, frames)) => frame_jobs(start, lent, frames, dst, chunk(options), &mut push)?,
             None => push(start, dst, Work::Other)?,
         },
         _ => push(start, dst, Work::Other)?,
@@ -247,7 +249,7 @@ fn spaced<'a>(
 /// Neighbouring frames in jobs of about a chunk of decoded bytes.
 fn frame_jobs<'a>(
     start: u64,
-    stored: &'a [u8],
+    lent: Option<&'a [u8]>,
     frames: Vec<Frame>,
     mut dst: &'a mut [u8],
     chunk: usize,
@@ -264,20 +266,26 @@ fn frame_jobs<'a>(
         if size < chunk && frames.peek().is_some() {
             continue;
         }
-        let place = group.first().map_or(0, |f| f.stored.start as u64);
+        let place = stored_range(&group).start as u64;
         let (now, later) = std::mem::take(&mut dst)
             .split_at_mut_checked(size)
             .ok_or_else(|| fail!(Internal, "the frames pass the declared size"))?;
         dst = later;
         let frames = std::mem::take(&mut group);
-        push(start.saturating_add(place), now, Work::Frames { stored, frames })?;
+        push(start.saturating_add(place), now, Work::Frames { lent, frames })?;
         size = 0;
     }
     Ok(())
 }
 
+/// Where neighbouring frames are among the stored bytes.
+pub fn stored_range(frames: &[Frame]) -> Range<usize> {
+    let (first, last) = (frames.first(), frames.last());
+    first.map_or(0, |frame| frame.stored.start)..last.map_or(0, |frame| frame.stored.end)
+}
+
 /// Decodes neighbouring frames to their places in `dst`.
-pub fn decode_frames(stored: &[u8], frames: &[Frame], dst: &mut [u8]) -> Result<()> {
+pub fn decode_frames(stored: zstd::Part<'_>, frames: &[Frame], dst: &mut [u8]) -> Result<()> {
     let mut rest = dst;
     for frame in frames {
         let size = frame.decoded.end.saturating_sub(frame.decoded.start);
@@ -286,18 +294,19 @@ pub fn decode_frames(stored: &[u8], frames: &[Frame], dst: &mut [u8]) -> Result<
             .split_at_mut_checked(size)
             .ok_or_else(|| fail!(Internal, "the frames pass their job"))?;
         rest = later;
-        zstd::decode_into(stored.get(frame.stored.clone()).unwrap_or_default(), now)?;
+        zstd::decode_into(stored.frame(&frame.stored), now)?;
     }
     Ok(())
 }
 
 impl<'a> Component<'a> {
-    /// The frames of a compressed component whose stored bytes are in memory and that has several.
-    fn frame_table(&self, size: usize) -> Result<Option<(&'a [u8], Vec<Frame>)>> {
-        let Some(stored) = self.file.source.slice(self.stored_range()) else { return Ok(None) };
-        self.check_claim(stored, size as u64)?;
-        let table = zstd::frames(stored, size as u64)?;
-        Ok(table.filter(|frames| frames.len() > 1).map(|frames| (stored, frames)))
+    /// The frames of a compressed component that has several, and its stored bytes if they can be lent.
+    #[allow(clippy::type_complexity, reason = "a pair")]
+    fn frame_table(&self, size: usize) -> Result<Option<(Option<&'a [u8]>, Vec<Frame>)>> {
+        let (known, frames) = zstd::frames(self.headers()?)?;
+        self.check_known_claim(known, size as u64)?;
+        let several = matches!(known.check(size as u64)?, KnownSize::Exact(_)) && frames.len() > 1;
+        Ok(several.then(|| (self.file.source.slice(self.stored_range()), frames)))
     }
 
     /// A piece of whole elements is in its place: turns it to the host's order, checks bools.

@@ -9,7 +9,9 @@ use super::{BatchOptions, BatchStats, OnDone, Part, Progress};
 use crate::error::{fail, Error, Result};
 use crate::io::direct::{Bounce, WINDOW};
 use crate::lock::Lock;
-use crate::payload::digest;
+use crate::payload::{digest, zstd};
+use crate::reader::stored::zeroed;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Condvar;
 
@@ -221,19 +223,33 @@ impl<'a, 'b> Shared<'a, 'b> {
                 self.note_stored(stored);
                 Ok(())
             }
-            Work::Frames { stored, frames } => {
-                self.note_stored(frames.iter().map(|f| f.stored.len() as u64).sum());
-                job::decode_frames(stored, &frames, dst)?;
+            Work::Frames { lent, frames } => {
+                let Range { start: from, end } = job::stored_range(&frames);
+                let size = end.saturating_sub(from);
+                self.note_stored(size as u64);
+                let way = || self.road.way(place, size as u64);
+                match lent {
+                    Some(bytes) => job::decode_frames(zstd::Part { bytes, from: 0 }, &frames, dst)?,
+                    None if size <= bounce.room() => {
+                        let bytes = self.road.fetch(way(), place, size, bounce)?;
+                        job::decode_frames(zstd::Part { bytes, from }, &frames, dst)?;
+                    }
+                    None => {
+                        let _taken = self.budget.take(size as u64);
+                        let mut bytes = zeroed(size)?;
+                        self.road.read(way(), place, &mut bytes, bounce)?;
+                        job::decode_frames(zstd::Part { bytes: &bytes, from }, &frames, dst)?;
+                    }
+                }
                 component.finish_piece(dst)
             }
             Work::Other => {
-                let needed = component.temporary_memory(&request.asked.part)?;
-                let _taken = self.budget.take(needed);
-                if request.has_digest {
-                    component.verify_digest_inner()?;
-                }
-                let read = match request.asked.part {
-                    Part::Whole => component.read_inner(dst).map(|()| component.stored_size())?,
+                let part = &request.asked.part;
+                let _taken = self.budget.take(component.temporary_memory(part)?);
+                let read = match *part {
+                    Part::Whole => {
+                        component.decode_whole(dst, request.has_digest).map(|()| component.stored_size())?
+                    }
                     Part::Range { offset, .. } => component.read_range_inner(offset, dst)?,
                     Part::Slab(slab) => component.read_slab_inner(&slab, dst)?,
                 };
