@@ -42,13 +42,20 @@ pub(crate) enum KnownSize {
     AtMost(u64),
 }
 
-/// One frame of a component.
+/// Neighbouring frames of a component, with what is to be passed over between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
-    /// Its bytes among the stored bytes.
+pub(crate) struct Run {
+    /// Their bytes among the stored bytes.
     pub stored: Range<usize>,
-    /// What it gives of the decoded bytes.
+    /// What they give of the decoded bytes.
     pub decoded: Range<u64>,
+}
+
+impl Run {
+    /// Bytes that they give.
+    pub(crate) fn size(&self) -> u64 {
+        self.decoded.end.saturating_sub(self.decoded.start)
+    }
 }
 
 impl KnownSize {
@@ -121,19 +128,29 @@ pub(crate) fn decode_into(stored: &[u8], dst: &mut [u8]) -> Result<()> {
     }
 }
 
-/// What is known of the size, and the table of all frames with data: of all only if each says its size.
-pub(crate) fn frames(stored: impl Stored) -> Result<(KnownSize, Vec<Frame>)> {
-    let (mut known, mut table) = (KnownSize::NONE, Vec::new());
+/// What is known of the size, and all frames in runs of neighbours: as few as give `least` bytes, so that however small
+/// the frames of a file are, they take little memory. Of all frames only if each says its size.
+pub(crate) fn runs(stored: impl Stored, least: u64) -> Result<(KnownSize, Vec<Run>)> {
+    let (mut known, mut runs) = (KnownSize::NONE, Vec::<Run>::new());
     for header in Walk::new(stored) {
         let header = header?;
         let before = known;
         known = known.with(&header)?;
-        if let (KnownSize::Exact(start), KnownSize::Exact(end), false) = (before, known, header.skippable) {
-            table.try_reserve(1)?;
-            table.push(Frame { stored: header.stored, decoded: start..end });
+        let (KnownSize::Exact(start), KnownSize::Exact(end), false) = (before, known, header.skippable)
+        else {
+            continue;
+        };
+        match runs.last_mut() {
+            Some(run) if run.size() < least => {
+                (run.stored.end, run.decoded.end) = (header.stored.end, end);
+            }
+            _ => {
+                runs.try_reserve(1)?;
+                runs.push(Run { stored: header.stored, decoded: start..end });
+            }
         }
     }
-    Ok((known, table))
+    Ok((known, runs))
 }
 
 /// The frames that hold data.

@@ -14,7 +14,7 @@ fn no_frames_at_all() {
     for stored in [&b""[..], b"x", b"\x28\xB5\x2F", b"raw bytes called zstd", b"\x1F\x8B\x08\0\0\0\0\0\0\0"] {
         assert_eq!(known_size(stored).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
         refused(stored, 0, Rule::ZstdCorrupt);
-        assert_eq!(frames(stored).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
+        assert_eq!(runs(stored, 1).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
     }
     assert!(known_size(b"").unwrap_err().message().contains("even nothing takes a frame"));
     let decoder = StreamDecoder::new().unwrap();
@@ -210,11 +210,10 @@ fn the_encoder() {
         for bytes in [&a[..], &b, &[], &a] {
             encoder.encode(bytes, &mut out).unwrap();
         }
-        let (known, table) = frames(&out[6..]).unwrap();
-        assert_eq!(known, KnownSize::Exact(100_010));
-        let sizes: Vec<_> = table.iter().map(|frame| frame.decoded.end - frame.decoded.start).collect();
-        assert_eq!(sizes, [50_000, 10, 0, 50_000]);
-        let (first, last) = (&table[0].stored, &table[3].stored);
+        let frames: Vec<_> = Walk::new(&out[6..]).map(Result::unwrap).collect();
+        let sizes: Vec<_> = frames.iter().map(|frame| frame.content).collect();
+        assert_eq!(sizes, [Some(50_000), Some(10), Some(0), Some(50_000)]);
+        let (first, last) = (&frames[0].stored, &frames[3].stored);
         assert_eq!(out[6..][first.clone()], out[6..][last.clone()], "the same whatever came before");
         assert_eq!(out[6 + 4] & 0b111, 0, "no checksum, no dictionary");
         let mut got = vec![0; 100_010];

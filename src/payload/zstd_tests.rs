@@ -81,13 +81,6 @@ fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
     ]
 }
 
-/// All frames, where each says its size.
-pub(super) fn table(stored: &[u8], size: u64) -> Result<Option<Vec<Frame>>> {
-    let (known, table) = frames(stored)?;
-    Ok(Some(table).filter(|_| matches!(known, KnownSize::Exact(_))))
-        .and_then(|table| known.check(size).map(|_| table))
-}
-
 /// A range, by a walk of its own.
 fn decode_range(stored: &[u8], size: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
     let start = Marks::of(stored)?.start(offset, dst.len() as u64);
@@ -143,27 +136,30 @@ fn every_road_gives_the_same_bytes() {
 }
 
 #[test]
-fn frame_tables() {
+fn runs_of_frames() {
     for (name, stored, want) in mixtures() {
         let size = want.len() as u64;
-        let table = table(&stored, size).unwrap();
-        assert_eq!(table.is_some(), matches!(known_size(&stored), Ok(KnownSize::Exact(_))), "{name}");
-        let Some(table) = table else { continue };
-        let mut end = 0;
-        for frame in table {
-            assert_eq!(frame.decoded.start, end, "{name}");
-            end = frame.decoded.end;
-            let mut got = vec![0; (frame.decoded.end - frame.decoded.start) as usize];
-            decode_into(&stored[frame.stored], &mut got).unwrap();
-            assert!(got == want[frame.decoded.start as usize..frame.decoded.end as usize], "{name}");
+        for least in [0, 1, 100_000, 400_000, u64::MAX] {
+            let (known, runs) = runs(&stored, least).unwrap();
+            assert_eq!(known, known_size(&stored).unwrap(), "{name}");
+            let KnownSize::Exact(_) = known else { continue };
+            let mut end = 0;
+            for (at, run) in runs.iter().enumerate() {
+                assert_eq!(run.decoded.start, end, "{name}");
+                end = run.decoded.end;
+                assert!(run.size() >= least || at + 1 == runs.len(), "{name}: {run:?}");
+                let mut got = vec![0; run.size() as usize];
+                decode_into(&stored[run.stored.clone()], &mut got).unwrap();
+                assert!(got == want[run.decoded.start as usize..run.decoded.end as usize], "{name}");
+            }
+            assert_eq!(end, size, "{name}");
+            assert_eq!(known.check(size + 1).unwrap_err().rule(), Some(Rule::ZstdLength), "{name}");
         }
-        assert_eq!(end, size, "{name}");
-        assert_eq!(
-            super::tests::table(&stored, size + 1).unwrap_err().rule(),
-            Some(Rule::ZstdLength),
-            "{name}"
-        );
     }
+    // Of very many small frames there are few runs.
+    let stored = sized(b"x").repeat(100_000);
+    let (known, few) = runs(&stored, 1000).unwrap();
+    assert_eq!((known, few.len()), (KnownSize::Exact(100_000), 100));
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(crate) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// The bytes of a frame, by its place among all.
-    pub(crate) fn frame(&self, place: &Range<usize>) -> &'a [u8] {
+    pub(super) fn frame(&self, place: &Range<usize>) -> &'a [u8] {
         let Range { start, end } = *place;
         let range = start.checked_sub(self.from).zip(end.checked_sub(self.from));
         range.and_then(|(start, end)| self.bytes.get(start..end)).unwrap_or_default()

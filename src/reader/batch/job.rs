@@ -8,9 +8,8 @@ use crate::model::manifest::Encoding;
 use crate::payload::byte_order::swap_in_place;
 use crate::payload::digest::{self, Claim};
 use crate::payload::slice::{Slab, Window};
-use crate::payload::zstd::{self, Frame, KnownSize};
+use crate::payload::zstd::{self, KnownSize, Run};
 use crate::reader::Component;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// A request while its jobs are done.
@@ -39,8 +38,8 @@ pub enum Work<'a> {
     Copy,
     /// The same for a whole component, hashed on the way, of which the manifest claims this.
     Hash(Claim),
-    /// Some frames of a compressed component, of which all stored bytes may be lent.
-    Frames { lent: Option<&'a [u8]>, frames: Vec<Frame> },
+    /// Some frames of a compressed component, so many stored bytes; they may be lent.
+    Frames { stored: u64, lent: Option<&'a [u8]> },
     /// Evenly spaced blocks that are read together and taken apart.
     Spaced(Window),
     /// All else: one thread does what a single call would.
@@ -61,7 +60,7 @@ impl Job<'_> {
         match &self.work {
             Work::Copy | Work::Hash(_) => self.bytes(),
             Work::Spaced(window) => window.source_size(),
-            Work::Frames { lent: None, frames } => stored_range(frames).len() as u64,
+            Work::Frames { stored, lent: None } => *stored,
             Work::Frames { .. } | Work::Other => 0,
         }
     }
@@ -178,8 +177,8 @@ fn cut<'r>(
                 false => push(start, dst, Work::Other)?,
             }
         }
-        (Part::Whole, None) => match component.frame_table(dst.len())? {
-            Some((lent, frames)) => frame_jobs(start, lent, frames, dst, chunk(options), &mut push)?,
+        (Part::Whole, None) => match component.frame_runs(dst.len(), options.chunk_size)? {
+            Some(runs) => frame_jobs(&component, &runs, dst, &mut push)?,
             None => push(start, dst, Work::Other)?,
         },
         _ => push(start, dst, Work::Other)?,
@@ -246,67 +245,34 @@ fn spaced<'a>(
     Ok(())
 }
 
-/// Neighbouring frames in jobs of about a chunk of decoded bytes.
+/// A job for each run of frames.
 fn frame_jobs<'a>(
-    start: u64,
-    lent: Option<&'a [u8]>,
-    frames: Vec<Frame>,
+    component: &Component<'a>,
+    runs: &[Run],
     mut dst: &'a mut [u8],
-    chunk: usize,
     push: &mut Push<'_, 'a>,
 ) -> Result<()> {
-    let mut group: Vec<Frame> = Vec::new();
-    let mut size = 0usize;
-    let mut frames = frames.into_iter().peekable();
-    while let Some(frame) = frames.next() {
-        let decoded = frame.decoded.end.saturating_sub(frame.decoded.start);
-        size = size.saturating_add(usize::try_from(decoded).unwrap_or(usize::MAX));
-        group.try_reserve(1)?;
-        group.push(frame);
-        if size < chunk && frames.peek().is_some() {
-            continue;
-        }
-        let place = stored_range(&group).start as u64;
+    let all = component.file.source.slice(component.stored_range());
+    for run in runs {
+        let size = usize::try_from(run.size()).unwrap_or(usize::MAX);
         let (now, later) = std::mem::take(&mut dst)
             .split_at_mut_checked(size)
             .ok_or_else(|| fail!(Internal, "the frames pass the declared size"))?;
         dst = later;
-        let frames = std::mem::take(&mut group);
-        push(start.saturating_add(place), now, Work::Frames { lent, frames })?;
-        size = 0;
+        let lent = all.map(|all| all.get(run.stored.clone()).unwrap_or_default());
+        let place = component.offset().saturating_add(run.stored.start as u64);
+        push(place, now, Work::Frames { stored: run.stored.len() as u64, lent })?;
     }
     Ok(())
 }
 
-/// Where neighbouring frames are among the stored bytes.
-pub fn stored_range(frames: &[Frame]) -> Range<usize> {
-    let (first, last) = (frames.first(), frames.last());
-    first.map_or(0, |frame| frame.stored.start)..last.map_or(0, |frame| frame.stored.end)
-}
-
-/// Decodes neighbouring frames to their places in `dst`.
-pub fn decode_frames(stored: zstd::Part<'_>, frames: &[Frame], dst: &mut [u8]) -> Result<()> {
-    let mut rest = dst;
-    for frame in frames {
-        let size = frame.decoded.end.saturating_sub(frame.decoded.start);
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
-        let (now, later) = std::mem::take(&mut rest)
-            .split_at_mut_checked(size)
-            .ok_or_else(|| fail!(Internal, "the frames pass their job"))?;
-        rest = later;
-        zstd::decode_into(stored.frame(&frame.stored), now)?;
-    }
-    Ok(())
-}
-
-impl<'a> Component<'a> {
-    /// The frames of a compressed component that has several, and its stored bytes if they can be lent.
-    #[allow(clippy::type_complexity, reason = "a pair")]
-    fn frame_table(&self, size: usize) -> Result<Option<(Option<&'a [u8]>, Vec<Frame>)>> {
-        let (known, frames) = zstd::frames(self.headers()?)?;
+impl Component<'_> {
+    /// The frames of a compressed component in runs of some decoded bytes, if there are several.
+    fn frame_runs(&self, size: usize, least: u64) -> Result<Option<Vec<Run>>> {
+        let (known, runs) = zstd::runs(self.headers()?, least)?;
         self.check_known_claim(known, size as u64)?;
-        let several = matches!(known.check(size as u64)?, KnownSize::Exact(_)) && frames.len() > 1;
-        Ok(several.then(|| (self.file.source.slice(self.stored_range()), frames)))
+        let several = matches!(known.check(size as u64)?, KnownSize::Exact(_)) && runs.len() > 1;
+        Ok(Some(runs).filter(|_| several))
     }
 
     /// A piece of whole elements is in its place: turns it to the host's order, checks bools.

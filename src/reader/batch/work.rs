@@ -2,7 +2,7 @@
 
 mod together;
 
-use super::job::{self, Job, Request, Work};
+use super::job::{Job, Request, Work};
 use super::pieces::pieces;
 use super::road::{self, Road};
 use super::{BatchOptions, BatchStats, OnDone, Part, Progress};
@@ -11,7 +11,6 @@ use crate::io::direct::{Bounce, WINDOW};
 use crate::lock::Lock;
 use crate::payload::{digest, zstd};
 use crate::reader::stored::zeroed;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Condvar;
 
@@ -223,22 +222,23 @@ impl<'a, 'b> Shared<'a, 'b> {
                 self.note_stored(stored);
                 Ok(())
             }
-            Work::Frames { lent, frames } => {
-                let Range { start: from, end } = job::stored_range(&frames);
-                let size = end.saturating_sub(from);
-                self.note_stored(size as u64);
-                let way = || self.road.way(place, size as u64);
+            Work::Frames { stored, lent } => {
+                self.note_stored(stored);
+                let way = || self.road.way(place, stored);
+                let size = usize::try_from(stored).unwrap_or(usize::MAX);
+                let mut decode = |bytes: &[u8]| {
+                    let from = place.saturating_sub(component.offset());
+                    zstd::decode_into(bytes, dst)
+                        .map_err(|e| e.within(format_args!("the stored bytes from {from} on")))
+                };
                 match lent {
-                    Some(bytes) => job::decode_frames(zstd::Part { bytes, from: 0 }, &frames, dst)?,
-                    None if size <= bounce.room() => {
-                        let bytes = self.road.fetch(way(), place, size, bounce)?;
-                        job::decode_frames(zstd::Part { bytes, from }, &frames, dst)?;
-                    }
+                    Some(bytes) => decode(bytes)?,
+                    None if size <= bounce.room() => decode(self.road.fetch(way(), place, size, bounce)?)?,
                     None => {
-                        let _taken = self.budget.take(size as u64);
+                        let _taken = self.budget.take(stored);
                         let mut bytes = zeroed(size)?;
                         self.road.read(way(), place, &mut bytes, bounce)?;
-                        job::decode_frames(zstd::Part { bytes: &bytes, from }, &frames, dst)?;
+                        decode(&bytes)?;
                     }
                 }
                 component.finish_piece(dst)
