@@ -6,7 +6,9 @@ mod counting;
 
 use counting::peak;
 use ztensor::error::{Cause, Result};
-use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::reader::{
+    BatchOptions, BatchRequest, BatchStats, File, OpenOptions, Part, VerifyOptions, VerifyReport,
+};
 use ztensor::wire::{cbor_encode, json};
 
 /// A 1.2 file of these bytes from 64 on, and this manifest.
@@ -138,4 +140,22 @@ fn more_objects_than_the_caller_wants_are_refused_before_they_cost() {
         let opened = File::open_memory(bytes.clone(), &options).map_err(|e| e.cause());
         assert_eq!(opened.map(|f| f.object_count()), if fine { Ok(1000) } else { Err(Cause::Limit) });
     }
+}
+
+#[test]
+fn very_many_frames_of_one_byte_cost_no_memory_of_their_own() {
+    const COUNT: usize = 200_000;
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 1, 1 << 3 | 1, 0, 0, 5];
+    let file = compressed(&frame.repeat(COUNT), COUNT as u64);
+    let component = common::data(&file, "a");
+    let options = BatchOptions { threads: 1, chunk_size: 64 << 10, ..BatchOptions::default() };
+    let (mut dst, mut stats) = (vec![0; COUNT], BatchStats::default());
+    let ((), held) = peak(|| {
+        let mut requests = [BatchRequest { component, part: Part::Whole, dst: &mut dst, tag: 0 }];
+        file.read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
+        component.read_range(177_777, &mut [0; 10]).unwrap();
+    });
+    assert!(dst.iter().all(|byte| *byte == 5));
+    assert_eq!(stats.stored_bytes, 10 * COUNT as u64);
+    assert!(held < 64 << 10, "{held} bytes for {COUNT} frames");
 }
