@@ -250,7 +250,8 @@ pub unsafe extern "C" fn zt_component_read(
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
 /// touches are decoded, where the frames tell their sizes, as those that this library writes do. Where
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its
-/// frames; after that only the stored bytes of the frames around the range are read.
+/// frames; what it found is kept for the 64 components that were walked last, and then only the stored
+/// bytes of the frames around the range are read. A component below 128 KiB is read whole.
 ///
 /// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as

@@ -7,6 +7,7 @@
 mod window;
 
 use crate::error::{fail, Result};
+use std::ops::Range;
 
 #[cfg(test)]
 pub(crate) use window::Run;
@@ -39,6 +40,12 @@ pub(crate) struct Slab {
 }
 
 impl Slab {
+    /// The source's bytes from the first that is taken to the last; none where none is.
+    pub(crate) fn covering(&self) -> Option<Range<u64>> {
+        let ends = self.windows().map(|w| w.source_offset..w.source_offset.saturating_add(w.source_size()));
+        ends.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+    }
+
     /// Checks a slice against its array: `count[i]` positions of dimension `i` from `start[i]`, every `step[i]`th.
     #[allow(clippy::arithmetic_side_effects, reason = "only on what the checked products below bound")]
     pub(crate) fn new(

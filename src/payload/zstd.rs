@@ -91,18 +91,23 @@ impl KnownSize {
 
 /// Walks the frame and block headers and adds up the decoded sizes; decodes nothing.
 pub(crate) fn known_size(stored: impl Stored) -> Result<KnownSize> {
-    Walk::new(stored).try_fold(KnownSize::NONE, |known, header| known.with(&header?))
+    sum(Walk::new(stored))
 }
 
-/// Decodes all frames straight into `dst`: exactly as many bytes as it has, or an error.
+fn sum(mut walk: impl Iterator<Item = Result<Header>>) -> Result<KnownSize> {
+    walk.try_fold(KnownSize::NONE, |known, header| known.with(&header?))
+}
+
+/// Decodes all of these frames straight into `dst`: exactly as many bytes as it has, or an error.
 ///
 /// After an error `dst` has undefined contents.
-pub(crate) fn decode_into(stored: &[u8], dst: &mut [u8]) -> Result<()> {
-    let wanted = dst.len();
-    known_size(stored)?.check(u64::try_from(wanted).unwrap_or(u64::MAX))?;
+pub(crate) fn decode_into<'s>(stored: impl Into<Part<'s>>, dst: &mut [u8]) -> Result<()> {
+    let (stored, wanted) = (stored.into(), dst.len());
+    let frames = || Walk::from(stored, stored.from);
+    sum(frames())?.check(u64::try_from(wanted).unwrap_or(u64::MAX))?;
     let mut context = context()?;
     let mut rest = dst;
-    for header in data_frames(stored) {
+    for header in with_data(frames()) {
         let header = header?;
         let room = match header.content {
             Some(content) => usize::try_from(content).unwrap_or(usize::MAX),
@@ -112,7 +117,7 @@ pub(crate) fn decode_into(stored: &[u8], dst: &mut [u8]) -> Result<()> {
             || broken!(Rule::ZstdLength, "the zstd frames hold more than the {wanted} bytes declared");
         let room = rest.get_mut(..room).ok_or_else(longer)?;
         // Back-references are read from `room` itself: no window is allocated.
-        let written = match context.decompress(room, stored.get(header.stored.clone()).unwrap_or_default()) {
+        let written = match context.decompress(room, stored.frame(&header.stored)) {
             // Room for what the header promised was there: then it lied, else the manifest did.
             Err(code) if code_number(code) == CODE_ROOM && header.content.is_none() => return Err(longer()),
             other => other.map_err(|code| frame_error(code, &header))?,
@@ -129,8 +134,8 @@ pub(crate) fn decode_into(stored: &[u8], dst: &mut [u8]) -> Result<()> {
 }
 
 /// What is known of the size, and all frames in runs of neighbours: as few as give `least` bytes, so that however small
-/// the frames of a file are, they take little memory. Of all frames only if each says its size.
-pub(crate) fn runs(stored: impl Stored, least: u64) -> Result<(KnownSize, Vec<Run>)> {
+/// the frames of a file are, they take little memory. Of all frames only if each says its size and all give `wanted`.
+pub(crate) fn runs(stored: impl Stored, least: u64, wanted: u64) -> Result<(KnownSize, Vec<Run>)> {
     let (mut known, mut runs) = (KnownSize::NONE, Vec::<Run>::new());
     for header in Walk::new(stored) {
         let header = header?;
@@ -141,6 +146,7 @@ pub(crate) fn runs(stored: impl Stored, least: u64) -> Result<(KnownSize, Vec<Ru
             continue;
         };
         match runs.last_mut() {
+            _ if end > wanted => {} // they are counted, for what is said of it
             Some(run) if run.size() < least => {
                 (run.stored.end, run.decoded.end) = (header.stored.end, end);
             }

@@ -14,7 +14,7 @@ fn no_frames_at_all() {
     for stored in [&b""[..], b"x", b"\x28\xB5\x2F", b"raw bytes called zstd", b"\x1F\x8B\x08\0\0\0\0\0\0\0"] {
         assert_eq!(known_size(stored).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
         refused(stored, 0, Rule::ZstdCorrupt);
-        assert_eq!(runs(stored, 1).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
+        assert_eq!(runs(stored, 1, 0).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
     }
     assert!(known_size(b"").unwrap_err().message().contains("even nothing takes a frame"));
     let decoder = StreamDecoder::new().unwrap();

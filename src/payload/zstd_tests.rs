@@ -140,7 +140,7 @@ fn runs_of_frames() {
     for (name, stored, want) in mixtures() {
         let size = want.len() as u64;
         for least in [0, 1, 100_000, 400_000, u64::MAX] {
-            let (known, runs) = runs(&stored, least).unwrap();
+            let (known, runs) = runs(&stored, least, size).unwrap();
             assert_eq!(known, known_size(&stored).unwrap(), "{name}");
             let KnownSize::Exact(_) = known else { continue };
             let mut end = 0;
@@ -158,8 +158,14 @@ fn runs_of_frames() {
     }
     // Of very many small frames there are few runs.
     let stored = sized(b"x").repeat(100_000);
-    let (known, few) = runs(&stored, 1000).unwrap();
+    let (known, few) = runs(&stored, 1000, 100_000).unwrap();
     assert_eq!((known, few.len()), (KnownSize::Exact(100_000), 100));
+    let (known, fewer) = runs(&stored, 0, 10).unwrap();
+    assert_eq!(
+        (known, fewer.len()),
+        (KnownSize::Exact(100_000), 10),
+        "those that are too many are counted only"
+    );
 }
 
 #[test]

@@ -267,10 +267,12 @@ impl<'f> Component<'f> {
 
     /// The range in the file's byte order.
     fn read_stored_order(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<u64> {
+        let length = dst.len() as u64;
         match self.entry.encoding {
             Encoding::Zstd => {
-                let start = self.range_start(size, offset, dst.len() as u64)?;
-                self.decode_range(start, size, offset, dst)
+                let decode =
+                    |stored: zstd::Part<'_>, start| zstd::decode_range(stored, start, size, offset, dst);
+                self.with_range_of(size, offset, length, decode).map(|((), read)| read)
             }
             _ => {
                 self.file.source().read_at(self.entry.offset.saturating_add(offset), dst)?;

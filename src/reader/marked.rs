@@ -4,18 +4,24 @@ use super::{Component, Part};
 use crate::error::Result;
 use crate::model::manifest::Encoding;
 use crate::payload::zstd::{self, Marks, Start};
+use std::ops::Range;
 
 /// Components whose marks are kept, those walked last: up to 4 KiB each.
-const COMPONENTS: usize = 16;
+const COMPONENTS: usize = 64;
 /// Of less than this the headers are walked in no time.
 const WORTH: u64 = 128 << 10;
 
 /// Marks of components, by their index.
-#[derive(Default)]
 pub(super) struct Marked {
     kept: [Option<(usize, Marks)>; COMPONENTS],
     /// The place that is taken next.
     next: usize,
+}
+
+impl Default for Marked {
+    fn default() -> Self {
+        Marked { kept: [const { None }; COMPONENTS], next: 0 }
+    }
 }
 
 impl Marked {
@@ -35,9 +41,40 @@ impl Marked {
 }
 
 impl Component<'_> {
-    /// Where to begin for `length` decoded bytes from `offset` on; all headers were walked, if not now then
-    /// before, and its frames can hold `size` bytes.
-    pub(super) fn range_start(&self, size: u64, offset: u64, length: u64) -> Result<Start> {
+    /// Gives `body` the stored bytes that the `length` decoded bytes from `offset` on need, and where to begin among
+    /// them. All headers are walked, if not now then before, and its frames can hold `size` bytes. How many stored
+    /// bytes those were, beside what `body` gives.
+    pub(super) fn with_range_of<T>(
+        &self,
+        size: u64,
+        offset: u64,
+        length: u64,
+        body: impl FnOnce(zstd::Part<'_>, Start) -> Result<T>,
+    ) -> Result<(T, u64)> {
+        if self.is_read_whole() {
+            let given = self.with_stored(|stored| {
+                let start = Marks::of(stored)?.start(offset, length);
+                self.check_known_claim(start.size, size)?;
+                body(stored.into(), start)
+            })?;
+            return Ok((given, self.stored_size()));
+        }
+        let start = self.range_start(size, offset, length)?;
+        let needed = self.needed(start);
+        let count = needed.len() as u64;
+        Ok((self.with_part(needed, |stored| body(stored, start))?, count))
+    }
+
+    /// So few stored bytes that have to be read are read at once.
+    fn is_read_whole(&self) -> bool {
+        self.stored_size() < WORTH && self.file.source().slice(self.stored_range()).is_none()
+    }
+
+    fn needed(&self, start: Start) -> Range<usize> {
+        start.needed(usize::try_from(self.stored_size()).unwrap_or(usize::MAX))
+    }
+
+    fn range_start(&self, size: u64, offset: u64, length: u64) -> Result<Start> {
         let known = self.file.marked.hold().find(self.index).map(|marks| marks.start(offset, length));
         let start = match known {
             Some(start) => start,
@@ -54,29 +91,27 @@ impl Component<'_> {
         Ok(start)
     }
 
-    /// Fills `dst` with the decoded bytes from there on. Of its stored bytes no others are read than those that this
-    /// needs; how many those are.
-    pub(super) fn decode_range(&self, start: Start, size: u64, offset: u64, dst: &mut [u8]) -> Result<u64> {
-        let all = usize::try_from(self.stored_size()).unwrap_or(usize::MAX);
-        let needed = start.needed(all);
-        let count = needed.len() as u64;
-        self.with_part(needed, |stored| zstd::decode_range(stored, start, size, offset, dst))?;
-        Ok(count)
-    }
-
     /// Memory that reading a part of it, or all, as one takes beside the destination.
     pub(super) fn temporary_memory(&self, part: &Part<'_>) -> Result<u64> {
+        let raw = self.encoding() == Encoding::Raw;
         let lent = || self.file.source().slice(self.stored_range()).is_some();
-        if self.encoding() == Encoding::Raw || lent() {
-            return Ok(0);
-        }
-        match part {
-            Part::Range { offset, length } => {
-                let start = self.range_start(self.size_inner()?, *offset, *length)?;
-                let all = usize::try_from(self.stored_size()).unwrap_or(usize::MAX);
-                Ok(start.needed(all).len() as u64)
-            }
-            Part::Whole | Part::Slab(_) => Ok(self.stored_size()),
-        }
+        let range = match part {
+            _ if raw => return Ok(0),
+            Part::Whole => None,
+            Part::Range { offset, length } => Some((*offset, *length, 0)),
+            Part::Slab(slab) => self.slab(slab)?.covering().map(|range| {
+                let length = range.end.saturating_sub(range.start);
+                (range.start, length, length) // decoded beside the destination
+            }),
+        };
+        let Some((offset, length, decoded)) = range else {
+            return Ok(if lent() { 0 } else { self.stored_size() });
+        };
+        let stored = match lent() {
+            true => 0,
+            false if self.is_read_whole() => self.stored_size(),
+            false => self.needed(self.range_start(self.size_inner()?, offset, length)?).len() as u64,
+        };
+        Ok(stored.saturating_add(decoded))
     }
 }

@@ -6,6 +6,8 @@ use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::payload::byte_order::swap_in_place;
 use crate::payload::slice::{Slab, Window};
+use crate::payload::zstd;
+use std::ops::Range;
 
 /// In each dimension `count` elements from `start`, `step` apart.
 #[derive(Clone, Copy, Debug)]
@@ -118,17 +120,13 @@ impl Component<'_> {
 
     /// Compressed: what lies between the slab's first and last byte is decoded, then gathered.
     fn read_covering(&self, slab: &Slab, dst: &mut [u8]) -> Result<u64> {
-        let ends = slab.windows().map(|w| (w.source_offset, w.source_offset.saturating_add(w.source_size())));
-        let covering = ends.fold(None, |found: Option<(u64, u64)>, (start, end)| match found {
-            None => Some((start, end)),
-            Some((a, b)) => Some((a.min(start), b.max(end))),
-        });
-        let Some((start, end)) = covering else { return Ok(0) };
-        let size = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
-        let decoded_size = self.size_inner()?;
-        let first = self.range_start(decoded_size, start, size as u64)?;
-        let mut bytes = zeroed(size)?;
-        let read = self.decode_range(first, decoded_size, start, &mut bytes)?;
+        let Some(Range { start, end }) = slab.covering() else { return Ok(0) };
+        let (length, decoded_size) = (end.saturating_sub(start), self.size_inner()?);
+        let (bytes, read) = self.with_range_of(decoded_size, start, length, |stored, first| {
+            let mut bytes = zeroed(usize::try_from(length).unwrap_or(usize::MAX))?;
+            zstd::decode_range(stored, first, decoded_size, start, &mut bytes)?;
+            Ok(bytes)
+        })?;
         for window in slab.windows() {
             let from = usize::try_from(window.source_offset.saturating_sub(start)).unwrap_or(usize::MAX);
             let source = bytes.get(from..).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Stored bytes as slices, whole or in chunks, and what they tell at open.
 
 use super::{Component, File};
-use crate::error::{broken, fail, Error, Result, Rule};
+use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::ByteSource;
 use crate::model::manifest::{Encoding, Version};
 use crate::payload::zstd::{self, KnownSize};
@@ -119,7 +119,14 @@ impl Component<'_> {
         self.entry.offset..self.entry.end()
     }
 
-    /// Its stored bytes for a look at the headers in them. What is in memory is read a little here and there, all else
+    /// Whether its stored bytes are in memory, as far as can be told, so that a look here and there costs little.
+    pub(super) fn is_at_hand(&self) -> bool {
+        let source = self.file.source();
+        let (range, here) = (self.stored_range(), |at| source.resident(at) == Some(true));
+        source.slice(range.clone()).is_some() || (here(range.start) && here(range.end.saturating_sub(1)))
+    }
+
+    /// Its stored bytes for a look at the headers in them. What is at hand is read a little here and there, all else
     /// in long reads, as disks and networks like it.
     pub(super) fn headers(&self) -> Result<Headers<'_>> {
         const FEW: usize = 4 << 10;
@@ -130,8 +137,7 @@ impl Component<'_> {
         let size = self.stored_size();
         let size = usize::try_from(size)
             .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))?;
-        let here = || size <= FEW || source.resident(range.start) == Some(true);
-        let step = if here() { FEW } else { CHUNK };
+        let step = if size <= FEW || self.is_at_hand() { FEW } else { CHUNK };
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(step.min(size))?;
         Ok(Headers::Read(Window { source, start: range.start, size, bytes, from: NOWHERE }))
@@ -208,7 +214,11 @@ pub fn check_short_frames(file: &File) -> Result<()> {
             let (Some(expected), true) = (entry.size(), untold && entry.stored_size <= SMALL) else {
                 continue;
             };
-            let known = zstd::known_size(component.headers()?).ok();
+            let known = match component.headers().and_then(zstd::known_size) {
+                Ok(known) => Some(known),
+                Err(e) if matches!(e.cause(), Cause::Broken(_)) => None,
+                Err(e) => return Err(component.wrap(e)),
+            };
             let short = match known {
                 Some(KnownSize::Exact(size)) if size < expected => Some(size),
                 _ => None,

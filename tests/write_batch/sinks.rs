@@ -38,10 +38,9 @@ fn another_thread_writes_small_ones_where_there_are_enough_and_it_may() {
     let (data, folder) = (data(), Folder::new());
     let path = folder.path("file.zt");
     let (crc32c, sha256) = (Some(Algorithm::Crc32c), Some(Algorithm::Sha256));
-    let processors = std::thread::available_parallelism().unwrap().get();
     for (count, size, threads, durable, digest, is_left) in [
         (1200, 4096, 2, false, None, true),
-        (1200, 4096, 0, false, crc32c, processors > 1),
+        (1200, 4096, 8, false, crc32c, true),
         (1200, 4096, 1, false, None, false),    // the caller's thread alone
         (900, 4096, 2, false, None, false),     // too little
         (20, 300 << 10, 2, false, None, false), // each a write of its own

@@ -83,10 +83,13 @@ impl Marks {
     pub(crate) fn start(&self, offset: u64, length: u64) -> Start {
         let after = self.marks.partition_point(|mark| mark.decoded <= offset);
         let mark = after.checked_sub(1).and_then(|at| self.marks.get(at));
-        let end = offset.saturating_add(length);
-        // Where the range is empty, several marks may be at its place: the end is not before the start.
-        let behind = self.marks.partition_point(|mark| mark.decoded < end).max(after);
-        let end = self.marks.get(behind).map(|mark| mark.stored);
-        Start { size: self.size, mark: mark.copied().unwrap_or_default(), end }
+        let mark = mark.copied().unwrap_or_default();
+        let behind = offset.saturating_add(length);
+        let behind = self.marks.partition_point(|mark| mark.decoded < behind);
+        let end = match length {
+            0 => Some(mark.stored),
+            _ => self.marks.get(behind).map(|mark| mark.stored),
+        };
+        Start { size: self.size, mark, end }
     }
 }

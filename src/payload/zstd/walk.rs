@@ -57,6 +57,12 @@ pub(crate) struct Part<'a> {
     pub(crate) from: usize,
 }
 
+impl<'a, B: AsRef<[u8]> + ?Sized> From<&'a B> for Part<'a> {
+    fn from(all: &'a B) -> Self {
+        Part { bytes: all.as_ref(), from: 0 }
+    }
+}
+
 impl<'a> Part<'a> {
     /// The bytes of a frame, by its place among all.
     pub(super) fn frame(&self, place: &Range<usize>) -> &'a [u8] {

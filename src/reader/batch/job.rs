@@ -267,12 +267,20 @@ fn frame_jobs<'a>(
 }
 
 impl Component<'_> {
-    /// The frames of a compressed component in runs of some decoded bytes, if there are several.
+    /// The frames of a compressed component in runs of some decoded bytes, if there are several. What would have to be
+    /// read for the headers alone is rather read once, by one thread.
     fn frame_runs(&self, size: usize, least: u64) -> Result<Option<Vec<Run>>> {
-        let (known, runs) = zstd::runs(self.headers()?, least)?;
-        self.check_known_claim(known, size as u64)?;
-        let several = matches!(known.check(size as u64)?, KnownSize::Exact(_)) && runs.len() > 1;
-        Ok(Some(runs).filter(|_| several))
+        let size = size as u64;
+        if size <= least || !self.is_at_hand() {
+            return Ok(None);
+        }
+        let (known, runs) = zstd::runs(self.headers()?, least, size)?;
+        self.check_known_claim(known, size)?;
+        let several = matches!(known.check(size)?, KnownSize::Exact(_)) && runs.len() > 1;
+        // Where elements have to be turned, a run must not cut one.
+        let width = self.width() as u64;
+        let cut = self.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));
+        Ok(Some(runs).filter(|_| several && !cut))
     }
 
     /// A piece of whole elements is in its place: turns it to the host's order, checks bools.

@@ -226,11 +226,8 @@ impl<'a, 'b> Shared<'a, 'b> {
                 self.note_stored(stored);
                 let way = || self.road.way(place, stored);
                 let size = usize::try_from(stored).unwrap_or(usize::MAX);
-                let mut decode = |bytes: &[u8]| {
-                    let from = place.saturating_sub(component.offset());
-                    zstd::decode_into(bytes, dst)
-                        .map_err(|e| e.within(format_args!("the stored bytes from {from} on")))
-                };
+                let from = usize::try_from(place.saturating_sub(component.offset())).unwrap_or(usize::MAX);
+                let mut decode = |bytes: &[u8]| zstd::decode_into(zstd::Part { bytes, from }, dst);
                 match lent {
                     Some(bytes) => decode(bytes)?,
                     None if size <= bounce.room() => decode(self.road.fetch(way(), place, size, bounce)?)?,
