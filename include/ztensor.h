@@ -2574,8 +2574,9 @@ zt_status zt_write_object(struct zt_writer *writer,
 /**
  * Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each
  * in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
- * it is faster: the digests of different ones are computed side by side while others are written, and of
- * 4 MiB and more together another thread writes to the file what the caller's gathers.
+ * it is faster: different ones are compressed side by side; the digests of those that are not compressed
+ * are computed while others are written; and of 4 MiB and more of those together another thread writes to
+ * the file what the caller's gathers.
  *
  * requests, n: the objects, used during the call; (NULL, 0) does nothing.
  * All requests are checked before the first byte is written: a call that is refused writes none of them,

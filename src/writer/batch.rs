@@ -1,6 +1,7 @@
 //! Dense objects in one call: all are checked before the first byte is written, so that what can be refused is; then
 //! the bytes go to the sink on the caller's thread while others hash, or write what this one gathers.
 
+mod packed;
 mod unhashed;
 
 use super::objects::check_name_size;
@@ -223,13 +224,15 @@ impl Writer {
     /// Writes the bytes of objects that were checked.
     fn put_all(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let encoding = self.options.encoding;
-        let as_they_are = |request: &DenseSpec<'_>| {
-            request.encoding.unwrap_or(encoding) != Encoding::Zstd
-                && !to_host_needed(false, request.dtype.size())
+        let is_turned = |request: &DenseSpec<'_>| to_host_needed(false, request.dtype.size());
+        let is_packed = |request: &DenseSpec<'_>| request.encoding.unwrap_or(encoding) == Encoding::Zstd;
+        let alike = |a: &DenseSpec<'_>, b: &DenseSpec<'_>| {
+            !is_turned(a) && !is_turned(b) && is_packed(a) == is_packed(b)
         };
-        for run in requests.chunk_by(|a, b| as_they_are(a) && as_they_are(b)) {
+        for run in requests.chunk_by(alike) {
             match run {
-                [request] if !as_they_are(request) => self.put_encoded(request)?,
+                [request] if is_turned(request) || is_packed(request) => self.put_encoded(request)?,
+                [request, ..] if is_packed(request) => self.put_packed(run)?,
                 _ => self.put_run(run)?,
             }
         }
@@ -252,11 +255,17 @@ impl Writer {
         let (entry, size) = (Made::default().entry(self, request)?, request.data.len() as u64);
         self.start_component(entry, Extra::default(), algorithm, Some(size), false)?;
         self.take_in(request.data)?;
-        if let Some((mut entry, extra)) = self.finish_component()? {
-            entry.extra = self.manifest.add_extra(extra)?;
-            self.enter(request, entry)?;
-        }
-        Ok(())
+        self.last_frame()?;
+        self.enter_packed(request)
+    }
+
+    /// The open component has all of its frames.
+    fn enter_packed(&mut self, request: &DenseSpec<'_>) -> Result<()> {
+        let Some((mut entry, extra)) = self.finish_component(request.data.len() as u64)? else {
+            return Ok(());
+        };
+        entry.extra = self.manifest.add_extra(extra)?;
+        self.enter(request, entry)
     }
 
     /// Neighbours whose bytes are stored as they are given; some of their digests are computed apart.

@@ -9,13 +9,21 @@ use std::sync::Condvar;
 /// Of frames up to this size several are compressed ahead, and their memory is kept.
 const SMALL: usize = 8 << 20;
 
-/// Compressed frames that wait for their turn, for each thread; of large ones just one.
+/// Compressed frames that wait for their turn, for each thread: of large ones just one, of small ones so many that
+/// threads seldom wait for each other.
 fn ahead(frame: usize) -> usize {
-    if frame > SMALL {
-        1
-    } else {
-        4
+    match frame {
+        0..=SMALL => ((1 << 20) / frame.max(1)).clamp(4, 64),
+        _ => 1,
     }
+}
+
+/// What becomes a frame each.
+pub(super) struct Inputs<'i, 'd> {
+    pub count: usize,
+    /// None of them has more bytes.
+    pub most: usize,
+    pub input: &'i (dyn Fn(usize) -> &'d [u8] + Sync),
 }
 
 /// Memory for a compressed frame, and how much of it is one.
@@ -65,24 +73,23 @@ struct State<'e> {
     failure: Option<Error>,
 }
 
-struct Shared<'d, 'e> {
-    data: &'d [u8],
-    frame: usize,
-    count: usize,
+struct Shared<'i, 'd, 'e> {
+    inputs: Inputs<'i, 'd>,
     state: Lock<State<'e>>,
     changed: Condvar,
 }
 
-/// Gives `store` each `frame` bytes of `data` as a zstd frame of its own, in order, on the caller's thread.
+/// Gives `store` each of the inputs as a zstd frame of its own, in order, on the caller's thread; up to so many threads
+/// compress, if there are as many encoders.
 pub(super) fn compress(
-    data: &[u8],
-    frame: usize,
+    inputs: Inputs<'_, '_>,
+    threads: usize,
     encoders: &mut Encoders,
     store: &mut (dyn FnMut(&[u8]) -> Result<()> + Send),
 ) -> Result<()> {
     let Encoders { encoders, free: kept } = encoders;
-    let count = data.len().div_ceil(frame.max(1));
-    let threads = encoders.len().min(count);
+    let (count, frame) = (inputs.count, inputs.most);
+    let threads = threads.min(encoders.len()).min(count);
     let window = threads.saturating_mul(ahead(frame)).min(count);
     let (mut done, mut free, mut free_encoders) = (Vec::new(), std::mem::take(kept), Vec::new());
     done.try_reserve_exact(window)?;
@@ -92,7 +99,7 @@ pub(super) fn compress(
     free_encoders.try_reserve_exact(encoders.len())?;
     free_encoders.extend(encoders.iter_mut());
     let state = State { next: 0, turn: 0, done, free, encoders: free_encoders, failure: None };
-    let shared = Shared { data, frame, count, state: Lock::new(state), changed: Condvar::new() };
+    let shared = Shared { inputs, state: Lock::new(state), changed: Condvar::new() };
     let store = Lock::new(store);
     threads::around(threads.saturating_sub(1), &|| shared.help(), &|| {
         // Only the caller's thread comes here.
@@ -106,13 +113,13 @@ pub(super) fn compress(
     ended.failure.map_or(Ok(()), Err)
 }
 
-impl<'e> Shared<'_, 'e> {
+impl<'e> Shared<'_, '_, 'e> {
     /// One thread beside the caller's: frames, until there are no more.
     fn help(&self) {
         let mut state = self.state.hold();
         let Some(encoder) = state.encoders.pop() else { return };
         let _ended = Ended(self);
-        while state.failure.is_none() && state.next < self.count {
+        while state.failure.is_none() && state.next < self.inputs.count {
             state = match self.may_take(&state) {
                 true => self.compress_one(state, encoder),
                 false => state.wait(&self.changed),
@@ -125,7 +132,7 @@ impl<'e> Shared<'_, 'e> {
         let mut state = self.state.hold();
         let Some(encoder) = state.encoders.pop() else { return };
         let _ended = Ended(self);
-        while state.failure.is_none() && state.turn < self.count {
+        while state.failure.is_none() && state.turn < self.inputs.count {
             if let Some(packed) = state.take_done() {
                 drop(state);
                 let outcome = store(packed.memory.get(..packed.size).unwrap_or_default());
@@ -144,7 +151,7 @@ impl<'e> Shared<'_, 'e> {
 
     /// Whether there is one more, and a place for it.
     fn may_take(&self, state: &State<'_>) -> bool {
-        state.next < self.count.min(state.turn.saturating_add(state.done.len()))
+        state.next < self.inputs.count.min(state.turn.saturating_add(state.done.len()))
     }
 
     /// Takes the next frame, compresses it without holding the state, and puts it down.
@@ -157,9 +164,7 @@ impl<'e> Shared<'_, 'e> {
         state.next = at.saturating_add(1);
         let mut packed = state.free.pop().unwrap_or_default();
         drop(state);
-        let start = at.saturating_mul(self.frame);
-        let input = self.data.get(start..).unwrap_or_default();
-        let outcome = packed.fill(input.get(..self.frame).unwrap_or(input), self.frame, encoder);
+        let outcome = packed.fill((self.inputs.input)(at), self.inputs.most, encoder);
         let mut state = self.state.hold();
         match outcome {
             Ok(()) => state.put_down(at, packed),
@@ -171,9 +176,9 @@ impl<'e> Shared<'_, 'e> {
 }
 
 /// A thread that panics, which only a bug makes it do, must not leave the others waiting.
-struct Ended<'s, 'd, 'e>(&'s Shared<'d, 'e>);
+struct Ended<'s, 'i, 'd, 'e>(&'s Shared<'i, 'd, 'e>);
 
-impl Drop for Ended<'_, '_, '_> {
+impl Drop for Ended<'_, '_, '_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.state.hold().failure = Some(fail!(Internal, "a thread that compresses panicked"));
@@ -227,9 +232,7 @@ mod tests {
             failure: None,
         };
         let of = |count| Shared {
-            data: &[],
-            frame: 1,
-            count,
+            inputs: Inputs { count, most: 1, input: &|_| &[] },
             state: Lock::new(state(0, 0)),
             changed: Condvar::new(),
         };
@@ -252,13 +255,14 @@ mod tests {
         let mut outputs = Vec::new();
         for threads in [1, 1, 3, 3] {
             let mut out = Vec::new();
-            compress(&data, 1000, encoders.at_least(threads, 3).unwrap(), &mut |frame| {
+            let inputs = Inputs { count: 100, most: 1000, input: &|at| &data[at * 1000..][..1000] };
+            compress(inputs, threads, encoders.at_least(threads, 3).unwrap(), &mut |frame| {
                 out.extend_from_slice(frame);
                 Ok(())
             })
             .unwrap();
             outputs.push(out);
-            assert!((1..=threads * 4).contains(&encoders.free.len()), "{}", encoders.free.len());
+            assert!((1..=threads * 64).contains(&encoders.free.len()), "{}", encoders.free.len());
         }
         assert!(outputs.iter().all(|out| *out == outputs[0] && !out.is_empty()));
     }

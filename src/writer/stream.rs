@@ -1,7 +1,7 @@
 //! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
 //! may be larger than memory.
 
-use super::frames::compress;
+use super::frames::{compress, Inputs};
 use super::{Algorithm, ComponentSpec, LogicalName, Writer};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
@@ -268,16 +268,31 @@ impl Writer {
 
     /// Compresses frames side by side and stores them in order.
     fn store_frames(&mut self, data: &[u8], frame: usize) -> Result<()> {
-        let threads = threads::count(self.options.threads);
-        self.encoders.at_least(threads, self.options.zstd_level)?;
-        let mut encoders = std::mem::take(&mut self.encoders);
-        let outcome = compress(data, frame, &mut encoders, &mut |compressed| self.store(compressed));
-        self.encoders = encoders;
-        outcome?;
+        let start = |at: usize| data.get(at.saturating_mul(frame)..).unwrap_or_default();
+        let input = |at| start(at).get(..frame).unwrap_or(start(at));
+        let inputs = Inputs { count: data.len().div_ceil(frame), most: frame, input: &input };
+        self.compress_all(inputs, |writer, compressed| writer.store(compressed))?;
         if let Some(open) = self.component.as_mut() {
             open.framed = true;
         }
         Ok(())
+    }
+
+    /// Compresses side by side, and gives each frame in order to `put`.
+    pub(super) fn compress_all(
+        &mut self,
+        inputs: Inputs<'_, '_>,
+        mut put: impl FnMut(&mut Writer, &[u8]) -> Result<()> + Send,
+    ) -> Result<()> {
+        /// Below, starting a thread costs more than it saves.
+        const LITTLE: usize = 128 << 10;
+        let many = inputs.most.saturating_mul(inputs.count) >= LITTLE;
+        let threads = if many { threads::count(self.options.threads).min(inputs.count) } else { 1 };
+        self.encoders.at_least(threads, self.options.zstd_level)?;
+        let mut encoders = std::mem::take(&mut self.encoders);
+        let outcome = compress(inputs, threads, &mut encoders, &mut |compressed| put(self, compressed));
+        self.encoders = encoders;
+        outcome
     }
 
     /// Ends the open component, if there is one.
@@ -293,17 +308,18 @@ impl Writer {
     }
 
     fn close_component(&mut self) -> Result<()> {
-        match self.finish_component()? {
+        self.last_frame()?;
+        let given = self.component.as_ref().map_or(0, |open| open.given);
+        match self.finish_component(given)? {
             Some((entry, extra)) => self.push_component(entry, extra),
             None => Ok(()),
         }
     }
 
-    /// What the bytes of the component that was open tell of it.
-    pub(super) fn finish_component(&mut self) -> Result<Option<(Component, Extra)>> {
-        self.last_frame()?;
+    /// What the bytes of the component that was open tell of it; so many were given, and all are stored.
+    pub(super) fn finish_component(&mut self, given: u64) -> Result<Option<(Component, Extra)>> {
         let Some(open) = self.component.take() else { return Ok(None) };
-        let OpenComponent { mut entry, mut extra, hasher, given, .. } = open;
+        let OpenComponent { mut entry, mut extra, hasher, .. } = open;
         extra.digest = hasher.map(|(_, hasher)| self.keep_digest(&hasher.finish())).transpose()?;
         self.note_given(&mut entry, given);
         Ok(Some((entry, extra)))
@@ -322,7 +338,7 @@ impl Writer {
     }
 
     /// What is left for a frame, compressed; even a component of nothing takes a frame.
-    fn last_frame(&mut self) -> Result<()> {
+    pub(super) fn last_frame(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
         if open.entry.encoding != Encoding::Zstd || (open.pending.is_empty() && open.framed) {
             return Ok(());
