@@ -47,7 +47,7 @@ pub enum Work<'a> {
 }
 
 /// A read of so few bytes may be done together with its neighbours, and is not shared by threads.
-const SHORT: usize = 64 << 10;
+pub(super) const SHORT: usize = 64 << 10;
 
 impl Job<'_> {
     /// Bytes that it delivers.
@@ -65,9 +65,9 @@ impl Job<'_> {
         }
     }
 
-    /// Where a short run of stored bytes ends that may be read together with its neighbours.
-    pub fn short_end(&self) -> Option<u64> {
-        let short = matches!(self.work, Work::Copy | Work::Hash(_)) && self.dst.len() <= SHORT;
+    /// Where a run of at most `most` stored bytes ends that may be read together with its neighbours.
+    pub fn short_end(&self, most: usize) -> Option<u64> {
+        let short = matches!(self.work, Work::Copy | Work::Hash(_)) && self.dst.len() <= most;
         short.then(|| self.place.saturating_add(self.bytes()))
     }
 }

@@ -106,6 +106,11 @@ impl<'a> Road<'a> {
         self.source.is_file()
     }
 
+    /// Whether reads may go past the page cache.
+    pub fn may_go_direct(&self) -> bool {
+        self.direct.is_some()
+    }
+
     /// Whether reads went past the page cache.
     pub fn went_direct(&self) -> bool {
         self.past.load(Ordering::Relaxed) > 0 || (self.always && !self.refused.load(Ordering::Relaxed))

@@ -2,7 +2,7 @@
 
 mod together;
 
-use super::job::{Job, Request, Work};
+use super::job::{self, Job, Request, Work};
 use super::pieces::pieces;
 use super::road::{self, Road};
 use super::{BatchOptions, BatchStats, OnDone, Part, Progress};
@@ -112,6 +112,15 @@ impl<'a, 'b> Shared<'a, 'b> {
         self.failure.into_inner().map_or(Ok(()), Err)
     }
 
+    /// Up to how many bytes a read may be done together with its neighbours. A disk wants longer ones than memory does,
+    /// and where they go past the page cache, most are copied to their place anyway.
+    fn short(&self) -> usize {
+        match self.road.may_go_direct() {
+            true => 1 << 20,
+            false => job::SHORT,
+        }
+    }
+
     /// One thread: jobs, until there are no more or one has failed.
     pub fn work(&self) {
         let mut bounce = road::bounce(self.options);
@@ -120,7 +129,7 @@ impl<'a, 'b> Shared<'a, 'b> {
         let together = jobs.try_reserve_exact(together::TOGETHER).is_ok();
         while !self.stop.load(Ordering::Relaxed) {
             let Some(first) = self.queue.hold().next() else { return };
-            match first.short_end() {
+            match first.short_end(self.short()) {
                 Some(end) if together && self.road.is_file() => {
                     self.perform_near(first, end, &mut jobs, &mut bounce);
                 }

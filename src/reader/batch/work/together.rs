@@ -47,7 +47,8 @@ impl<'b> Shared<'_, 'b> {
     fn take_near(&self, jobs: &mut Vec<Job<'b>>, start: u64, mut end: u64, room: usize) -> u64 {
         let mut queue = self.queue.hold();
         while jobs.len() < TOGETHER {
-            let next = queue.as_slice().first().and_then(|job| Some((job.place, job.short_end()?)));
+            let next =
+                queue.as_slice().first().and_then(|job| Some((job.place, job.short_end(self.short())?)));
             let Some((place, its_end)) = next else { break };
             let all = its_end.max(end);
             if place > end.saturating_add(GAP) || all.saturating_sub(start) > room as u64 {
