@@ -268,9 +268,9 @@ impl Writer {
 
     /// Compresses frames side by side and stores them in order.
     fn store_frames(&mut self, data: &[u8], frame: usize) -> Result<()> {
-        let start = |at: usize| data.get(at.saturating_mul(frame)..).unwrap_or_default();
-        let input = |at| start(at).get(..frame).unwrap_or(start(at));
-        let inputs = Inputs { count: data.len().div_ceil(frame), most: frame, input: &input };
+        let frames = data.chunks(frame);
+        let input = |at| frames.clone().nth(at).unwrap_or_default();
+        let inputs = Inputs { count: frames.len(), most: frame, input: &input };
         self.compress_all(inputs, |writer, compressed| writer.store(compressed))?;
         if let Some(open) = self.component.as_mut() {
             open.framed = true;

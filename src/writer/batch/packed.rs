@@ -17,8 +17,10 @@ impl Writer {
             run.iter().fold(0, |sum: usize, request| sum.saturating_add(count_of(request))),
         )?;
         for request in run {
-            let start = |at: usize| request.data.get(at.saturating_mul(frame_size)..).unwrap_or_default();
-            frames.extend((0..count_of(request)).map(|at| start(at).get(..frame_size).unwrap_or(start(at))));
+            frames.extend(request.data.chunks(frame_size));
+            if request.data.is_empty() {
+                frames.push(&[]);
+            }
         }
         let most = frames.iter().map(|frame| frame.len()).max().unwrap_or(0);
         let inputs =
