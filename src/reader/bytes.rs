@@ -354,10 +354,9 @@ impl<'f> Component<'f> {
     fn check_digest(&self, hash: &mut dyn FnMut(&mut digest::Hasher) -> Result<()>) -> Result<()> {
         let Some(text) = self.digest() else { return Err(fail!(Unsupported, "it has no digest to check")) };
         let claim = digest::parse(text)?;
-        if claim.algorithm().is_none() {
+        let Ok(mut hasher) = claim.hasher() else {
             return Err(fail!(Unsupported, "the algorithm of its digest {text:?} is unknown"));
-        }
-        let mut hasher = claim.hasher()?;
+        };
         hash(&mut hasher)?;
         digest::check(&claim, &hasher.finish())
     }

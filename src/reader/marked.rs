@@ -93,10 +93,8 @@ impl Component<'_> {
 
     /// Memory that reading a part of it, or all, as one takes beside the destination.
     pub(super) fn temporary_memory(&self, part: &Part<'_>) -> Result<u64> {
-        let raw = self.encoding() == Encoding::Raw;
-        let lent = || self.file.source().slice(self.stored_range()).is_some();
         let range = match part {
-            _ if raw => return Ok(0),
+            _ if self.encoding() == Encoding::Raw => return Ok(0),
             Part::Whole => None,
             Part::Range { offset, length } => Some((*offset, *length, 0)),
             Part::Slab(slab) => self.slab(slab)?.covering().map(|range| {
@@ -104,14 +102,13 @@ impl Component<'_> {
                 (range.start, length, length) // decoded beside the destination
             }),
         };
-        let Some((offset, length, decoded)) = range else {
-            return Ok(if lent() { 0 } else { self.stored_size() });
+        let stored = match range {
+            _ if self.file.source().slice(self.stored_range()).is_some() => 0,
+            Some((offset, length, _)) if !self.is_read_whole() => {
+                self.needed(self.range_start(self.size_inner()?, offset, length)?).len() as u64
+            }
+            _ => self.stored_size(),
         };
-        let stored = match lent() {
-            true => 0,
-            false if self.is_read_whole() => self.stored_size(),
-            false => self.needed(self.range_start(self.size_inner()?, offset, length)?).len() as u64,
-        };
-        Ok(stored.saturating_add(decoded))
+        Ok(stored.saturating_add(range.map_or(0, |(.., decoded)| decoded)))
     }
 }

@@ -46,7 +46,8 @@ pub enum Work<'a> {
     Other,
 }
 
-/// A read of so few bytes may be done together with its neighbours, and is not shared by threads.
+/// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the page cache
+/// longer ones may, too.
 pub(super) const SHORT: usize = 64 << 10;
 
 impl Job<'_> {
