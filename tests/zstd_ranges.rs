@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Folder, Random, Sample};
+use common::{Folder, Random, ReadOnly, Sample};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -24,24 +24,23 @@ const SIZE: usize = FRAME * FRAMES;
 
 /// A source that lends nothing, counts what is read and perhaps says that it is in memory.
 struct Source {
-    bytes: Vec<u8>,
+    bytes: ReadOnly,
     read: Arc<AtomicUsize>,
     resident: bool,
 }
 
 impl ByteSource for Source {
     fn size(&self) -> u64 {
-        self.bytes.len() as u64
+        self.bytes.size()
     }
 
-    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
-        None
+    fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
+        self.bytes.slice(range)
     }
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
         self.read.fetch_add(dst.len(), Ordering::Relaxed);
-        dst.copy_from_slice(&self.bytes[offset as usize..][..dst.len()]);
-        Ok(())
+        self.bytes.read_at(offset, dst)
     }
 
     fn resident(&self, _offset: u64) -> Option<bool> {
@@ -68,7 +67,7 @@ fn matrix(frame_size: usize, digest: Option<Algorithm>) -> (Vec<u8>, Vec<u8>, us
 
 fn open(bytes: &[u8], resident: bool) -> (File, Arc<AtomicUsize>) {
     let read = Arc::default();
-    let source = Source { bytes: bytes.to_vec(), read: Arc::clone(&read), resident };
+    let source = Source { bytes: ReadOnly(bytes.to_vec()), read: Arc::clone(&read), resident };
     let file = File::from_source(Box::new(source), &OpenOptions::default(), String::from("counted")).unwrap();
     (file, read)
 }
