@@ -12,9 +12,10 @@ runs=${2:-3000}
 cd "$(dirname "$0")/../fuzz"
 target=$(rustc -vV | sed -n 's/^host: //p')
 # What cargo-fuzz passes, but for the sanitizer: coverage for libFuzzer, and every check of arithmetic and of debugging.
+# Optimized little: so few runs are over before a better compiler is.
 coverage='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=16'
-RUSTFLAGS="--cfg fuzzing -Cdebug-assertions -Coverflow-checks $(echo $coverage)" CARGO_PROFILE_RELEASE_LTO=off \
+RUSTFLAGS="--cfg fuzzing -Cdebug-assertions -Coverflow-checks $(echo $coverage)" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
     CARGO_TARGET_DIR="$build" cargo build --quiet --release --bins --locked --target "$target"
 
 passed=0 failed=0
