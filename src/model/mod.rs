@@ -3,4 +3,5 @@
 pub mod component;
 pub mod dtype;
 pub mod manifest;
+pub mod repeated;
 pub mod value;

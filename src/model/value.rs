@@ -3,6 +3,7 @@
 //! A parsed value is at most `MAX_DEPTH` levels deep, so that walking or dropping one needs a
 //! bounded stack.
 
+use super::repeated::repeated;
 use crate::error::{fail, Result};
 use std::cmp::Ordering;
 
@@ -262,22 +263,7 @@ fn check_parts(value: &Value) -> Result<()> {
     }
 }
 
-/// Whether a map's keys are all different; at most `n log n` comparisons.
+/// Whether a map's keys are all different.
 pub fn keys_are_unique(pairs: &[(Value, Value)]) -> Result<bool> {
-    const FEW: usize = 8;
-    if pairs.len() <= FEW {
-        let mut rest = pairs;
-        while let Some(((key, _), tail)) = rest.split_first() {
-            if tail.iter().any(|(other, _)| key.order(other).is_eq()) {
-                return Ok(false);
-            }
-            rest = tail;
-        }
-        return Ok(true);
-    }
-    let mut keys: Vec<&Value> = Vec::new();
-    keys.try_reserve_exact(pairs.len())?;
-    keys.extend(pairs.iter().map(|(key, _)| key));
-    keys.sort_unstable_by(|a, b| a.order(b));
-    Ok(keys.is_sorted_by(|a, b| a.order(b).is_lt()))
+    repeated(pairs, |(a, _), (b, _)| a.order(b)).map(|found| found.is_none())
 }

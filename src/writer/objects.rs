@@ -4,6 +4,7 @@ use super::{check_attributes, ComponentSpec, ObjectSpec, State, Writer, NAME_LIM
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, Object, Position, Text, Version};
+use crate::model::repeated::repeated;
 use crate::model::value::Value;
 use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::wire::fields::table_position;
@@ -173,8 +174,8 @@ impl Writer {
                 ));
             }
         }
-        if let Some(role) = role_twice(components)? {
-            return Err(fail!(Exists, "it has two components {role:?}"));
+        if let Some((twice, _)) = repeated(components, |(a, _), (b, _)| a.role.cmp(b.role))? {
+            return Err(fail!(Exists, "it has two components {:?}", twice.role));
         }
         if self.options.version == Version::V0_1 && components.len() != 1 {
             return Err(fail!(
@@ -288,19 +289,6 @@ pub(super) fn check_name_size(name: &str) -> Result<()> {
         size if size > NAME_LIMIT => Err(fail!(Limit, "a name of {size} bytes is longer than {NAME_LIMIT}")),
         _ => Ok(()),
     }
-}
-
-/// A role that two of the components have.
-fn role_twice<'a>(components: &[(ComponentSpec<'a>, &[u8])]) -> Result<Option<&'a str>> {
-    if components.len() < 2 {
-        return Ok(None); // most objects
-    }
-    let mut roles = Vec::new();
-    roles.try_reserve_exact(components.len())?;
-    roles.extend(components.iter().map(|(c, _)| c.role));
-    roles.sort_unstable();
-    let pair = roles.windows(2).find(|pair| pair.first() == pair.last());
-    Ok(pair.and_then(|pair| pair.first().copied()))
 }
 
 /// Values of a sparse object: as many elements as there are entries.
