@@ -252,7 +252,7 @@ impl Manifest {
 
     /// The object's component of that role.
     pub fn component(&self, object: &Object, role: &str) -> Option<&Component> {
-        self.components(object).iter().find(|c| self.texts.get(c.role) == role)
+        self.components(object).iter().find(|c| self.texts.get_bytes(c.role) == role.as_bytes())
     }
 
     /// The object's attribute map.
@@ -278,7 +278,7 @@ impl Manifest {
 
     /// The copy of `role` that is kept, if it is one of those that were seen first.
     pub fn known_role(&self, role: &str) -> Option<Text> {
-        self.role_cache.iter().copied().find(|text| self.texts.get(*text) == role)
+        self.role_cache.iter().copied().find(|text| self.texts.get_bytes(*text) == role.as_bytes())
     }
 
     /// Keeps `role`, or finds the copy that is there.

@@ -1,8 +1,9 @@
 //! What the codecs share: pulling typed fields out of CBOR maps into the flat manifest tables.
 
-use super::alike::{Alike, Number, Shapes};
+use super::alike::{Alike, Field};
 use super::cbor::{word, Cursor, Head};
 use super::frame::{Frame, Limits};
+use super::shared::{Maps, Shapes};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::Table;
 use crate::model::manifest::{Manifest, Position, Text};
@@ -21,6 +22,8 @@ pub struct Decoder<'a> {
     roles: Vec<(u64, Text)>,
     /// Shapes that were met.
     pub shapes: Shapes,
+    /// Attributes of objects that were met.
+    maps: Maps<'a>,
 }
 
 /// The key of a map's pair.
@@ -106,6 +109,7 @@ impl<'a> Decoder<'a> {
             alike: Alike::new(bytes),
             roles: Vec::new(),
             shapes: Shapes::default(),
+            maps: Maps::new(bytes),
         }
     }
 
@@ -265,7 +269,7 @@ impl<'a> Decoder<'a> {
             for dimension in &mut *shape {
                 let start = self.cursor.position();
                 *dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
-                self.alike.note(Number::Dimension, start, &self.cursor);
+                self.alike.note(Field::Dimension, start, &self.cursor);
             }
             return self.shapes.keep(&self.cursor, &mut self.manifest, shape);
         }
@@ -273,7 +277,7 @@ impl<'a> Decoder<'a> {
         while self.cursor.another(&mut left)? {
             let start = self.cursor.position();
             let dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
-            self.alike.note(Number::Dimension, start, &self.cursor);
+            self.alike.note(Field::Dimension, start, &self.cursor);
             push(&self.cursor, &mut self.manifest.dimensions, dimension)?;
         }
         let rank = self.manifest.dimensions.len().saturating_sub(start);
@@ -288,6 +292,20 @@ impl<'a> Decoder<'a> {
             Head::NULL => self.cursor.skip().map(|()| None),
             other => Err(wrong(at, Rule::AttributesType, "\"attributes\"", "a map", &other)),
         }
+    }
+
+    /// The same of an object, kept: where they are. Objects whose maps are spelled alike share one.
+    pub fn object_attributes(&mut self) -> Result<Option<Position>> {
+        if let Some(kept) = self.maps.read(&mut self.cursor) {
+            return Ok(Some(kept));
+        }
+        let start = self.cursor.position();
+        let attributes = self.attributes()?;
+        let kept = self.keep_attributes(attributes)?;
+        if let Some(kept) = kept {
+            self.maps.learn(start, &self.cursor, kept);
+        }
+        Ok(kept)
     }
 
     /// Keeps an object's attributes and gives their position.
@@ -315,12 +333,7 @@ impl<'a> Decoder<'a> {
     /// The same for bytes that were found to be UTF-8.
     #[inline(always)]
     pub fn keep_utf8(&mut self, text: &[u8]) -> Result<Text> {
-        let texts = &mut self.manifest.texts;
-        let size = text.len().saturating_add(1);
-        if size > texts.room() {
-            texts.reserve(self.cursor.to_come(texts.size(), size))?;
-        }
-        texts.add_utf8(text)
+        keep(&self.cursor, &mut self.manifest, text)
     }
 
     /// One more object is about to come; `limits` may forbid it.
@@ -349,6 +362,17 @@ fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }
+}
+
+/// Keeps a text of UTF-8 in the manifest's arena.
+#[inline(always)]
+pub fn keep(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result<Text> {
+    let texts = &mut manifest.texts;
+    let size = text.len().saturating_add(1);
+    if size > texts.room() {
+        texts.reserve(cursor.to_come(texts.size(), size))?;
+    }
+    texts.add_utf8(text)
 }
 
 /// Puts `value` at the end of a table, which grows by as much as the rest of the manifest seems to need.

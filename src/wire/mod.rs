@@ -23,7 +23,7 @@ pub mod cbor_encode;
 pub mod fields;
 pub mod frame;
 pub mod json;
-
+mod shared;
 pub mod v0_1;
 pub mod v1;
 pub mod v1_0;

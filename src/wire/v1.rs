@@ -1,9 +1,9 @@
 //! 1.1 and 1.2: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
-use super::alike::Number;
+use super::alike::Field;
 use super::cbor::word;
-use super::fields::{add, table_position, Decoder, Keys};
+use super::fields::{add, keep, table_position, Decoder, Keys};
 use super::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
@@ -128,11 +128,16 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
 fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
     let name = d.keep_utf8(name)?;
     if let Some(like) = d.alike.read(&mut d.cursor) {
-        let (object, component) = (like.object(), like.component());
         let (shape_start, rank) = d.shapes.keep(&d.cursor, &mut d.manifest, like.shape())?;
         let component_start = table_position(d.manifest.components.len())?;
-        add(&d.cursor, &mut d.manifest.components, component)?;
-        let object = Object { name, shape_start, rank, component_start, ..object };
+        for (mut component, digest) in like.components() {
+            if let Some(digest) = digest {
+                let digest = Some(keep(&d.cursor, &mut d.manifest, digest)?);
+                component.extra = d.manifest.add_extra(Extra { digest, ..Extra::default() })?;
+            }
+            add(&d.cursor, &mut d.manifest.components, component)?;
+        }
+        let object = Object { name, shape_start, rank, component_start, ..like.object() };
         return add(&d.cursor, &mut d.manifest.objects, object);
     }
     d.alike.begin();
@@ -154,7 +159,7 @@ fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
             }
             ATTRIBUTES if *key == *b"attributes" => {
                 keys.once(2, &key)?;
-                attributes = d.attributes()?;
+                attributes = d.object_attributes()?;
             }
             COMPONENTS if *key == *b"components" => {
                 keys.once(3, &key)?;
@@ -174,7 +179,6 @@ fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
     }
     keys.into_unknown()?;
     let component_end = table_position(d.manifest.components.len())?;
-    let attributes = d.keep_attributes(attributes)?;
     let component_count = component_end.saturating_sub(component_start);
     let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
     add(&d.cursor, &mut d.manifest.objects, object)?;
@@ -182,9 +186,7 @@ fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
         super::v1_0::spread_dtype(&mut d.manifest, component_start as usize, &dtype)?;
     }
-    if let Some(component) = d.manifest.components.get(component_start as usize) {
-        d.alike.learn(start, &d.cursor, &object, component);
-    }
+    d.alike.learn(start, &d.cursor, &d.manifest, &object);
     Ok(())
 }
 
@@ -195,6 +197,7 @@ fn components(d: &mut Decoder<'_>, dialect: &Dialect) -> Result<()> {
         if let Err(e) = component(d, role, dialect) {
             return Err(e.within(format_args!("component {:?}", d.manifest.texts.get(role))));
         }
+        d.alike.end_component();
     }
     Ok(())
 }
@@ -257,20 +260,20 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
                 keys.once(2, &key)?;
                 let start = d.cursor.position();
                 offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
-                d.alike.note(Number::Offset, start, &d.cursor);
+                d.alike.note(Field::Offset, start, &d.cursor);
             }
             LENGTH => {
                 keys.once(3, &key)?;
                 let start = d.cursor.position();
                 length = Some(d.unsigned(Rule::LengthType, "\"length\"")?);
-                d.alike.note(Number::Length, start, &d.cursor);
+                d.alike.note(Field::Length, start, &d.cursor);
             }
             UNCOMPRESSED_LENGTH if *key == *b"uncompressed_length" => {
                 keys.once(4, &key)?;
                 let start = d.cursor.position();
                 size = d.optional_unsigned(Rule::UncompressedLengthType, "\"uncompressed_length\"")?;
                 if size.is_some() {
-                    d.alike.note(Number::Size, start, &d.cursor);
+                    d.alike.note(Field::Size, start, &d.cursor);
                 }
             }
             ENCODING if *key == *b"encoding" => {
@@ -285,8 +288,10 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
             }
             DIGEST => {
                 keys.once(6, &key)?;
+                let start = d.cursor.position();
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"digest\"")? {
                     extra.digest = Some(d.keep(&text)?);
+                    d.alike.note(Field::Digest, start, &d.cursor);
                 }
             }
             _ => d.unknown_field(&mut keys, &key)?,

@@ -68,10 +68,9 @@ pub fn encode_object(
     let components = manifest.components(object);
     put::map(out, components.len() as u64)?;
     for component in components {
-        let role = texts.get(component.role);
-        put::text(out, role)?;
+        put::utf8(out, texts.get_bytes(component.role))?;
         encode_component(manifest, component, version, out)
-            .map_err(|e| e.within(format_args!("component {role:?}")))?;
+            .map_err(|e| e.within(format_args!("component {:?}", texts.get(component.role))))?;
     }
     Ok(())
 }
@@ -134,7 +133,7 @@ fn encode_component(manifest: &Manifest, c: &Component, version: Version, out: &
     }
     if let Some(digest) = extra.digest {
         put::key(out, "digest")?;
-        put::text(out, manifest.texts.get(digest))?;
+        put::utf8(out, manifest.texts.get_bytes(digest))?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use crate::error::{broken, Result, Rule};
 use crate::model::manifest::{
     element_count, Component, Encoding, Format, LogicalType, Manifest, Object, Text, Version,
 };
+use crate::model::repeated::repeated;
 
 /// A manifest that keeps every rule which it can show by itself. Only [`validate`] makes one.
 #[derive(Debug)]
@@ -97,16 +98,13 @@ fn check_roles(manifest: &Manifest, object: &Object, parts: &[Component]) -> Res
             ));
         }
     }
-    if parts.len() > 1 {
-        let mut roles = Vec::new();
-        roles.try_reserve_exact(parts.len())?;
-        roles.extend(parts.iter().map(|c| manifest.texts.get(c.role)));
-        roles.sort_unstable();
-        if let Some([role, _]) = roles.windows(2).find(|pair| pair.first() == pair.last()) {
-            return Err(broken!(Rule::CborDuplicateKey, "it has two components {role:?}"));
+    match repeated(parts, |a, b| role(a).cmp(role(b)))? {
+        Some(twice) => {
+            let role = manifest.texts.get(twice.role);
+            Err(broken!(Rule::CborDuplicateKey, "it has two components {role:?}"))
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// `dense` is the object that it is the data of, if that is dense.
