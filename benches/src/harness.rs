@@ -124,6 +124,7 @@ pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
                 eprint!("\r\x1b[K{} round {}/{} {}", g.id, round + 1, warmup + reps, g.cases[i].name);
             }
             let s = (g.cases[i].run)();
+            crate::sys::tidy_heap();
             if round >= warmup {
                 samples[i].push(s);
             }

@@ -12,6 +12,7 @@ mod w10_start;
 mod w11_scale;
 mod w12_append;
 mod w13_threads;
+mod w1_kinds;
 mod w1_open;
 mod w2_load;
 mod w3_cold;
@@ -98,6 +99,7 @@ fn main() {
     type Run = fn(&Cfg) -> Vec<serde_json::Value>;
     let table: &[(&str, Run)] = &[
         ("w1", w1_open::run),
+        ("w1", w1_kinds::run),
         ("w2", w2_load::run),
         ("w3", w3_cold::run),
         ("w4", w4_write::run),

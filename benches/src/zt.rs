@@ -21,6 +21,7 @@ pub const DIRECT_ALWAYS: i32 = 2;
 pub const F32: i32 = 2;
 pub const F16: i32 = 3;
 pub const BF16: i32 = 4;
+pub const I32: i32 = 6;
 pub const ZSTD: i32 = 2;
 pub const CRC32C: i32 = 2;
 pub const SHA256: i32 = 3;
@@ -207,7 +208,7 @@ pub fn version() -> String {
     unsafe { CStr::from_ptr(zt_version()) }.to_string_lossy().into_owned()
 }
 
-fn cpath(path: &Path) -> CString {
+pub fn cpath(path: &Path) -> CString {
     CString::new(path.to_str().expect("path")).expect("path")
 }
 

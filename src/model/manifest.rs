@@ -228,7 +228,7 @@ pub struct Manifest {
     /// Their components, object by object.
     pub components: Table<Component>,
     /// The less usual texts of components.
-    pub extras: Vec<Extra>,
+    pub extras: Table<Extra>,
     /// The attribute maps of objects.
     pub values: Vec<Value>,
     /// The attribute map of the file.
@@ -325,8 +325,7 @@ impl Manifest {
             return Ok(None);
         }
         let at = Position::behind(self.extras.len())?;
-        self.extras.try_reserve(1)?;
-        self.extras.push(extra);
+        self.extras.push(extra)?;
         Ok(Some(at))
     }
 }

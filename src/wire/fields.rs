@@ -4,8 +4,8 @@ use super::alike::{Alike, Field};
 use super::cbor::{word, Cursor, Head};
 use super::frame::{Frame, Limits};
 use super::shared::{Maps, Shapes};
+use super::tables::{keep, push, table_position};
 use crate::error::{broken, fail, Error, Result, Rule};
-use crate::memory::Table;
 use crate::model::manifest::{Manifest, Position, Text};
 use crate::model::value::{self, Value};
 use std::borrow::Cow;
@@ -362,39 +362,4 @@ fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }
-}
-
-/// Keeps a text of UTF-8 in the manifest's arena.
-#[inline(always)]
-pub fn keep(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result<Text> {
-    let texts = &mut manifest.texts;
-    let size = text.len().saturating_add(1);
-    if size > texts.room() {
-        texts.reserve(cursor.to_come(texts.size(), size))?;
-    }
-    texts.add_utf8(text)
-}
-
-/// Puts `value` at the end of a table, which grows by as much as the rest of the manifest seems to need.
-#[inline(always)]
-pub fn push<T>(cursor: &Cursor<'_>, table: &mut Vec<T>, value: T) -> Result<()> {
-    if table.len() == table.capacity() {
-        table.try_reserve_exact(cursor.to_come(table.len(), 1))?;
-    }
-    table.push(value);
-    Ok(())
-}
-
-/// The same for a table that may become large.
-#[inline(always)]
-pub fn add<T: Copy>(cursor: &Cursor<'_>, table: &mut Table<T>, entry: T) -> Result<()> {
-    if table.len() == table.capacity() {
-        table.try_reserve_exact(cursor.to_come(table.len(), 1))?;
-    }
-    table.push(entry)
-}
-
-/// A position in one of the manifest's tables.
-pub fn table_position(at: usize) -> Result<u32> {
-    u32::try_from(at).map_err(|_| fail!(Limit, "a table of the manifest passes 2^32 entries"))
 }

@@ -24,6 +24,7 @@ pub mod fields;
 pub mod frame;
 pub mod json;
 mod shared;
+pub mod tables;
 pub mod v0_1;
 pub mod v1;
 pub mod v1_0;

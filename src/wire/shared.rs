@@ -1,7 +1,7 @@
 //! What many objects of a manifest have in common, and is kept once: shapes and attribute maps.
 
 use super::cbor::Cursor;
-use super::fields::{push, table_position};
+use super::tables::{push, table_position};
 use crate::error::Result;
 use crate::model::manifest::{Manifest, Position};
 

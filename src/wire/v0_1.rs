@@ -6,8 +6,9 @@
 
 use super::cbor::word;
 use super::cbor_encode as put;
-use super::fields::{add, table_position, Decoder, Keys};
+use super::fields::{Decoder, Keys};
 use super::frame::{Frame, Limits};
+use super::tables::{add, keep_extra, table_position};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Version};
@@ -163,7 +164,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     component.encoding = encoding;
     component.offset = f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
     component.stored_size = f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?;
-    component.extra = d.manifest.add_extra(extra)?;
+    component.extra = keep_extra(&d.cursor, &mut d.manifest, extra)?;
     // Of raw data only, and single bytes have no order (0.1 section 6).
     let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
     component.set_big_endian(f.big_endian && has_order);

@@ -3,8 +3,9 @@
 
 use super::alike::Field;
 use super::cbor::word;
-use super::fields::{add, keep, table_position, Decoder, Keys};
+use super::fields::{Decoder, Keys};
 use super::frame::{Frame, Limits};
+use super::tables::{add, keep, keep_extra, table_position};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
@@ -133,7 +134,8 @@ fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
         for (mut component, digest) in like.components() {
             if let Some(digest) = digest {
                 let digest = Some(keep(&d.cursor, &mut d.manifest, digest)?);
-                component.extra = d.manifest.add_extra(Extra { digest, ..Extra::default() })?;
+                component.extra =
+                    keep_extra(&d.cursor, &mut d.manifest, Extra { digest, ..Extra::default() })?;
             }
             add(&d.cursor, &mut d.manifest.components, component)?;
         }
@@ -306,7 +308,7 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
     component.encoding = encoding;
     component.offset = offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
     component.stored_size = length.ok_or_else(|| broken!(Rule::LengthType, "it has no \"length\""))?;
-    component.extra = d.manifest.add_extra(extra)?;
+    component.extra = keep_extra(&d.cursor, &mut d.manifest, extra)?;
     component.set_size(size);
     component.set_size_declared(size.is_some());
     keys.into_unknown()?;

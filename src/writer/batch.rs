@@ -17,7 +17,7 @@ use crate::model::manifest::{Component, Encoding, Extra, Format, Mark, Object, P
 use crate::payload::byte_order::to_host_needed;
 use crate::payload::digest::{self, Claim};
 use crate::threads;
-use crate::wire::fields::table_position;
+use crate::wire::tables::table_position;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 use unhashed::{is_apart, Unhashed};

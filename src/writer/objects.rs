@@ -7,7 +7,7 @@ use crate::model::manifest::{Format, Object, Position, Text, Version};
 use crate::model::repeated::repeated;
 use crate::model::value::Value;
 use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
-use crate::wire::fields::table_position;
+use crate::wire::tables::table_position;
 
 impl Writer {
     /// Opens an object that is written component by component.

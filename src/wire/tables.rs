@@ -1,0 +1,51 @@
+//! Tables of a manifest that is being read. They grow by as much as the rest of it seems to need.
+
+use super::cbor::Cursor;
+use crate::error::{fail, Result};
+use crate::memory::Table;
+use crate::model::manifest::{Extra, Manifest, Position, Text};
+
+/// Keeps a text of UTF-8 in the manifest's arena.
+#[inline(always)]
+pub fn keep(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result<Text> {
+    let texts = &mut manifest.texts;
+    let size = text.len().saturating_add(1);
+    if size > texts.room() {
+        texts.reserve(cursor.to_come(texts.size(), size))?;
+    }
+    texts.add_utf8(text)
+}
+
+/// Keeps the less usual texts of a component, unless there are none.
+#[inline(always)]
+pub fn keep_extra(cursor: &Cursor<'_>, manifest: &mut Manifest, extra: Extra) -> Result<Option<Position>> {
+    let extras = &mut manifest.extras;
+    if extras.len() == extras.capacity() && extra != Extra::default() {
+        extras.try_reserve_exact(cursor.to_come(extras.len(), 1))?;
+    }
+    manifest.add_extra(extra)
+}
+
+/// Puts `value` at the end of a table, which grows by as much as the rest of the manifest seems to need.
+#[inline(always)]
+pub fn push<T>(cursor: &Cursor<'_>, table: &mut Vec<T>, value: T) -> Result<()> {
+    if table.len() == table.capacity() {
+        table.try_reserve_exact(cursor.to_come(table.len(), 1))?;
+    }
+    table.push(value);
+    Ok(())
+}
+
+/// The same for a table that may become large.
+#[inline(always)]
+pub fn add<T: Copy>(cursor: &Cursor<'_>, table: &mut Table<T>, entry: T) -> Result<()> {
+    if table.len() == table.capacity() {
+        table.try_reserve_exact(cursor.to_come(table.len(), 1))?;
+    }
+    table.push(entry)
+}
+
+/// A position in one of the manifest's tables.
+pub fn table_position(at: usize) -> Result<u32> {
+    u32::try_from(at).map_err(|_| fail!(Limit, "a table of the manifest passes 2^32 entries"))
+}
