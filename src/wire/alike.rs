@@ -1,6 +1,5 @@
 //! Objects that are spelled as one before them was, but for their numbers and digests: what a writer writes, nearly
-//! always. Such an object is told by comparing bytes, and only those fields are read; it means what the other meant,
-//! with those.
+//! always. They are told by comparing bytes, and only those fields are read; all else means what it meant before.
 
 use super::cbor::Cursor;
 use crate::model::manifest::{Component, Extra, Manifest, Object};
@@ -43,9 +42,11 @@ const SPELLINGS: usize = 4;
 
 /// How an object was spelled, and what it is.
 struct Spelling<'a> {
-    /// What stands in front of each field, and whether that is a text.
-    before: [(&'a [u8], bool); FIELDS],
+    /// What stands in front of each field.
+    before: [&'a [u8]; FIELDS],
     fields: usize,
+    /// A bit for each field that is a text.
+    texts: u16,
     /// What stands behind the last one.
     behind: &'a [u8],
     /// Which of the fields are the shape.
@@ -155,13 +156,15 @@ impl<'a> Alike<'a> {
         }
         let first_dimension = noted.iter().position(|n| n.what == Field::Dimension).unwrap_or(0);
         let mut at = start;
-        let mut before: [(&[u8], bool); FIELDS] = [(&[], false); FIELDS];
+        let (mut before, mut texts, mut bit): ([&[u8]; FIELDS], _, _) = ([&[]; FIELDS], 0, 1);
         for (place, field) in before.iter_mut().zip(noted) {
-            *place = (self.input.get(at..field.start)?, field.what == Field::Digest);
-            at = field.end;
+            *place = self.input.get(at..field.start)?;
+            texts |= if field.what == Field::Digest { bit } else { 0 };
+            (at, bit) = (field.end, bit << 1);
         }
         Some(Spelling {
             before,
+            texts,
             fields: self.count,
             behind: self.input.get(at..cursor.position())?,
             shape: first_dimension..first_dimension.checked_add(object.rank as usize)?, // all in one array
@@ -193,19 +196,25 @@ impl<'a> Spelling<'a> {
     /// Whether the next object is spelled so; then it is consumed, and its fields are found.
     #[inline(always)]
     fn read(&self, cursor: &mut Cursor<'a>, found: &mut Found) -> bool {
-        let mut ahead = cursor.clone();
-        let read = || {
-            for ((before, is_text), place) in self.before.get(..self.fields)?.iter().zip(found) {
-                ahead.skip_literal(before)?;
-                *place = if *is_text { short_text(&mut ahead)? } else { ahead.quick_unsigned()? };
-            }
-            ahead.skip_literal(self.behind)
-        };
-        let is_so = read().is_some();
-        if is_so {
-            *cursor = ahead;
+        match self.texts {
+            0 => self.read_fields::<false>(cursor, found).is_some(),
+            _ => self.read_fields::<true>(cursor, found).is_some(),
         }
-        is_so
+    }
+
+    #[inline(always)]
+    fn read_fields<const TEXTS: bool>(&self, cursor: &mut Cursor<'a>, found: &mut Found) -> Option<()> {
+        let mut ahead = cursor.clone();
+        let mut texts = self.texts;
+        for (before, place) in self.before.get(..self.fields)?.iter().zip(found) {
+            ahead.skip_literal(before)?;
+            let is_text = TEXTS && texts & 1 != 0;
+            *place = if is_text { short_text(&mut ahead)? } else { ahead.quick_unsigned()? };
+            texts >>= 1;
+        }
+        ahead.skip_literal(self.behind)?;
+        *cursor = ahead;
+        Some(())
     }
 }
 
@@ -217,7 +226,6 @@ fn short_text(cursor: &mut Cursor<'_>) -> Option<u64> {
 }
 
 /// An object that is spelled as another.
-#[derive(Clone, Copy)]
 pub struct Like<'s, 'a> {
     input: &'a [u8],
     spelling: &'s Spelling<'s>,
