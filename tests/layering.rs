@@ -36,7 +36,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("io", &["error", "lock", "memory"]),
     ("reader", &["error", "model", "wire", "payload", "io", "lock", "threads", "memory"]),
     // The writer reads, too: what it appends to, copies from and repairs. Never the reverse.
-    ("writer", &["error", "model", "wire", "payload", "io", "lock", "threads", "reader"]),
+    ("writer", &["error", "model", "wire", "payload", "io", "lock", "threads", "memory", "reader"]),
     ("capi", &["error", "model", "wire", "payload", "io", "lock", "threads", "memory", "reader", "writer"]),
 ];
 

@@ -3,6 +3,7 @@
 use super::{Component, File};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::ByteSource;
+use crate::memory::AlignedBuffer;
 use crate::model::manifest::{Encoding, Version};
 use crate::payload::zstd::{self, KnownSize};
 use std::ops::Range;
@@ -23,9 +24,9 @@ pub fn with_range<T>(
     let size = range.end.saturating_sub(range.start);
     let size = usize::try_from(size)
         .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))?;
-    let mut bytes = zeroed(size)?;
-    source.read_at(range.start, &mut bytes)?;
-    body(&bytes)
+    let mut bytes = AlignedBuffer::zeroed(size)?; // on huge pages if there are many
+    source.read_at(range.start, bytes.as_mut_slice())?;
+    body(bytes.as_slice())
 }
 
 /// Zero bytes, asked for fallibly.

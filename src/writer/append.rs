@@ -5,6 +5,7 @@ use super::{set_pair, State, Summary, Writer, WriterOptions};
 use crate::error::{fail, try_format, Result, Rule};
 use crate::io::append_sink::AppendSink;
 use crate::io::boxed;
+use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType, Manifest, Version};
 use crate::model::value::Value;
@@ -18,7 +19,7 @@ use std::path::Path;
 pub struct Base {
     file: File,
     /// Its manifest as it is spelled.
-    manifest: Vec<u8>,
+    manifest: AlignedBuffer,
 }
 
 impl Base {
@@ -54,10 +55,8 @@ impl Writer {
         let range = file.frame().manifest.clone();
         let size = usize::try_from(range.end.saturating_sub(range.start))
             .map_err(|_| fail!(Unsupported, "the manifest does not fit this process's address space"))?;
-        let mut manifest = Vec::new();
-        manifest.try_reserve_exact(size)?;
-        manifest.resize(size, 0);
-        file.source().read_at(range.start, &mut manifest)?;
+        let mut manifest = AlignedBuffer::zeroed(size)?;
+        file.source().read_at(range.start, manifest.as_mut_slice())?;
         let end = file.size();
         let sink = AppendSink::open(path, range.start..end, options.durable)?;
         // What is added is spelled as 1.2; whether the file then says so is decided at the end.
@@ -71,9 +70,10 @@ impl Writer {
         if let State::Over(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
-        let parts = Parts::of(&base.manifest)?;
+        let old = base.manifest.as_slice();
+        let parts = Parts::of(old)?;
         let mut bytes = Vec::new();
-        bytes.try_reserve(base.manifest.len())?;
+        bytes.try_reserve(old.len())?;
         let attributes = self.merged_attributes(&base.file)?;
         let has_attributes = parts.pairs.iter().any(|(key, _)| *key == Key::Attributes);
         let pairs =
@@ -94,15 +94,15 @@ impl Writer {
                     put::value(&mut bytes, attributes)?;
                 }
                 (Key::Objects, _) => {
-                    let (old, new) = (base.file.object_count() as u64, self.manifest.objects.len() as u64);
+                    let objects = base.file.object_count().saturating_add(self.manifest.objects.len());
                     put::text(&mut bytes, "objects")?;
-                    put::map(&mut bytes, old.saturating_add(new))?;
-                    copy(&mut bytes, base.manifest.get(parts.entries.clone()).unwrap_or_default())?;
+                    put::map(&mut bytes, objects as u64)?;
+                    copy(&mut bytes, old.get(parts.entries.clone()).unwrap_or_default())?;
                     for object in self.manifest.objects.iter() {
                         wire::v1_encode::encode_object(&self.manifest, object, Version::V1_2, &mut bytes)?;
                     }
                 }
-                _ => copy(&mut bytes, base.manifest.get(pair.clone()).unwrap_or_default())?,
+                _ => copy(&mut bytes, old.get(pair.clone()).unwrap_or_default())?,
             }
         }
         let combined = self.check_combined(&bytes)?;
