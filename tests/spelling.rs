@@ -245,10 +245,55 @@ impl Objects {
         }
         self.map(object)
     }
+
+    /// The same for a tensor of spec 0.1.0.
+    fn old(&mut self, n: u64, wrong: u64) -> Vec<u8> {
+        let offset = 64 * (2 * n + 1);
+        let shapes: [(&[u64], &str, u64); 4] =
+            [(&[4, 4], "float32", 64), (&[8], "float64", 64), (&[], "uint16", 2), (&[3, 0], "int8", 0)];
+        let (shape, dtype, size) = shapes[self.chance(4) as usize];
+        let (mut at, mut length) = (self.number(offset), size);
+        match self.chance(wrong * 3) {
+            0 => at = self.number(offset + 1),
+            1 => length += 1,
+            2 => at = vec![0x20], // a negative number
+            _ => {}
+        }
+        let mut dimensions = vec![0x80 + shape.len() as u8];
+        shape.iter().for_each(|d| dimensions.extend(self.number(*d)));
+        let name = match self.chance(4) {
+            0 => format!("größe.{n}"),
+            1 => format!("model.layers.{n}.self_attention.query_projection.weight"),
+            _ => format!("layer.{n}.weight"),
+        };
+        let encoding = if self.chance(4) == 0 { "zstd" } else { "raw" };
+        let mut tensor = vec![
+            ("name", Self::text(&name)),
+            ("offset", at),
+            ("size", self.number(length)),
+            ("dtype", Self::text(dtype)),
+            ("shape", dimensions),
+            ("encoding", Self::text(encoding)),
+        ];
+        match self.chance(6) {
+            0 => tensor.push(("layout", Self::text("dense"))),
+            1 => tensor.push(("layout", Self::text("tiled"))),
+            2 => tensor.push(("data_endianness", Self::text("big"))),
+            3 => tensor.push(("data_endianness", Self::text("little"))),
+            _ => {}
+        }
+        if self.chance(2) == 0 {
+            tensor.push(("checksum", self.digest(offset)));
+        }
+        if self.chance(3) == 0 {
+            tensor.push(("custom", self.attributes()));
+        }
+        self.map(tensor)
+    }
 }
 
 /// A 1.2 file of these objects, named by their numbers.
-fn file_of(objects: &[(usize, &[u8])]) -> Vec<u8> {
+fn file_1_2(objects: &[(usize, &[u8])]) -> Vec<u8> {
     let mut file = b"ZTEN1000".to_vec();
     file.resize(64 * 700, 0);
     let start = file.len();
@@ -262,9 +307,25 @@ fn file_of(objects: &[(usize, &[u8])]) -> Vec<u8> {
     file
 }
 
-#[test]
-fn an_object_means_the_same_after_others_that_are_spelled_as_it_is() {
-    const HEAD: &str = "1.2.0 None\n";
+/// A 0.1 file of these tensors.
+fn file_0_1(tensors: &[(usize, &[u8])]) -> Vec<u8> {
+    let mut file = b"ZTEN0001".to_vec();
+    file.resize(64 * 700, 0);
+    let start = file.len();
+    file.push(0x99);
+    file.extend((tensors.len() as u16).to_be_bytes());
+    tensors.iter().for_each(|(_, tensor)| file.extend(*tensor));
+    let size = (file.len() - start) as u64;
+    file.extend(size.to_le_bytes());
+    file
+}
+
+/// Objects of one file, made by chance, mean what each means in a file of its own. `head`: what is told of an empty one.
+fn check_together(
+    head: &str,
+    file_of: fn(&[(usize, &[u8])]) -> Vec<u8>,
+    one: fn(&mut Objects, u64, u64) -> Vec<u8>,
+) {
     let (mut opened, mut refused) = (0, 0);
     for seed in 0..300 {
         let mut made = Objects(seed);
@@ -274,7 +335,7 @@ fn an_object_means_the_same_after_others_that_are_spelled_as_it_is() {
             if seed % 2 == 0 {
                 made.0 = seed + n % 3; // three spellings, each again and again
             }
-            made.one(64 * (2 * n + 1), wrong)
+            one(&mut made, n, wrong)
         };
         let objects: Vec<Vec<u8>> = (1..count + 2).map(definition).collect();
         let numbered: Vec<(usize, &[u8])> = objects.iter().map(Vec::as_slice).enumerate().collect();
@@ -289,11 +350,21 @@ fn an_object_means_the_same_after_others_that_are_spelled_as_it_is() {
                 refused += 1;
             }
             None => {
-                let parts = alone.iter().map(|told| told.as_ref().unwrap().strip_prefix(HEAD).unwrap());
-                assert!(together.unwrap() == HEAD.to_owned() + &parts.collect::<String>(), "seed {seed}");
+                let parts = alone.iter().map(|told| told.as_ref().unwrap().strip_prefix(head).unwrap());
+                assert!(together.unwrap() == head.to_owned() + &parts.collect::<String>(), "seed {seed}");
                 opened += objects.len();
             }
         }
     }
     assert!(opened > 30_000 && refused > 30, "{opened} {refused}");
+}
+
+#[test]
+fn an_object_means_the_same_after_others_that_are_spelled_as_it_is() {
+    check_together("1.2.0 None\n", file_1_2, |made, n, wrong| made.one(64 * (2 * n + 1), wrong));
+}
+
+#[test]
+fn a_tensor_of_0_1_means_the_same_after_others_that_are_spelled_as_it_is() {
+    check_together("0.1.0 None\n", file_0_1, Objects::old);
 }

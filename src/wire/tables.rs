@@ -1,9 +1,11 @@
 //! Tables of a manifest that is being read. They grow by as much as the rest of it seems to need.
 
+use super::alike::Like;
 use super::cbor::Cursor;
+use super::shared::Shapes;
 use crate::error::{fail, Result};
 use crate::memory::Table;
-use crate::model::manifest::{Extra, Manifest, Position, Text};
+use crate::model::manifest::{Extra, Manifest, Object, Position, Text};
 
 /// Keeps a text of UTF-8 in the manifest's arena.
 #[inline(always)]
@@ -43,6 +45,28 @@ pub fn add<T: Copy>(cursor: &Cursor<'_>, table: &mut Table<T>, entry: T) -> Resu
         table.try_reserve_exact(cursor.to_come(table.len(), 1))?;
     }
     table.push(entry)
+}
+
+/// Enters an object that is spelled as another.
+#[inline(always)]
+pub fn add_like(
+    cursor: &Cursor<'_>,
+    manifest: &mut Manifest,
+    shapes: &mut Shapes,
+    name: Text,
+    like: &Like<'_, '_>,
+) -> Result<()> {
+    let (shape_start, rank) = shapes.keep(cursor, manifest, like.shape())?;
+    let component_start = table_position(manifest.components.len())?;
+    for (mut component, digest) in like.components() {
+        if let Some(digest) = digest {
+            let digest = Some(keep(cursor, manifest, digest)?);
+            component.extra = keep_extra(cursor, manifest, Extra { digest, ..Extra::default() })?;
+        }
+        add(cursor, &mut manifest.components, component)?;
+    }
+    let object = Object { name, shape_start, rank, component_start, ..like.object() };
+    add(cursor, &mut manifest.objects, object)
 }
 
 /// A position in one of the manifest's tables.

@@ -4,11 +4,12 @@
 //! A tensor becomes an object of one component, `data`. Fields that the spec does not name are the
 //! object's attributes. A `layout` that is not dense is a format of that name.
 
+use super::alike::Field;
 use super::cbor::word;
 use super::cbor_encode as put;
 use super::fields::{Decoder, Keys};
 use super::frame::{Frame, Limits};
-use super::tables::{add, keep_extra, table_position};
+use super::tables::{add, add_like, keep, keep_extra, table_position};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Version};
@@ -68,6 +69,12 @@ struct Fields {
 }
 
 fn tensor(d: &mut Decoder<'_>) -> Result<()> {
+    if let Some(like) = d.alike.read(&mut d.cursor) {
+        let name = keep(&d.cursor, &mut d.manifest, like.name().unwrap_or_default())?;
+        return add_like(&d.cursor, &mut d.manifest, &mut d.shapes, name, &like);
+    }
+    d.alike.begin();
+    let start = d.cursor.position();
     let mut keys = Keys::default();
     let mut f = Fields::default();
     let mut extra = Extra::default();
@@ -75,19 +82,23 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
+        let start = d.cursor.position();
         match key.word {
             NAME => {
                 keys.once(0, &key)?;
                 let text = d.text(Rule::NameMissing, "\"name\"")?;
                 name = Some(d.keep(&text)?);
+                d.alike.note(Field::Name, start, &d.cursor);
             }
             OFFSET => {
                 keys.once(1, &key)?;
                 f.offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
+                d.alike.note(Field::Offset, start, &d.cursor);
             }
             SIZE => {
                 keys.once(2, &key)?;
                 f.size = Some(d.unsigned(Rule::LengthType, "\"size\"")?);
+                d.alike.note(Field::Length, start, &d.cursor);
             }
             DTYPE => {
                 keys.once(3, &key)?;
@@ -136,6 +147,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                 keys.once(8, &key)?;
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"checksum\"")? {
                     extra.digest = Some(d.keep(&text)?);
+                    d.alike.note(Field::Digest, start, &d.cursor);
                 }
             }
             _ => {
@@ -181,6 +193,8 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
         attributes,
     };
     add(&d.cursor, &mut d.manifest.objects, object)?;
+    d.alike.end_component();
+    d.alike.learn(start, &d.cursor, &d.manifest, &object);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use super::alike::Field;
 use super::cbor::word;
 use super::fields::{Decoder, Keys};
 use super::frame::{Frame, Limits};
-use super::tables::{add, keep, keep_extra, table_position};
+use super::tables::{add, add_like, keep_extra, table_position};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
@@ -129,18 +129,7 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
 fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
     let name = d.keep_utf8(name)?;
     if let Some(like) = d.alike.read(&mut d.cursor) {
-        let (shape_start, rank) = d.shapes.keep(&d.cursor, &mut d.manifest, like.shape())?;
-        let component_start = table_position(d.manifest.components.len())?;
-        for (mut component, digest) in like.components() {
-            if let Some(digest) = digest {
-                let digest = Some(keep(&d.cursor, &mut d.manifest, digest)?);
-                component.extra =
-                    keep_extra(&d.cursor, &mut d.manifest, Extra { digest, ..Extra::default() })?;
-            }
-            add(&d.cursor, &mut d.manifest.components, component)?;
-        }
-        let object = Object { name, shape_start, rank, component_start, ..like.object() };
-        return add(&d.cursor, &mut d.manifest.objects, object);
+        return add_like(&d.cursor, &mut d.manifest, &mut d.shapes, name, &like);
     }
     d.alike.begin();
     let start = d.cursor.position();
