@@ -292,8 +292,11 @@ impl Objects {
     }
 }
 
+/// A definition, and what number it has.
+type Numbered<'o> = (usize, &'o [u8]);
+
 /// A 1.2 file of these objects, named by their numbers.
-fn file_1_2(objects: &[(usize, &[u8])]) -> Vec<u8> {
+fn file_1_2(objects: &[Numbered<'_>]) -> Vec<u8> {
     let mut file = b"ZTEN1000".to_vec();
     file.resize(64 * 700, 0);
     let start = file.len();
@@ -308,7 +311,7 @@ fn file_1_2(objects: &[(usize, &[u8])]) -> Vec<u8> {
 }
 
 /// A 0.1 file of these tensors.
-fn file_0_1(tensors: &[(usize, &[u8])]) -> Vec<u8> {
+fn file_0_1(tensors: &[Numbered<'_>]) -> Vec<u8> {
     let mut file = b"ZTEN0001".to_vec();
     file.resize(64 * 700, 0);
     let start = file.len();
@@ -323,7 +326,7 @@ fn file_0_1(tensors: &[(usize, &[u8])]) -> Vec<u8> {
 /// Objects of one file, made by chance, mean what each means in a file of its own. `head`: what is told of an empty one.
 fn check_together(
     head: &str,
-    file_of: fn(&[(usize, &[u8])]) -> Vec<u8>,
+    file_of: fn(&[Numbered<'_>]) -> Vec<u8>,
     one: fn(&mut Objects, u64, u64) -> Vec<u8>,
 ) {
     let (mut opened, mut refused) = (0, 0);
@@ -338,7 +341,7 @@ fn check_together(
             one(&mut made, n, wrong)
         };
         let objects: Vec<Vec<u8>> = (1..count + 2).map(definition).collect();
-        let numbered: Vec<(usize, &[u8])> = objects.iter().map(Vec::as_slice).enumerate().collect();
+        let numbered: Vec<Numbered<'_>> = objects.iter().map(Vec::as_slice).enumerate().collect();
         let alone: Vec<_> = numbered.iter().map(|one| told(file_of(&[*one]))).collect();
         let together = told(file_of(&numbered));
         // A file is read before it is judged: what is no manifest at all comes first.
