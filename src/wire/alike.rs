@@ -42,6 +42,10 @@ struct Noted {
 /// Most fields of such an object.
 const FIELDS: usize = 14;
 
+/// A bit for each of them.
+type Texts = u16;
+const _: () = assert!(FIELDS <= Texts::BITS as usize);
+
 /// Most components: a quantized tensor has three.
 const COMPONENTS: usize = 3;
 
@@ -54,7 +58,7 @@ struct Spelling<'a> {
     before: [&'a [u8]; FIELDS],
     fields: usize,
     /// A bit for each field that is a text.
-    texts: u16,
+    texts: Texts,
     /// What stands behind the last one.
     behind: &'a [u8],
     /// Which of the fields are the shape.
