@@ -57,5 +57,27 @@ build=$(cd "$build" && pwd)
 env "CFLAGS_$unix=-fsanitize=$sanitizer -g ${c_flags-}" RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=$sanitizer ${allow-}" CARGO_PROFILE_DEV_OPT_LEVEL=1 \
     CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_TARGET_DIR="$build" \
     cargo rustc --quiet --locked --lib --package ztensor-c --target "$target" --crate-type staticlib
-CC=${CC:-gcc} CFLAGS="-g -O1 $flags" LDFLAGS="${link-$flags}" LANGUAGES=c99 LIBRARIES=static ONLY="$programs" \
-    sh c_tests/run.sh "$build/$target/debug" "$build/c_tests-$sanitizer" | sed "s/^c tests:/$sanitizer sanitizer:/"
+
+# check NAME PROGRAM...: runs them; what is printed goes to a file.
+check() {
+    name=$1
+    shift
+    : >"$build/$name.log"
+    [ $# -gt 0 ] || return 0
+    CC=${CC:-gcc} CFLAGS="-g -O1 $flags" LDFLAGS="${link-$flags}" LANGUAGES=c99 LIBRARIES=static ONLY="$*" \
+        sh c_tests/run.sh "$build/$target/debug" "$build/c_tests-$name" >"$build/$name.log" 2>&1
+}
+
+# Every other program in a second process: with AddressSanitizer they take longer than those with ThreadSanitizer, which
+# run beside them.
+one='' other=''
+for program in $programs; do
+    one="$one $program"
+    swap=$one one=$other other=$swap
+done
+status=0
+check one $one &
+check other $other || status=1
+wait $! || status=1
+cat "$build/one.log" "$build/other.log" | sed "s/^c tests:/$sanitizer sanitizer:/"
+exit "$status"
