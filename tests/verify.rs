@@ -6,10 +6,10 @@ use common::content::new_object;
 use common::Sample;
 use std::sync::Mutex;
 use ztensor::error::{Cause, Result, Rule};
-use ztensor::model::dtype::Dtype;
-use ztensor::model::manifest::Encoding;
+use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::manifest::{Encoding, LogicalType, Version};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
-use ztensor::writer::{Algorithm, WriterOptions};
+use ztensor::writer::{Algorithm, ComponentSpec, LogicalName, ObjectSpec, WriterOptions};
 
 fn run(file: &File, options: &VerifyOptions) -> (Result<()>, VerifyReport) {
     let mut report = VerifyReport::default();
@@ -180,4 +180,27 @@ fn bytes_that_are_no_whole_number_of_elements_are_found_where_no_shape_tells() {
         assert_eq!(outcome.is_ok(), fine, "{size} bytes of {dtype}{logical}: {outcome:?}");
         assert_eq!(outcome.err().and_then(|e| e.rule()), (!fine).then_some(Rule::ElementSize));
     }
+}
+
+#[test]
+fn an_f8_of_1_1_is_no_index_though_it_is_stored_as_u8() {
+    let old = WriterOptions { version: Version::V1_1, ..WriterOptions::default() };
+    let bytes = common::written(&old, |w| {
+        let object = ObjectSpec { name: "s", format: "sparse_coo", shape: &[3] };
+        let logical = Some(LogicalName::Known(Logical::F8E4m3fn));
+        let coords = ComponentSpec { logical, ..ComponentSpec::new("coords", Dtype::U8) };
+        let values = ComponentSpec::new("values", Dtype::F32);
+        w.write_object(&object, Vec::new(), &[(values, &[0; 4]), (coords, &[2])]).unwrap();
+    });
+    let file = common::open(bytes);
+    let refused = file.object(0).unwrap().coo_view().map(drop).unwrap_err();
+    assert_eq!(refused.cause(), Cause::Broken(Rule::IndexDtype), "{refused}");
+    // It is copied as it is, for readers that mean something else by it.
+    let copied = common::written(&WriterOptions::default(), |w| {
+        w.copy(file.object(0).unwrap(), "s").unwrap();
+    });
+    let copied = common::open(copied);
+    let coords = copied.object(0).unwrap().component("coords").unwrap();
+    assert_eq!((coords.dtype(), coords.logical()), (Some(Dtype::U8), LogicalType::Known(Logical::F8E4m3fn)));
+    assert_eq!(common::read(&coords), [2]);
 }

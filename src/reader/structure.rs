@@ -61,7 +61,12 @@ impl<'f> Component<'f> {
         let later = self.file.manifest.version == Some(Version::V1_2);
         match self.entry.dtype {
             Some(Dtype::U64) => Ok(Dtype::U64),
-            Some(dtype) if !later && dtype.is_integer() => Ok(dtype),
+            // In 1.1 an f8 is a dtype of its own, stored as u8.
+            Some(dtype)
+                if !later && dtype.is_integer() && !matches!(self.entry.logical, LogicalType::Known(_)) =>
+            {
+                Ok(dtype)
+            }
             _ => {
                 let wanted = if later { "u64, as spec 1.2 demands" } else { "an integer" };
                 let found = self.dtype_name();

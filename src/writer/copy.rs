@@ -132,7 +132,8 @@ impl Writer {
         }
         let sparse = matches!(object.format(), Format::SparseCsr | Format::SparseCoo);
         let index = sparse && matches!(component.role(), "indices" | "indptr" | "coords");
-        // An append leaves the file's version where older indices are in it already.
+        let index = index && component.known_logical().is_none(); // an f8 is no index, whatever it is stored as
+                                                                  // An append leaves the file's version where older indices are in it already.
         if index && dtype != Dtype::U64 && dtype.is_integer() && to == Version::V1_2 && self.base.is_none() {
             return Ok(Change::Anew(Dtype::U64));
         }
