@@ -70,7 +70,8 @@ struct Fields {
 
 fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     if let Some(like) = d.alike.read(&mut d.cursor) {
-        let name = keep(&d.cursor, &mut d.manifest, like.name().unwrap_or_default())?;
+        let name = like.name().ok_or_else(|| fail!(Internal, "a tensor like others has no name"))?;
+        let name = keep(&d.cursor, &mut d.manifest, name)?;
         return add_like(&d.cursor, &mut d.manifest, &mut d.shapes, name, &like);
     }
     d.alike.begin();
@@ -264,4 +265,31 @@ pub fn encode_tensor(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) ->
         put::value(out, value)?;
     }
     put::end(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Container;
+
+    /// Speed hangs on it, and nothing else tells: what is read field by field means the same.
+    #[test]
+    fn the_second_of_two_tensors_is_told_by_how_the_first_is_spelled() {
+        let tensor_of = |name: &str, offset: u8, checksum: &str| {
+            let texts =
+                [b"\x64name".to_vec(), [&[0x60 + name.len() as u8], name.as_bytes()].concat()].concat();
+            let numbers = [&b"\x66offset\x18"[..], &[offset], b"\x64size\x08\x65shape\x82\x02\x04"].concat();
+            let rest = b"\x65dtype\x65uint8\x68encoding\x63raw\x65other\xf5\x68checksum";
+            let checksum = [&[0x60 + checksum.len() as u8], checksum.as_bytes()].concat();
+            [&b"\xa8"[..], &texts, &numbers, rest, &checksum].concat()
+        };
+        let bytes =
+            [tensor_of("a", 64, "crc32c:01234567"), tensor_of("longer", 128, "crc32c:89abcdef")].concat();
+        let manifest = 256..256 + bytes.len() as u64;
+        let frame = Frame { container: Container::V0_1, file_size: manifest.end + 8, manifest };
+        let mut d = Decoder::new(&frame, &bytes);
+        tensor(&mut d).unwrap();
+        let like = d.alike.read(&mut d.cursor).expect("it is spelled as the first");
+        assert_eq!((like.name(), d.cursor.remaining()), (Some(&b"longer"[..]), 0));
+    }
 }

@@ -382,3 +382,7 @@ fn settle_logical(names: &Names) -> Result<LogicalType> {
         (LogicalName::Dtype(_) | LogicalName::Other, _, _) => Ok(LogicalType::Other),
     }
 }
+
+#[cfg(test)]
+#[path = "v1_tests.rs"]
+mod tests;
