@@ -2,6 +2,7 @@
 
 use crate::harness::{case, Group, Metric, Role, Sample, Unit};
 use crate::peers::{floor, zt1, Lap};
+use crate::w1_open::FLOOR;
 use crate::{sys, zt, Cfg};
 use serde_json::Value;
 use std::ffi::{c_char, c_int, c_void, CString};
@@ -36,7 +37,6 @@ extern "C" {
     ) -> i32;
 }
 
-const FLOOR: &str = "limit: walk every CBOR head of the manifest once";
 const DATA: [u64; 8] = [7; 8];
 
 fn dense(writer: *mut zt::Writer, name: &CString) {

@@ -99,7 +99,7 @@ fn list_one_by_one(f: *const zt::File) {
     black_box(sum);
 }
 
-const FLOOR: &str = "limit: walk every CBOR head of the manifest once";
+pub const FLOOR: &str = "limit: walk every CBOR head of the manifest once";
 const PROTO: &str = "idea: index (pull parser, arena, hash; no checks)";
 
 pub fn run(cfg: &Cfg) -> Vec<Value> {

@@ -83,6 +83,11 @@ impl Component {
         }
     }
 
+    /// The type of its elements if they are integers; an f8 is none, though it is stored as u8.
+    pub fn integer_dtype(&self) -> Option<Dtype> {
+        self.dtype.filter(|dtype| dtype.is_integer() && self.known_logical().is_none())
+    }
+
     /// Decoded bytes, where the manifest tells.
     #[inline]
     pub fn size(&self) -> Option<u64> {

@@ -59,14 +59,8 @@ impl<'f> Component<'f> {
     /// Spec 1.2 demands u64 of indices; before, any integer would do.
     fn check_index_dtype(&self) -> Result<Dtype> {
         let later = self.file.manifest.version == Some(Version::V1_2);
-        match self.entry.dtype {
-            Some(Dtype::U64) => Ok(Dtype::U64),
-            // In 1.1 an f8 is a dtype of its own, stored as u8.
-            Some(dtype)
-                if !later && dtype.is_integer() && !matches!(self.entry.logical, LogicalType::Known(_)) =>
-            {
-                Ok(dtype)
-            }
+        match self.entry.integer_dtype() {
+            Some(dtype) if dtype == Dtype::U64 || !later => Ok(dtype),
             _ => {
                 let wanted = if later { "u64, as spec 1.2 demands" } else { "an integer" };
                 let found = self.dtype_name();

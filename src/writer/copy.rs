@@ -132,9 +132,9 @@ impl Writer {
         }
         let sparse = matches!(object.format(), Format::SparseCsr | Format::SparseCoo);
         let index = sparse && matches!(component.role(), "indices" | "indptr" | "coords");
-        let index = index && component.known_logical().is_none(); // an f8 is no index, whatever it is stored as
-                                                                  // An append leaves the file's version where older indices are in it already.
-        if index && dtype != Dtype::U64 && dtype.is_integer() && to == Version::V1_2 && self.base.is_none() {
+        let narrow = component.entry().integer_dtype().is_some_and(|dtype| dtype != Dtype::U64);
+        // An append leaves the file's version where older indices are in it already.
+        if index && narrow && to == Version::V1_2 && self.base.is_none() {
             return Ok(Change::Anew(Dtype::U64));
         }
         if dtype == Dtype::Bool
