@@ -53,2663 +53,1552 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * The component's decoded bytes can be lent: zt_component_ptr works.
- */
-#define ZT_CAP_MAP 1
-
-/**
- * The component's decoded bytes can be had: zt_component_read and zt_component_load work.
- */
-#define ZT_CAP_READ 2
-
-/**
- * A range of the decoded bytes can be had without decoding all of them.
- */
-#define ZT_CAP_RANGE 4
-
-/**
- * The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file: they can go
- * from the disk to their place without a copy.
- */
-#define ZT_CAP_DIRECT 8
-
-/**
- * There is a digest that this version can check.
- */
-#define ZT_CAP_VERIFY 16
-
-/**
- * It starts at a page boundary and no byte of another component is in its pages: ZT_ADVICE_DONTNEED
- * evicts all of it and nothing else.
- */
-#define ZT_CAP_PAGE_EXCLUSIVE 32
-
-/**
- * Version of this header, first number.
- */
-#define ZT_VERSION_MAJOR 1
-
-/**
- * Version of this header, second number.
- */
-#define ZT_VERSION_MINOR 0
-
-/**
- * Version of this header, third number.
- */
-#define ZT_VERSION_PATCH 0
-
-/**
- * What zt_abi_version gave when this header was made.
- */
-#define ZT_ABI_VERSION 1
-
-/**
- * Check the digests of components that have one.
- */
-#define ZT_VERIFY_DIGESTS 1
-
-/**
- * Check the contents: decoding, sizes, sparse and quantized structure, bool bytes.
- */
-#define ZT_VERIFY_CONTENTS 2
-
-/**
- * Refuse padding that is not zero, too.
- */
-#define ZT_VERIFY_PADDING 4
-
-/**
- * The values of zt_status.
- */
-typedef enum zt_status_value {
-    /**
-     * Done.
-     */
-    ZT_OK = 0,
-    /**
-     * An argument that no file could make right: NULL, an unknown value, a name that is not UTF-8.
-     */
-    ZT_ERROR_INVALID_ARGUMENT = 1,
-    /**
-     * The operating system or a callback of the caller failed.
-     */
-    ZT_ERROR_IO = 2,
-    /**
-     * No such object, component, attribute or key.
-     */
-    ZT_ERROR_NOT_FOUND = 3,
-    /**
-     * Neither end of the file says that it is a zTensor file.
-     */
-    ZT_ERROR_NOT_ZTENSOR = 4,
-    /**
-     * The file breaks a rule of the format; the message names the rule.
-     */
-    ZT_ERROR_CORRUPT = 5,
-    /**
-     * The bytes do not have the digest that the file gives for them.
-     */
-    ZT_ERROR_DIGEST_MISMATCH = 6,
-    /**
-     * Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a major version.
-     */
-    ZT_ERROR_UNSUPPORTED = 7,
-    /**
-     * Above a stated limit: of the manifest, of a decoded size, of the number of objects.
-     */
-    ZT_ERROR_LIMIT = 8,
-    /**
-     * The caller's memory is too small, or given data has another size than the shape says.
-     */
-    ZT_ERROR_BUFFER_SIZE = 9,
-    /**
-     * The bytes cannot be lent: compressed, of the other byte order, or not in memory.
-     */
-    ZT_ERROR_NOT_MAPPABLE = 10,
-    /**
-     * A writer used out of order.
-     */
-    ZT_ERROR_STATE = 11,
-    /**
-     * An object or component of that name is there already.
-     */
-    ZT_ERROR_EXISTS = 12,
-    /**
-     * A callback of the caller asked to stop.
-     */
-    ZT_ERROR_CANCELLED = 13,
-    /**
-     * Memory could not be had.
-     */
-    ZT_ERROR_OUT_OF_MEMORY = 14,
-    /**
-     * A bug of this library; please report the message.
-     */
-    ZT_ERROR_INTERNAL = 15,
-} zt_status_value;
-
-/**
- * The values of zt_dtype. 0.1 and 1.0 files spell them differently ("float32"); they are given here
- * in their 1.2 meaning.
- */
-typedef enum zt_dtype_value {
-    /**
-     * A name that this version does not know; zt_component_dtype_name tells it.
-     */
-    ZT_DTYPE_OTHER = 0,
-    /**
-     * IEEE 754 double precision, 8 bytes.
-     */
-    ZT_DTYPE_F64 = 1,
-    /**
-     * IEEE 754 single precision, 4 bytes.
-     */
-    ZT_DTYPE_F32 = 2,
-    /**
-     * IEEE 754 half precision, 2 bytes.
-     */
-    ZT_DTYPE_F16 = 3,
-    /**
-     * bfloat16, 2 bytes.
-     */
-    ZT_DTYPE_BF16 = 4,
-    /**
-     * Two's complement, 8 bytes.
-     */
-    ZT_DTYPE_I64 = 5,
-    /**
-     * Two's complement, 4 bytes.
-     */
-    ZT_DTYPE_I32 = 6,
-    /**
-     * Two's complement, 2 bytes.
-     */
-    ZT_DTYPE_I16 = 7,
-    /**
-     * Two's complement, 1 byte.
-     */
-    ZT_DTYPE_I8 = 8,
-    /**
-     * Unsigned, 8 bytes.
-     */
-    ZT_DTYPE_U64 = 9,
-    /**
-     * Unsigned, 4 bytes.
-     */
-    ZT_DTYPE_U32 = 10,
-    /**
-     * Unsigned, 2 bytes.
-     */
-    ZT_DTYPE_U16 = 11,
-    /**
-     * Unsigned, 1 byte.
-     */
-    ZT_DTYPE_U8 = 12,
-    /**
-     * 1 byte: 0 is false, 1 is true. Bytes are handed out as they are; only verification checks them.
-     */
-    ZT_DTYPE_BOOL = 13,
-} zt_dtype_value;
-
-/**
- * The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as
- * dtype and type.
- */
-typedef enum zt_type_value {
-    /**
-     * Absent: the elements are what the dtype says.
-     */
-    ZT_TYPE_NONE = 0,
-    /**
-     * 8-bit float, 4 exponent bits, finite: stored as u8.
-     */
-    ZT_TYPE_F8_E4M3FN = 1,
-    /**
-     * 8-bit float, 5 exponent bits: stored as u8.
-     */
-    ZT_TYPE_F8_E5M2 = 2,
-    /**
-     * 8-bit float, 4 exponent bits, finite, unsigned zero: stored as u8.
-     */
-    ZT_TYPE_F8_E4M3FNUZ = 3,
-    /**
-     * 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
-     */
-    ZT_TYPE_F8_E5M2FNUZ = 4,
-    /**
-     * Pairs of f32: real, imaginary.
-     */
-    ZT_TYPE_COMPLEX64 = 5,
-    /**
-     * Pairs of f64: real, imaginary.
-     */
-    ZT_TYPE_COMPLEX128 = 6,
-    /**
-     * A name that this version does not know; zt_component_type_name tells it.
-     */
-    ZT_TYPE_OTHER = 7,
-} zt_type_value;
-
-/**
- * The values of zt_format.
- */
-typedef enum zt_format_value {
-    /**
-     * A name that this version does not know, or a 0.1 layout that is not dense.
-     */
-    ZT_FORMAT_OTHER = 0,
-    /**
-     * One row-major array: component "data".
-     */
-    ZT_FORMAT_DENSE = 1,
-    /**
-     * Compressed sparse rows: "values", "indices", "indptr".
-     */
-    ZT_FORMAT_SPARSE_CSR = 2,
-    /**
-     * Coordinate list: "values", "coords".
-     */
-    ZT_FORMAT_SPARSE_COO = 3,
-    /**
-     * Quantized groups: "packed_weight", "scales" and, if there are zero points, "zeros".
-     */
-    ZT_FORMAT_QUANTIZED_GROUP = 4,
-} zt_format_value;
-
-/**
- * The values of zt_encoding.
- */
-typedef enum zt_encoding_value {
-    /**
-     * When writing: what the writer's options say. Never given for a component of a file.
-     */
-    ZT_ENCODING_DEFAULT = 0,
-    /**
-     * As they are.
-     */
-    ZT_ENCODING_RAW = 1,
-    /**
-     * Zstandard frames (RFC 8878).
-     */
-    ZT_ENCODING_ZSTD = 2,
-    /**
-     * A name that this version does not know; its bytes cannot be read.
-     */
-    ZT_ENCODING_OTHER = 3,
-} zt_encoding_value;
-
-/**
- * The values of zt_digest.
- */
-typedef enum zt_digest_value {
-    /**
-     * What the writer's options say; there: none.
-     */
-    ZT_DIGEST_DEFAULT = 0,
-    /**
-     * No digest.
-     */
-    ZT_DIGEST_NONE = 1,
-    /**
-     * CRC-32C (Castagnoli): finds accidents.
-     */
-    ZT_DIGEST_CRC32C = 2,
-    /**
-     * SHA-256: finds intent, too, if the manifest is trusted.
-     */
-    ZT_DIGEST_SHA256 = 3,
-} zt_digest_value;
-
-/**
- * The values of zt_mode.
- */
-typedef enum zt_mode_value {
-    /**
-     * The file is mapped and bytes can be lent. If somebody cuts the file short while it is open,
-     * touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change.
-     */
-    ZT_MODE_MAP = 0,
-    /**
-     * Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
-     */
-    ZT_MODE_READ = 1,
-} zt_mode_value;
-
-/**
- * The values of zt_advice.
- */
-typedef enum zt_advice_value {
-    /**
-     * Nothing is known.
-     */
-    ZT_ADVICE_NONE = 0,
-    /**
-     * Front to back.
-     */
-    ZT_ADVICE_SEQUENTIAL = 1,
-    /**
-     * Here and there.
-     */
-    ZT_ADVICE_RANDOM = 2,
-    /**
-     * Soon: starts reading and returns at once.
-     */
-    ZT_ADVICE_WILLNEED = 3,
-    /**
-     * Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
-     */
-    ZT_ADVICE_POPULATE = 4,
-    /**
-     * Locks the whole mapping in memory, within the process's limit on locked memory.
-     */
-    ZT_ADVICE_LOCK = 5,
-    /**
-     * Not again: the pages may be dropped from memory. Their content is read anew when it is touched.
-     */
-    ZT_ADVICE_DONTNEED = 6,
-} zt_advice_value;
-
-/**
- * The values of zt_direct.
- */
-typedef enum zt_direct_value {
-    /**
-     * Past the page cache where that is faster: in a batch of at least 16 MiB, the parts that are not in
-     * memory already, if the file system says that it has direct reads. What was read so is not in the page
-     * cache afterwards.
-     */
-    ZT_DIRECT_AUTO = 0,
-    /**
-     * Through the page cache: for what will be read again soon.
-     */
-    ZT_DIRECT_NEVER = 1,
-    /**
-     * Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where it refuses
-     * one all the same, that and those after it go through the page cache, and zt_read_stats tells.
-     */
-    ZT_DIRECT_ALWAYS = 2,
-} zt_direct_value;
-
-/**
- * The values of zt_spec_version.
- */
-typedef enum zt_spec_version_value {
-    /**
-     * The latest: 1.2.0.
-     */
-    ZT_SPEC_DEFAULT = 0,
-    /**
-     * 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
-     */
-    ZT_SPEC_0_1_0 = 100,
-    /**
-     * 1.1.0.
-     */
-    ZT_SPEC_1_1_0 = 10100,
-    /**
-     * 1.2.0.
-     */
-    ZT_SPEC_1_2_0 = 10200,
-} zt_spec_version_value;
-
-/**
- * The values of zt_value_kind_t.
- */
-typedef enum zt_value_kind_value {
-    /**
-     * null; also what zt_value_kind says of NULL.
-     */
-    ZT_VALUE_NULL = 0,
-    /**
-     * true or false.
-     */
-    ZT_VALUE_BOOL = 1,
-    /**
-     * An integer from -2^64 to 2^64-1.
-     */
-    ZT_VALUE_INT = 2,
-    /**
-     * A float.
-     */
-    ZT_VALUE_FLOAT = 3,
-    /**
-     * UTF-8 text.
-     */
-    ZT_VALUE_STRING = 4,
-    /**
-     * A byte string.
-     */
-    ZT_VALUE_BYTES = 5,
-    /**
-     * A sequence of values.
-     */
-    ZT_VALUE_ARRAY = 6,
-    /**
-     * Pairs of key and value; keys may be of any kind.
-     */
-    ZT_VALUE_MAP = 7,
-    /**
-     * A number and one value, at index 0.
-     */
-    ZT_VALUE_TAG = 8,
-    /**
-     * CBOR's undefined, or a simple value without a meaning of its own.
-     */
-    ZT_VALUE_OTHER = 9,
-} zt_value_kind_value;
-
-/**
- * An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the
- * file's last zt_close.
- */
-typedef struct zt_value zt_value;
-
-/**
- * Decoded bytes of a component, 64-byte aligned. A buffer keeps its file open.
- */
-typedef struct zt_buffer zt_buffer;
-
-/**
- * One blob of an object; borrowed, lives until the file's last zt_close.
- */
-typedef struct zt_component zt_component;
-
-/**
- * An open .zt file. It never changes: any number of threads may use it at once.
- *
- * Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
- * bytes) lives until its last zt_close.
- */
-typedef struct zt_file zt_file;
-
-/**
- * A named tensor of an open file; borrowed, lives until the file's last zt_close.
- */
-typedef struct zt_object zt_object;
-
-/**
- * A file that is being written. It belongs to one thread at a time.
- *
- * A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
- * ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
- * zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
- *
- * A writer that was finished or aborted is still told from a live one for a while: calls on it give
- * ZT_ERROR_STATE. Do not count on that; the memory goes to other writers in the end.
- */
-typedef struct zt_writer zt_writer;
-
-/**
- * Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable
- * and never reused; a later version may add some, so treat an unknown one as an error.
- */
-typedef int32_t zt_status;
-
-/**
- * One read of a batch. All fields zero but struct_size, component, dst and dst_size read the whole
- * component.
- */
-typedef struct zt_read_request {
-    /**
-     * sizeof (zt_read_request), the same in every request of a call.
-     */
-    size_t struct_size;
-    /**
-     * What to read; of the file that the call names.
-     */
-    const struct zt_component *component;
-    /**
-     * First decoded byte of a range.
-     */
-    uint64_t offset;
-    /**
-     * Bytes of the range; with offset 0, a length of 0 or of the component's size is the whole component.
-     */
-    uint64_t length;
-    /**
-     * A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of
-     * starts. NULL unless count is given.
-     */
-    const uint64_t *start;
-    /**
-     * The rank's number of counts; NULL if this is not a hyperslab.
-     */
-    const uint64_t *count;
-    /**
-     * The rank's number of steps; NULL for 1 in every dimension.
-     */
-    const uint64_t *step;
-    /**
-     * Receives the bytes; two requests of a call that fill the same memory are
-     * ZT_ERROR_INVALID_ARGUMENT.
-     */
-    void *dst;
-    /**
-     * Bytes at dst: at least as many as the request reads.
-     */
-    size_t dst_size;
-    /**
-     * Given to on_done; means nothing here.
-     */
-    uint64_t tag;
-} zt_read_request;
-
-/**
- * Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
- */
-typedef int32_t zt_direct;
-
-/**
- * Told that a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
- * thread at a time, not necessarily the caller's; it must not call zt_read_batch on the same file.
- */
-typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status);
-
-/**
- * Told about progress: done of total bytes. Returns 0 to go on, anything else to stop with
- * ZT_ERROR_CANCELLED. Called from one thread at a time, not necessarily the caller's.
- */
-typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
-
-/**
- * How to read a batch. All fields zero (but struct_size) are the defaults.
- */
-typedef struct zt_read_options {
-    /**
-     * sizeof (zt_read_options)
-     */
-    size_t struct_size;
-    /**
-     * Threads; 0 for as many as there are processors, at most 16. 1 reads on the caller's thread.
-     */
-    uint32_t threads;
-    /**
-     * Whether to go past the page cache.
-     */
-    zt_direct direct;
-    /**
-     * Bytes that a thread reads at a time; 0 for 4 MiB.
-     */
-    uint64_t chunk_size;
-    /**
-     * Most bytes of temporary memory in use at once, over all threads; 0 for 256 MiB. One request may
-     * always use what it alone needs.
-     */
-    uint64_t in_flight;
-    /**
-     * 1: check the digest of every component that is read whole and has one that can be checked.
-     */
-    uint32_t verify;
-    /**
-     * Must be 0.
-     */
-    uint32_t reserved;
-    /**
-     * Passed to the callbacks; may be NULL.
-     */
-    void *context;
-    /**
-     * Told about every request that is done; may be NULL.
-     */
-    zt_done_callback on_done;
-    /**
-     * Told about bytes that were delivered, and asked whether to go on; may be NULL.
-     */
-    zt_progress_callback progress;
-} zt_read_options;
-
-/**
- * What a batch did.
- */
-typedef struct zt_read_stats {
-    /**
-     * sizeof (zt_read_stats), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * Bytes delivered to the caller's memory.
-     */
-    uint64_t bytes;
-    /**
-     * Stored bytes that were read for it; for a part of a compressed component, those of the frames around it.
-     */
-    uint64_t stored_bytes;
-    /**
-     * Requests that are done.
-     */
-    uint64_t requests;
-    /**
-     * Digests that were checked and agreed.
-     */
-    uint64_t digests_verified;
-    /**
-     * Time, in nanoseconds.
-     */
-    uint64_t nanoseconds;
-    /**
-     * Threads that were used.
-     */
-    uint32_t threads;
-    /**
-     * 1 if reads went past the page cache.
-     */
-    uint32_t direct;
-    /**
-     * Why the reads took the way that they took: one line, lives as long as the library.
-     */
-    const char *reason;
-} zt_read_stats;
-
-/**
- * A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
- */
-typedef int32_t zt_dtype;
-
-/**
- * A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
- */
-typedef int32_t zt_type;
-
-/**
- * How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
- */
-typedef int32_t zt_encoding;
-
-/**
- * What will be done with bytes: one of the ZT_ADVICE_ values.
- */
-typedef uint32_t zt_advice;
-
-/**
- * A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
- */
-typedef int32_t zt_format;
-
-/**
- * What is known of an object without touching its bytes, as zt_object_list tells it. The fields from
- * offset on are of component.
- */
-typedef struct zt_object_info {
-    /**
-     * sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
-     */
-    size_t struct_size;
-    /**
-     * The object.
-     */
-    const struct zt_object *object;
-    /**
-     * As zt_object_name: NUL-ended, not NULL.
-     */
-    const char *name;
-    /**
-     * As zt_object_name_len.
-     */
-    size_t name_len;
-    /**
-     * As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
-     */
-    const uint64_t *shape;
-    /**
-     * As zt_object_rank.
-     */
-    size_t rank;
-    /**
-     * As zt_object_attributes: NULL if it has none.
-     */
-    const struct zt_value *attributes;
-    /**
-     * As zt_object_component_count.
-     */
-    size_t component_count;
-    /**
-     * "data" of a dense object, the first component of any other; NULL if it has none.
-     */
-    const struct zt_component *component;
-    /**
-     * As zt_component_offset.
-     */
-    uint64_t offset;
-    /**
-     * As zt_component_stored_size.
-     */
-    uint64_t stored_size;
-    /**
-     * As zt_component_size, but UINT64_MAX where that would have to read the stored bytes to find out.
-     */
-    uint64_t size;
-    /**
-     * As zt_object_format.
-     */
-    zt_format format;
-    /**
-     * As zt_component_dtype.
-     */
-    zt_dtype dtype;
-    /**
-     * As zt_component_type.
-     */
-    zt_type type;
-    /**
-     * As zt_component_encoding.
-     */
-    zt_encoding encoding;
-} zt_object_info;
-
-/**
- * How the file's bytes are reached: one of the ZT_MODE_ values.
- */
-typedef int32_t zt_mode;
-
-/**
- * How to open a file. All fields zero (but struct_size) are the defaults.
- */
-typedef struct zt_open_options {
-    /**
-     * sizeof (zt_open_options)
-     */
-    size_t struct_size;
-    /**
-     * How the bytes are reached: ZT_MODE_MAP (default) or ZT_MODE_READ.
-     */
-    zt_mode mode;
-    /**
-     * 0: the structure is checked. 1: every digest too, which reads every byte that has one.
-     */
-    uint32_t verify;
-    /**
-     * 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
-     * encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
-     * and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
-     */
-    uint32_t strict;
-    /**
-     * What will be done with the whole file: ZT_ADVICE_NONE (default) and so on.
-     */
-    zt_advice advice;
-    /**
-     * Largest manifest in bytes; 0 for the specs' 1 GiB.
-     */
-    uint64_t max_manifest_size;
-    /**
-     * Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
-     * size, whichever is more.
-     */
-    uint64_t max_decoded_size;
-    /**
-     * Most objects; 0 for 2^24.
-     */
-    uint64_t max_objects;
-    /**
-     * Threads that a call without options of its own (zt_component_read, zt_component_load and what is
-     * built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB, and zt_object_read_slice for a slab of
-     * 1 MiB out of so large a component; it waits for them. 0: as many as there are processors, at most
-     * 4. 1: only the caller's, as always where a zt_source is read.
-     */
-    uint32_t threads;
-    /**
-     * Must be 0.
-     */
-    uint32_t reserved;
-} zt_open_options;
-
-/**
- * Where the bytes of a file come from: the caller's functions. All are called with context, from any
- * thread that uses the file, also several at once; they must not call back into the same file's
- * zt_close. They return ZT_OK or the status that the failing call shall return.
- */
-typedef struct zt_source {
-    /**
-     * sizeof (zt_source)
-     */
-    size_t struct_size;
-    /**
-     * Passed to every function; may be NULL.
-     */
-    void *context;
-    /**
-     * Tells the bytes of the file. Called once. Not NULL.
-     */
-    zt_status (*size)(void *context, uint64_t *size);
-    /**
-     * Fills dst with n bytes from offset on: all of them, or a failure. Not NULL.
-     */
-    zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t n);
-    /**
-     * The file is done with the source. Called once, last; may be NULL.
-     */
-    void (*close)(void *context);
-} zt_source;
-
-/**
- * What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
- */
-typedef int32_t zt_value_kind_t;
-
-/**
- * What to verify. All fields zero (but struct_size) are the defaults.
- */
-typedef struct zt_verify_options {
-    /**
-     * sizeof (zt_verify_options)
-     */
-    size_t struct_size;
-    /**
-     * A set of ZT_VERIFY_ bits; 0 for digests and contents.
-     */
-    uint32_t checks;
-    /**
-     * Threads; 0 for as many as there are processors, at most 16.
-     */
-    uint32_t threads;
-    /**
-     * Passed to progress; may be NULL.
-     */
-    void *context;
-    /**
-     * Told about stored bytes that were checked, and asked whether to go on; may be NULL.
-     */
-    zt_progress_callback progress;
-} zt_verify_options;
-
-/**
- * What was verified.
- */
-typedef struct zt_verify_report {
-    /**
-     * sizeof (zt_verify_report), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * Objects that were checked.
-     */
-    uint64_t objects;
-    /**
-     * Components that were checked.
-     */
-    uint64_t components;
-    /**
-     * Stored bytes that were read.
-     */
-    uint64_t bytes;
-    /**
-     * Digests that agree.
-     */
-    uint64_t digests_verified;
-    /**
-     * Components without a digest.
-     */
-    uint64_t digests_absent;
-    /**
-     * Digests of an algorithm that this version does not know: not verified.
-     */
-    uint64_t digests_unknown;
-    /**
-     * Bytes of padding that are not zero; writers must not leave any, readers may ignore them.
-     */
-    uint64_t padding_nonzero;
-} zt_verify_report;
-
-/**
- * How to repair. All fields zero (but struct_size) are the defaults.
- */
-typedef struct zt_repair_options {
-    /**
-     * sizeof (zt_repair_options)
-     */
-    size_t struct_size;
-    /**
-     * 1: only tell what would be done.
-     */
-    uint32_t dry_run;
-    /**
-     * Must be 0.
-     */
-    uint32_t reserved;
-    /**
-     * Largest manifest in bytes; 0 for the specs' 1 GiB.
-     */
-    uint64_t max_manifest_size;
-} zt_repair_options;
-
-/**
- * What a repair did, or would do.
- */
-typedef struct zt_repair_report {
-    /**
-     * sizeof (zt_repair_report), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * Bytes of the file before.
-     */
-    uint64_t old_size;
-    /**
-     * Bytes of the file after; the same if there was nothing to repair.
-     */
-    uint64_t new_size;
-    /**
-     * Objects that the file then has.
-     */
-    uint64_t objects;
-} zt_repair_report;
-
-/**
- * A dense tensor.
- */
-typedef struct zt_tensor {
-    /**
-     * sizeof (zt_tensor), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
-     */
-    const void *data;
-    /**
-     * Bytes.
-     */
-    size_t nbytes;
-    /**
-     * The storage type.
-     */
-    zt_dtype dtype;
-    /**
-     * The logical type.
-     */
-    zt_type type;
-    /**
-     * The dimensions, rank of them.
-     */
-    const uint64_t *shape;
-    /**
-     * Number of dimensions.
-     */
-    size_t rank;
-} zt_tensor;
-
-/**
- * One component of a view.
- */
-typedef struct zt_array {
-    /**
-     * The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless
-     * absent.
-     */
-    const void *data;
-    /**
-     * Bytes.
-     */
-    size_t size;
-    /**
-     * Elements of the dtype (a complex value is two).
-     */
-    uint64_t count;
-    /**
-     * The storage type.
-     */
-    zt_dtype dtype;
-    /**
-     * The logical type.
-     */
-    zt_type type;
-} zt_array;
-
-/**
- * A matrix of compressed sparse rows. Row r has the entries indptr[r] up to indptr[r + 1].
- */
-typedef struct zt_csr {
-    /**
-     * sizeof (zt_csr), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * Number of rows.
-     */
-    uint64_t rows;
-    /**
-     * Number of columns.
-     */
-    uint64_t columns;
-    /**
-     * Number of stored entries.
-     */
-    uint64_t nnz;
-    /**
-     * The entries.
-     */
-    struct zt_array values;
-    /**
-     * The column of each entry, checked to be below columns.
-     */
-    struct zt_array indices;
-    /**
-     * rows + 1 numbers, checked to begin with 0, never to decrease and to end with nnz.
-     */
-    struct zt_array indptr;
-} zt_csr;
-
-/**
- * A coordinate list.
- */
-typedef struct zt_coo {
-    /**
-     * sizeof (zt_coo), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * Number of stored entries.
-     */
-    uint64_t nnz;
-    /**
-     * The dimensions, rank of them.
-     */
-    const uint64_t *shape;
-    /**
-     * Number of dimensions.
-     */
-    size_t rank;
-    /**
-     * The entries.
-     */
-    struct zt_array values;
-    /**
-     * rank runs of nnz numbers, a run for each dimension, checked to be below it.
-     */
-    struct zt_array coords;
-} zt_coo;
-
-/**
- * A tensor of quantized groups.
- */
-typedef struct zt_quantized {
-    /**
-     * sizeof (zt_quantized), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * The dimensions, rank of them.
-     */
-    const uint64_t *shape;
-    /**
-     * Number of dimensions.
-     */
-    size_t rank;
-    /**
-     * The attribute "bits"; 0 if it is not there.
-     */
-    uint64_t bits;
-    /**
-     * The attribute "group_size"; 0 if it is not there.
-     */
-    uint64_t group_size;
-    /**
-     * The attribute "packing", NUL-ended; NULL if it is not there.
-     */
-    const char *packing;
-    /**
-     * The packed weights.
-     */
-    struct zt_array packed_weight;
-    /**
-     * The scale of each group.
-     */
-    struct zt_array scales;
-    /**
-     * The zero point of each group; data is NULL if there are none.
-     */
-    struct zt_array zeros;
-} zt_quantized;
-
-/**
- * The parts of a quantized_group object to be written.
- */
-typedef struct zt_quantized_desc {
-    /**
-     * sizeof (zt_quantized_desc)
-     */
-    size_t struct_size;
-    /**
-     * The attribute "bits"; 0 to leave it out.
-     */
-    uint64_t bits;
-    /**
-     * The attribute "group_size"; 0 to leave it out.
-     */
-    uint64_t group_size;
-    /**
-     * The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
-     */
-    const char *packing;
-    /**
-     * The packed weights.
-     */
-    const void *packed_weight;
-    /**
-     * Bytes at packed_weight.
-     */
-    uint64_t packed_weight_size;
-    /**
-     * The scale of each group.
-     */
-    const void *scales;
-    /**
-     * Bytes at scales.
-     */
-    uint64_t scales_size;
-    /**
-     * The zero point of each group; NULL if there are none.
-     */
-    const void *zeros;
-    /**
-     * Bytes at zeros.
-     */
-    uint64_t zeros_size;
-    /**
-     * The storage type of packed_weight.
-     */
-    zt_dtype packed_weight_dtype;
-    /**
-     * The storage type of scales.
-     */
-    zt_dtype scales_dtype;
-    /**
-     * The storage type of zeros.
-     */
-    zt_dtype zeros_dtype;
-    /**
-     * Must be 0.
-     */
-    uint32_t reserved;
-} zt_quantized_desc;
-
-/**
- * A checksum algorithm: one of the ZT_DIGEST_ values.
- */
-typedef int32_t zt_digest;
-
-/**
- * A component to be written. All fields zero but struct_size, role, dtype, data and size are the
- * usual one.
- */
-typedef struct zt_component_desc {
-    /**
-     * sizeof (zt_component_desc), the same in every element of an array.
-     */
-    size_t struct_size;
-    /**
-     * The role, UTF-8, not NULL: "data", "values", "scales", or any other.
-     */
-    const char *role;
-    /**
-     * Bytes of the role; 0 if it is NUL-ended.
-     */
-    size_t role_len;
-    /**
-     * The storage type; one of the 13.
-     */
-    zt_dtype dtype;
-    /**
-     * The logical type; for ZT_TYPE_OTHER see type_name.
-     */
-    zt_type type;
-    /**
-     * The logical type's name, NUL-ended, where type is ZT_TYPE_OTHER; else NULL.
-     */
-    const char *type_name;
-    /**
-     * The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
-     */
-    zt_encoding encoding;
-    /**
-     * The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
-     */
-    zt_digest digest;
-    /**
-     * The elements, in the host's byte order; used during the call. NULL to stream them with
-     * zt_write_data (after zt_write_component), or if there are none.
-     */
-    const void *data;
-    /**
-     * Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
-     */
-    uint64_t size;
-} zt_component_desc;
-
-/**
- * An object to be written. All fields zero but struct_size, name, format, shape and rank are the
- * usual one.
- */
-typedef struct zt_object_desc {
-    /**
-     * sizeof (zt_object_desc)
-     */
-    size_t struct_size;
-    /**
-     * The name, UTF-8, not NULL.
-     */
-    const char *name;
-    /**
-     * Bytes of the name; 0 if it is NUL-ended.
-     */
-    size_t name_len;
-    /**
-     * The layout; for ZT_FORMAT_OTHER see format_name.
-     */
-    zt_format format;
-    /**
-     * Must be 0.
-     */
-    uint32_t reserved;
-    /**
-     * The layout's name, NUL-ended, where format is ZT_FORMAT_OTHER; else NULL.
-     */
-    const char *format_name;
-    /**
-     * The dimensions, rank of them.
-     */
-    const uint64_t *shape;
-    /**
-     * Number of dimensions.
-     */
-    size_t rank;
-    /**
-     * The components of zt_write_object, component_count of them; must be empty for zt_write_begin.
-     */
-    const struct zt_component_desc *components;
-    /**
-     * Number of components.
-     */
-    size_t component_count;
-    /**
-     * Attributes to take over from an open file, a map; may be NULL.
-     */
-    const struct zt_value *attributes;
-    /**
-     * Attributes as JSON text, an object, NUL-ended; may be NULL. See zt_writer_set_attribute_json.
-     */
-    const char *attributes_json;
-} zt_object_desc;
-
-/**
- * One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data,
- * size and dtype are the usual one.
- */
-typedef struct zt_write_request {
-    /**
-     * sizeof (zt_write_request), the same in every request of a call.
-     */
-    size_t struct_size;
-    /**
-     * The name, NUL-ended UTF-8, not NULL.
-     */
-    const char *name;
-    /**
-     * The dimensions, rank of them, outermost first; NULL only if rank is 0.
-     */
-    const uint64_t *shape;
-    /**
-     * Number of dimensions.
-     */
-    size_t rank;
-    /**
-     * The elements, row-major, in the host's byte order; NULL only if size is 0.
-     */
-    const void *data;
-    /**
-     * Bytes at data: what shape, dtype and type make it.
-     */
-    size_t size;
-    /**
-     * The storage type; one of the 13.
-     */
-    zt_dtype dtype;
-    /**
-     * The logical type: ZT_TYPE_NONE or a known one that goes with dtype.
-     */
-    zt_type type;
-    /**
-     * The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
-     */
-    zt_encoding encoding;
-    /**
-     * The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
-     */
-    zt_digest digest;
-} zt_write_request;
-
-/**
- * A version of the spec to write: one of the ZT_SPEC_ values.
- */
-typedef uint32_t zt_spec_version;
-
-/**
- * How to write a file. All fields zero (but struct_size) are the defaults.
- */
-typedef struct zt_writer_options {
-    /**
-     * sizeof (zt_writer_options)
-     */
-    size_t struct_size;
-    /**
-     * Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot say is
-     * ZT_ERROR_UNSUPPORTED. Appending follows the file.
-     */
-    zt_spec_version spec_version;
-    /**
-     * The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
-     */
-    zt_encoding encoding;
-    /**
-     * Components start at multiples of this: a power of two from 64; 0 for 64.
-     */
-    uint64_t alignment;
-    /**
-     * Components of at least large_size bytes start at multiples of this coarser alignment (4096 or
-     * more for direct I/O and eviction page by page); 0 for no difference.
-     */
-    uint64_t large_alignment;
-    /**
-     * From how many bytes (before encoding) a component is large; 0 for 1 MiB. A streamed component
-     * whose size is not said counts as large.
-     */
-    uint64_t large_size;
-    /**
-     * The zstd level, -7 to 22; 0 for zstd's default, 3.
-     */
-    int32_t zstd_level;
-    /**
-     * The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
-     */
-    zt_digest digest;
-    /**
-     * Threads for compression, to hash a large component or many of a batch while they are written, to
-     * write small ones of a batch while others are gathered, and to write a large one of a durable file;
-     * 0 for as many as there are processors, at most 16. The bytes written do not depend on it.
-     */
-    uint32_t threads;
-    /**
-     * 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file of
-     * more than 256 KiB then goes past the page cache where the file system can (on Linux, with
-     * O_DIRECT), which is faster; its bytes are the same, but whoever reads it next reads it from the
-     * disk. Large components go straight from the caller's memory where that and their place in the file
-     * are multiples of the device's blocks (memory at 4096 and large_alignment of 4096), and through 2 to
-     * 4 MiB of the library's memory elsewhere.
-     */
-    uint32_t durable;
-    /**
-     * A compressed component of more bytes than this is written as independent zstd frames of this
-     * many bytes, so that it decodes in parallel and by range; 0 for 1 MiB.
-     */
-    uint64_t frame_size;
-} zt_writer_options;
-
-/**
- * Where the bytes of a written file go: the caller's functions, called with context from the thread
- * that uses the writer, front to back.
- */
-typedef struct zt_sink {
-    /**
-     * sizeof (zt_sink)
-     */
-    size_t struct_size;
-    /**
-     * Passed to every function; may be NULL.
-     */
-    void *context;
-    /**
-     * Takes the next n bytes: all of them, or a failure, after which nothing more is written. Not NULL.
-     */
-    zt_status (*write)(void *context, const void *data, size_t n);
-    /**
-     * Everything was written; what it returns zt_writer_finish returns. Not called after a failure or
-     * an abort; may be NULL.
-     */
-    zt_status (*finish)(void *context);
-    /**
-     * The writer is done with the sink. Called once, last; may be NULL.
-     */
-    void (*close)(void *context);
-} zt_sink;
-
-/**
- * What a finished writer wrote.
- */
-typedef struct zt_write_summary {
-    /**
-     * sizeof (zt_write_summary), set by the caller.
-     */
-    size_t struct_size;
-    /**
-     * Bytes of the whole file.
-     */
-    uint64_t file_size;
-    /**
-     * Objects in the file.
-     */
-    uint64_t objects;
-    /**
-     * Components in the file.
-     */
-    uint64_t components;
-    /**
-     * Stored bytes of the components that this writer wrote.
-     */
-    uint64_t stored_bytes;
-    /**
-     * Their bytes before encoding.
-     */
-    uint64_t data_bytes;
-} zt_write_summary;
-
-
-
-
+// -------------------------------------------------------------------------------------------------
+// 1. Version, status, errors
+//
+// Every call that can fail returns a zt_status. The message of the calling thread's last failure is one line
+// for people; programs decide by the status.
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif
 
-/**
- * Sets an attribute of the file to a bool; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
- * Returns ZT_ERROR_STATE if the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_writer_set_attribute_bool(struct zt_writer *writer, const char *key, int32_t value);
+/// An open .zt file. It never changes: any number of threads may use it at once.
+///
+/// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
+/// bytes) lives until its last zt_close.
+typedef struct zt_file zt_file;
 
-/**
- * Sets an attribute of the file to a signed integer; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: any number.
- * Returns ZT_ERROR_STATE if the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_writer_set_attribute_i64(struct zt_writer *writer, const char *key, int64_t value);
+/// A named tensor of an open file; borrowed, lives until the file's last zt_close.
+typedef struct zt_object zt_object;
 
-/**
- * Sets an attribute of the file to an unsigned integer; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: any number.
- * Returns ZT_ERROR_STATE if the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_writer_set_attribute_u64(struct zt_writer *writer, const char *key, uint64_t value);
+/// One blob of an object; borrowed, lives until the file's last zt_close.
+typedef struct zt_component zt_component;
 
-/**
- * Sets an attribute of the file to a float; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
- * Returns ZT_ERROR_STATE if the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_writer_set_attribute_f64(struct zt_writer *writer, const char *key, double value);
+/// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the
+/// file's last zt_close.
+typedef struct zt_value zt_value;
 
-/**
- * Sets an attribute of the file to a text; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
- * Returns ZT_ERROR_STATE if the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_writer_set_attribute_string(struct zt_writer *writer,
-                                         const char *key,
-                                         const char *value);
+/// Decoded bytes of a component, 64-byte aligned. A buffer keeps its file open.
+typedef struct zt_buffer zt_buffer;
 
-/**
- * Sets an attribute of the file to a byte string; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
- * Returns ZT_ERROR_STATE if the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_writer_set_attribute_bytes(struct zt_writer *writer,
-                                        const char *key,
-                                        const void *value,
-                                        size_t size);
+/// A file that is being written. It belongs to one thread at a time.
+///
+/// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
+/// ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
+/// zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
+///
+/// A writer that was finished or aborted is still told from a live one for a while: calls on it give
+/// ZT_ERROR_STATE. Do not count on that; the memory goes to other writers in the end.
+typedef struct zt_writer zt_writer;
 
-/**
- * Sets an attribute of the file to a value from JSON text; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
- * The spellings of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
- * an exponent become floats, others integers.
- * Returns ZT_ERROR_STATE if the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_writer_set_attribute_json(struct zt_writer *writer,
-                                       const char *key,
-                                       const char *value);
+/// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable
+/// and never reused; a later version may add some, so treat an unknown one as an error.
+typedef int32_t zt_status;
 
-/**
- * Sets an attribute of the object that is open to a bool; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
- * Returns ZT_ERROR_STATE if no object is open or the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_write_attribute_bool(struct zt_writer *writer, const char *key, int32_t value);
+/// The values of zt_status.
+typedef enum zt_status_value {
+    ZT_OK = 0, ///< Done.
+    /// An argument that no file could make right: NULL, an unknown value, a name that is not UTF-8.
+    ZT_ERROR_INVALID_ARGUMENT = 1,
+    ZT_ERROR_IO = 2, ///< The operating system or a callback of the caller failed.
+    ZT_ERROR_NOT_FOUND = 3, ///< No such object, component, attribute or key.
+    ZT_ERROR_NOT_ZTENSOR = 4, ///< Neither end of the file says that it is a zTensor file.
+    ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of the format; the message names the rule.
+    /// The bytes do not have the digest that the file gives for them.
+    ZT_ERROR_DIGEST_MISMATCH = 6,
+    /// Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a major version.
+    ZT_ERROR_UNSUPPORTED = 7,
+    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects.
+    ZT_ERROR_LIMIT = 8,
+    /// The caller's memory is too small, or given data has another size than the shape says.
+    ZT_ERROR_BUFFER_SIZE = 9,
+    /// The bytes cannot be lent: compressed, of the other byte order, or not in memory.
+    ZT_ERROR_NOT_MAPPABLE = 10,
+    ZT_ERROR_STATE = 11, ///< A writer used out of order.
+    ZT_ERROR_EXISTS = 12, ///< An object or component of that name is there already.
+    ZT_ERROR_CANCELLED = 13, ///< A callback of the caller asked to stop.
+    ZT_ERROR_OUT_OF_MEMORY = 14, ///< Memory could not be had.
+    ZT_ERROR_INTERNAL = 15, ///< A bug of this library; please report the message.
+} zt_status_value;
 
-/**
- * Sets an attribute of the object that is open to a signed integer; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: any number.
- * Returns ZT_ERROR_STATE if no object is open or the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_write_attribute_i64(struct zt_writer *writer,
-                                 const char *key,
-                                 int64_t value);
+/// Version of this header, first number.
+#define ZT_VERSION_MAJOR 1
+/// Version of this header, second number.
+#define ZT_VERSION_MINOR 0
+/// Version of this header, third number.
+#define ZT_VERSION_PATCH 0
+/// What zt_abi_version gave when this header was made.
+#define ZT_ABI_VERSION 1
 
-/**
- * Sets an attribute of the object that is open to an unsigned integer; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: any number.
- * Returns ZT_ERROR_STATE if no object is open or the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_write_attribute_u64(struct zt_writer *writer,
-                                 const char *key,
-                                 uint64_t value);
-
-/**
- * Sets an attribute of the object that is open to a float; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
- * Returns ZT_ERROR_STATE if no object is open or the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_write_attribute_f64(struct zt_writer *writer, const char *key, double value);
-
-/**
- * Sets an attribute of the object that is open to a text; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
- * Returns ZT_ERROR_STATE if no object is open or the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_write_attribute_string(struct zt_writer *writer, const char *key, const char *value);
-
-/**
- * Sets an attribute of the object that is open to a byte string; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
- * Returns ZT_ERROR_STATE if no object is open or the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_write_attribute_bytes(struct zt_writer *writer,
-                                   const char *key,
-                                   const void *value,
-                                   size_t size);
-
-/**
- * Sets an attribute of the object that is open to a value from JSON text; one of the same key is replaced.
- *
- * key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
- * The spellings of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
- * an exponent become floats, others integers.
- * Returns ZT_ERROR_STATE if no object is open or the writer has failed,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_write_attribute_json(struct zt_writer *writer,
-                                  const char *key,
-                                  const char *value);
-
-/**
- * Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut
- * into chunks, on several threads, straight into the caller's memory where the encoding allows. In
- * ZT_MODE_MAP hyperslabs are copied out of the mapping where their pages are in memory; all else that
- * is not compressed is read.
- *
- * requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
- * defaults. stats: may be NULL; set struct_size; filled on success and on failure.
- * The first failure stops the batch and is returned; which requests were done before is told by
- * on_done. On failure the content of the dst of requests that are not done is undefined.
- * Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
- * zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
- * ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
- * Threads: any; the call starts its own and waits for them. Since 1.0.
- */
-zt_status zt_read_batch(const struct zt_file *file,
-                        const struct zt_read_request *requests,
-                        size_t n,
-                        const struct zt_read_options *options,
-                        struct zt_read_stats *stats);
-
-/**
- * Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
- * else in fresh memory.
- *
- * buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
- * the file, so that it may outlive the caller's zt_close.
- * Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
- * stored bytes were seen to be able to fill it.
- * Threads: any; as zt_component_read. Since 1.0.
- */
-zt_status zt_component_load(const struct zt_component *component,
-                            struct zt_buffer **buffer);
-
-/**
- * The bytes of a buffer.
- *
- * Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const void *zt_buffer_data(const struct zt_buffer *buffer);
-
-/**
- * Number of bytes of a buffer; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_buffer_size(const struct zt_buffer *buffer);
-
-/**
- * Ends a buffer and gives its reference to the file back.
- *
- * buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
- */
-void zt_buffer_free(struct zt_buffer *buffer);
-
-/**
- * The component's name within its object: UTF-8 and NUL-ended.
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-const char *zt_component_role(const struct zt_component *component);
-
-/**
- * Bytes of the role, without the NUL at its end; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_component_role_len(const struct zt_component *component);
-
-/**
- * The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 2.
- */
-zt_dtype zt_component_dtype(const struct zt_component *component);
-
-/**
- * The storage type's name in spec 1.2, or the file's own where it is unknown.
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_component_dtype_name(const struct zt_component *component);
-
-/**
- * The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
- * spells that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 2.
- */
-zt_type zt_component_type(const struct zt_component *component);
-
-/**
- * The logical type's name, the file's own where it is unknown.
- *
- * Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_component_type_name(const struct zt_component *component);
-
-/**
- * The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-zt_encoding zt_component_encoding(const struct zt_component *component);
-
-/**
- * The encoding's name, the file's own where it is unknown.
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_component_encoding_name(const struct zt_component *component);
-
-/**
- * First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 sections 1 and 4.
- */
-uint64_t zt_component_offset(const struct zt_component *component);
-
-/**
- * Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-uint64_t zt_component_stored_size(const struct zt_component *component);
-
-/**
- * Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it cannot be told
- * (unknown encodings without a declared size).
- *
- * One case costs more than a look-up: compressed sparse components of files before 1.2, whose
- * manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
- * damaged or pass max_decoded_size.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-uint64_t zt_component_size(const struct zt_component *component);
-
-/**
- * The digest of the stored bytes as the file spells it, "sha256:8f4a...".
- *
- * Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const char *zt_component_digest(const struct zt_component *component);
-
-/**
- * What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-uint32_t zt_component_caps(const struct zt_component *component);
-
-/**
- * Lends the component's bytes where they are, without copying.
- *
- * ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened
- * by path (else see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the bytes; may be
- * NULL. Both are untouched on failure.
- * Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
- * is neither mapped nor in memory (zt_component_read and zt_component_load work then);
- * ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
- * The bytes are read-only; writing to them is a fault. In ZT_MODE_MAP see there what a file that
- * changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
- */
-zt_status zt_component_ptr(const struct zt_component *component,
-                           const void **ptr,
-                           size_t *size);
-
-/**
- * Reads the component's decoded bytes straight into the caller's memory.
- *
- * dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if
- * there are none. dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is
- * left alone. On failure the content of dst is undefined.
- * Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
- * ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
- * checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
- * Threads: any; from 8 MiB on the call may start its own and wait for them (zt_open_options.threads).
- * Since 1.0. Spec 1.2 section 5.
- */
-zt_status zt_component_read(const struct zt_component *component,
-                            void *dst,
-                            size_t dst_size);
-
-/**
- * Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
- * touches are decoded, where the frames tell their sizes, as those that this library writes do. Where
- * the file is neither mapped nor in memory, the first range of a component walks the headers of its
- * frames; what it found is kept for the 64 components that were walked last, and then only the stored
- * bytes of the frames around the range are read. A component below 128 KiB is read whole.
- *
- * offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
- * zt_component_read. On failure the content of dst is undefined.
- * Threads: any. Since 1.0.
- */
-zt_status zt_component_read_range(const struct zt_component *component,
-                                  uint64_t offset,
-                                  void *dst,
-                                  size_t n);
-
-/**
- * Reads the component's elements as another dtype.
- *
- * Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and
- * NaN stays NaN. Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers
- * become narrower integers saturating, and floats by rounding once. To bool, all but zero is 1; from
- * bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
- * dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times
- * two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
- * Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
- * are no whole number of elements, else as zt_component_read.
- * Threads: any. Since 1.0.
- */
-zt_status zt_component_read_as(const struct zt_component *component,
-                               zt_dtype dtype,
-                               void *dst,
-                               size_t dst_size);
-
-/**
- * Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
- * reading them, ZT_ADVICE_DONTNEED lets them go.
- *
- * ZT_ADVICE_DONTNEED reaches only pages that hold nothing of another component, so a neighbour's bytes
- * stay: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. Where bytes are not in a file, nothing happens.
- * Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses,
- * ZT_ERROR_UNSUPPORTED for ZT_ADVICE_LOCK in ZT_MODE_READ: only a mapping can be locked.
- * Threads: any. Since 1.0.
- */
-zt_status zt_component_advise(const struct zt_component *component,
-                              zt_advice advice);
-
-/**
- * Checks the component's digest against its stored bytes.
- *
- * Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
- * or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_component_verify(const struct zt_component *component);
-
-/**
- * The version of the library that is loaded, "1.0.0".
- *
- * Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
- * Returns a string that is never NULL and lives as long as the library.
- * Threads: any. Since 1.0.
- */
+/// The version of the library that is loaded, "1.0.0".
+///
+/// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
+/// Returns a string that is never NULL and lives as long as the library.
+/// Threads: any. Since 1.0.
 const char *zt_version(void);
 
-/**
- * The version of the binary interface that is loaded. It moves only when programs have to be
- * compiled anew.
- *
- * Threads: any. Since 1.0.
- */
+/// The version of the binary interface that is loaded. It moves only when programs have to be
+/// compiled anew.
+///
+/// Threads: any. Since 1.0.
 uint32_t zt_abi_version(void);
 
-/**
- * The calling thread's last failure as one line of English: path, object, component, offset, the
- * rule that was broken and the numbers that disagree.
- *
- * Only a failing call changes it; a call that succeeds leaves it as it was.
- * Returns a string that is never NULL ("no error" before the first failure). It is valid until the
- * same thread's next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
- * Threads: any; each has its own. Since 1.0.
- */
+/// The calling thread's last failure as one line of English: path, object, component, offset, the
+/// rule that was broken and the numbers that disagree.
+///
+/// Only a failing call changes it; a call that succeeds leaves it as it was.
+/// Returns a string that is never NULL ("no error" before the first failure). It is valid until the
+/// same thread's next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
+/// Threads: any; each has its own. Since 1.0.
 const char *zt_last_error(void);
 
-/**
- * The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
- *
- * Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
- * number that this version does not know.
- * Threads: any. Since 1.0.
- */
+/// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
+///
+/// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
+/// number that this version does not know.
+/// Threads: any. Since 1.0.
 const char *zt_status_name(zt_status status);
 
-/**
- * The name of a dtype in spec 1.2, "bf16".
- *
- * Returns a string that lives as long as the library, or NULL for ZT_DTYPE_OTHER and numbers that
- * this version does not know.
- * Threads: any. Since 1.0.
- */
+// -------------------------------------------------------------------------------------------------
+// 2. Types, formats, encodings
+//
+// A component has a storage type (dtype), perhaps a logical type, and an encoding; an object has a format. All are
+// integers here. Where a file has a name that this version does not know, the value is OTHER and a _name function
+// of the object or component gives the name.
+
+/// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
+typedef int32_t zt_dtype;
+
+/// The values of zt_dtype. 0.1 and 1.0 files spell them differently ("float32"); they are given here
+/// in their 1.2 meaning.
+typedef enum zt_dtype_value {
+    /// A name that this version does not know; zt_component_dtype_name tells it.
+    ZT_DTYPE_OTHER = 0,
+    ZT_DTYPE_F64 = 1, ///< IEEE 754 double precision, 8 bytes.
+    ZT_DTYPE_F32 = 2, ///< IEEE 754 single precision, 4 bytes.
+    ZT_DTYPE_F16 = 3, ///< IEEE 754 half precision, 2 bytes.
+    ZT_DTYPE_BF16 = 4, ///< bfloat16, 2 bytes.
+    ZT_DTYPE_I64 = 5, ///< Two's complement, 8 bytes.
+    ZT_DTYPE_I32 = 6, ///< Two's complement, 4 bytes.
+    ZT_DTYPE_I16 = 7, ///< Two's complement, 2 bytes.
+    ZT_DTYPE_I8 = 8, ///< Two's complement, 1 byte.
+    ZT_DTYPE_U64 = 9, ///< Unsigned, 8 bytes.
+    ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
+    ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
+    ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
+    /// 1 byte: 0 is false, 1 is true. Bytes are handed out as they are; only verification checks them.
+    ZT_DTYPE_BOOL = 13,
+} zt_dtype_value;
+
+/// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
+typedef int32_t zt_type;
+
+/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as
+/// dtype and type.
+typedef enum zt_type_value {
+    ZT_TYPE_NONE = 0, ///< Absent: the elements are what the dtype says.
+    ZT_TYPE_F8_E4M3FN = 1, ///< 8-bit float, 4 exponent bits, finite: stored as u8.
+    ZT_TYPE_F8_E5M2 = 2, ///< 8-bit float, 5 exponent bits: stored as u8.
+    ZT_TYPE_F8_E4M3FNUZ = 3, ///< 8-bit float, 4 exponent bits, finite, unsigned zero: stored as u8.
+    ZT_TYPE_F8_E5M2FNUZ = 4, ///< 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
+    ZT_TYPE_COMPLEX64 = 5, ///< Pairs of f32: real, imaginary.
+    ZT_TYPE_COMPLEX128 = 6, ///< Pairs of f64: real, imaginary.
+    ZT_TYPE_OTHER = 7, ///< A name that this version does not know; zt_component_type_name tells it.
+} zt_type_value;
+
+/// A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
+typedef int32_t zt_format;
+
+/// The values of zt_format.
+typedef enum zt_format_value {
+    /// A name that this version does not know, or a 0.1 layout that is not dense.
+    ZT_FORMAT_OTHER = 0,
+    ZT_FORMAT_DENSE = 1, ///< One row-major array: component "data".
+    ZT_FORMAT_SPARSE_CSR = 2, ///< Compressed sparse rows: "values", "indices", "indptr".
+    ZT_FORMAT_SPARSE_COO = 3, ///< Coordinate list: "values", "coords".
+    /// Quantized groups: "packed_weight", "scales" and, if there are zero points, "zeros".
+    ZT_FORMAT_QUANTIZED_GROUP = 4,
+} zt_format_value;
+
+/// How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
+typedef int32_t zt_encoding;
+
+/// The values of zt_encoding.
+typedef enum zt_encoding_value {
+    /// When writing: what the writer's options say. Never given for a component of a file.
+    ZT_ENCODING_DEFAULT = 0,
+    ZT_ENCODING_RAW = 1, ///< As they are.
+    ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
+    ZT_ENCODING_OTHER = 3, ///< A name that this version does not know; its bytes cannot be read.
+} zt_encoding_value;
+
+/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
+///
+/// The string lives as long as the library.
+/// Threads: any. Since 1.0.
 const char *zt_dtype_name(zt_dtype dtype);
 
-/**
- * The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
- *
- * name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
- * Returns ZT_ERROR_NOT_FOUND for a name that this version does not know,
- * ZT_ERROR_INVALID_ARGUMENT for NULL.
- * Threads: any. Since 1.0.
- */
+/// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
+///
+/// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
+/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Threads: any. Since 1.0.
 zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
 
-/**
- * Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
- *
- * Threads: any. Since 1.0.
- */
+/// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
+///
+/// Threads: any. Since 1.0.
 size_t zt_dtype_size(zt_dtype dtype);
 
-/**
- * The name of a logical type in spec 1.2, "f8_e4m3fn".
- *
- * Returns a string that lives as long as the library, or NULL for ZT_TYPE_NONE, ZT_TYPE_OTHER and
- * numbers that this version does not know.
- * Threads: any. Since 1.0.
- */
+/// The name of a logical type in spec 1.2, "f8_e4m3fn"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
+///
+/// The string lives as long as the library.
+/// Threads: any. Since 1.0.
 const char *zt_type_name(zt_type type);
 
-/**
- * The logical type of a name in spec 1.2, such as "f8_e4m3fn".
- *
- * name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
- * Returns ZT_ERROR_NOT_FOUND for a name that this version does not know,
- * ZT_ERROR_INVALID_ARGUMENT for NULL.
- * Threads: any. Since 1.0.
- */
+/// The logical type of a name in spec 1.2, such as "f8_e4m3fn".
+///
+/// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
+/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Threads: any. Since 1.0.
 zt_status zt_type_from_name(const char *name, zt_type *type);
 
-/**
- * The name of a format in the spec, "sparse_csr".
- *
- * Returns a string that lives as long as the library, or NULL for ZT_FORMAT_OTHER and numbers that
- * this version does not know.
- * Threads: any. Since 1.0.
- */
+/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER.
+///
+/// The string lives as long as the library.
+/// Threads: any. Since 1.0.
 const char *zt_format_name(zt_format format);
 
-/**
- * The name of an encoding in the spec, "zstd".
- *
- * Returns a string that lives as long as the library, or NULL for ZT_ENCODING_DEFAULT,
- * ZT_ENCODING_OTHER and numbers that this version does not know.
- * Threads: any. Since 1.0.
- */
+/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
+///
+/// The string lives as long as the library.
+/// Threads: any. Since 1.0.
 const char *zt_encoding_name(zt_encoding encoding);
 
-/**
- * Tells of many objects at once what their getters would tell one by one, in file order. Nothing is
- * allocated, locked or decoded: for a listing of everything, the cheapest way.
- *
- * first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many
- * structs, of which the first one's struct_size is set; (NULL, 0) fills nothing. A few dozen at a time
- * stay in the processor's cache. filled: receives how many were filled, count or as many as there are
- * from first on; not NULL. infos and filled are untouched on failure.
- * What the structs point to lives until the last zt_close.
- * Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-zt_status zt_object_list(const struct zt_file *file,
-                         size_t first,
-                         struct zt_object_info *infos,
-                         size_t count,
-                         size_t *filled);
+// -------------------------------------------------------------------------------------------------
+// 3. Opening
+//
+// zt_open checks everything that the manifest and the file's size can tell and reads no tensor. An open file is
+// immutable. What is borrowed from it lives until its last zt_close.
 
-/**
- * Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_object_name(const struct zt_object *object);
+/// How the file's bytes are reached: one of the ZT_MODE_ values.
+typedef int32_t zt_mode;
 
-/**
- * Bytes of the object's name, without the NUL at its end; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_object_name_len(const struct zt_object *object);
+/// The values of zt_mode.
+typedef enum zt_mode_value {
+    /// The file is mapped and bytes can be lent. If somebody cuts the file short while it is open,
+    /// touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change.
+    ZT_MODE_MAP = 0,
+    /// Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
+    ZT_MODE_READ = 1,
+} zt_mode_value;
 
-/**
- * Number of dimensions; 0 for a scalar, and for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-size_t zt_object_rank(const struct zt_object *object);
+/// What will be done with bytes: one of the ZT_ADVICE_ values.
+typedef uint32_t zt_advice;
 
-/**
- * The dimensions, zt_object_rank of them, outermost first.
- *
- * Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const uint64_t *zt_object_shape(const struct zt_object *object);
+/// The values of zt_advice.
+typedef enum zt_advice_value {
+    ZT_ADVICE_NONE = 0, ///< Nothing is known.
+    ZT_ADVICE_SEQUENTIAL = 1, ///< Front to back.
+    ZT_ADVICE_RANDOM = 2, ///< Here and there.
+    ZT_ADVICE_WILLNEED = 3, ///< Soon: starts reading and returns at once.
+    /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
+    ZT_ADVICE_POPULATE = 4,
+    /// Locks the whole mapping in memory, within the process's limit on locked memory.
+    ZT_ADVICE_LOCK = 5,
+    /// Not again: the pages may be dropped from memory. Their content is read anew when it is touched.
+    ZT_ADVICE_DONTNEED = 6,
+} zt_advice_value;
 
-/**
- * Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
- * and unknown formats may have such shapes).
- *
- * Threads: any. Since 1.0.
- */
-uint64_t zt_object_element_count(const struct zt_object *object);
+/// Told about progress: done of total bytes. Returns 0 to go on, anything else to stop with
+/// ZT_ERROR_CANCELLED. Called from one thread at a time, not necessarily the caller's.
+typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
 
-/**
- * The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
- *
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_format zt_object_format(const struct zt_object *object);
+/// How to open a file. All fields zero (but struct_size) are the defaults.
+typedef struct zt_open_options {
+    size_t struct_size; ///< sizeof (zt_open_options)
+    zt_mode mode; ///< How the bytes are reached: ZT_MODE_MAP (default) or ZT_MODE_READ.
+    /// 0: the structure is checked. 1: every digest too, which reads every byte that has one.
+    uint32_t verify;
+    /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
+    /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
+    /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
+    uint32_t strict;
+    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on.
+    zt_advice advice;
+    uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
+    /// Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
+    /// size, whichever is more.
+    uint64_t max_decoded_size;
+    uint64_t max_objects; ///< Most objects; 0 for 2^24.
+    /// Threads that a call without options of its own (zt_component_read, zt_component_load and what is
+    /// built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB, and zt_object_read_slice for a slab of
+    /// 1 MiB out of so large a component; it waits for them. 0: as many as there are processors, at most
+    /// 4. 1: only the caller's, as always where a zt_source is read.
+    uint32_t threads;
+    uint32_t reserved; ///< Must be 0.
+} zt_open_options;
 
-/**
- * The layout's name, the file's own where it is unknown.
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0.
- */
-const char *zt_object_format_name(const struct zt_object *object);
+/// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
+///
+/// Checks everything that the manifest and the file's size can tell, in time and memory proportional
+/// to the manifest; no component's bytes are read (but see zt_open_options.verify).
+/// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
+/// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
+/// Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
+/// ZT_ERROR_UNSUPPORTED (another major version), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
+/// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
+/// good end is; zt_repair cuts it back.
+/// Threads: any. Since 1.0. Spec 1.2 section 5.
+zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
-/**
- * The object's attributes.
- *
- * Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const struct zt_value *zt_object_attributes(const struct zt_object *object);
+/// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
+///
+/// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
+/// offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
+/// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
+/// where it is none of the element's size (zt_component_caps tells).
+/// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
+/// Threads: any. Since 1.0.
+zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options,
+    zt_file **file);
 
-/**
- * Number of components; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_object_component_count(const struct zt_object *object);
+/// Opens a .zt file that is in memory.
+///
+/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close.
+/// Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
+/// where data's alignment is less than the element's size.
+/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
+/// Threads: any. Since 1.0.
+zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options,
+    zt_file **file);
 
-/**
- * The component at index, in file order.
- *
- * Returns a component that lives until the last zt_close; NULL if index is not below
- * zt_object_component_count, and for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_component *zt_component_at(const struct zt_object *object, size_t index);
+/// Another reference to an open file: zt_close has to be called once more.
+///
+/// file: NULL is fine. Returns file.
+/// Threads: any, at the same time as any other call on file. Since 1.0.
+zt_file *zt_retain(zt_file *file);
 
-/**
- * The component of that role: "data", "values", "scales" and so on.
- *
- * role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
- * if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
- * Threads: any. Since 1.0.
- */
-const struct zt_component *zt_component_find(const struct zt_object *object, const char *role);
+/// Gives a reference back. The last one closes the file and ends everything borrowed from it;
+/// buffers of zt_component_load hold a reference of their own.
+///
+/// file: NULL is fine. Using it after its last zt_close is undefined.
+/// Threads: any; no other thread may be using the reference that is given back. Since 1.0.
+void zt_close(zt_file *file);
 
-/**
- * Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
- * tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Slabs of 1 MiB
- * and more are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
- * threads share them: see zt_open_options.threads.
- *
- * start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
- * in every dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major
- * and without gaps, in the host's byte order. dst_size: its bytes, at least the product of the
- * counts times the element size (with the pair of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
- * is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
- * On failure the content of dst is undefined.
- * Threads: any. Since 1.0.
- */
-zt_status zt_object_read_slice(const struct zt_object *object,
-                               const uint64_t *start,
-                               const uint64_t *count,
-                               const uint64_t *step,
-                               void *dst,
-                               size_t dst_size);
+/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+const char *zt_file_version(const zt_file *file);
 
-/**
- * Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
- *
- * Checks everything that the manifest and the file's size can tell, in time and memory proportional
- * to the manifest; no component's bytes are read (but see zt_open_options.verify).
- * path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
- * options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
- * Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
- * ZT_ERROR_UNSUPPORTED (another major version), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
- * verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
- * A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
- * good end is; zt_repair cuts it back.
- * Threads: any. Since 1.0. Spec 1.2 section 5.
- */
-zt_status zt_open(const char *path, const struct zt_open_options *options, struct zt_file **file);
+/// Bytes of the file; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+uint64_t zt_file_size(const zt_file *file);
 
-/**
- * Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
- *
- * fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
- * offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
- * zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
- * where it is none of the element's size (zt_component_caps tells).
- * options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
- * Threads: any. Since 1.0.
- */
-zt_status zt_open_fd(int fd,
-                     uint64_t offset,
-                     uint64_t length,
-                     const struct zt_open_options *options,
-                     struct zt_file **file);
+/// The file's own attributes.
+///
+/// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+const zt_value *zt_file_attributes(const zt_file *file);
 
-/**
- * Opens a .zt file that is in memory.
- *
- * data, size: its bytes; they are not copied and must stay as they are until the last zt_close.
- * Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
- * where data's alignment is less than the element's size.
- * options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
- * Threads: any. Since 1.0.
- */
-zt_status zt_open_memory(const void *data,
-                         size_t size,
-                         const struct zt_open_options *options,
-                         struct zt_file **file);
+/// Number of objects; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+size_t zt_object_count(const zt_file *file);
 
-/**
- * Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
- *
- * source: copied during the call; not NULL. Its context and functions are used until the last
- * zt_close, from any thread that uses the file, also several at once. Its close function is called
- * once, also when this call fails.
- * options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
- * whatever status a function of source gives.
- * Threads: any. Since 1.0.
- */
-zt_status zt_open_source(const struct zt_source *source,
-                         const struct zt_open_options *options,
-                         struct zt_file **file);
+/// The object at index, in file order.
+///
+/// Returns an object that lives until the last zt_close; NULL if index is not below
+/// zt_object_count, and for NULL.
+/// Threads: any. Since 1.0.
+const zt_object *zt_object_at(const zt_file *file, size_t index);
 
-/**
- * Another reference to an open file: zt_close has to be called once more.
- *
- * file: NULL is fine. Returns file.
- * Threads: any, at the same time as any other call on file. Since 1.0.
- */
-struct zt_file *zt_retain(struct zt_file *file);
+/// The object of that name; the first one where a 0.1 file has several.
+///
+/// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
+/// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
+/// no failure: zt_last_error is left as it was.
+/// Threads: any. Since 1.0.
+const zt_object *zt_object_find(const zt_file *file, const char *name);
 
-/**
- * Gives a reference back. The last one closes the file and ends everything borrowed from it;
- * buffers of zt_component_load hold a reference of their own.
- *
- * file: NULL is fine. Using it after its last zt_close is undefined.
- * Threads: any; no other thread may be using the reference that is given back. Since 1.0.
- */
-void zt_close(struct zt_file *file);
+/// The object of a name that is given with its length, so that it may hold a NUL.
+///
+/// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
+/// Threads: any. Since 1.0.
+const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
 
-/**
- * The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
- *
- * Returns a string that lives until the last zt_close; NULL for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const char *zt_file_version(const struct zt_file *file);
+// -------------------------------------------------------------------------------------------------
+// 4. Objects and components
+//
+// By position or by name. Getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.
 
-/**
- * Bytes of the file; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-uint64_t zt_file_size(const struct zt_file *file);
+/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0.
+const char *zt_object_name(const zt_object *object);
 
-/**
- * The file's own attributes.
- *
- * Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
- * Threads: any. Since 1.0. Spec 1.2 section 1.
- */
-const struct zt_value *zt_file_attributes(const struct zt_file *file);
+/// Bytes of the object's name, without the NUL at its end; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+size_t zt_object_name_len(const zt_object *object);
 
-/**
- * Number of objects; 0 for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_object_count(const struct zt_file *file);
+/// Number of dimensions; 0 for a scalar, and for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+size_t zt_object_rank(const zt_object *object);
 
-/**
- * The object at index, in file order.
- *
- * Returns an object that lives until the last zt_close; NULL if index is not below
- * zt_object_count, and for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_object *zt_object_at(const struct zt_file *file, size_t index);
+/// The dimensions, zt_object_rank of them, outermost first.
+///
+/// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+const uint64_t *zt_object_shape(const zt_object *object);
 
-/**
- * The object of that name; the first one where a 0.1 file has several.
- *
- * name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
- * Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
- * no failure: zt_last_error is left as it was.
- * Threads: any. Since 1.0.
- */
-const struct zt_object *zt_object_find(const struct zt_file *file, const char *name);
+/// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
+/// and unknown formats may have such shapes).
+///
+/// Threads: any. Since 1.0.
+uint64_t zt_object_element_count(const zt_object *object);
 
-/**
- * The object of a name that is given with its length, so that it may hold a NUL.
- *
- * name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
- * Threads: any. Since 1.0.
- */
-const struct zt_object *zt_object_find_n(const struct zt_file *file,
-                                         const char *name,
-                                         size_t length);
+/// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+zt_format zt_object_format(const zt_object *object);
 
-/**
- * What kind of thing a value is; ZT_VALUE_NULL for NULL.
- *
- * Threads: any. Since 1.0.
- */
-zt_value_kind_t zt_value_kind(const struct zt_value *value);
+/// The layout's name, the file's own where it is unknown.
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0.
+const char *zt_object_format_name(const zt_object *object);
 
-/**
- * The truth of a bool.
- *
- * out: receives 0 or 1, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_bool(const struct zt_value *value, int32_t *out);
+/// The object's attributes.
+///
+/// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+const zt_value *zt_object_attributes(const zt_object *object);
 
-/**
- * The number of an integer that fits an int64_t.
- *
- * out: receives it, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_i64(const struct zt_value *value, int64_t *out);
+/// Number of components; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+size_t zt_object_component_count(const zt_object *object);
 
-/**
- * The number of an integer that fits a uint64_t.
- *
- * out: receives it, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_u64(const struct zt_value *value, uint64_t *out);
+/// The component at index, in file order.
+///
+/// Returns a component that lives until the last zt_close; NULL if index is not below
+/// zt_object_component_count, and for NULL.
+/// Threads: any. Since 1.0.
+const zt_component *zt_component_at(const zt_object *object, size_t index);
 
-/**
- * The number of a float, or of an integer, which is rounded if it has to be.
- *
- * out: receives it, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_f64(const struct zt_value *value, double *out);
+/// The component of that role: "data", "values", "scales" and so on.
+///
+/// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
+/// if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
+/// Threads: any. Since 1.0.
+const zt_component *zt_component_find(const zt_object *object, const char *role);
 
-/**
- * The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
- *
- * text: receives a string that lives until the last zt_close. length: receives its bytes without the
- * NUL at the end; may be NULL. Both are untouched on failure.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_string(const struct zt_value *value,
-                              const char **text,
-                              size_t *length);
+/// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
+/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Slabs of 1 MiB
+/// and more are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
+/// threads share them: see zt_open_options.threads.
+///
+/// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
+/// in every dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major
+/// and without gaps, in the host's byte order. dst_size: its bytes, at least the product of the
+/// counts times the element size (with the pair of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
+/// is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
+/// On failure the content of dst is undefined.
+/// Threads: any. Since 1.0.
+zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start,
+    const uint64_t *count, const uint64_t *step, void *dst, size_t dst_size);
 
-/**
- * The content of a byte string.
- *
- * bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
- * may be NULL. Both are untouched on failure.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_bytes(const struct zt_value *value, const void **bytes, size_t *size);
+// -------------------------------------------------------------------------------------------------
+// 5. Bytes, cheapest first
+//
+// zt_component_ptr borrows, zt_component_read fills your memory, zt_component_read_range and zt_object_read_slice
+// read a part, zt_component_load gives a buffer, zt_component_read_as converts. zt_component_caps says what works.
 
-/**
- * The number of a tag; the tagged value is zt_value_at (value, 0).
- *
- * out: receives it, untouched on failure, not NULL.
- * Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_get_tag(const struct zt_value *value, uint64_t *out);
+/// The component's decoded bytes can be lent: zt_component_ptr works.
+#define ZT_CAP_MAP 1
+/// The component's decoded bytes can be had: zt_component_read and zt_component_load work.
+#define ZT_CAP_READ 2
+/// A range of the decoded bytes can be had without decoding all of them.
+#define ZT_CAP_RANGE 4
+/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file: they can go
+/// from the disk to their place without a copy.
+#define ZT_CAP_DIRECT 8
+/// There is a digest that this version can check.
+#define ZT_CAP_VERIFY 16
+/// It starts at a page boundary and no byte of another component is in its pages: ZT_ADVICE_DONTNEED
+/// evicts all of it and nothing else.
+#define ZT_CAP_PAGE_EXCLUSIVE 32
 
-/**
- * Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
- *
- * Threads: any. Since 1.0.
- */
-size_t zt_value_count(const struct zt_value *value);
+/// The component's name within its object: UTF-8 and NUL-ended.
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+const char *zt_component_role(const zt_component *component);
 
-/**
- * The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
- *
- * Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
- * for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_value *zt_value_at(const struct zt_value *value,
-                                   size_t index);
+/// Bytes of the role, without the NUL at its end; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+size_t zt_component_role_len(const zt_component *component);
 
-/**
- * The key of a map's pair, in the file's order.
- *
- * Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
- * other kinds, and for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_value *zt_value_key_at(const struct zt_value *value,
-                                       size_t index);
+/// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 2.
+zt_dtype zt_component_dtype(const zt_component *component);
 
-/**
- * What a map has under a text key; the pairs are looked at one after the other.
- *
- * key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
- * there is none, for other kinds, and for NULL.
- * Threads: any. Since 1.0.
- */
-const struct zt_value *zt_value_find(const struct zt_value *value, const char *key);
+/// The storage type's name in spec 1.2, or the file's own where it is unknown.
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0.
+const char *zt_component_dtype_name(const zt_component *component);
 
-/**
- * Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that
- * are not finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined
- * {"$undefined":true}, other simple values {"$simple":number}, maps whose keys are not all text
- * {"$map":[[key,value],...]}. Integers are written in full, also those past 2^53.
- *
- * buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
- * needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
- * Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
- * Threads: any. Since 1.0.
- */
-zt_status zt_value_to_json(const struct zt_value *value,
-                           char *buf,
-                           size_t size,
-                           size_t *needed);
+/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
+/// spells that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 2.
+zt_type zt_component_type(const zt_component *component);
 
-/**
- * Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized
- * structure, bool bytes.
- *
- * options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
- * what was checked so far, on failure. A file without digests verifies: digests_absent tells.
- * Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
- * ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
- * ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
- * Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
- */
-zt_status zt_verify(const struct zt_file *file,
-                    const struct zt_verify_options *options,
-                    struct zt_verify_report *report);
+/// The logical type's name, the file's own where it is unknown.
+///
+/// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
+/// Threads: any. Since 1.0.
+const char *zt_component_type_name(const zt_component *component);
 
-/**
- * Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
- * before the append is there again, and what was appended, too, where its end had been written whole.
- * A file that opens is left as it is.
- *
- * path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
- * success, untouched on failure.
- * Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
- * repaired), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT; the
- * file is then as it was.
- * Threads: any; nobody else may have the file open for writing. Since 1.0.
- */
-zt_status zt_repair(const char *path,
-                    const struct zt_repair_options *options,
-                    struct zt_repair_report *report);
+/// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+zt_encoding zt_component_encoding(const zt_component *component);
 
-/**
- * The dense tensor of that name, ready to use.
- *
- * Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the
- * file keeps, and a second call gives the same memory.
- * name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to
- * lives until the last zt_close.
- * Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
- * ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_tensor_view(const struct zt_file *file,
-                         const char *name,
-                         struct zt_tensor *view);
+/// The encoding's name, the file's own where it is unknown.
+///
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Since 1.0.
+const char *zt_component_encoding_name(const zt_component *component);
 
-/**
- * The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
- *
- * Without a copy where zt_component_ptr would work for every part; else decoded into memory that the
- * file keeps. Checking reads indices and indptr once.
- * view: set struct_size; filled on success, untouched on failure. What it points to lives until the
- * last zt_close.
- * Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the
- * structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
- * ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
- * integer dtype: look at it.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_csr_view(const struct zt_object *object,
-                      struct zt_csr *view);
+/// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 sections 1 and 4.
+uint64_t zt_component_offset(const zt_component *component);
 
-/**
- * The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
- *
- * As zt_csr_view in all else.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_coo_view(const struct zt_object *object, struct zt_coo *view);
+/// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
+///
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+uint64_t zt_component_stored_size(const zt_component *component);
 
-/**
- * The parts of a quantized_group object, checked to fit each other as far as its attributes tell:
- * whole elements, room for every weight, a scale for every group, as many zeros as they need.
- *
- * As zt_csr_view in all else.
- * Threads: any. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_quantized_view(const struct zt_object *object, struct zt_quantized *view);
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it cannot be told
+/// (unknown encodings without a declared size).
+///
+/// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
+/// manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
+/// damaged or pass max_decoded_size.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+uint64_t zt_component_size(const zt_component *component);
 
-/**
- * Writes a dense object at once.
- *
- * name: NUL-ended UTF-8. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
- * dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
- * row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
- * ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
- * Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
- * ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_STATE if an object is open or the writer
- * has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_write_dense(struct zt_writer *writer,
-                         const char *name,
-                         zt_dtype dtype,
-                         zt_type type,
-                         const uint64_t *shape,
-                         size_t rank,
-                         const void *data,
-                         size_t size);
+/// The digest of the stored bytes as the file spells it, "sha256:8f4a...".
+///
+/// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+const char *zt_component_digest(const zt_component *component);
 
-/**
- * Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
- *
- * shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for
- * complex types). indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order;
- * nothing is kept after the call. name, dtype, type: as zt_write_dense.
- * Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
- * nnz elements, else as zt_write_dense.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_write_csr(struct zt_writer *writer,
-                       const char *name,
-                       zt_dtype dtype,
-                       zt_type type,
-                       const uint64_t *shape,
-                       size_t nnz,
-                       const void *values,
-                       size_t values_size,
-                       const uint64_t *indices,
-                       const uint64_t *indptr);
+/// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+uint32_t zt_component_caps(const zt_component *component);
 
-/**
- * Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
- *
- * shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
- * coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
- * nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_write_coo(struct zt_writer *writer,
-                       const char *name,
-                       zt_dtype dtype,
-                       zt_type type,
-                       const uint64_t *shape,
-                       size_t rank,
-                       size_t nnz,
-                       const void *values,
-                       size_t values_size,
-                       const uint64_t *coords);
+/// Lends the component's bytes where they are, without copying.
+///
+/// ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened
+/// by path (else see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the bytes; may be
+/// NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
+/// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
+/// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
+/// The bytes are read-only; writing to them is a fault. In ZT_MODE_MAP see there what a file that
+/// changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
+zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
 
-/**
- * Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
- *
- * shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
- * after the call. name: as zt_write_dense. Returns as zt_write_csr.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_write_quantized(struct zt_writer *writer,
-                             const char *name,
-                             const uint64_t *shape,
-                             size_t rank,
-                             const struct zt_quantized_desc *desc);
+/// Reads the component's decoded bytes straight into the caller's memory.
+///
+/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if
+/// there are none. dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is
+/// left alone. On failure the content of dst is undefined.
+/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
+/// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
+/// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
+/// Threads: any; from 8 MiB on the call may start its own and wait for them (zt_open_options.threads).
+/// Since 1.0. Spec 1.2 section 5.
+zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
 
-/**
- * Writes an object of any format with any components at once.
- *
- * desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
- * Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
- * that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
- * objects is not checked here: zt_verify does.
- * Threads: one at a time. Since 1.0. Spec 1.2 sections 1 to 3.
- */
-zt_status zt_write_object(struct zt_writer *writer,
-                          const struct zt_object_desc *desc);
+/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
+/// touches are decoded, where the frames tell their sizes, as those that this library writes do. Where
+/// the file is neither mapped nor in memory, the first range of a component walks the headers of its
+/// frames; what it found is kept for the 64 components that were walked last, and then only the stored
+/// bytes of the frames around the range are read. A component below 128 KiB is read whole.
+///
+/// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
+/// zt_component_read. On failure the content of dst is undefined.
+/// Threads: any. Since 1.0.
+zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst,
+    size_t n);
 
-/**
- * Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each
- * in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
- * it is faster: different ones are compressed side by side; the digests of those that are not compressed
- * are computed while others are written; and of 4 MiB and more of those together another thread writes to
- * the file what the caller's gathers.
- *
- * requests, n: the objects, used during the call; (NULL, 0) does nothing.
- * All requests are checked before the first byte is written: a call that is refused writes none of them,
- * and the message tells the first request that is at fault, by its position from 0 and its name. A name
- * that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
- * Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
- * to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
- * Since 1.0. Spec 1.2 section 3.
- */
-zt_status zt_write_batch(struct zt_writer *writer,
-                         const struct zt_write_request *requests,
-                         size_t n);
+/// Reads the component's elements as another dtype.
+///
+/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and
+/// NaN stays NaN. Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers
+/// become narrower integers saturating, and floats by rounding once. To bool, all but zero is 1; from
+/// bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times
+/// two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
+/// are no whole number of elements, else as zt_component_read.
+/// Threads: any. Since 1.0.
+zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, void *dst,
+    size_t dst_size);
 
-/**
- * Begins a new file. It grows beside path under another name and takes path's place, atomically, at
- * zt_writer_finish; until then whatever is at path stays as it is.
- *
- * path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced. A
- * replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. options: NULL for the
- * defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
- * zt_writer_abort.
- * Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
- * Threads: any. Since 1.0. Spec 1.2 section 4.
- */
-zt_status zt_writer_create(const char *path,
-                           const struct zt_writer_options *options,
-                           struct zt_writer **writer);
+/// Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
+/// reading them, ZT_ADVICE_DONTNEED lets them go.
+///
+/// ZT_ADVICE_DONTNEED reaches only pages that hold nothing of another component, so a neighbour's bytes
+/// stay: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. Where bytes are not in a file, nothing happens.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses,
+/// ZT_ERROR_UNSUPPORTED for ZT_ADVICE_LOCK in ZT_MODE_READ: only a mapping can be locked.
+/// Threads: any. Since 1.0.
+zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
-/**
- * Begins to add objects to an existing 1.1 or 1.2 file, in place.
- *
- * What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
- * either the new file or the old bytes followed by an unfinished append, which zt_open names and
- * zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
- * place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
- * an object that is there would break a rule of 1.2; then the version stays, as the released writers
- * leave it. File attributes that are set replace those of the same key.
- * path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
- * Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
- * Threads: any; nobody else may be writing the file. Since 1.0.
- */
-zt_status zt_writer_append(const char *path,
-                           const struct zt_writer_options *options,
-                           struct zt_writer **writer);
+/// Checks the component's digest against its stored bytes.
+///
+/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
+/// or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+zt_status zt_component_verify(const zt_component *component);
 
-/**
- * Begins a file that goes to the caller's functions, front to back, never seeking.
- *
- * sink: copied during the call; not NULL. Its close function is called once, also when this call
- * fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
- * durable does not matter. writer: as zt_writer_create.
- * Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
- */
-zt_status zt_writer_create_sink(const struct zt_sink *sink,
-                                const struct zt_writer_options *options,
-                                struct zt_writer **writer);
+/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
+/// else in fresh memory.
+///
+/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
+/// the file, so that it may outlive the caller's zt_close.
+/// Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
+/// stored bytes were seen to be able to fill it.
+/// Threads: any; as zt_component_read. Since 1.0.
+zt_status zt_component_load(const zt_component *component, zt_buffer **buffer);
 
-/**
- * Opens an object that is written piece by piece: zt_write_component for each component, and
- * zt_write_data for its bytes, as often as you like, then zt_write_end.
- *
- * desc: not NULL, without components; nothing is kept after the call.
- * Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
- * Threads: one at a time. Since 1.0.
- */
-zt_status zt_write_begin(struct zt_writer *writer, const struct zt_object_desc *desc);
+/// The bytes of a buffer.
+///
+/// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
+/// Threads: any. Since 1.0.
+const void *zt_buffer_data(const zt_buffer *buffer);
 
-/**
- * Opens a component of the open object; the one before it ends.
- *
- * desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
- * zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
- * Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
- * ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
- * zt_write_dense.
- * Threads: one at a time. Since 1.0.
- */
-zt_status zt_write_component(struct zt_writer *writer, const struct zt_component_desc *desc);
+/// Number of bytes of a buffer; 0 for NULL.
+///
+/// Threads: any. Since 1.0.
+size_t zt_buffer_size(const zt_buffer *buffer);
 
-/**
- * Adds bytes to the open component, in the host's byte order. A call may end within an element.
- *
- * data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
- * Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
- * than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
- * Threads: one at a time. Since 1.0.
- */
-zt_status zt_write_data(struct zt_writer *writer, const void *data, size_t size);
+/// Ends a buffer and gives its reference to the file back.
+///
+/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
+void zt_buffer_free(zt_buffer *buffer);
 
-/**
- * Ends the open object.
- *
- * Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
- * announced or than the shape of a dense object takes (more zt_write_data may follow),
- * ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
- * Threads: one at a time. Since 1.0.
- */
-zt_status zt_write_end(struct zt_writer *writer);
+// -------------------------------------------------------------------------------------------------
+// 6. Views
+//
+// A whole object by one call: pointers, counts and shapes, checked so that an engine may index them blindly.
+// Without a copy where every component can be borrowed.
 
-/**
- * Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
- * attributes stay.
- *
- * object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
- * Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in
- * 0.1), else as zt_write_dense and zt_component_read.
- * Threads: one at a time for writer, any for object. Since 1.0.
- */
-zt_status zt_write_copy(struct zt_writer *writer,
-                        const struct zt_object *object,
-                        const char *new_name);
+/// One component of a view.
+typedef struct zt_array {
+    /// The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless
+    /// absent.
+    const void *data;
+    size_t size; ///< Bytes.
+    uint64_t count; ///< Elements of the dtype (a complex value is two).
+    zt_dtype dtype; ///< The storage type.
+    zt_type type; ///< The logical type.
+} zt_array;
 
-/**
- * Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
- *
- * writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
- * untouched on failure.
- * Returns ZT_ERROR_STATE if an object is open, the writer has failed or is finished already,
- * ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
- * what comes when the new one stands and whose messages say "in place": a folder that could not be
- * synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
- * Threads: one at a time. Since 1.0. Spec 1.2 section 4.
- */
-zt_status zt_writer_finish(struct zt_writer *writer,
-                           struct zt_write_summary *summary);
+/// A dense tensor.
+typedef struct zt_tensor {
+    size_t struct_size; ///< sizeof (zt_tensor), set by the caller.
+    /// The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
+    const void *data;
+    size_t nbytes; ///< Bytes.
+    zt_dtype dtype; ///< The storage type.
+    zt_type type; ///< The logical type.
+    const uint64_t *shape; ///< The dimensions, rank of them.
+    size_t rank; ///< Number of dimensions.
+} zt_tensor;
 
-/**
- * Ends the writer and leaves the destination as it was before.
- *
- * writer: NULL is fine, and one that is finished. Threads: one at a time. Since 1.0.
- */
-void zt_writer_abort(struct zt_writer *writer);
+/// A matrix of compressed sparse rows. Row r has the entries indptr[r] up to indptr[r + 1].
+typedef struct zt_csr {
+    size_t struct_size; ///< sizeof (zt_csr), set by the caller.
+    uint64_t rows; ///< Number of rows.
+    uint64_t columns; ///< Number of columns.
+    uint64_t nnz; ///< Number of stored entries.
+    zt_array values; ///< The entries.
+    zt_array indices; ///< The column of each entry, checked to be below columns.
+    /// rows + 1 numbers, checked to begin with 0, never to decrease and to end with nnz.
+    zt_array indptr;
+} zt_csr;
 
+/// A coordinate list.
+typedef struct zt_coo {
+    size_t struct_size; ///< sizeof (zt_coo), set by the caller.
+    uint64_t nnz; ///< Number of stored entries.
+    const uint64_t *shape; ///< The dimensions, rank of them.
+    size_t rank; ///< Number of dimensions.
+    zt_array values; ///< The entries.
+    /// rank runs of nnz numbers, a run for each dimension, checked to be below it.
+    zt_array coords;
+} zt_coo;
+
+/// A tensor of quantized groups.
+typedef struct zt_quantized {
+    size_t struct_size; ///< sizeof (zt_quantized), set by the caller.
+    const uint64_t *shape; ///< The dimensions, rank of them.
+    size_t rank; ///< Number of dimensions.
+    uint64_t bits; ///< The attribute "bits"; 0 if it is not there.
+    uint64_t group_size; ///< The attribute "group_size"; 0 if it is not there.
+    const char *packing; ///< The attribute "packing", NUL-ended; NULL if it is not there.
+    zt_array packed_weight; ///< The packed weights.
+    zt_array scales; ///< The scale of each group.
+    zt_array zeros; ///< The zero point of each group; data is NULL if there are none.
+} zt_quantized;
+
+/// The dense tensor of that name, ready to use.
+///
+/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the
+/// file keeps, and a second call gives the same memory.
+/// name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to
+/// lives until the last zt_close.
+/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
+/// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+zt_status zt_tensor_view(const zt_file *file, const char *name, zt_tensor *view);
+
+/// The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
+///
+/// Without a copy where zt_component_ptr would work for every part; else decoded into memory that the
+/// file keeps. Checking reads indices and indptr once.
+/// view: set struct_size; filled on success, untouched on failure. What it points to lives until the
+/// last zt_close.
+/// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the
+/// structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
+/// ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
+/// integer dtype: look at it.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+zt_status zt_csr_view(const zt_object *object, zt_csr *view);
+
+/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
+///
+/// As zt_csr_view in all else.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+zt_status zt_coo_view(const zt_object *object, zt_coo *view);
+
+/// The parts of a quantized_group object, checked to fit each other as far as its attributes tell:
+/// whole elements, room for every weight, a scale for every group, as many zeros as they need.
+///
+/// As zt_csr_view in all else.
+/// Threads: any. Since 1.0. Spec 1.2 section 3.
+zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
+
+// -------------------------------------------------------------------------------------------------
+// 7. Many at once
+//
+// zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and
+// slices at once, on several threads, in the order of the file.
+
+/// What is known of an object without touching its bytes, as zt_object_list tells it. The fields from
+/// offset on are of component.
+typedef struct zt_object_info {
+    /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
+    size_t struct_size;
+    const zt_object *object; ///< The object.
+    const char *name; ///< As zt_object_name: NUL-ended, not NULL.
+    size_t name_len; ///< As zt_object_name_len.
+    /// As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
+    const uint64_t *shape;
+    size_t rank; ///< As zt_object_rank.
+    const zt_value *attributes; ///< As zt_object_attributes: NULL if it has none.
+    size_t component_count; ///< As zt_object_component_count.
+    /// "data" of a dense object, the first component of any other; NULL if it has none.
+    const zt_component *component;
+    uint64_t offset; ///< As zt_component_offset.
+    uint64_t stored_size; ///< As zt_component_stored_size.
+    /// As zt_component_size, but UINT64_MAX where that would have to read the stored bytes to find out.
+    uint64_t size;
+    zt_format format; ///< As zt_object_format.
+    zt_dtype dtype; ///< As zt_component_dtype.
+    zt_type type; ///< As zt_component_type.
+    zt_encoding encoding; ///< As zt_component_encoding.
+} zt_object_info;
+
+/// Tells of many objects at once what their getters would tell one by one, in file order. Nothing is
+/// allocated, locked or decoded: for a listing of everything, the cheapest way.
+///
+/// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many
+/// structs, of which the first one's struct_size is set; (NULL, 0) fills nothing. A few dozen at a time
+/// stay in the processor's cache. filled: receives how many were filled, count or as many as there are
+/// from first on; not NULL. infos and filled are untouched on failure.
+/// What the structs point to lives until the last zt_close.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
+/// Threads: any. Since 1.0. Spec 1.2 section 1.
+zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count,
+    size_t *filled);
+
+/// Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
+typedef int32_t zt_direct;
+
+/// The values of zt_direct.
+typedef enum zt_direct_value {
+    /// Past the page cache where that is faster: in a batch of at least 16 MiB, the parts that are not in
+    /// memory already, if the file system says that it has direct reads. What was read so is not in the page
+    /// cache afterwards.
+    ZT_DIRECT_AUTO = 0,
+    ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again soon.
+    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where it refuses
+    /// one all the same, that and those after it go through the page cache, and zt_read_stats tells.
+    ZT_DIRECT_ALWAYS = 2,
+} zt_direct_value;
+
+/// One read of a batch. All fields zero but struct_size, component, dst and dst_size read the whole
+/// component.
+typedef struct zt_read_request {
+    size_t struct_size; ///< sizeof (zt_read_request), the same in every request of a call.
+    const zt_component *component; ///< What to read; of the file that the call names.
+    uint64_t offset; ///< First decoded byte of a range.
+    /// Bytes of the range; with offset 0, a length of 0 or of the component's size is the whole component.
+    uint64_t length;
+    /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of
+    /// starts. NULL unless count is given.
+    const uint64_t *start;
+    const uint64_t *count; ///< The rank's number of counts; NULL if this is not a hyperslab.
+    const uint64_t *step; ///< The rank's number of steps; NULL for 1 in every dimension.
+    /// Receives the bytes; two requests of a call that fill the same memory are
+    /// ZT_ERROR_INVALID_ARGUMENT.
+    void *dst;
+    size_t dst_size; ///< Bytes at dst: at least as many as the request reads.
+    uint64_t tag; ///< Given to on_done; means nothing here.
+} zt_read_request;
+
+/// Told that a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
+/// thread at a time, not necessarily the caller's; it must not call zt_read_batch on the same file.
+typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status);
+
+/// How to read a batch. All fields zero (but struct_size) are the defaults.
+typedef struct zt_read_options {
+    size_t struct_size; ///< sizeof (zt_read_options)
+    /// Threads; 0 for as many as there are processors, at most 16. 1 reads on the caller's thread.
+    uint32_t threads;
+    zt_direct direct; ///< Whether to go past the page cache.
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for 4 MiB.
+    /// Most bytes of temporary memory in use at once, over all threads; 0 for 256 MiB. One request may
+    /// always use what it alone needs.
+    uint64_t in_flight;
+    /// 1: check the digest of every component that is read whole and has one that can be checked.
+    uint32_t verify;
+    uint32_t reserved; ///< Must be 0.
+    void *context; ///< Passed to the callbacks; may be NULL.
+    zt_done_callback on_done; ///< Told about every request that is done; may be NULL.
+    /// Told about bytes that were delivered, and asked whether to go on; may be NULL.
+    zt_progress_callback progress;
+} zt_read_options;
+
+/// What a batch did.
+typedef struct zt_read_stats {
+    size_t struct_size; ///< sizeof (zt_read_stats), set by the caller.
+    uint64_t bytes; ///< Bytes delivered to the caller's memory.
+    /// Stored bytes that were read for it; for a part of a compressed component, those of the frames around it.
+    uint64_t stored_bytes;
+    uint64_t requests; ///< Requests that are done.
+    uint64_t digests_verified; ///< Digests that were checked and agreed.
+    uint64_t nanoseconds; ///< Time, in nanoseconds.
+    uint32_t threads; ///< Threads that were used.
+    uint32_t direct; ///< 1 if reads went past the page cache.
+    /// Why the reads took the way that they took: one line, lives as long as the library.
+    const char *reason;
+} zt_read_stats;
+
+/// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut
+/// into chunks, on several threads, straight into the caller's memory where the encoding allows. In
+/// ZT_MODE_MAP hyperslabs are copied out of the mapping where their pages are in memory; all else that
+/// is not compressed is read.
+///
+/// requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
+/// defaults. stats: may be NULL; set struct_size; filled on success and on failure.
+/// The first failure stops the batch and is returned; which requests were done before is told by
+/// on_done. On failure the content of the dst of requests that are not done is undefined.
+/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
+/// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
+/// ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
+/// Threads: any; the call starts its own and waits for them. Since 1.0.
+zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t n,
+    const zt_read_options *options, zt_read_stats *stats);
+
+// -------------------------------------------------------------------------------------------------
+// 8. Attributes
+//
+// Attributes of a file or an object: a tree of values in CBOR's data model.
+
+/// What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
+typedef int32_t zt_value_kind_t;
+
+/// The values of zt_value_kind_t.
+typedef enum zt_value_kind_value {
+    ZT_VALUE_NULL = 0, ///< null; also what zt_value_kind says of NULL.
+    ZT_VALUE_BOOL = 1, ///< true or false.
+    ZT_VALUE_INT = 2, ///< An integer from -2^64 to 2^64-1.
+    ZT_VALUE_FLOAT = 3, ///< A float.
+    ZT_VALUE_STRING = 4, ///< UTF-8 text.
+    ZT_VALUE_BYTES = 5, ///< A byte string.
+    ZT_VALUE_ARRAY = 6, ///< A sequence of values.
+    ZT_VALUE_MAP = 7, ///< Pairs of key and value; keys may be of any kind.
+    ZT_VALUE_TAG = 8, ///< A number and one value, at index 0.
+    ZT_VALUE_OTHER = 9, ///< CBOR's undefined, or a simple value without a meaning of its own.
+} zt_value_kind_value;
+
+/// What kind of thing a value is; ZT_VALUE_NULL for NULL.
+///
+/// Threads: any. Since 1.0.
+zt_value_kind_t zt_value_kind(const zt_value *value);
+
+/// The truth of a bool.
+///
+/// out: receives 0 or 1, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+zt_status zt_value_get_bool(const zt_value *value, int32_t *out);
+
+/// The number of an integer that fits an int64_t.
+///
+/// out: receives it, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
+/// Threads: any. Since 1.0.
+zt_status zt_value_get_i64(const zt_value *value, int64_t *out);
+
+/// The number of an integer that fits a uint64_t.
+///
+/// out: receives it, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
+/// Threads: any. Since 1.0.
+zt_status zt_value_get_u64(const zt_value *value, uint64_t *out);
+
+/// The number of a float, or of an integer, which is rounded if it has to be.
+///
+/// out: receives it, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+zt_status zt_value_get_f64(const zt_value *value, double *out);
+
+/// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
+///
+/// text: receives a string that lives until the last zt_close. length: receives its bytes without the
+/// NUL at the end; may be NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *length);
+
+/// The content of a byte string.
+///
+/// bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
+/// may be NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
+
+/// The number of a tag; the tagged value is zt_value_at (value, 0).
+///
+/// out: receives it, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any. Since 1.0.
+zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
+
+/// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
+///
+/// Threads: any. Since 1.0.
+size_t zt_value_count(const zt_value *value);
+
+/// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
+///
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
+/// for NULL.
+/// Threads: any. Since 1.0.
+const zt_value *zt_value_at(const zt_value *value, size_t index);
+
+/// The key of a map's pair, in the file's order.
+///
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
+/// other kinds, and for NULL.
+/// Threads: any. Since 1.0.
+const zt_value *zt_value_key_at(const zt_value *value, size_t index);
+
+/// What a map has under a text key; the pairs are looked at one after the other.
+///
+/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
+/// there is none, for other kinds, and for NULL.
+/// Threads: any. Since 1.0.
+const zt_value *zt_value_find(const zt_value *value, const char *key);
+
+/// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that
+/// are not finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined
+/// {"$undefined":true}, other simple values {"$simple":number}, maps whose keys are not all text
+/// {"$map":[[key,value],...]}. Integers are written in full, also those past 2^53.
+///
+/// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
+/// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
+/// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
+/// Threads: any. Since 1.0.
+zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
+
+// -------------------------------------------------------------------------------------------------
+// 9. Verification and repair
+//
+// zt_verify checks what opening does not read. zt_repair cuts an unfinished append back.
+
+/// Check the digests of components that have one.
+#define ZT_VERIFY_DIGESTS 1
+/// Check the contents: decoding, sizes, sparse and quantized structure, bool bytes.
+#define ZT_VERIFY_CONTENTS 2
+/// Refuse padding that is not zero, too.
+#define ZT_VERIFY_PADDING 4
+
+/// What to verify. All fields zero (but struct_size) are the defaults.
+typedef struct zt_verify_options {
+    size_t struct_size; ///< sizeof (zt_verify_options)
+    uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests and contents.
+    uint32_t threads; ///< Threads; 0 for as many as there are processors, at most 16.
+    void *context; ///< Passed to progress; may be NULL.
+    /// Told about stored bytes that were checked, and asked whether to go on; may be NULL.
+    zt_progress_callback progress;
+} zt_verify_options;
+
+/// What was verified.
+typedef struct zt_verify_report {
+    size_t struct_size; ///< sizeof (zt_verify_report), set by the caller.
+    uint64_t objects; ///< Objects that were checked.
+    uint64_t components; ///< Components that were checked.
+    uint64_t bytes; ///< Stored bytes that were read.
+    uint64_t digests_verified; ///< Digests that agree.
+    uint64_t digests_absent; ///< Components without a digest.
+    /// Digests of an algorithm that this version does not know: not verified.
+    uint64_t digests_unknown;
+    /// Bytes of padding that are not zero; writers must not leave any, readers may ignore them.
+    uint64_t padding_nonzero;
+} zt_verify_report;
+
+/// Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized
+/// structure, bool bytes.
+///
+/// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
+/// what was checked so far, on failure. A file without digests verifies: digests_absent tells.
+/// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
+/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
+/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
+zt_status zt_verify(const zt_file *file, const zt_verify_options *options,
+    zt_verify_report *report);
+
+/// How to repair. All fields zero (but struct_size) are the defaults.
+typedef struct zt_repair_options {
+    size_t struct_size; ///< sizeof (zt_repair_options)
+    uint32_t dry_run; ///< 1: only tell what would be done.
+    uint32_t reserved; ///< Must be 0.
+    uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
+} zt_repair_options;
+
+/// What a repair did, or would do.
+typedef struct zt_repair_report {
+    size_t struct_size; ///< sizeof (zt_repair_report), set by the caller.
+    uint64_t old_size; ///< Bytes of the file before.
+    uint64_t new_size; ///< Bytes of the file after; the same if there was nothing to repair.
+    uint64_t objects; ///< Objects that the file then has.
+} zt_repair_report;
+
+/// Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
+/// before the append is there again, and what was appended, too, where its end had been written whole.
+/// A file that opens is left as it is.
+///
+/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
+/// success, untouched on failure.
+/// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
+/// repaired), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT; the
+/// file is then as it was.
+/// Threads: any; nobody else may have the file open for writing. Since 1.0.
+zt_status zt_repair(const char *path, const zt_repair_options *options, zt_repair_report *report);
+
+// -------------------------------------------------------------------------------------------------
+// 10. Writing
+//
+// Create or append, write objects, finish. A new file appears whole or not at all; a failed append leaves the old
+// file. Same calls, same bytes: the file does not depend on threads, clock or run.
+
+/// A version of the spec to write: one of the ZT_SPEC_ values.
+typedef uint32_t zt_spec_version;
+
+/// The values of zt_spec_version.
+typedef enum zt_spec_version_value {
+    ZT_SPEC_DEFAULT = 0, ///< The latest: 1.2.0.
+    /// 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
+    ZT_SPEC_0_1_0 = 100,
+    ZT_SPEC_1_1_0 = 10100, ///< 1.1.0.
+    ZT_SPEC_1_2_0 = 10200, ///< 1.2.0.
+} zt_spec_version_value;
+
+/// A checksum algorithm: one of the ZT_DIGEST_ values.
+typedef int32_t zt_digest;
+
+/// The values of zt_digest.
+typedef enum zt_digest_value {
+    ZT_DIGEST_DEFAULT = 0, ///< What the writer's options say; there: none.
+    ZT_DIGEST_NONE = 1, ///< No digest.
+    ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): finds accidents.
+    ZT_DIGEST_SHA256 = 3, ///< SHA-256: finds intent, too, if the manifest is trusted.
+} zt_digest_value;
+
+/// How to write a file. All fields zero (but struct_size) are the defaults.
+typedef struct zt_writer_options {
+    size_t struct_size; ///< sizeof (zt_writer_options)
+    /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot say is
+    /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
+    zt_spec_version spec_version;
+    /// The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
+    zt_encoding encoding;
+    /// Components start at multiples of this: a power of two from 64; 0 for 64.
+    uint64_t alignment;
+    /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or
+    /// more for direct I/O and eviction page by page); 0 for no difference.
+    uint64_t large_alignment;
+    /// From how many bytes (before encoding) a component is large; 0 for 1 MiB. A streamed component
+    /// whose size is not said counts as large.
+    uint64_t large_size;
+    int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for zstd's default, 3.
+    zt_digest digest; ///< The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
+    /// Threads for compression, to hash a large component or many of a batch while they are written, to
+    /// write small ones of a batch while others are gathered, and to write a large one of a durable file;
+    /// 0 for as many as there are processors, at most 16. The bytes written do not depend on it.
+    uint32_t threads;
+    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file of
+    /// more than 256 KiB then goes past the page cache where the file system can (on Linux, with
+    /// O_DIRECT), which is faster; its bytes are the same, but whoever reads it next reads it from the
+    /// disk. Large components go straight from the caller's memory where that and their place in the file
+    /// are multiples of the device's blocks (memory at 4096 and large_alignment of 4096), and through 2 to
+    /// 4 MiB of the library's memory elsewhere.
+    uint32_t durable;
+    /// A compressed component of more bytes than this is written as independent zstd frames of this
+    /// many bytes, so that it decodes in parallel and by range; 0 for 1 MiB.
+    uint64_t frame_size;
+} zt_writer_options;
+
+/// A component to be written. All fields zero but struct_size, role, dtype, data and size are the
+/// usual one.
+typedef struct zt_component_desc {
+    size_t struct_size; ///< sizeof (zt_component_desc), the same in every element of an array.
+    const char *role; ///< The role, UTF-8, not NULL: "data", "values", "scales", or any other.
+    size_t role_len; ///< Bytes of the role; 0 if it is NUL-ended.
+    zt_dtype dtype; ///< The storage type; one of the 13.
+    zt_type type; ///< The logical type; for ZT_TYPE_OTHER see type_name.
+    /// The logical type's name, NUL-ended, where type is ZT_TYPE_OTHER; else NULL.
+    const char *type_name;
+    zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
+    zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
+    /// The elements, in the host's byte order; used during the call. NULL to stream them with
+    /// zt_write_data (after zt_write_component), or if there are none.
+    const void *data;
+    /// Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
+    uint64_t size;
+} zt_component_desc;
+
+/// An object to be written. All fields zero but struct_size, name, format, shape and rank are the
+/// usual one.
+typedef struct zt_object_desc {
+    size_t struct_size; ///< sizeof (zt_object_desc)
+    const char *name; ///< The name, UTF-8, not NULL.
+    size_t name_len; ///< Bytes of the name; 0 if it is NUL-ended.
+    zt_format format; ///< The layout; for ZT_FORMAT_OTHER see format_name.
+    uint32_t reserved; ///< Must be 0.
+    /// The layout's name, NUL-ended, where format is ZT_FORMAT_OTHER; else NULL.
+    const char *format_name;
+    const uint64_t *shape; ///< The dimensions, rank of them.
+    size_t rank; ///< Number of dimensions.
+    /// The components of zt_write_object, component_count of them; must be empty for zt_write_begin.
+    const zt_component_desc *components;
+    size_t component_count; ///< Number of components.
+    const zt_value *attributes; ///< Attributes to take over from an open file, a map; may be NULL.
+    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See zt_writer_set_attribute_json.
+    const char *attributes_json;
+} zt_object_desc;
+
+/// The parts of a quantized_group object to be written.
+typedef struct zt_quantized_desc {
+    size_t struct_size; ///< sizeof (zt_quantized_desc)
+    uint64_t bits; ///< The attribute "bits"; 0 to leave it out.
+    uint64_t group_size; ///< The attribute "group_size"; 0 to leave it out.
+    /// The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
+    const char *packing;
+    const void *packed_weight; ///< The packed weights.
+    uint64_t packed_weight_size; ///< Bytes at packed_weight.
+    const void *scales; ///< The scale of each group.
+    uint64_t scales_size; ///< Bytes at scales.
+    const void *zeros; ///< The zero point of each group; NULL if there are none.
+    uint64_t zeros_size; ///< Bytes at zeros.
+    zt_dtype packed_weight_dtype; ///< The storage type of packed_weight.
+    zt_dtype scales_dtype; ///< The storage type of scales.
+    zt_dtype zeros_dtype; ///< The storage type of zeros.
+    uint32_t reserved; ///< Must be 0.
+} zt_quantized_desc;
+
+/// What a finished writer wrote.
+typedef struct zt_write_summary {
+    size_t struct_size; ///< sizeof (zt_write_summary), set by the caller.
+    uint64_t file_size; ///< Bytes of the whole file.
+    uint64_t objects; ///< Objects in the file.
+    uint64_t components; ///< Components in the file.
+    uint64_t stored_bytes; ///< Stored bytes of the components that this writer wrote.
+    uint64_t data_bytes; ///< Their bytes before encoding.
+} zt_write_summary;
+
+/// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
+/// zt_writer_finish; until then whatever is at path stays as it is.
+///
+/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced. A
+/// replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. options: NULL for the
+/// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
+/// zt_writer_abort.
+/// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any. Since 1.0. Spec 1.2 section 4.
+zt_status zt_writer_create(const char *path, const zt_writer_options *options, zt_writer **writer);
+
+/// Begins to add objects to an existing 1.1 or 1.2 file, in place.
+///
+/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
+/// either the new file or the old bytes followed by an unfinished append, which zt_open names and
+/// zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
+/// place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
+/// an object that is there would break a rule of 1.2; then the version stays, as the released writers
+/// leave it. File attributes that are set replace those of the same key.
+/// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
+/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
+/// Threads: any; nobody else may be writing the file. Since 1.0.
+zt_status zt_writer_append(const char *path, const zt_writer_options *options, zt_writer **writer);
+
+/// Opens an object that is written piece by piece: zt_write_component for each component, and
+/// zt_write_data for its bytes, as often as you like, then zt_write_end.
+///
+/// desc: not NULL, without components; nothing is kept after the call.
+/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
+/// Threads: one at a time. Since 1.0.
+zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
+
+/// Opens a component of the open object; the one before it ends.
+///
+/// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
+/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
+/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
+/// ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
+/// zt_write_dense.
+/// Threads: one at a time. Since 1.0.
+zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
+
+/// Adds bytes to the open component, in the host's byte order. A call may end within an element.
+///
+/// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
+/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
+/// than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
+/// Threads: one at a time. Since 1.0.
+zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
+
+/// Ends the open object.
+///
+/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
+/// announced or than the shape of a dense object takes (more zt_write_data may follow),
+/// ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
+/// Threads: one at a time. Since 1.0.
+zt_status zt_write_end(zt_writer *writer);
+
+/// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
+/// attributes stay.
+///
+/// object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in
+/// 0.1), else as zt_write_dense and zt_component_read.
+/// Threads: one at a time for writer, any for object. Since 1.0.
+zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *new_name);
+
+/// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
+///
+/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
+/// untouched on failure.
+/// Returns ZT_ERROR_STATE if an object is open, the writer has failed or is finished already,
+/// ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
+/// what comes when the new one stands and whose messages say "in place": a folder that could not be
+/// synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
+zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
+
+/// Ends the writer and leaves the destination as it was before.
+///
+/// writer: NULL is fine, and one that is finished. Threads: one at a time. Since 1.0.
+void zt_writer_abort(zt_writer *writer);
+
+/// Writes a dense object at once.
+///
+/// name: NUL-ended UTF-8. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
+/// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
+/// row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
+/// ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
+/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_STATE if an object is open or the writer
+/// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+zt_status zt_write_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
+    const uint64_t *shape, size_t rank, const void *data, size_t size);
+
+/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
+///
+/// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for
+/// complex types). indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order;
+/// nothing is kept after the call. name, dtype, type: as zt_write_dense.
+/// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
+/// nnz elements, else as zt_write_dense.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+zt_status zt_write_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
+    const uint64_t *shape, size_t nnz, const void *values, size_t values_size,
+    const uint64_t *indices, const uint64_t *indptr);
+
+/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
+///
+/// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
+/// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
+/// nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+zt_status zt_write_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
+    const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size,
+    const uint64_t *coords);
+
+/// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
+///
+/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
+/// after the call. name: as zt_write_dense. Returns as zt_write_csr.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+zt_status zt_write_quantized(zt_writer *writer, const char *name, const uint64_t *shape,
+    size_t rank, const zt_quantized_desc *desc);
+
+/// Writes an object of any format with any components at once.
+///
+/// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
+/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
+/// that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
+/// objects is not checked here: zt_verify does.
+/// Threads: one at a time. Since 1.0. Spec 1.2 sections 1 to 3.
+zt_status zt_write_object(zt_writer *writer, const zt_object_desc *desc);
+
+/// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data,
+/// size and dtype are the usual one.
+typedef struct zt_write_request {
+    size_t struct_size; ///< sizeof (zt_write_request), the same in every request of a call.
+    const char *name; ///< The name, NUL-ended UTF-8, not NULL.
+    /// The dimensions, rank of them, outermost first; NULL only if rank is 0.
+    const uint64_t *shape;
+    size_t rank; ///< Number of dimensions.
+    /// The elements, row-major, in the host's byte order; NULL only if size is 0.
+    const void *data;
+    size_t size; ///< Bytes at data: what shape, dtype and type make it.
+    zt_dtype dtype; ///< The storage type; one of the 13.
+    zt_type type; ///< The logical type: ZT_TYPE_NONE or a known one that goes with dtype.
+    zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
+    zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
+} zt_write_request;
+
+/// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each
+/// in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
+/// it is faster: different ones are compressed side by side; the digests of those that are not compressed
+/// are computed while others are written; and of 4 MiB and more of those together another thread writes to
+/// the file what the caller's gathers.
+///
+/// requests, n: the objects, used during the call; (NULL, 0) does nothing.
+/// All requests are checked before the first byte is written: a call that is refused writes none of them,
+/// and the message tells the first request that is at fault, by its position from 0 and its name. A name
+/// that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
+/// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
+/// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
+/// Since 1.0. Spec 1.2 section 3.
+zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, size_t n);
+
+/// Sets an attribute of the file to a bool; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
+/// Returns ZT_ERROR_STATE if the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_writer_set_attribute_bool(zt_writer *writer, const char *key, int32_t value);
+
+/// Sets an attribute of the file to a signed integer; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: any number.
+/// Returns ZT_ERROR_STATE if the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_writer_set_attribute_i64(zt_writer *writer, const char *key, int64_t value);
+
+/// Sets an attribute of the file to an unsigned integer; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: any number.
+/// Returns ZT_ERROR_STATE if the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_writer_set_attribute_u64(zt_writer *writer, const char *key, uint64_t value);
+
+/// Sets an attribute of the file to a float; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
+/// Returns ZT_ERROR_STATE if the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_writer_set_attribute_f64(zt_writer *writer, const char *key, double value);
+
+/// Sets an attribute of the file to a text; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
+/// Returns ZT_ERROR_STATE if the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_writer_set_attribute_string(zt_writer *writer, const char *key, const char *value);
+
+/// Sets an attribute of the file to a byte string; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
+/// Returns ZT_ERROR_STATE if the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_writer_set_attribute_bytes(zt_writer *writer, const char *key, const void *value,
+    size_t size);
+
+/// Sets an attribute of the file to a value from JSON text; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
+/// The spellings of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
+/// an exponent become floats, others integers.
+/// Returns ZT_ERROR_STATE if the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_writer_set_attribute_json(zt_writer *writer, const char *key, const char *value);
+
+/// Sets an attribute of the object that is open to a bool; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
+/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_write_attribute_bool(zt_writer *writer, const char *key, int32_t value);
+
+/// Sets an attribute of the object that is open to a signed integer; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: any number.
+/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_write_attribute_i64(zt_writer *writer, const char *key, int64_t value);
+
+/// Sets an attribute of the object that is open to an unsigned integer; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: any number.
+/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_write_attribute_u64(zt_writer *writer, const char *key, uint64_t value);
+
+/// Sets an attribute of the object that is open to a float; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
+/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_write_attribute_f64(zt_writer *writer, const char *key, double value);
+
+/// Sets an attribute of the object that is open to a text; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
+/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_write_attribute_string(zt_writer *writer, const char *key, const char *value);
+
+/// Sets an attribute of the object that is open to a byte string; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
+/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_write_attribute_bytes(zt_writer *writer, const char *key, const void *value,
+    size_t size);
+
+/// Sets an attribute of the object that is open to a value from JSON text; one of the same key is replaced.
+///
+/// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
+/// The spellings of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
+/// an exponent become floats, others integers.
+/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
+/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+zt_status zt_write_attribute_json(zt_writer *writer, const char *key, const char *value);
+
+// -------------------------------------------------------------------------------------------------
+// 11. Your own input and output
+//
+// Functions of yours that read or write the bytes: a network, an archive, a decryptor.
+
+/// Where the bytes of a file come from: the caller's functions. All are called with context, from any
+/// thread that uses the file, also several at once; they must not call back into the same file's
+/// zt_close. They return ZT_OK or the status that the failing call shall return.
+typedef struct zt_source {
+    size_t struct_size; ///< sizeof (zt_source)
+    void *context; ///< Passed to every function; may be NULL.
+    /// Tells the bytes of the file. Called once. Not NULL.
+    zt_status (*size)(void *context, uint64_t *size);
+    /// Fills dst with n bytes from offset on: all of them, or a failure. Not NULL.
+    zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t n);
+    /// The file is done with the source. Called once, last; may be NULL.
+    void (*close)(void *context);
+} zt_source;
+
+/// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
+///
+/// source: copied during the call; not NULL. Its context and functions are used until the last
+/// zt_close, from any thread that uses the file, also several at once. Its close function is called
+/// once, also when this call fails.
+/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
+/// whatever status a function of source gives.
+/// Threads: any. Since 1.0.
+zt_status zt_open_source(const zt_source *source, const zt_open_options *options, zt_file **file);
+
+/// Where the bytes of a written file go: the caller's functions, called with context from the thread
+/// that uses the writer, front to back.
+typedef struct zt_sink {
+    size_t struct_size; ///< sizeof (zt_sink)
+    void *context; ///< Passed to every function; may be NULL.
+    /// Takes the next n bytes: all of them, or a failure, after which nothing more is written. Not NULL.
+    zt_status (*write)(void *context, const void *data, size_t n);
+    /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or
+    /// an abort; may be NULL.
+    zt_status (*finish)(void *context);
+    /// The writer is done with the sink. Called once, last; may be NULL.
+    void (*close)(void *context);
+} zt_sink;
+
+/// Begins a file that goes to the caller's functions, front to back, never seeking.
+///
+/// sink: copied during the call; not NULL. Its close function is called once, also when this call
+/// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
+/// durable does not matter. writer: as zt_writer_create.
+/// Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
+zt_status zt_writer_create_sink(const zt_sink *sink, const zt_writer_options *options,
+    zt_writer **writer);
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -28,54 +28,44 @@ extern "C" {
 struct DLManagedTensorVersioned;
 struct DLManagedTensor;
 
-/**
- * A dense object as a DLPack tensor in the host's memory: its shape, row-major strides, byte_offset 0.
- *
- * In the mapped file where zt_component_ptr would work and the bytes are 64-byte aligned: then with the flag for
- * read-only memory, and writing to it is a fault. Else in fresh memory, decoded, with the flag for a copy; that may be
- * written to. data is aligned to 64 bytes, not to the 256 that DLPack wishes for; it is not NULL even if there are no
- * elements. A scalar has no dimensions.
- * tensor: receives the tensor, NULL on failure; end it with its own deleter. It holds a reference to the file, so that
- * it may outlive the caller's zt_close, and any thread may call the deleter.
- * Returns ZT_ERROR_UNSUPPORTED (not dense, or a dtype or type that DLPack has not), else as zt_component_load.
- * Threads: any. Since 1.0.
- */
-zt_status zt_object_to_dlpack(const struct zt_object *object, struct DLManagedTensorVersioned **tensor);
+/// A dense object as a DLPack tensor in the host's memory: its shape, row-major strides, byte_offset 0.
+///
+/// In the mapped file where zt_component_ptr would work and the bytes are 64-byte aligned: then with the flag for
+/// read-only memory, and writing to it is a fault. Else in fresh memory, decoded, with the flag for a copy; that may be
+/// written to. data is aligned to 64 bytes, not to the 256 that DLPack wishes for; it is not NULL even if there are no
+/// elements. A scalar has no dimensions.
+/// tensor: receives the tensor, NULL on failure; end it with its own deleter. It holds a reference to the file, so that
+/// it may outlive the caller's zt_close, and any thread may call the deleter.
+/// Returns ZT_ERROR_UNSUPPORTED (not dense, or a dtype or type that DLPack has not), else as zt_component_load.
+/// Threads: any. Since 1.0.
+zt_status zt_object_to_dlpack(const zt_object *object, struct DLManagedTensorVersioned **tensor);
 
-/**
- * The same for one component, as a tensor of one dimension: the values, indices, scales of any object.
- *
- * component, tensor, statuses: as zt_object_to_dlpack. Threads: any. Since 1.0.
- */
-zt_status zt_component_to_dlpack(const struct zt_component *component, struct DLManagedTensorVersioned **tensor);
+/// The same for one component, as a tensor of one dimension: the values, indices, scales of any object.
+///
+/// component, tensor, statuses: as zt_object_to_dlpack. Threads: any. Since 1.0.
+zt_status zt_component_to_dlpack(const zt_component *component, struct DLManagedTensorVersioned **tensor);
 
-/**
- * The same as zt_object_to_dlpack for consumers that know only the DLPack of before version 1.0.
- *
- * That has no flags: nothing tells the consumer that mapped memory is read-only. Give it only to code that does not
- * write, or open with ZT_MODE_READ, where memory is fresh.
- * Threads: any. Since 1.0.
- */
-zt_status zt_object_to_dlpack_unversioned(const struct zt_object *object, struct DLManagedTensor **tensor);
+/// The same as zt_object_to_dlpack for consumers that know only the DLPack of before version 1.0.
+///
+/// That has no flags: nothing tells the consumer that mapped memory is read-only. Give it only to code that does not
+/// write, or open with ZT_MODE_READ, where memory is fresh.
+/// Threads: any. Since 1.0.
+zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLManagedTensor **tensor);
 
-/**
- * Writes a DLPack tensor as a dense object.
- *
- * name: NUL-ended UTF-8. tensor: in the host's memory (kDLCPU, kDLCUDAHost, kDLROCMHost), lanes 1, of any strides:
- * what is not row-major is packed into memory of the library first. It is used during the call and stays the caller's:
- * its deleter is not called.
- * Returns ZT_ERROR_UNSUPPORTED for another device, major version or type, ZT_ERROR_INVALID_ARGUMENT for dimensions that
- * cannot be, ZT_ERROR_OUT_OF_MEMORY, else as zt_write_dense.
- * Threads: one at a time for writer. Since 1.0.
- */
-zt_status zt_write_dlpack(struct zt_writer *writer, const char *name, const struct DLManagedTensorVersioned *tensor);
+/// Writes a DLPack tensor as a dense object.
+///
+/// name: NUL-ended UTF-8. tensor: in the host's memory (kDLCPU, kDLCUDAHost, kDLROCMHost), lanes 1, of any strides:
+/// what is not row-major is packed into memory of the library first. It is used during the call and stays the caller's:
+/// its deleter is not called.
+/// Returns ZT_ERROR_UNSUPPORTED for another device, major version or type, ZT_ERROR_INVALID_ARGUMENT for dimensions that
+/// cannot be, ZT_ERROR_OUT_OF_MEMORY, else as zt_write_dense.
+/// Threads: one at a time for writer. Since 1.0.
+zt_status zt_write_dlpack(zt_writer *writer, const char *name, const struct DLManagedTensorVersioned *tensor);
 
-/**
- * The same for an unversioned tensor.
- *
- * Threads: one at a time for writer. Since 1.0.
- */
-zt_status zt_write_dlpack_unversioned(struct zt_writer *writer, const char *name, const struct DLManagedTensor *tensor);
+/// The same for an unversioned tensor.
+///
+/// Threads: one at a time for writer. Since 1.0.
+zt_status zt_write_dlpack_unversioned(zt_writer *writer, const char *name, const struct DLManagedTensor *tensor);
 
 #ifdef __cplusplus
 }

@@ -1,19 +1,36 @@
 //! The load plan: many reads in one call, in the order that the disk likes, on several threads.
 
 use super::arg::{self, SizedStruct};
-use super::callback::{progress, zt_progress_callback, Context};
 use super::component::zt_component;
 use super::guard::guard;
 use super::object::hyperslab;
 use super::open::zt_file;
+use super::progress::{progress, zt_progress_callback, Context};
 use super::status::{self, value, zt_status};
-use super::types::{self, zt_direct};
+use super::types::unknown;
 use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchRequest, BatchStats, Part};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::ptr::null;
+
+/// Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
+pub type zt_direct = i32;
+
+/// The values of zt_direct.
+#[repr(C)]
+pub enum zt_direct_value {
+    /// Past the page cache where that is faster: in a batch of at least 16 MiB, the parts that are not in
+    /// memory already, if the file system says that it has direct reads. What was read so is not in the page
+    /// cache afterwards.
+    ZT_DIRECT_AUTO = 0,
+    /// Through the page cache: for what will be read again soon.
+    ZT_DIRECT_NEVER = 1,
+    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where it refuses
+    /// one all the same, that and those after it go through the page cache, and zt_read_stats tells.
+    ZT_DIRECT_ALWAYS = 2,
+}
 
 /// One read of a batch. All fields zero but struct_size, component, dst and dst_size read the whole
 /// component.
@@ -172,7 +189,7 @@ fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     Ok(BatchOptions {
         threads: options.threads as usize,
-        direct: types::direct(options.direct)?,
+        direct: direct(options.direct)?,
         chunk_size: or_default(options.chunk_size, default.chunk_size),
         in_flight: or_default(options.in_flight, default.in_flight),
         verify: arg::flag(options.verify, "zt_read_options.verify")?,
@@ -270,5 +287,14 @@ fn stats_of(did: &BatchStats) -> zt_read_stats {
         threads: did.threads,
         direct: u32::from(did.direct),
         reason: if did.reason.is_empty() { null() } else { did.reason.as_ptr() },
+    }
+}
+
+fn direct(value: zt_direct) -> Result<crate::reader::Direct> {
+    match value {
+        0 => Ok(crate::reader::Direct::Auto),
+        1 => Ok(crate::reader::Direct::Never),
+        2 => Ok(crate::reader::Direct::Always),
+        other => Err(unknown("zt_direct", other)),
     }
 }

@@ -2,19 +2,32 @@
 
 use super::arg;
 use super::guard::guard;
+use super::mode::{self, zt_advice};
 use super::open::zt_file;
 use super::place::Place;
 use super::status::zt_status;
-use super::types::{
-    self, dtype_number, encoding_number, logical_number, zt_advice, zt_dtype, zt_encoding, zt_type,
-    ZT_CAP_DIRECT, ZT_CAP_MAP, ZT_CAP_PAGE_EXCLUSIVE, ZT_CAP_RANGE, ZT_CAP_READ, ZT_CAP_VERIFY,
-};
+use super::types::{self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type};
 use crate::error::{fail, Result};
 use crate::model::manifest::{self, Encoding, LogicalType};
 use crate::reader::Component;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
+
+/// The component's decoded bytes can be lent: zt_component_ptr works.
+pub const ZT_CAP_MAP: u32 = 1;
+/// The component's decoded bytes can be had: zt_component_read and zt_component_load work.
+pub const ZT_CAP_READ: u32 = 2;
+/// A range of the decoded bytes can be had without decoding all of them.
+pub const ZT_CAP_RANGE: u32 = 4;
+/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file: they can go
+/// from the disk to their place without a copy.
+pub const ZT_CAP_DIRECT: u32 = 8;
+/// There is a digest that this version can check.
+pub const ZT_CAP_VERIFY: u32 = 16;
+/// It starts at a page boundary and no byte of another component is in its pages: ZT_ADVICE_DONTNEED
+/// evicts all of it and nothing else.
+pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
 /// One blob of an object; borrowed, lives until the file's last zt_close.
 pub struct zt_component {
@@ -82,7 +95,7 @@ pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dty
 pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
     match component.entry().and_then(|e| e.dtype) {
-        Some(dtype) => super::library::constant(dtype.name()),
+        Some(dtype) => super::names::constant(dtype.name()),
         None => component.optional(component.extra().dtype),
     }
 }
@@ -104,7 +117,7 @@ pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type
 pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
     match component.entry().map(|e| e.logical) {
-        Some(LogicalType::Known(logical)) => super::library::constant(logical.name()),
+        Some(LogicalType::Known(logical)) => super::names::constant(logical.name()),
         Some(LogicalType::SameAsDtype | LogicalType::Other) => component.optional(component.extra().logical),
         Some(LogicalType::Absent) | None => null(),
     }
@@ -307,7 +320,7 @@ pub unsafe extern "C" fn zt_component_read_as(
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {
-    guard(|| arg::required(component, "component")?.component()?.advise(types::advice(advice)?))
+    guard(|| arg::required(component, "component")?.component()?.advise(mode::advice(advice)?))
 }
 
 /// Checks the component's digest against its stored bytes.

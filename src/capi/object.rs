@@ -98,7 +98,7 @@ pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_
     let Some(object) = object else { return null() };
     match object.entry().map(|e| e.format) {
         Some(Format::Other(text)) => object.text(text),
-        Some(known) => super::library::constant(known.name().unwrap_or_default()),
+        Some(known) => super::names::constant(known.name().unwrap_or_default()),
         None => null(),
     }
 }

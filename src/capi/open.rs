@@ -1,15 +1,13 @@
 //! Files: opening, counting references, what they say of themselves.
 
 use super::arg::{self, SizedStruct};
-use super::callback::{zt_source, CallbackSource};
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
+use super::mode::{self, zt_advice, zt_mode};
 use super::object::zt_object;
 use super::place::Places;
 use super::status::zt_status;
-use super::types::{self, zt_advice, zt_mode};
-use crate::error::{fail, try_format, Result};
-use crate::io::boxed;
+use crate::error::{fail, Result};
 use crate::model::value::Value;
 use crate::reader::{File, OpenOptions};
 use std::ffi::{c_char, c_int, c_void};
@@ -65,20 +63,20 @@ unsafe impl SizedStruct for zt_open_options {
     const SIZE: usize = offset_of!(zt_open_options, reserved) + size_of::<u32>();
 }
 
-fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
+pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     if options.reserved != 0 {
         return Err(fail!(InvalidArgument, "zt_open_options.reserved is {}, not 0", options.reserved));
     }
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     let default = OpenOptions::default();
     Ok(OpenOptions {
-        mode: types::mode(options.mode)?,
+        mode: mode::mode(options.mode)?,
         verify: arg::flag(options.verify, "zt_open_options.verify")?,
         strict: arg::flag(options.strict, "zt_open_options.strict")?,
         max_manifest_size: or_default(options.max_manifest_size, default.max_manifest_size),
         max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
         max_objects: or_default(options.max_objects, default.max_objects),
-        advice: types::advice(options.advice)?,
+        advice: mode::advice(options.advice)?,
         threads: options.threads as usize,
     })
 }
@@ -136,7 +134,10 @@ impl zt_file {
     }
 }
 
-fn deliver(out: Option<&mut MaybeUninit<*mut zt_file>>, open: impl FnOnce() -> Result<File>) -> zt_status {
+pub(super) fn deliver(
+    out: Option<&mut MaybeUninit<*mut zt_file>>,
+    open: impl FnOnce() -> Result<File>,
+) -> zt_status {
     let Some(out) = out else {
         return guard(|| Err(fail!(InvalidArgument, "the place for the file is NULL")));
     };
@@ -246,30 +247,6 @@ pub unsafe extern "C" fn zt_open_memory(
         let (options, bytes) =
             unsafe { (arg::options(options)?, arg::slice(data.cast::<u8>(), size, "data")?) };
         File::open_memory(Borrowed(bytes.as_ptr(), bytes.len()), &open_options(&options)?)
-    })
-}
-
-/// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
-///
-/// source: copied during the call; not NULL. Its context and functions are used until the last
-/// zt_close, from any thread that uses the file, also several at once. Its close function is called
-/// once, also when this call fails.
-/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
-/// whatever status a function of source gives.
-/// Threads: any. Since 1.0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_open_source(
-    source: *const zt_source,
-    options: *const zt_open_options,
-    file: Option<&mut MaybeUninit<*mut zt_file>>,
-) -> zt_status {
-    deliver(file, || {
-        // SAFETY: source of the size it says.
-        let source = CallbackSource::new(unsafe { arg::required_struct(source)? })?;
-        // SAFETY: options NULL or of the size it says.
-        let options = open_options(&unsafe { arg::options(options)? })?;
-        let label = try_format(format_args!("the caller's source"))?;
-        File::from_source(boxed(source)?, &options, label)
     })
 }
 

@@ -2,10 +2,8 @@
 //! the values, and the way into the library's own types. No Rust enum is ever received from C.
 
 use crate::error::{fail, Result};
-use crate::io::Advice;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Encoding, Format, LogicalType, Version};
-use crate::payload::digest::Algorithm;
+use crate::model::manifest::{Encoding, Format, LogicalType};
 
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 pub type zt_dtype = i32;
@@ -103,135 +101,8 @@ pub enum zt_encoding_value {
     ZT_ENCODING_OTHER = 3,
 }
 
-/// A checksum algorithm: one of the ZT_DIGEST_ values.
-pub type zt_digest = i32;
-
-/// The values of zt_digest.
-#[repr(C)]
-pub enum zt_digest_value {
-    /// What the writer's options say; there: none.
-    ZT_DIGEST_DEFAULT = 0,
-    /// No digest.
-    ZT_DIGEST_NONE = 1,
-    /// CRC-32C (Castagnoli): finds accidents.
-    ZT_DIGEST_CRC32C = 2,
-    /// SHA-256: finds intent, too, if the manifest is trusted.
-    ZT_DIGEST_SHA256 = 3,
-}
-
-/// How the file's bytes are reached: one of the ZT_MODE_ values.
-pub type zt_mode = i32;
-
-/// The values of zt_mode.
-#[repr(C)]
-pub enum zt_mode_value {
-    /// The file is mapped and bytes can be lent. If somebody cuts the file short while it is open,
-    /// touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change.
-    ZT_MODE_MAP = 0,
-    /// Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
-    ZT_MODE_READ = 1,
-}
-
-/// What will be done with bytes: one of the ZT_ADVICE_ values.
-pub type zt_advice = u32;
-
-/// The values of zt_advice.
-#[repr(C)]
-pub enum zt_advice_value {
-    /// Nothing is known.
-    ZT_ADVICE_NONE = 0,
-    /// Front to back.
-    ZT_ADVICE_SEQUENTIAL = 1,
-    /// Here and there.
-    ZT_ADVICE_RANDOM = 2,
-    /// Soon: starts reading and returns at once.
-    ZT_ADVICE_WILLNEED = 3,
-    /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
-    ZT_ADVICE_POPULATE = 4,
-    /// Locks the whole mapping in memory, within the process's limit on locked memory.
-    ZT_ADVICE_LOCK = 5,
-    /// Not again: the pages may be dropped from memory. Their content is read anew when it is touched.
-    ZT_ADVICE_DONTNEED = 6,
-}
-
-/// Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
-pub type zt_direct = i32;
-
-/// The values of zt_direct.
-#[repr(C)]
-pub enum zt_direct_value {
-    /// Past the page cache where that is faster: in a batch of at least 16 MiB, the parts that are not in
-    /// memory already, if the file system says that it has direct reads. What was read so is not in the page
-    /// cache afterwards.
-    ZT_DIRECT_AUTO = 0,
-    /// Through the page cache: for what will be read again soon.
-    ZT_DIRECT_NEVER = 1,
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where it refuses
-    /// one all the same, that and those after it go through the page cache, and zt_read_stats tells.
-    ZT_DIRECT_ALWAYS = 2,
-}
-
-/// A version of the spec to write: one of the ZT_SPEC_ values.
-pub type zt_spec_version = u32;
-
-/// The values of zt_spec_version.
-#[repr(C)]
-pub enum zt_spec_version_value {
-    /// The latest: 1.2.0.
-    ZT_SPEC_DEFAULT = 0,
-    /// 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
-    ZT_SPEC_0_1_0 = 100,
-    /// 1.1.0.
-    ZT_SPEC_1_1_0 = 10100,
-    /// 1.2.0.
-    ZT_SPEC_1_2_0 = 10200,
-}
-
-/// What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
-pub type zt_value_kind_t = i32;
-
-/// The values of zt_value_kind_t.
-#[repr(C)]
-pub enum zt_value_kind_value {
-    /// null; also what zt_value_kind says of NULL.
-    ZT_VALUE_NULL = 0,
-    /// true or false.
-    ZT_VALUE_BOOL = 1,
-    /// An integer from -2^64 to 2^64-1.
-    ZT_VALUE_INT = 2,
-    /// A float.
-    ZT_VALUE_FLOAT = 3,
-    /// UTF-8 text.
-    ZT_VALUE_STRING = 4,
-    /// A byte string.
-    ZT_VALUE_BYTES = 5,
-    /// A sequence of values.
-    ZT_VALUE_ARRAY = 6,
-    /// Pairs of key and value; keys may be of any kind.
-    ZT_VALUE_MAP = 7,
-    /// A number and one value, at index 0.
-    ZT_VALUE_TAG = 8,
-    /// CBOR's undefined, or a simple value without a meaning of its own.
-    ZT_VALUE_OTHER = 9,
-}
-
-/// The component's decoded bytes can be lent: zt_component_ptr works.
-pub const ZT_CAP_MAP: u32 = 1;
-/// The component's decoded bytes can be had: zt_component_read and zt_component_load work.
-pub const ZT_CAP_READ: u32 = 2;
-/// A range of the decoded bytes can be had without decoding all of them.
-pub const ZT_CAP_RANGE: u32 = 4;
-/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file: they can go
-/// from the disk to their place without a copy.
-pub const ZT_CAP_DIRECT: u32 = 8;
-/// There is a digest that this version can check.
-pub const ZT_CAP_VERIFY: u32 = 16;
-/// It starts at a page boundary and no byte of another component is in its pages: ZT_ADVICE_DONTNEED
-/// evicts all of it and nothing else.
-pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
-
 #[cold]
-fn unknown(what: &str, value: impl std::fmt::Display) -> crate::error::Error {
+pub(super) fn unknown(what: &str, value: impl std::fmt::Display) -> crate::error::Error {
     fail!(InvalidArgument, "{value} is no {what}")
 }
 
@@ -310,55 +181,5 @@ pub(super) fn encoding(value: zt_encoding) -> Result<Option<Encoding>> {
         1 => Ok(Some(Encoding::Raw)),
         2 => Ok(Some(Encoding::Zstd)),
         other => Err(unknown("zt_encoding that can be written", other)),
-    }
-}
-
-/// A digest to write; the outer none is the default, the inner one no digest.
-pub(super) fn digest(value: zt_digest) -> Result<Option<Option<Algorithm>>> {
-    match value {
-        0 => Ok(None),
-        1 => Ok(Some(None)),
-        2 => Ok(Some(Some(Algorithm::Crc32c))),
-        3 => Ok(Some(Some(Algorithm::Sha256))),
-        other => Err(unknown("zt_digest", other)),
-    }
-}
-
-pub(super) fn mode(value: zt_mode) -> Result<crate::reader::Mode> {
-    match value {
-        0 => Ok(crate::reader::Mode::Map),
-        1 => Ok(crate::reader::Mode::Read),
-        other => Err(unknown("zt_mode", other)),
-    }
-}
-
-pub(super) fn advice(value: zt_advice) -> Result<Advice> {
-    match value {
-        0 => Ok(Advice::Normal),
-        1 => Ok(Advice::Sequential),
-        2 => Ok(Advice::Random),
-        3 => Ok(Advice::WillNeed),
-        4 => Ok(Advice::Populate),
-        5 => Ok(Advice::Lock),
-        6 => Ok(Advice::DontNeed),
-        other => Err(unknown("zt_advice", other)),
-    }
-}
-
-pub(super) fn direct(value: zt_direct) -> Result<crate::reader::Direct> {
-    match value {
-        0 => Ok(crate::reader::Direct::Auto),
-        1 => Ok(crate::reader::Direct::Never),
-        2 => Ok(crate::reader::Direct::Always),
-        other => Err(unknown("zt_direct", other)),
-    }
-}
-
-pub(super) fn spec_version(value: zt_spec_version) -> Result<Version> {
-    match value {
-        0 | 10200 => Ok(Version::V1_2),
-        10100 => Ok(Version::V1_1),
-        100 => Ok(Version::V0_1),
-        other => Err(unknown("zt_spec_version that can be written", other)),
     }
 }

@@ -1,14 +1,42 @@
 //! Attribute values: the CBOR data model, read-only.
 
+use self::zt_value_kind_value as kind;
 use super::arg;
 use super::guard::{guard, guard_value};
 use super::status::zt_status;
-use super::types::{zt_value_kind_t, zt_value_kind_value as kind};
 use crate::error::{fail, Error};
 use crate::model::value::Value;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
+
+/// What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
+pub type zt_value_kind_t = i32;
+
+/// The values of zt_value_kind_t.
+#[repr(C)]
+pub enum zt_value_kind_value {
+    /// null; also what zt_value_kind says of NULL.
+    ZT_VALUE_NULL = 0,
+    /// true or false.
+    ZT_VALUE_BOOL = 1,
+    /// An integer from -2^64 to 2^64-1.
+    ZT_VALUE_INT = 2,
+    /// A float.
+    ZT_VALUE_FLOAT = 3,
+    /// UTF-8 text.
+    ZT_VALUE_STRING = 4,
+    /// A byte string.
+    ZT_VALUE_BYTES = 5,
+    /// A sequence of values.
+    ZT_VALUE_ARRAY = 6,
+    /// Pairs of key and value; keys may be of any kind.
+    ZT_VALUE_MAP = 7,
+    /// A number and one value, at index 0.
+    ZT_VALUE_TAG = 8,
+    /// CBOR's undefined, or a simple value without a meaning of its own.
+    ZT_VALUE_OTHER = 9,
+}
 
 /// A place for C to look at.
 pub(super) fn lend(value: Option<&Value>) -> *const Value {

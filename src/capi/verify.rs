@@ -1,9 +1,9 @@
 //! Verification of whole files, and repair of an unfinished append.
 
 use super::arg::{self, SizedStruct};
-use super::callback::{progress, zt_progress_callback};
 use super::guard::guard;
 use super::open::zt_file;
+use super::progress::{progress, zt_progress_callback};
 use super::status::zt_status;
 use crate::error::{fail, Result};
 use crate::reader::{VerifyOptions, VerifyReport};

@@ -3,8 +3,9 @@
 use super::arg::{self, SizedStruct};
 use super::guard::guard;
 use super::status::zt_status;
-use super::types::{self, zt_digest, zt_dtype, zt_encoding, zt_type};
+use super::types::{self, zt_dtype, zt_encoding, zt_type};
 use super::writer::{open, zt_writer};
+use super::writer_options::{self as description, zt_digest};
 use crate::error::{fail, Result};
 use crate::writer::DenseSpec;
 use std::ffi::{c_char, c_void};
@@ -95,7 +96,7 @@ unsafe fn one<'a>(request: &zt_write_request) -> Result<DenseSpec<'a>> {
         Ok(DenseSpec {
             logical: types::logical(request.r#type)?,
             encoding: types::encoding(request.encoding)?,
-            digest: types::digest(request.digest)?,
+            digest: description::digest(request.digest)?,
             // SAFETY: as the fields say.
             ..unsafe {
                 let shape = arg::slice(request.shape, request.rank, "shape")?;

@@ -1,15 +1,14 @@
 //! Writing: create or append, objects at once or piece by piece, finish or abort.
 
 use super::arg;
-use super::callback::{is_running, zt_sink, CallbackSink};
 use super::guard::{guard, guard_value};
 use super::object::zt_object;
+use super::sink::is_running;
 use super::status::zt_status;
 use super::writer_options::{
     self as description, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options,
 };
 use crate::error::{fail, Result};
-use crate::io::boxed;
 use crate::lock::Lock;
 use crate::writer::Writer;
 use std::collections::VecDeque;
@@ -53,7 +52,7 @@ unsafe fn not_in_its_sink(handle: *const zt_writer) -> Result<()> {
     Ok(())
 }
 
-fn deliver(
+pub(super) fn deliver(
     out: Option<&mut MaybeUninit<*mut zt_writer>>,
     make: impl FnOnce() -> Result<(Writer, u64)>,
 ) -> zt_status {
@@ -153,28 +152,6 @@ pub unsafe extern "C" fn zt_writer_append(
             return Err(fail!(InvalidArgument, "spec_version is given, but appending follows the file"));
         }
         Ok((Writer::append(path, &description::writer_options(&options)?)?, 0))
-    })
-}
-
-/// Begins a file that goes to the caller's functions, front to back, never seeking.
-///
-/// sink: copied during the call; not NULL. Its close function is called once, also when this call
-/// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
-/// durable does not matter. writer: as zt_writer_create.
-/// Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_create_sink(
-    sink: *const zt_sink,
-    options: *const zt_writer_options,
-    writer: Option<&mut MaybeUninit<*mut zt_writer>>,
-) -> zt_status {
-    deliver(writer, || {
-        // SAFETY: sink of the size it says.
-        let sink = CallbackSink::new(unsafe { arg::required_struct(sink)? })?;
-        // SAFETY: options NULL or of the size it says.
-        let options = unsafe { arg::options(options)? };
-        let id = sink.id();
-        Ok((Writer::to_sink(boxed(sink)?, &description::writer_options(&options)?)?, id))
     })
 }
 

@@ -1,15 +1,46 @@
 //! What a writer is told: options, descriptions of objects and components, the summary.
 
 use super::arg::{self, SizedStruct};
-use super::types::{
-    self, zt_digest, zt_dtype, zt_encoding, zt_format, zt_spec_version, zt_type, zt_type_value,
-};
+use super::types::{self, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value};
 use crate::error::{fail, Result};
-use crate::model::manifest::Encoding;
+use crate::model::manifest::{Encoding, Version};
 use crate::model::value::Value;
+use crate::payload::digest::Algorithm;
 use crate::writer::{ComponentSpec, LogicalName, ObjectSpec, WriterOptions};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
+
+/// A version of the spec to write: one of the ZT_SPEC_ values.
+pub type zt_spec_version = u32;
+
+/// The values of zt_spec_version.
+#[repr(C)]
+pub enum zt_spec_version_value {
+    /// The latest: 1.2.0.
+    ZT_SPEC_DEFAULT = 0,
+    /// 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
+    ZT_SPEC_0_1_0 = 100,
+    /// 1.1.0.
+    ZT_SPEC_1_1_0 = 10100,
+    /// 1.2.0.
+    ZT_SPEC_1_2_0 = 10200,
+}
+
+/// A checksum algorithm: one of the ZT_DIGEST_ values.
+pub type zt_digest = i32;
+
+/// The values of zt_digest.
+#[repr(C)]
+pub enum zt_digest_value {
+    /// What the writer's options say; there: none.
+    ZT_DIGEST_DEFAULT = 0,
+    /// No digest.
+    ZT_DIGEST_NONE = 1,
+    /// CRC-32C (Castagnoli): finds accidents.
+    ZT_DIGEST_CRC32C = 2,
+    /// SHA-256: finds intent, too, if the manifest is trusted.
+    ZT_DIGEST_SHA256 = 3,
+}
 
 /// How to write a file. All fields zero (but struct_size) are the defaults.
 #[repr(C)]
@@ -195,13 +226,13 @@ pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOption
     let default = WriterOptions::default();
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     Ok(WriterOptions {
-        version: types::spec_version(options.spec_version)?,
+        version: spec_version(options.spec_version)?,
         encoding: types::encoding(options.encoding)?.unwrap_or(Encoding::Raw),
         alignment: or_default(options.alignment, default.alignment),
         large_alignment: or_default(options.large_alignment, default.large_alignment),
         large_size: or_default(options.large_size, default.large_size),
         zstd_level: if options.zstd_level == 0 { default.zstd_level } else { options.zstd_level },
-        digest: types::digest(options.digest)?.flatten(),
+        digest: digest(options.digest)?.flatten(),
         threads: options.threads as usize,
         durable: arg::flag(options.durable, "zt_writer_options.durable")?,
         frame_size: or_default(options.frame_size, default.frame_size),
@@ -237,7 +268,7 @@ pub(super) unsafe fn component_spec<'a>(
             dtype: types::dtype(desc.dtype)?,
             logical: logical(desc.r#type, desc.type_name)?,
             encoding: types::encoding(desc.encoding)?,
-            digest: types::digest(desc.digest)?,
+            digest: digest(desc.digest)?,
             size: Some(desc.size).filter(|s| *s != 0),
         };
         let data = if desc.data.is_null() {
@@ -304,4 +335,24 @@ pub(super) unsafe fn attributes(desc: &zt_object_desc) -> Result<Vec<(Value, Val
         pairs.extend(parsed);
     }
     Ok(pairs)
+}
+
+/// A digest to write; the outer none is the default, the inner one no digest.
+pub(super) fn digest(value: zt_digest) -> Result<Option<Option<Algorithm>>> {
+    match value {
+        0 => Ok(None),
+        1 => Ok(Some(None)),
+        2 => Ok(Some(Some(Algorithm::Crc32c))),
+        3 => Ok(Some(Some(Algorithm::Sha256))),
+        other => Err(unknown("zt_digest", other)),
+    }
+}
+
+pub(super) fn spec_version(value: zt_spec_version) -> Result<Version> {
+    match value {
+        0 | 10200 => Ok(Version::V1_2),
+        10100 => Ok(Version::V1_1),
+        100 => Ok(Version::V0_1),
+        other => Err(unknown("zt_spec_version that can be written", other)),
+    }
 }

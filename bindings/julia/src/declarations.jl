@@ -1,15 +1,15 @@
 # Generated from the headers by bindings/generate.py; do not edit.
 
+const ZT_VERSION_MAJOR = 1
+const ZT_VERSION_MINOR = 0
+const ZT_VERSION_PATCH = 0
+const ZT_ABI_VERSION = 1
 const ZT_CAP_MAP = 1
 const ZT_CAP_READ = 2
 const ZT_CAP_RANGE = 4
 const ZT_CAP_DIRECT = 8
 const ZT_CAP_VERIFY = 16
 const ZT_CAP_PAGE_EXCLUSIVE = 32
-const ZT_VERSION_MAJOR = 1
-const ZT_VERSION_MINOR = 0
-const ZT_VERSION_PATCH = 0
-const ZT_ABI_VERSION = 1
 const ZT_VERIFY_DIGESTS = 1
 const ZT_VERIFY_CONTENTS = 2
 const ZT_VERIFY_PADDING = 4
@@ -60,10 +60,6 @@ const ZT_ENCODING_DEFAULT = 0
 const ZT_ENCODING_RAW = 1
 const ZT_ENCODING_ZSTD = 2
 const ZT_ENCODING_OTHER = 3
-const ZT_DIGEST_DEFAULT = 0
-const ZT_DIGEST_NONE = 1
-const ZT_DIGEST_CRC32C = 2
-const ZT_DIGEST_SHA256 = 3
 const ZT_MODE_MAP = 0
 const ZT_MODE_READ = 1
 const ZT_ADVICE_NONE = 0
@@ -76,10 +72,6 @@ const ZT_ADVICE_DONTNEED = 6
 const ZT_DIRECT_AUTO = 0
 const ZT_DIRECT_NEVER = 1
 const ZT_DIRECT_ALWAYS = 2
-const ZT_SPEC_DEFAULT = 0
-const ZT_SPEC_0_1_0 = 100
-const ZT_SPEC_1_1_0 = 10100
-const ZT_SPEC_1_2_0 = 10200
 const ZT_VALUE_NULL = 0
 const ZT_VALUE_BOOL = 1
 const ZT_VALUE_INT = 2
@@ -90,6 +82,95 @@ const ZT_VALUE_ARRAY = 6
 const ZT_VALUE_MAP = 7
 const ZT_VALUE_TAG = 8
 const ZT_VALUE_OTHER = 9
+const ZT_SPEC_DEFAULT = 0
+const ZT_SPEC_0_1_0 = 100
+const ZT_SPEC_1_1_0 = 10100
+const ZT_SPEC_1_2_0 = 10200
+const ZT_DIGEST_DEFAULT = 0
+const ZT_DIGEST_NONE = 1
+const ZT_DIGEST_CRC32C = 2
+const ZT_DIGEST_SHA256 = 3
+
+struct zt_open_options
+    struct_size::Csize_t
+    mode::Int32
+    verify::UInt32
+    strict::UInt32
+    advice::UInt32
+    max_manifest_size::UInt64
+    max_decoded_size::UInt64
+    max_objects::UInt64
+    threads::UInt32
+    reserved::UInt32
+end
+
+struct zt_array
+    data::Ptr{Cvoid}
+    size::Csize_t
+    count::UInt64
+    dtype::Int32
+    type_::Int32
+end
+
+struct zt_tensor
+    struct_size::Csize_t
+    data::Ptr{Cvoid}
+    nbytes::Csize_t
+    dtype::Int32
+    type_::Int32
+    shape::Ptr{UInt64}
+    rank::Csize_t
+end
+
+struct zt_csr
+    struct_size::Csize_t
+    rows::UInt64
+    columns::UInt64
+    nnz::UInt64
+    values::zt_array
+    indices::zt_array
+    indptr::zt_array
+end
+
+struct zt_coo
+    struct_size::Csize_t
+    nnz::UInt64
+    shape::Ptr{UInt64}
+    rank::Csize_t
+    values::zt_array
+    coords::zt_array
+end
+
+struct zt_quantized
+    struct_size::Csize_t
+    shape::Ptr{UInt64}
+    rank::Csize_t
+    bits::UInt64
+    group_size::UInt64
+    packing::Ptr{UInt8}
+    packed_weight::zt_array
+    scales::zt_array
+    zeros::zt_array
+end
+
+struct zt_object_info
+    struct_size::Csize_t
+    object::Ptr{Cvoid}
+    name::Ptr{UInt8}
+    name_len::Csize_t
+    shape::Ptr{UInt64}
+    rank::Csize_t
+    attributes::Ptr{Cvoid}
+    component_count::Csize_t
+    component::Ptr{Cvoid}
+    offset::UInt64
+    stored_size::UInt64
+    size::UInt64
+    format::Int32
+    dtype::Int32
+    type_::Int32
+    encoding::Int32
+end
 
 struct zt_read_request
     struct_size::Csize_t
@@ -129,46 +210,6 @@ struct zt_read_stats
     reason::Ptr{UInt8}
 end
 
-struct zt_object_info
-    struct_size::Csize_t
-    object::Ptr{Cvoid}
-    name::Ptr{UInt8}
-    name_len::Csize_t
-    shape::Ptr{UInt64}
-    rank::Csize_t
-    attributes::Ptr{Cvoid}
-    component_count::Csize_t
-    component::Ptr{Cvoid}
-    offset::UInt64
-    stored_size::UInt64
-    size::UInt64
-    format::Int32
-    dtype::Int32
-    type_::Int32
-    encoding::Int32
-end
-
-struct zt_open_options
-    struct_size::Csize_t
-    mode::Int32
-    verify::UInt32
-    strict::UInt32
-    advice::UInt32
-    max_manifest_size::UInt64
-    max_decoded_size::UInt64
-    max_objects::UInt64
-    threads::UInt32
-    reserved::UInt32
-end
-
-struct zt_source
-    struct_size::Csize_t
-    context::Ptr{Cvoid}
-    size::Ptr{Cvoid}
-    read_at::Ptr{Cvoid}
-    close::Ptr{Cvoid}
-end
-
 struct zt_verify_options
     struct_size::Csize_t
     checks::UInt32
@@ -202,70 +243,18 @@ struct zt_repair_report
     objects::UInt64
 end
 
-struct zt_tensor
+struct zt_writer_options
     struct_size::Csize_t
-    data::Ptr{Cvoid}
-    nbytes::Csize_t
-    dtype::Int32
-    type_::Int32
-    shape::Ptr{UInt64}
-    rank::Csize_t
-end
-
-struct zt_array
-    data::Ptr{Cvoid}
-    size::Csize_t
-    count::UInt64
-    dtype::Int32
-    type_::Int32
-end
-
-struct zt_csr
-    struct_size::Csize_t
-    rows::UInt64
-    columns::UInt64
-    nnz::UInt64
-    values::zt_array
-    indices::zt_array
-    indptr::zt_array
-end
-
-struct zt_coo
-    struct_size::Csize_t
-    nnz::UInt64
-    shape::Ptr{UInt64}
-    rank::Csize_t
-    values::zt_array
-    coords::zt_array
-end
-
-struct zt_quantized
-    struct_size::Csize_t
-    shape::Ptr{UInt64}
-    rank::Csize_t
-    bits::UInt64
-    group_size::UInt64
-    packing::Ptr{UInt8}
-    packed_weight::zt_array
-    scales::zt_array
-    zeros::zt_array
-end
-
-struct zt_quantized_desc
-    struct_size::Csize_t
-    bits::UInt64
-    group_size::UInt64
-    packing::Ptr{UInt8}
-    packed_weight::Ptr{Cvoid}
-    packed_weight_size::UInt64
-    scales::Ptr{Cvoid}
-    scales_size::UInt64
-    zeros::Ptr{Cvoid}
-    zeros_size::UInt64
-    packed_weight_dtype::Int32
-    scales_dtype::Int32
-    zeros_dtype::Int32
-    reserved::UInt32
+    spec_version::UInt32
+    encoding::Int32
+    alignment::UInt64
+    large_alignment::UInt64
+    large_size::UInt64
+    zstd_level::Int32
+    digest::Int32
+    threads::UInt32
+    durable::UInt32
+    frame_size::UInt64
 end
 
 struct zt_component_desc
@@ -296,6 +285,32 @@ struct zt_object_desc
     attributes_json::Ptr{UInt8}
 end
 
+struct zt_quantized_desc
+    struct_size::Csize_t
+    bits::UInt64
+    group_size::UInt64
+    packing::Ptr{UInt8}
+    packed_weight::Ptr{Cvoid}
+    packed_weight_size::UInt64
+    scales::Ptr{Cvoid}
+    scales_size::UInt64
+    zeros::Ptr{Cvoid}
+    zeros_size::UInt64
+    packed_weight_dtype::Int32
+    scales_dtype::Int32
+    zeros_dtype::Int32
+    reserved::UInt32
+end
+
+struct zt_write_summary
+    struct_size::Csize_t
+    file_size::UInt64
+    objects::UInt64
+    components::UInt64
+    stored_bytes::UInt64
+    data_bytes::UInt64
+end
+
 struct zt_write_request
     struct_size::Csize_t
     name::Ptr{UInt8}
@@ -309,18 +324,12 @@ struct zt_write_request
     digest::Int32
 end
 
-struct zt_writer_options
+struct zt_source
     struct_size::Csize_t
-    spec_version::UInt32
-    encoding::Int32
-    alignment::UInt64
-    large_alignment::UInt64
-    large_size::UInt64
-    zstd_level::Int32
-    digest::Int32
-    threads::UInt32
-    durable::UInt32
-    frame_size::UInt64
+    context::Ptr{Cvoid}
+    size::Ptr{Cvoid}
+    read_at::Ptr{Cvoid}
+    close::Ptr{Cvoid}
 end
 
 struct zt_sink
@@ -331,34 +340,41 @@ struct zt_sink
     close::Ptr{Cvoid}
 end
 
-struct zt_write_summary
-    struct_size::Csize_t
-    file_size::UInt64
-    objects::UInt64
-    components::UInt64
-    stored_bytes::UInt64
-    data_bytes::UInt64
-end
-
-zt_writer_set_attribute_bool(writer, key, value) = ccall((:zt_writer_set_attribute_bool, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32), writer, key, value)
-zt_writer_set_attribute_i64(writer, key, value) = ccall((:zt_writer_set_attribute_i64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int64), writer, key, value)
-zt_writer_set_attribute_u64(writer, key, value) = ccall((:zt_writer_set_attribute_u64, libztensor), Int32, (Ptr{Cvoid}, Cstring, UInt64), writer, key, value)
-zt_writer_set_attribute_f64(writer, key, value) = ccall((:zt_writer_set_attribute_f64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Float64), writer, key, value)
-zt_writer_set_attribute_string(writer, key, value) = ccall((:zt_writer_set_attribute_string, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
-zt_writer_set_attribute_bytes(writer, key, value, size) = ccall((:zt_writer_set_attribute_bytes, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}, Csize_t), writer, key, value, size)
-zt_writer_set_attribute_json(writer, key, value) = ccall((:zt_writer_set_attribute_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
-zt_write_attribute_bool(writer, key, value) = ccall((:zt_write_attribute_bool, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32), writer, key, value)
-zt_write_attribute_i64(writer, key, value) = ccall((:zt_write_attribute_i64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int64), writer, key, value)
-zt_write_attribute_u64(writer, key, value) = ccall((:zt_write_attribute_u64, libztensor), Int32, (Ptr{Cvoid}, Cstring, UInt64), writer, key, value)
-zt_write_attribute_f64(writer, key, value) = ccall((:zt_write_attribute_f64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Float64), writer, key, value)
-zt_write_attribute_string(writer, key, value) = ccall((:zt_write_attribute_string, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
-zt_write_attribute_bytes(writer, key, value, size) = ccall((:zt_write_attribute_bytes, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}, Csize_t), writer, key, value, size)
-zt_write_attribute_json(writer, key, value) = ccall((:zt_write_attribute_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
-zt_read_batch(file, requests, n, options, stats) = ccall((:zt_read_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, Ptr{zt_read_options}, Ptr{zt_read_stats}), file, requests, n, options, stats)
-zt_component_load(component, buffer) = ccall((:zt_component_load, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), component, buffer)
-zt_buffer_data(buffer) = ccall((:zt_buffer_data, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), buffer)
-zt_buffer_size(buffer) = ccall((:zt_buffer_size, libztensor), Csize_t, (Ptr{Cvoid},), buffer)
-zt_buffer_free(buffer) = ccall((:zt_buffer_free, libztensor), Cvoid, (Ptr{Cvoid},), buffer)
+zt_version() = ccall((:zt_version, libztensor), Cstring, ())
+zt_abi_version() = ccall((:zt_abi_version, libztensor), UInt32, ())
+zt_last_error() = ccall((:zt_last_error, libztensor), Cstring, ())
+zt_status_name(status) = ccall((:zt_status_name, libztensor), Cstring, (Int32,), status)
+zt_dtype_name(dtype) = ccall((:zt_dtype_name, libztensor), Cstring, (Int32,), dtype)
+zt_dtype_from_name(name, dtype) = ccall((:zt_dtype_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, dtype)
+zt_dtype_size(dtype) = ccall((:zt_dtype_size, libztensor), Csize_t, (Int32,), dtype)
+zt_type_name(type_) = ccall((:zt_type_name, libztensor), Cstring, (Int32,), type_)
+zt_type_from_name(name, type_) = ccall((:zt_type_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, type_)
+zt_format_name(format) = ccall((:zt_format_name, libztensor), Cstring, (Int32,), format)
+zt_encoding_name(encoding) = ccall((:zt_encoding_name, libztensor), Cstring, (Int32,), encoding)
+zt_open(path, options, file) = ccall((:zt_open, libztensor), Int32, (Cstring, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), path, options, file)
+zt_open_fd(fd, offset, length, options, file) = ccall((:zt_open_fd, libztensor), Int32, (Cint, UInt64, UInt64, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), fd, offset, length, options, file)
+zt_open_memory(data, size, options, file) = ccall((:zt_open_memory, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), data, size, options, file)
+zt_retain(file) = ccall((:zt_retain, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), file)
+zt_close(file) = ccall((:zt_close, libztensor), Cvoid, (Ptr{Cvoid},), file)
+zt_file_version(file) = ccall((:zt_file_version, libztensor), Cstring, (Ptr{Cvoid},), file)
+zt_file_size(file) = ccall((:zt_file_size, libztensor), UInt64, (Ptr{Cvoid},), file)
+zt_file_attributes(file) = ccall((:zt_file_attributes, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), file)
+zt_object_count(file) = ccall((:zt_object_count, libztensor), Csize_t, (Ptr{Cvoid},), file)
+zt_object_at(file, index) = ccall((:zt_object_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), file, index)
+zt_object_find(file, name) = ccall((:zt_object_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), file, name)
+zt_object_find_n(file, name, length) = ccall((:zt_object_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), file, name, length)
+zt_object_name(object) = ccall((:zt_object_name, libztensor), Cstring, (Ptr{Cvoid},), object)
+zt_object_name_len(object) = ccall((:zt_object_name_len, libztensor), Csize_t, (Ptr{Cvoid},), object)
+zt_object_rank(object) = ccall((:zt_object_rank, libztensor), Csize_t, (Ptr{Cvoid},), object)
+zt_object_shape(object) = ccall((:zt_object_shape, libztensor), Ptr{UInt64}, (Ptr{Cvoid},), object)
+zt_object_element_count(object) = ccall((:zt_object_element_count, libztensor), UInt64, (Ptr{Cvoid},), object)
+zt_object_format(object) = ccall((:zt_object_format, libztensor), Int32, (Ptr{Cvoid},), object)
+zt_object_format_name(object) = ccall((:zt_object_format_name, libztensor), Cstring, (Ptr{Cvoid},), object)
+zt_object_attributes(object) = ccall((:zt_object_attributes, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), object)
+zt_object_component_count(object) = ccall((:zt_object_component_count, libztensor), Csize_t, (Ptr{Cvoid},), object)
+zt_component_at(object, index) = ccall((:zt_component_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), object, index)
+zt_component_find(object, role) = ccall((:zt_component_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), object, role)
+zt_object_read_slice(object, start, count, step, dst, dst_size) = ccall((:zt_object_read_slice, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Cvoid}, Csize_t), object, start, count, step, dst, dst_size)
 zt_component_role(component) = ccall((:zt_component_role, libztensor), Cstring, (Ptr{Cvoid},), component)
 zt_component_role_len(component) = ccall((:zt_component_role_len, libztensor), Csize_t, (Ptr{Cvoid},), component)
 zt_component_dtype(component) = ccall((:zt_component_dtype, libztensor), Int32, (Ptr{Cvoid},), component)
@@ -378,43 +394,16 @@ zt_component_read_range(component, offset, dst, n) = ccall((:zt_component_read_r
 zt_component_read_as(component, dtype, dst, dst_size) = ccall((:zt_component_read_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{Cvoid}, Csize_t), component, dtype, dst, dst_size)
 zt_component_advise(component, advice) = ccall((:zt_component_advise, libztensor), Int32, (Ptr{Cvoid}, UInt32), component, advice)
 zt_component_verify(component) = ccall((:zt_component_verify, libztensor), Int32, (Ptr{Cvoid},), component)
-zt_version() = ccall((:zt_version, libztensor), Cstring, ())
-zt_abi_version() = ccall((:zt_abi_version, libztensor), UInt32, ())
-zt_last_error() = ccall((:zt_last_error, libztensor), Cstring, ())
-zt_status_name(status) = ccall((:zt_status_name, libztensor), Cstring, (Int32,), status)
-zt_dtype_name(dtype) = ccall((:zt_dtype_name, libztensor), Cstring, (Int32,), dtype)
-zt_dtype_from_name(name, dtype) = ccall((:zt_dtype_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, dtype)
-zt_dtype_size(dtype) = ccall((:zt_dtype_size, libztensor), Csize_t, (Int32,), dtype)
-zt_type_name(type_) = ccall((:zt_type_name, libztensor), Cstring, (Int32,), type_)
-zt_type_from_name(name, type_) = ccall((:zt_type_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, type_)
-zt_format_name(format) = ccall((:zt_format_name, libztensor), Cstring, (Int32,), format)
-zt_encoding_name(encoding) = ccall((:zt_encoding_name, libztensor), Cstring, (Int32,), encoding)
+zt_component_load(component, buffer) = ccall((:zt_component_load, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), component, buffer)
+zt_buffer_data(buffer) = ccall((:zt_buffer_data, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), buffer)
+zt_buffer_size(buffer) = ccall((:zt_buffer_size, libztensor), Csize_t, (Ptr{Cvoid},), buffer)
+zt_buffer_free(buffer) = ccall((:zt_buffer_free, libztensor), Cvoid, (Ptr{Cvoid},), buffer)
+zt_tensor_view(file, name, view) = ccall((:zt_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_tensor}), file, name, view)
+zt_csr_view(object, view) = ccall((:zt_csr_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_csr}), object, view)
+zt_coo_view(object, view) = ccall((:zt_coo_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_coo}), object, view)
+zt_quantized_view(object, view) = ccall((:zt_quantized_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_quantized}), object, view)
 zt_object_list(file, first, infos, count, filled) = ccall((:zt_object_list, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_object_info}, Csize_t, Ptr{Csize_t}), file, first, infos, count, filled)
-zt_object_name(object) = ccall((:zt_object_name, libztensor), Cstring, (Ptr{Cvoid},), object)
-zt_object_name_len(object) = ccall((:zt_object_name_len, libztensor), Csize_t, (Ptr{Cvoid},), object)
-zt_object_rank(object) = ccall((:zt_object_rank, libztensor), Csize_t, (Ptr{Cvoid},), object)
-zt_object_shape(object) = ccall((:zt_object_shape, libztensor), Ptr{UInt64}, (Ptr{Cvoid},), object)
-zt_object_element_count(object) = ccall((:zt_object_element_count, libztensor), UInt64, (Ptr{Cvoid},), object)
-zt_object_format(object) = ccall((:zt_object_format, libztensor), Int32, (Ptr{Cvoid},), object)
-zt_object_format_name(object) = ccall((:zt_object_format_name, libztensor), Cstring, (Ptr{Cvoid},), object)
-zt_object_attributes(object) = ccall((:zt_object_attributes, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), object)
-zt_object_component_count(object) = ccall((:zt_object_component_count, libztensor), Csize_t, (Ptr{Cvoid},), object)
-zt_component_at(object, index) = ccall((:zt_component_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), object, index)
-zt_component_find(object, role) = ccall((:zt_component_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), object, role)
-zt_object_read_slice(object, start, count, step, dst, dst_size) = ccall((:zt_object_read_slice, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Cvoid}, Csize_t), object, start, count, step, dst, dst_size)
-zt_open(path, options, file) = ccall((:zt_open, libztensor), Int32, (Cstring, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), path, options, file)
-zt_open_fd(fd, offset, length, options, file) = ccall((:zt_open_fd, libztensor), Int32, (Cint, UInt64, UInt64, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), fd, offset, length, options, file)
-zt_open_memory(data, size, options, file) = ccall((:zt_open_memory, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), data, size, options, file)
-zt_open_source(source, options, file) = ccall((:zt_open_source, libztensor), Int32, (Ptr{zt_source}, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), source, options, file)
-zt_retain(file) = ccall((:zt_retain, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), file)
-zt_close(file) = ccall((:zt_close, libztensor), Cvoid, (Ptr{Cvoid},), file)
-zt_file_version(file) = ccall((:zt_file_version, libztensor), Cstring, (Ptr{Cvoid},), file)
-zt_file_size(file) = ccall((:zt_file_size, libztensor), UInt64, (Ptr{Cvoid},), file)
-zt_file_attributes(file) = ccall((:zt_file_attributes, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), file)
-zt_object_count(file) = ccall((:zt_object_count, libztensor), Csize_t, (Ptr{Cvoid},), file)
-zt_object_at(file, index) = ccall((:zt_object_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), file, index)
-zt_object_find(file, name) = ccall((:zt_object_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), file, name)
-zt_object_find_n(file, name, length) = ccall((:zt_object_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), file, name, length)
+zt_read_batch(file, requests, n, options, stats) = ccall((:zt_read_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, Ptr{zt_read_options}, Ptr{zt_read_stats}), file, requests, n, options, stats)
 zt_value_kind(value) = ccall((:zt_value_kind, libztensor), Int32, (Ptr{Cvoid},), value)
 zt_value_get_bool(value, out) = ccall((:zt_value_get_bool, libztensor), Int32, (Ptr{Cvoid}, Ptr{Int32}), value, out)
 zt_value_get_i64(value, out) = ccall((:zt_value_get_i64, libztensor), Int32, (Ptr{Cvoid}, Ptr{Int64}), value, out)
@@ -430,19 +419,8 @@ zt_value_find(value, key) = ccall((:zt_value_find, libztensor), Ptr{Cvoid}, (Ptr
 zt_value_to_json(value, buf, size, needed) = ccall((:zt_value_to_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Ptr{Csize_t}), value, buf, size, needed)
 zt_verify(file, options, report) = ccall((:zt_verify, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_verify_options}, Ptr{zt_verify_report}), file, options, report)
 zt_repair(path, options, report) = ccall((:zt_repair, libztensor), Int32, (Cstring, Ptr{zt_repair_options}, Ptr{zt_repair_report}), path, options, report)
-zt_tensor_view(file, name, view) = ccall((:zt_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_tensor}), file, name, view)
-zt_csr_view(object, view) = ccall((:zt_csr_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_csr}), object, view)
-zt_coo_view(object, view) = ccall((:zt_coo_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_coo}), object, view)
-zt_quantized_view(object, view) = ccall((:zt_quantized_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_quantized}), object, view)
-zt_write_dense(writer, name, dtype, type_, shape, rank, data, size) = ccall((:zt_write_dense, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, dtype, type_, shape, rank, data, size)
-zt_write_csr(writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_write_csr, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr)
-zt_write_coo(writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_write_coo, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords)
-zt_write_quantized(writer, name, shape, rank, desc) = ccall((:zt_write_quantized, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, shape, rank, desc)
-zt_write_object(writer, desc) = ccall((:zt_write_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
-zt_write_batch(writer, requests, n) = ccall((:zt_write_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, n)
 zt_writer_create(path, options, writer) = ccall((:zt_writer_create, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
 zt_writer_append(path, options, writer) = ccall((:zt_writer_append, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
-zt_writer_create_sink(sink, options, writer) = ccall((:zt_writer_create_sink, libztensor), Int32, (Ptr{zt_sink}, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), sink, options, writer)
 zt_write_begin(writer, desc) = ccall((:zt_write_begin, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
 zt_write_component(writer, desc) = ccall((:zt_write_component, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_component_desc}), writer, desc)
 zt_write_data(writer, data, size) = ccall((:zt_write_data, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), writer, data, size)
@@ -450,6 +428,28 @@ zt_write_end(writer) = ccall((:zt_write_end, libztensor), Int32, (Ptr{Cvoid},), 
 zt_write_copy(writer, object, new_name) = ccall((:zt_write_copy, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Cstring), writer, object, new_name)
 zt_writer_finish(writer, summary) = ccall((:zt_writer_finish, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_summary}), writer, summary)
 zt_writer_abort(writer) = ccall((:zt_writer_abort, libztensor), Cvoid, (Ptr{Cvoid},), writer)
+zt_write_dense(writer, name, dtype, type_, shape, rank, data, size) = ccall((:zt_write_dense, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, dtype, type_, shape, rank, data, size)
+zt_write_csr(writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_write_csr, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr)
+zt_write_coo(writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_write_coo, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords)
+zt_write_quantized(writer, name, shape, rank, desc) = ccall((:zt_write_quantized, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, shape, rank, desc)
+zt_write_object(writer, desc) = ccall((:zt_write_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
+zt_write_batch(writer, requests, n) = ccall((:zt_write_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, n)
+zt_writer_set_attribute_bool(writer, key, value) = ccall((:zt_writer_set_attribute_bool, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32), writer, key, value)
+zt_writer_set_attribute_i64(writer, key, value) = ccall((:zt_writer_set_attribute_i64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int64), writer, key, value)
+zt_writer_set_attribute_u64(writer, key, value) = ccall((:zt_writer_set_attribute_u64, libztensor), Int32, (Ptr{Cvoid}, Cstring, UInt64), writer, key, value)
+zt_writer_set_attribute_f64(writer, key, value) = ccall((:zt_writer_set_attribute_f64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Float64), writer, key, value)
+zt_writer_set_attribute_string(writer, key, value) = ccall((:zt_writer_set_attribute_string, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
+zt_writer_set_attribute_bytes(writer, key, value, size) = ccall((:zt_writer_set_attribute_bytes, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}, Csize_t), writer, key, value, size)
+zt_writer_set_attribute_json(writer, key, value) = ccall((:zt_writer_set_attribute_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
+zt_write_attribute_bool(writer, key, value) = ccall((:zt_write_attribute_bool, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32), writer, key, value)
+zt_write_attribute_i64(writer, key, value) = ccall((:zt_write_attribute_i64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int64), writer, key, value)
+zt_write_attribute_u64(writer, key, value) = ccall((:zt_write_attribute_u64, libztensor), Int32, (Ptr{Cvoid}, Cstring, UInt64), writer, key, value)
+zt_write_attribute_f64(writer, key, value) = ccall((:zt_write_attribute_f64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Float64), writer, key, value)
+zt_write_attribute_string(writer, key, value) = ccall((:zt_write_attribute_string, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
+zt_write_attribute_bytes(writer, key, value, size) = ccall((:zt_write_attribute_bytes, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}, Csize_t), writer, key, value, size)
+zt_write_attribute_json(writer, key, value) = ccall((:zt_write_attribute_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
+zt_open_source(source, options, file) = ccall((:zt_open_source, libztensor), Int32, (Ptr{zt_source}, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), source, options, file)
+zt_writer_create_sink(sink, options, writer) = ccall((:zt_writer_create_sink, libztensor), Int32, (Ptr{zt_sink}, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), sink, options, writer)
 zt_object_to_dlpack(object, tensor) = ccall((:zt_object_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)
 zt_component_to_dlpack(component, tensor) = ccall((:zt_component_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), component, tensor)
 zt_object_to_dlpack_unversioned(object, tensor) = ccall((:zt_object_to_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)

@@ -3,16 +3,16 @@
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_uint32, c_uint64, c_void_p)
 
+ZT_VERSION_MAJOR = 1
+ZT_VERSION_MINOR = 0
+ZT_VERSION_PATCH = 0
+ZT_ABI_VERSION = 1
 ZT_CAP_MAP = 1
 ZT_CAP_READ = 2
 ZT_CAP_RANGE = 4
 ZT_CAP_DIRECT = 8
 ZT_CAP_VERIFY = 16
 ZT_CAP_PAGE_EXCLUSIVE = 32
-ZT_VERSION_MAJOR = 1
-ZT_VERSION_MINOR = 0
-ZT_VERSION_PATCH = 0
-ZT_ABI_VERSION = 1
 ZT_VERIFY_DIGESTS = 1
 ZT_VERIFY_CONTENTS = 2
 ZT_VERIFY_PADDING = 4
@@ -63,10 +63,6 @@ ZT_ENCODING_DEFAULT = 0
 ZT_ENCODING_RAW = 1
 ZT_ENCODING_ZSTD = 2
 ZT_ENCODING_OTHER = 3
-ZT_DIGEST_DEFAULT = 0
-ZT_DIGEST_NONE = 1
-ZT_DIGEST_CRC32C = 2
-ZT_DIGEST_SHA256 = 3
 ZT_MODE_MAP = 0
 ZT_MODE_READ = 1
 ZT_ADVICE_NONE = 0
@@ -79,10 +75,6 @@ ZT_ADVICE_DONTNEED = 6
 ZT_DIRECT_AUTO = 0
 ZT_DIRECT_NEVER = 1
 ZT_DIRECT_ALWAYS = 2
-ZT_SPEC_DEFAULT = 0
-ZT_SPEC_0_1_0 = 100
-ZT_SPEC_1_1_0 = 10100
-ZT_SPEC_1_2_0 = 10200
 ZT_VALUE_NULL = 0
 ZT_VALUE_BOOL = 1
 ZT_VALUE_INT = 2
@@ -93,20 +85,123 @@ ZT_VALUE_ARRAY = 6
 ZT_VALUE_MAP = 7
 ZT_VALUE_TAG = 8
 ZT_VALUE_OTHER = 9
+ZT_SPEC_DEFAULT = 0
+ZT_SPEC_0_1_0 = 100
+ZT_SPEC_1_1_0 = 10100
+ZT_SPEC_1_2_0 = 10200
+ZT_DIGEST_DEFAULT = 0
+ZT_DIGEST_NONE = 1
+ZT_DIGEST_CRC32C = 2
+ZT_DIGEST_SHA256 = 3
 
 zt_status = c_int32
-zt_direct = c_int32
 zt_dtype = c_int32
 zt_type = c_int32
-zt_encoding = c_int32
-zt_advice = c_uint32
 zt_format = c_int32
+zt_encoding = c_int32
 zt_mode = c_int32
+zt_advice = c_uint32
+zt_direct = c_int32
 zt_value_kind_t = c_int32
-zt_digest = c_int32
 zt_spec_version = c_uint32
-zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status)
+zt_digest = c_int32
 zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
+zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status)
+
+
+class zt_open_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("mode", zt_mode),
+        ("verify", c_uint32),
+        ("strict", c_uint32),
+        ("advice", zt_advice),
+        ("max_manifest_size", c_uint64),
+        ("max_decoded_size", c_uint64),
+        ("max_objects", c_uint64),
+        ("threads", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class zt_array(Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("count", c_uint64),
+        ("dtype", zt_dtype),
+        ("type", zt_type),
+    ]
+
+
+class zt_tensor(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", c_void_p),
+        ("nbytes", c_size_t),
+        ("dtype", zt_dtype),
+        ("type", zt_type),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+    ]
+
+
+class zt_csr(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_uint64),
+        ("columns", c_uint64),
+        ("nnz", c_uint64),
+        ("values", zt_array),
+        ("indices", zt_array),
+        ("indptr", zt_array),
+    ]
+
+
+class zt_coo(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("nnz", c_uint64),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+        ("values", zt_array),
+        ("coords", zt_array),
+    ]
+
+
+class zt_quantized(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+        ("bits", c_uint64),
+        ("group_size", c_uint64),
+        ("packing", c_char_p),
+        ("packed_weight", zt_array),
+        ("scales", zt_array),
+        ("zeros", zt_array),
+    ]
+
+
+class zt_object_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("object", c_void_p),
+        ("name", c_char_p),
+        ("name_len", c_size_t),
+        ("shape", POINTER(c_uint64)),
+        ("rank", c_size_t),
+        ("attributes", c_void_p),
+        ("component_count", c_size_t),
+        ("component", c_void_p),
+        ("offset", c_uint64),
+        ("stored_size", c_uint64),
+        ("size", c_uint64),
+        ("format", zt_format),
+        ("dtype", zt_dtype),
+        ("type", zt_type),
+        ("encoding", zt_encoding),
+    ]
 
 
 class zt_read_request(Structure):
@@ -153,52 +248,6 @@ class zt_read_stats(Structure):
     ]
 
 
-class zt_object_info(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("object", c_void_p),
-        ("name", c_char_p),
-        ("name_len", c_size_t),
-        ("shape", POINTER(c_uint64)),
-        ("rank", c_size_t),
-        ("attributes", c_void_p),
-        ("component_count", c_size_t),
-        ("component", c_void_p),
-        ("offset", c_uint64),
-        ("stored_size", c_uint64),
-        ("size", c_uint64),
-        ("format", zt_format),
-        ("dtype", zt_dtype),
-        ("type", zt_type),
-        ("encoding", zt_encoding),
-    ]
-
-
-class zt_open_options(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("mode", zt_mode),
-        ("verify", c_uint32),
-        ("strict", c_uint32),
-        ("advice", zt_advice),
-        ("max_manifest_size", c_uint64),
-        ("max_decoded_size", c_uint64),
-        ("max_objects", c_uint64),
-        ("threads", c_uint32),
-        ("reserved", c_uint32),
-    ]
-
-
-class zt_source(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("context", c_void_p),
-        ("size", CFUNCTYPE(zt_status, c_void_p, POINTER(c_uint64))),
-        ("read_at", CFUNCTYPE(zt_status, c_void_p, c_uint64, c_void_p, c_size_t)),
-        ("close", CFUNCTYPE(None, c_void_p)),
-    ]
-
-
 class zt_verify_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -240,81 +289,19 @@ class zt_repair_report(Structure):
     ]
 
 
-class zt_tensor(Structure):
+class zt_writer_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
-        ("data", c_void_p),
-        ("nbytes", c_size_t),
-        ("dtype", zt_dtype),
-        ("type", zt_type),
-        ("shape", POINTER(c_uint64)),
-        ("rank", c_size_t),
-    ]
-
-
-class zt_array(Structure):
-    _fields_ = [
-        ("data", c_void_p),
-        ("size", c_size_t),
-        ("count", c_uint64),
-        ("dtype", zt_dtype),
-        ("type", zt_type),
-    ]
-
-
-class zt_csr(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("rows", c_uint64),
-        ("columns", c_uint64),
-        ("nnz", c_uint64),
-        ("values", zt_array),
-        ("indices", zt_array),
-        ("indptr", zt_array),
-    ]
-
-
-class zt_coo(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("nnz", c_uint64),
-        ("shape", POINTER(c_uint64)),
-        ("rank", c_size_t),
-        ("values", zt_array),
-        ("coords", zt_array),
-    ]
-
-
-class zt_quantized(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("shape", POINTER(c_uint64)),
-        ("rank", c_size_t),
-        ("bits", c_uint64),
-        ("group_size", c_uint64),
-        ("packing", c_char_p),
-        ("packed_weight", zt_array),
-        ("scales", zt_array),
-        ("zeros", zt_array),
-    ]
-
-
-class zt_quantized_desc(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("bits", c_uint64),
-        ("group_size", c_uint64),
-        ("packing", c_char_p),
-        ("packed_weight", c_void_p),
-        ("packed_weight_size", c_uint64),
-        ("scales", c_void_p),
-        ("scales_size", c_uint64),
-        ("zeros", c_void_p),
-        ("zeros_size", c_uint64),
-        ("packed_weight_dtype", zt_dtype),
-        ("scales_dtype", zt_dtype),
-        ("zeros_dtype", zt_dtype),
-        ("reserved", c_uint32),
+        ("spec_version", zt_spec_version),
+        ("encoding", zt_encoding),
+        ("alignment", c_uint64),
+        ("large_alignment", c_uint64),
+        ("large_size", c_uint64),
+        ("zstd_level", c_int32),
+        ("digest", zt_digest),
+        ("threads", c_uint32),
+        ("durable", c_uint32),
+        ("frame_size", c_uint64),
     ]
 
 
@@ -350,6 +337,36 @@ class zt_object_desc(Structure):
     ]
 
 
+class zt_quantized_desc(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("bits", c_uint64),
+        ("group_size", c_uint64),
+        ("packing", c_char_p),
+        ("packed_weight", c_void_p),
+        ("packed_weight_size", c_uint64),
+        ("scales", c_void_p),
+        ("scales_size", c_uint64),
+        ("zeros", c_void_p),
+        ("zeros_size", c_uint64),
+        ("packed_weight_dtype", zt_dtype),
+        ("scales_dtype", zt_dtype),
+        ("zeros_dtype", zt_dtype),
+        ("reserved", c_uint32),
+    ]
+
+
+class zt_write_summary(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("file_size", c_uint64),
+        ("objects", c_uint64),
+        ("components", c_uint64),
+        ("stored_bytes", c_uint64),
+        ("data_bytes", c_uint64),
+    ]
+
+
 class zt_write_request(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -365,19 +382,13 @@ class zt_write_request(Structure):
     ]
 
 
-class zt_writer_options(Structure):
+class zt_source(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
-        ("spec_version", zt_spec_version),
-        ("encoding", zt_encoding),
-        ("alignment", c_uint64),
-        ("large_alignment", c_uint64),
-        ("large_size", c_uint64),
-        ("zstd_level", c_int32),
-        ("digest", zt_digest),
-        ("threads", c_uint32),
-        ("durable", c_uint32),
-        ("frame_size", c_uint64),
+        ("context", c_void_p),
+        ("size", CFUNCTYPE(zt_status, c_void_p, POINTER(c_uint64))),
+        ("read_at", CFUNCTYPE(zt_status, c_void_p, c_uint64, c_void_p, c_size_t)),
+        ("close", CFUNCTYPE(None, c_void_p)),
     ]
 
 
@@ -391,37 +402,42 @@ class zt_sink(Structure):
     ]
 
 
-class zt_write_summary(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("file_size", c_uint64),
-        ("objects", c_uint64),
-        ("components", c_uint64),
-        ("stored_bytes", c_uint64),
-        ("data_bytes", c_uint64),
-    ]
-
-
 FUNCTIONS = {
-    "zt_writer_set_attribute_bool": (zt_status, [c_void_p, c_char_p, c_int32]),
-    "zt_writer_set_attribute_i64": (zt_status, [c_void_p, c_char_p, c_int64]),
-    "zt_writer_set_attribute_u64": (zt_status, [c_void_p, c_char_p, c_uint64]),
-    "zt_writer_set_attribute_f64": (zt_status, [c_void_p, c_char_p, c_double]),
-    "zt_writer_set_attribute_string": (zt_status, [c_void_p, c_char_p, c_char_p]),
-    "zt_writer_set_attribute_bytes": (zt_status, [c_void_p, c_char_p, c_void_p, c_size_t]),
-    "zt_writer_set_attribute_json": (zt_status, [c_void_p, c_char_p, c_char_p]),
-    "zt_write_attribute_bool": (zt_status, [c_void_p, c_char_p, c_int32]),
-    "zt_write_attribute_i64": (zt_status, [c_void_p, c_char_p, c_int64]),
-    "zt_write_attribute_u64": (zt_status, [c_void_p, c_char_p, c_uint64]),
-    "zt_write_attribute_f64": (zt_status, [c_void_p, c_char_p, c_double]),
-    "zt_write_attribute_string": (zt_status, [c_void_p, c_char_p, c_char_p]),
-    "zt_write_attribute_bytes": (zt_status, [c_void_p, c_char_p, c_void_p, c_size_t]),
-    "zt_write_attribute_json": (zt_status, [c_void_p, c_char_p, c_char_p]),
-    "zt_read_batch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, POINTER(zt_read_options), POINTER(zt_read_stats)]),
-    "zt_component_load": (zt_status, [c_void_p, POINTER(c_void_p)]),
-    "zt_buffer_data": (c_void_p, [c_void_p]),
-    "zt_buffer_size": (c_size_t, [c_void_p]),
-    "zt_buffer_free": (None, [c_void_p]),
+    "zt_version": (c_char_p, []),
+    "zt_abi_version": (c_uint32, []),
+    "zt_last_error": (c_char_p, []),
+    "zt_status_name": (c_char_p, [zt_status]),
+    "zt_dtype_name": (c_char_p, [zt_dtype]),
+    "zt_dtype_from_name": (zt_status, [c_char_p, POINTER(zt_dtype)]),
+    "zt_dtype_size": (c_size_t, [zt_dtype]),
+    "zt_type_name": (c_char_p, [zt_type]),
+    "zt_type_from_name": (zt_status, [c_char_p, POINTER(zt_type)]),
+    "zt_format_name": (c_char_p, [zt_format]),
+    "zt_encoding_name": (c_char_p, [zt_encoding]),
+    "zt_open": (zt_status, [c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_open_fd": (zt_status, [c_int, c_uint64, c_uint64, POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_open_memory": (zt_status, [c_void_p, c_size_t, POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_retain": (c_void_p, [c_void_p]),
+    "zt_close": (None, [c_void_p]),
+    "zt_file_version": (c_char_p, [c_void_p]),
+    "zt_file_size": (c_uint64, [c_void_p]),
+    "zt_file_attributes": (c_void_p, [c_void_p]),
+    "zt_object_count": (c_size_t, [c_void_p]),
+    "zt_object_at": (c_void_p, [c_void_p, c_size_t]),
+    "zt_object_find": (c_void_p, [c_void_p, c_char_p]),
+    "zt_object_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_object_name": (c_char_p, [c_void_p]),
+    "zt_object_name_len": (c_size_t, [c_void_p]),
+    "zt_object_rank": (c_size_t, [c_void_p]),
+    "zt_object_shape": (POINTER(c_uint64), [c_void_p]),
+    "zt_object_element_count": (c_uint64, [c_void_p]),
+    "zt_object_format": (zt_format, [c_void_p]),
+    "zt_object_format_name": (c_char_p, [c_void_p]),
+    "zt_object_attributes": (c_void_p, [c_void_p]),
+    "zt_object_component_count": (c_size_t, [c_void_p]),
+    "zt_component_at": (c_void_p, [c_void_p, c_size_t]),
+    "zt_component_find": (c_void_p, [c_void_p, c_char_p]),
+    "zt_object_read_slice": (zt_status, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), c_void_p, c_size_t]),
     "zt_component_role": (c_char_p, [c_void_p]),
     "zt_component_role_len": (c_size_t, [c_void_p]),
     "zt_component_dtype": (zt_dtype, [c_void_p]),
@@ -441,43 +457,16 @@ FUNCTIONS = {
     "zt_component_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t]),
     "zt_component_advise": (zt_status, [c_void_p, zt_advice]),
     "zt_component_verify": (zt_status, [c_void_p]),
-    "zt_version": (c_char_p, []),
-    "zt_abi_version": (c_uint32, []),
-    "zt_last_error": (c_char_p, []),
-    "zt_status_name": (c_char_p, [zt_status]),
-    "zt_dtype_name": (c_char_p, [zt_dtype]),
-    "zt_dtype_from_name": (zt_status, [c_char_p, POINTER(zt_dtype)]),
-    "zt_dtype_size": (c_size_t, [zt_dtype]),
-    "zt_type_name": (c_char_p, [zt_type]),
-    "zt_type_from_name": (zt_status, [c_char_p, POINTER(zt_type)]),
-    "zt_format_name": (c_char_p, [zt_format]),
-    "zt_encoding_name": (c_char_p, [zt_encoding]),
+    "zt_component_load": (zt_status, [c_void_p, POINTER(c_void_p)]),
+    "zt_buffer_data": (c_void_p, [c_void_p]),
+    "zt_buffer_size": (c_size_t, [c_void_p]),
+    "zt_buffer_free": (None, [c_void_p]),
+    "zt_tensor_view": (zt_status, [c_void_p, c_char_p, POINTER(zt_tensor)]),
+    "zt_csr_view": (zt_status, [c_void_p, POINTER(zt_csr)]),
+    "zt_coo_view": (zt_status, [c_void_p, POINTER(zt_coo)]),
+    "zt_quantized_view": (zt_status, [c_void_p, POINTER(zt_quantized)]),
     "zt_object_list": (zt_status, [c_void_p, c_size_t, POINTER(zt_object_info), c_size_t, POINTER(c_size_t)]),
-    "zt_object_name": (c_char_p, [c_void_p]),
-    "zt_object_name_len": (c_size_t, [c_void_p]),
-    "zt_object_rank": (c_size_t, [c_void_p]),
-    "zt_object_shape": (POINTER(c_uint64), [c_void_p]),
-    "zt_object_element_count": (c_uint64, [c_void_p]),
-    "zt_object_format": (zt_format, [c_void_p]),
-    "zt_object_format_name": (c_char_p, [c_void_p]),
-    "zt_object_attributes": (c_void_p, [c_void_p]),
-    "zt_object_component_count": (c_size_t, [c_void_p]),
-    "zt_component_at": (c_void_p, [c_void_p, c_size_t]),
-    "zt_component_find": (c_void_p, [c_void_p, c_char_p]),
-    "zt_object_read_slice": (zt_status, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), c_void_p, c_size_t]),
-    "zt_open": (zt_status, [c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
-    "zt_open_fd": (zt_status, [c_int, c_uint64, c_uint64, POINTER(zt_open_options), POINTER(c_void_p)]),
-    "zt_open_memory": (zt_status, [c_void_p, c_size_t, POINTER(zt_open_options), POINTER(c_void_p)]),
-    "zt_open_source": (zt_status, [POINTER(zt_source), POINTER(zt_open_options), POINTER(c_void_p)]),
-    "zt_retain": (c_void_p, [c_void_p]),
-    "zt_close": (None, [c_void_p]),
-    "zt_file_version": (c_char_p, [c_void_p]),
-    "zt_file_size": (c_uint64, [c_void_p]),
-    "zt_file_attributes": (c_void_p, [c_void_p]),
-    "zt_object_count": (c_size_t, [c_void_p]),
-    "zt_object_at": (c_void_p, [c_void_p, c_size_t]),
-    "zt_object_find": (c_void_p, [c_void_p, c_char_p]),
-    "zt_object_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_read_batch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, POINTER(zt_read_options), POINTER(zt_read_stats)]),
     "zt_value_kind": (zt_value_kind_t, [c_void_p]),
     "zt_value_get_bool": (zt_status, [c_void_p, POINTER(c_int32)]),
     "zt_value_get_i64": (zt_status, [c_void_p, POINTER(c_int64)]),
@@ -493,19 +482,8 @@ FUNCTIONS = {
     "zt_value_to_json": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)]),
     "zt_verify": (zt_status, [c_void_p, POINTER(zt_verify_options), POINTER(zt_verify_report)]),
     "zt_repair": (zt_status, [c_char_p, POINTER(zt_repair_options), POINTER(zt_repair_report)]),
-    "zt_tensor_view": (zt_status, [c_void_p, c_char_p, POINTER(zt_tensor)]),
-    "zt_csr_view": (zt_status, [c_void_p, POINTER(zt_csr)]),
-    "zt_coo_view": (zt_status, [c_void_p, POINTER(zt_coo)]),
-    "zt_quantized_view": (zt_status, [c_void_p, POINTER(zt_quantized)]),
-    "zt_write_dense": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),
-    "zt_write_csr": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
-    "zt_write_coo": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
-    "zt_write_quantized": (zt_status, [c_void_p, c_char_p, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
-    "zt_write_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
-    "zt_write_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
     "zt_writer_create": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_writer_append": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
-    "zt_writer_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_write_begin": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
     "zt_write_component": (zt_status, [c_void_p, POINTER(zt_component_desc)]),
     "zt_write_data": (zt_status, [c_void_p, c_void_p, c_size_t]),
@@ -513,6 +491,28 @@ FUNCTIONS = {
     "zt_write_copy": (zt_status, [c_void_p, c_void_p, c_char_p]),
     "zt_writer_finish": (zt_status, [c_void_p, POINTER(zt_write_summary)]),
     "zt_writer_abort": (None, [c_void_p]),
+    "zt_write_dense": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),
+    "zt_write_csr": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
+    "zt_write_coo": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
+    "zt_write_quantized": (zt_status, [c_void_p, c_char_p, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
+    "zt_write_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
+    "zt_write_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
+    "zt_writer_set_attribute_bool": (zt_status, [c_void_p, c_char_p, c_int32]),
+    "zt_writer_set_attribute_i64": (zt_status, [c_void_p, c_char_p, c_int64]),
+    "zt_writer_set_attribute_u64": (zt_status, [c_void_p, c_char_p, c_uint64]),
+    "zt_writer_set_attribute_f64": (zt_status, [c_void_p, c_char_p, c_double]),
+    "zt_writer_set_attribute_string": (zt_status, [c_void_p, c_char_p, c_char_p]),
+    "zt_writer_set_attribute_bytes": (zt_status, [c_void_p, c_char_p, c_void_p, c_size_t]),
+    "zt_writer_set_attribute_json": (zt_status, [c_void_p, c_char_p, c_char_p]),
+    "zt_write_attribute_bool": (zt_status, [c_void_p, c_char_p, c_int32]),
+    "zt_write_attribute_i64": (zt_status, [c_void_p, c_char_p, c_int64]),
+    "zt_write_attribute_u64": (zt_status, [c_void_p, c_char_p, c_uint64]),
+    "zt_write_attribute_f64": (zt_status, [c_void_p, c_char_p, c_double]),
+    "zt_write_attribute_string": (zt_status, [c_void_p, c_char_p, c_char_p]),
+    "zt_write_attribute_bytes": (zt_status, [c_void_p, c_char_p, c_void_p, c_size_t]),
+    "zt_write_attribute_json": (zt_status, [c_void_p, c_char_p, c_char_p]),
+    "zt_open_source": (zt_status, [POINTER(zt_source), POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_writer_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_object_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
     "zt_component_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
     "zt_object_to_dlpack_unversioned": (zt_status, [c_void_p, POINTER(c_void_p)]),

@@ -1,6 +1,9 @@
 //! The header is the manual, and it is generated: it must be fresh, complete, in C words, and name
 //! exactly what the library exports.
 
+mod chapters;
+mod layout;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
@@ -39,7 +42,21 @@ fn without_comments(text: &str) -> String {
         out.push_str(before);
         rest = comment.split_once("*/").map_or("", |(_, after)| after);
     }
-    out + rest
+    out.push_str(rest);
+    out.lines().map(|l| l.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// The comment lines right above a function's declaration.
+fn doc_of<'h>(header: &'h str, name: &str) -> Vec<&'h str> {
+    let call = format!("{name}(");
+    let lines: Vec<&str> = header.lines().collect();
+    let is_declaration = |l: &&str| {
+        l.starts_with(|c: char| c.is_ascii_alphabetic()) && l.contains(&call) && !l.starts_with("typedef")
+    };
+    let at = lines.iter().position(is_declaration).unwrap_or_else(|| panic!("{name} is not declared"));
+    let mut doc: Vec<&str> = lines[..at].iter().rev().map_while(|l| l.strip_prefix("///")).collect();
+    doc.reverse();
+    doc
 }
 
 #[test]
@@ -48,7 +65,7 @@ fn the_committed_header_is_what_cbindgen_makes_of_the_sources() {
     let made = cbindgen::Builder::new().with_crate(root()).with_config(config).generate().unwrap();
     let mut bytes = Vec::new();
     made.write(&mut bytes);
-    let made = String::from_utf8(bytes).unwrap();
+    let made = layout::in_chapters(&String::from_utf8(bytes).unwrap(), &root().join("src/capi"));
     if std::env::var_os("ZT_BLESS").is_some() {
         std::fs::write(root().join("include/ztensor.h"), &made).unwrap();
     }
@@ -73,24 +90,42 @@ fn the_header_speaks_c_and_documents_every_function() {
     let functions = declared(&header);
     assert!(functions.len() > 90, "{}", functions.len());
     for name in &functions {
-        let call = format!("{name}(");
-        let at = header.match_indices(&call).map(|(at, _)| at);
-        let declaration = at.filter(|at| {
-            let line = header[..*at].rsplit('\n').next().unwrap_or_default();
-            !line.trim_start().starts_with('*') && !line.is_empty()
-        });
-        let declaration = declaration.last().unwrap_or_else(|| panic!("{name} is not declared"));
-        let doc = header[..declaration].rsplit("/**").next().unwrap_or_default();
-        assert!(
-            doc.contains("*/") && !doc.split("*/").next().unwrap_or_default().is_empty(),
-            "{name} has no doc"
-        );
-        let between = doc.split_once("*/").map_or("", |(_, after)| after);
-        assert!(!between.contains([';', '}']), "{name} has no doc of its own");
+        let doc = doc_of(&header, name).join(" ");
         for due in ["Threads: ", "Since "] {
-            assert!(doc.contains(due), "the doc of {name} has no {due:?}");
+            assert!(doc.contains(due), "the doc of {name} has no {due:?}: {doc}");
         }
     }
+}
+
+/// The chapters stand in the order in which a caller needs them, and each function in the one that says so.
+#[test]
+fn a_reader_meets_things_in_the_order_of_use() {
+    let header = committed();
+    let line_of = |text: &str| {
+        header.lines().position(|l| l.contains(text)).unwrap_or_else(|| panic!("the header has no {text:?}"))
+    };
+    let chapters: Vec<usize> =
+        chapters::CHAPTERS.iter().map(|c| line_of(&format!("// {}", c.title))).collect();
+    assert!(chapters.is_sorted() && chapters.len() == 11, "{chapters:?}");
+    let path = [
+        "const char *zt_last_error(",
+        "typedef enum zt_dtype_value",
+        "zt_status zt_open(",
+        "*zt_object_find(",
+        "zt_status zt_component_ptr(",
+        "zt_status zt_component_read(",
+        "zt_status zt_tensor_view(",
+        "zt_status zt_read_batch(",
+        "zt_status zt_value_get_i64(",
+        "zt_status zt_verify(",
+        "zt_status zt_writer_create(",
+        "zt_status zt_writer_finish(",
+        "typedef struct zt_source",
+    ];
+    let path: Vec<usize> = path.into_iter().map(line_of).collect();
+    assert!(path.is_sorted(), "{path:?}");
+    assert!(line_of("zt_status zt_open(") < 400, "zt_open stands in line {}", line_of("zt_status zt_open("));
+    assert!(header.lines().count() <= 1900, "{} lines", header.lines().count());
 }
 
 /// What the contract names, and what was added since; callers are written against it.

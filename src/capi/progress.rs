@@ -1,0 +1,58 @@
+//! Functions of the caller: their context, what they return, and reports of progress.
+
+use super::status::{value, zt_status};
+use crate::error::{Cause, Error, Result};
+use std::ffi::c_void;
+
+/// Told about progress: done of total bytes. Returns 0 to go on, anything else to stop with
+/// ZT_ERROR_CANCELLED. Called from one thread at a time, not necessarily the caller's.
+pub type zt_progress_callback =
+    Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64) -> i32>;
+
+/// A context pointer that the caller allows to be used from any thread.
+#[derive(Clone, Copy)]
+pub(super) struct Context(pub *mut c_void);
+
+// SAFETY: "called with context, from any thread"; this type never looks behind the pointer.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    pub(super) fn get(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// What a callback returned, as a result.
+pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
+    if status == value::ZT_OK as zt_status {
+        return Ok(());
+    }
+    let known: [(value, Cause); 8] = [
+        (value::ZT_ERROR_INVALID_ARGUMENT, Cause::InvalidArgument),
+        (value::ZT_ERROR_NOT_FOUND, Cause::NotFound),
+        (value::ZT_ERROR_CANCELLED, Cause::Cancelled),
+        (value::ZT_ERROR_OUT_OF_MEMORY, Cause::OutOfMemory),
+        (value::ZT_ERROR_UNSUPPORTED, Cause::Unsupported),
+        (value::ZT_ERROR_LIMIT, Cause::Limit),
+        (value::ZT_ERROR_EXISTS, Cause::Exists),
+        (value::ZT_ERROR_STATE, Cause::State),
+    ];
+    let found = known.into_iter().find(|(v, _)| status == *v as zt_status);
+    let cause = found.map_or(Cause::Io, |(_, cause)| cause);
+    Err(Error::new(cause, format_args!("the caller's {doing} returned status {status}")))
+}
+
+/// A progress callback as a question: go on?
+pub(super) fn progress(
+    callback: zt_progress_callback,
+    context: *mut c_void,
+) -> impl Fn(u64, u64) -> bool + Send + Sync {
+    let context = Context(context);
+    move |done, total| match callback {
+        None => true,
+        // SAFETY: the caller's function, called as its declaration says.
+        Some(callback) => (unsafe { callback(context.get(), done, total) }) == 0,
+    }
+}

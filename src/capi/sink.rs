@@ -1,0 +1,150 @@
+//! The caller's functions as the place where a written file goes.
+
+use super::arg::{self, SizedStruct};
+use super::progress::outcome;
+use super::status::zt_status;
+use super::writer::{deliver, zt_writer};
+use super::writer_options::{self as description, zt_writer_options};
+use crate::error::{fail, Result};
+use crate::io::{boxed, ByteSink};
+use crate::writer::Writer;
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::mem::{offset_of, MaybeUninit};
+use std::ptr::null;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where the bytes of a written file go: the caller's functions, called with context from the thread
+/// that uses the writer, front to back.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_sink {
+    /// sizeof (zt_sink)
+    pub struct_size: usize,
+    /// Passed to every function; may be NULL.
+    pub context: *mut c_void,
+    /// Takes the next n bytes: all of them, or a failure, after which nothing more is written. Not NULL.
+    pub write: Option<unsafe extern "C" fn(context: *mut c_void, data: *const c_void, n: usize) -> zt_status>,
+    /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or
+    /// an abort; may be NULL.
+    pub finish: Option<unsafe extern "C" fn(context: *mut c_void) -> zt_status>,
+    /// The writer is done with the sink. Called once, last; may be NULL.
+    pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
+}
+
+// SAFETY: as for zt_source.
+unsafe impl SizedStruct for zt_sink {
+    const NAME: &'static str = "zt_sink";
+    const SIZE: usize = offset_of!(zt_sink, close) + size_of::<usize>();
+}
+
+/// [`zt_sink`] as a [`ByteSink`]. Dropping it calls `close`.
+pub(super) struct CallbackSink {
+    functions: zt_sink,
+    /// What tells it from all others.
+    id: u64,
+}
+
+/// A sink whose function runs on this thread right now, and the one around it.
+struct Running {
+    sink: u64,
+    outer: *const Running,
+}
+
+thread_local! {
+    static RUNNING: Cell<*const Running> = const { Cell::new(null()) };
+}
+
+/// Whether a function of that sink is under way on this thread: then its writer must not be used.
+pub(super) fn is_running(sink: u64) -> bool {
+    let mut place = RUNNING.with(Cell::get);
+    // SAFETY: each stands on this thread's stack, below us, for as long as its function runs.
+    while let Some(running) = unsafe { place.as_ref() } {
+        if running.sink == sink {
+            return true;
+        }
+        place = running.outer;
+    }
+    false
+}
+
+// SAFETY: a writer belongs to one thread at a time; the context moves with it.
+unsafe impl Send for CallbackSink {}
+
+impl CallbackSink {
+    /// Takes the functions over: from here on `close` will be called.
+    pub(super) fn new(functions: zt_sink) -> Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let sink = CallbackSink { functions, id: NEXT.fetch_add(1, Ordering::Relaxed) };
+        if functions.write.is_none() {
+            return Err(fail!(InvalidArgument, "zt_sink.write is NULL"));
+        }
+        Ok(sink)
+    }
+
+    /// What [`is_running`] knows it by.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Calls one of its functions.
+    fn run<T>(&self, function: impl FnOnce() -> T) -> T {
+        RUNNING.with(|top| {
+            let this = Running { sink: self.id, outer: top.get() };
+            top.set(&raw const this);
+            let outcome = function();
+            top.set(this.outer);
+            outcome
+        })
+    }
+}
+
+impl ByteSink for CallbackSink {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some(write) = self.functions.write else { return Err(fail!(Internal, "no write")) };
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the caller's function; bytes has that many readable bytes.
+        let call = || unsafe { write(self.functions.context, bytes.as_ptr().cast(), bytes.len()) };
+        let status = self.run(call);
+        outcome(status, "zt_sink.write")
+    }
+
+    fn publish(&mut self) -> Result<()> {
+        let Some(finish) = self.functions.finish else { return Ok(()) };
+        // SAFETY: the caller's function, called as its declaration says.
+        outcome(self.run(|| unsafe { finish(self.functions.context) }), "zt_sink.finish")
+    }
+}
+
+impl Drop for CallbackSink {
+    fn drop(&mut self) {
+        if let Some(close) = self.functions.close.take() {
+            // SAFETY: the caller's function; called once, as `take` sees to.
+            unsafe { close(self.functions.context) };
+        }
+    }
+}
+
+/// Begins a file that goes to the caller's functions, front to back, never seeking.
+///
+/// sink: copied during the call; not NULL. Its close function is called once, also when this call
+/// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
+/// durable does not matter. writer: as zt_writer_create.
+/// Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_writer_create_sink(
+    sink: *const zt_sink,
+    options: *const zt_writer_options,
+    writer: Option<&mut MaybeUninit<*mut zt_writer>>,
+) -> zt_status {
+    deliver(writer, || {
+        // SAFETY: sink of the size it says.
+        let sink = CallbackSink::new(unsafe { arg::required_struct(sink)? })?;
+        // SAFETY: options NULL or of the size it says.
+        let options = unsafe { arg::options(options)? };
+        let id = sink.id();
+        Ok((Writer::to_sink(boxed(sink)?, &description::writer_options(&options)?)?, id))
+    })
+}

@@ -1,0 +1,65 @@
+//! The chapters of include/ztensor.h, in the order in which a caller needs them, and the files of src/capi whose items
+//! each holds, in the order in which they stand there.
+
+pub struct Chapter {
+    pub title: &'static str,
+    pub intro: &'static str,
+    pub files: &'static [&'static str],
+    /// The types and functions from here on have C linkage; the handles are declared first.
+    pub opens_c_linkage: bool,
+}
+
+/// Opaque types, which every chapter speaks of.
+pub const HANDLES: &[&str] = &["zt_file", "zt_object", "zt_component", "zt_value", "zt_buffer", "zt_writer"];
+
+pub const CHAPTERS: &[Chapter] = &[
+    Chapter {
+        title: "1. Version, status, errors",
+        intro: "Every call that can fail returns a zt_status. The message of the calling thread's last failure is one line\n\
+                for people; programs decide by the status.",
+        files: &["status.rs", "library.rs"],
+        opens_c_linkage: true,
+    },
+    Chapter {
+        title: "2. Types, formats, encodings",
+        intro: "A component has a storage type (dtype), perhaps a logical type, and an encoding; an object has a format. All are\n\
+                integers here. Where a file has a name that this version does not know, the value is OTHER and a _name function\n\
+                of the object or component gives the name.",
+        files: &["types.rs", "names.rs"],
+        opens_c_linkage: false,
+    },
+    Chapter {
+        title: "3. Opening",
+        intro: "zt_open checks everything that the manifest and the file's size can tell and reads no tensor. An open file is\n\
+                immutable. What is borrowed from it lives until its last zt_close.",
+        files: &["mode.rs", "progress.rs", "open.rs"],
+        opens_c_linkage: false,
+    },
+    Chapter {
+        title: "4. Objects and components",
+        intro: "By position or by name. Getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.",
+        files: &["object.rs"],
+        opens_c_linkage: false,
+    },
+    Chapter {
+        title: "5. Bytes, cheapest first",
+        intro: "zt_component_ptr borrows, zt_component_read fills your memory, zt_component_read_range and zt_object_read_slice\n\
+                read a part, zt_component_load gives a buffer, zt_component_read_as converts. zt_component_caps says what works.",
+        files: &["component.rs", "buffer.rs"],
+        opens_c_linkage: false,
+    },
+    Chapter { title: "6. Views", intro: "A whole object by one call: pointers, counts and shapes, checked so that an engine may index them blindly.\n\
+                Without a copy where every component can be borrowed.", files: &["view.rs"], opens_c_linkage: false },
+    Chapter { title: "7. Many at once", intro: "zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and\n\
+                slices at once, on several threads, in the order of the file.", files: &["list.rs", "batch.rs"], opens_c_linkage: false },
+    Chapter { title: "8. Attributes", intro: "Attributes of a file or an object: a tree of values in CBOR's data model.", files: &["value.rs"], opens_c_linkage: false },
+    Chapter { title: "9. Verification and repair", intro: "zt_verify checks what opening does not read. zt_repair cuts an unfinished append back.", files: &["verify.rs"], opens_c_linkage: false },
+    Chapter {
+        title: "10. Writing",
+        intro: "Create or append, write objects, finish. A new file appears whole or not at all; a failed append leaves the old\n\
+                file. Same calls, same bytes: the file does not depend on threads, clock or run.",
+        files: &["writer_options.rs", "writer.rs", "write.rs", "write_batch.rs", "attribute.rs"],
+        opens_c_linkage: false,
+    },
+    Chapter { title: "11. Your own input and output", intro: "Functions of yours that read or write the bytes: a network, an archive, a decryptor.", files: &["source.rs", "sink.rs"], opens_c_linkage: false },
+];
