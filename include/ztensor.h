@@ -87,9 +87,6 @@ typedef struct zt_buffer zt_buffer;
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
 /// ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
 /// zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
-///
-/// A writer that was finished or aborted is still told from a live one for a while: calls on it give
-/// ZT_ERROR_STATE. Do not count on that; the memory goes to other writers in the end.
 typedef struct zt_writer zt_writer;
 
 /// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable
@@ -1334,8 +1331,7 @@ zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *
 ///
 /// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
 /// untouched on failure.
-/// Returns ZT_ERROR_STATE if an object is open, the writer has failed or is finished already,
-/// ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
+/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
 /// what comes when the new one stands and whose messages say "in place": a folder that could not be
 /// synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
@@ -1343,7 +1339,7 @@ zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
 
 /// Ends the writer and leaves the destination as it was before.
 ///
-/// writer: NULL is fine, and one that is finished. Threads: one at a time. Since 1.0.
+/// writer: NULL is fine. Threads: one at a time. Since 1.0.
 void zt_writer_abort(zt_writer *writer);
 
 /// Writes a dense object at once.

@@ -9,9 +9,8 @@ use super::writer_options::{
     self as description, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options,
 };
 use crate::error::{fail, Result};
-use crate::lock::Lock;
+use crate::io::boxed;
 use crate::writer::Writer;
-use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -21,35 +20,51 @@ use std::ptr::null_mut;
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
 /// ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
 /// zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
-///
-/// A writer that was finished or aborted is still told from a live one for a while: calls on it give
-/// ZT_ERROR_STATE. Do not count on that; the memory goes to other writers in the end.
 pub struct zt_writer {
-    /// None once it is finished.
-    writer: Vec<Writer>,
+    writer: Writer,
     /// The caller's sink that it writes to; 0 for a file.
     sink: u64,
 }
 
-/// The writer behind a handle that is not finished.
+/// The writer behind a handle.
 pub(super) fn open(handle: Option<&mut zt_writer>) -> Result<&mut Writer> {
     let handle = arg::required(handle, "writer")?;
-    // SAFETY: a reference.
-    unsafe { not_in_its_sink(handle)? };
-    handle.writer.first_mut().ok_or_else(|| fail!(State, "the writer is finished"))
+    check_not_in_sink(handle.sink)?;
+    Ok(&mut handle.writer)
 }
 
 /// A sink's function that uses its own writer would change it under the call that it belongs to.
-///
-/// # Safety
-/// The handle is one, live or finished.
-unsafe fn not_in_its_sink(handle: *const zt_writer) -> Result<()> {
-    // SAFETY: as above; the number never changes.
-    let sink = unsafe { (*handle).sink };
-    if sink != 0 && is_running(sink) {
-        return Err(fail!(State, "the writer is used by a function of its own sink"));
+fn check_not_in_sink(sink: u64) -> Result<()> {
+    match sink != 0 && is_running(sink) {
+        true => Err(fail!(State, "the writer is used by a function of its own sink")),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// A handle that ends: dropping this frees it. Until then it stays where it is, as a function of its own sink may
+/// still ask for it.
+struct Ending(*mut zt_writer);
+
+impl Ending {
+    /// # Safety
+    /// The handle came from [`deliver`] and did not end before; nobody else uses it.
+    unsafe fn new(handle: *mut zt_writer) -> Result<Ending> {
+        // SAFETY: alive; the number never changes, so a function of the sink may look at it, too.
+        check_not_in_sink(unsafe { (&raw const (*handle).sink).read() })?;
+        Ok(Ending(handle))
+    }
+
+    fn writer(&mut self) -> &mut Writer {
+        // SAFETY: alive until this is dropped, and nobody else uses the writer.
+        unsafe { &mut (*self.0).writer }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // SAFETY: `deliver` boxed an array of one.
+        drop(unsafe { Box::from_raw(self.0.cast::<[zt_writer; 1]>()) });
+    }
 }
 
 pub(super) fn deliver(
@@ -61,49 +76,10 @@ pub(super) fn deliver(
     };
     out.write(null_mut());
     guard(|| {
-        let (mut shell, mut writer) = (Vec::new(), Vec::new());
-        shell.try_reserve_exact(1)?;
-        writer.try_reserve_exact(1)?;
-        let (made, sink) = make()?;
-        writer.push(made);
-        shell.push(zt_writer { writer, sink });
-        out.write(Box::into_raw(shell.into_boxed_slice()).cast::<zt_writer>());
+        let (writer, sink) = make()?;
+        out.write(Box::into_raw(boxed(zt_writer { writer, sink })?).cast::<zt_writer>());
         Ok(())
     })
-}
-
-/// The handles that were finished last, kept so that a call on one of them finds it finished.
-static FINISHED: Lock<VecDeque<Shell>> = Lock::new(VecDeque::new());
-
-/// A finished handle: nothing is behind it any more.
-struct Shell(*mut zt_writer);
-
-// SAFETY: only moved about, and freed by whoever takes it out of the queue.
-unsafe impl Send for Shell {}
-
-/// Parks a finished handle, and frees the one that has been there longest.
-fn retire(handle: *mut zt_writer) {
-    const KEPT: usize = 256;
-    let oldest = {
-        let mut finished = FINISHED.hold();
-        if finished.iter().any(|shell| std::ptr::eq(shell.0, handle)) {
-            return; // finished twice
-        }
-        if finished.try_reserve(1).is_err() {
-            Some(Shell(handle))
-        } else {
-            finished.push_back(Shell(handle));
-            if finished.len() > KEPT {
-                finished.pop_front()
-            } else {
-                None
-            }
-        }
-    };
-    if let Some(Shell(oldest)) = oldest {
-        // SAFETY: `deliver` boxed a slice of one, and the queue held it once.
-        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(oldest, 1)) });
-    }
 }
 
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
@@ -266,8 +242,7 @@ pub unsafe extern "C" fn zt_write_copy(
 ///
 /// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
 /// untouched on failure.
-/// Returns ZT_ERROR_STATE if an object is open, the writer has failed or is finished already,
-/// ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
+/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
 /// what comes when the new one stands and whose messages say "in place": a folder that could not be
 /// synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
@@ -279,17 +254,12 @@ pub unsafe extern "C" fn zt_writer_finish(
     if writer.is_null() {
         return super::status::value::ZT_OK as zt_status;
     }
-    // SAFETY: as below.
-    if let Err(e) = unsafe { not_in_its_sink(writer) } {
-        return guard(|| Err(e));
-    }
-    // SAFETY: from one of the create functions; finished ones are kept for a while.
-    let taken = guard_value(None, || unsafe { (*writer).writer.pop() });
-    let status = guard(|| {
-        let mut open = taken.ok_or_else(|| fail!(State, "the writer is finished"))?;
+    guard(|| {
+        // SAFETY: from one of the create functions, and "ends the writer".
+        let mut ending = unsafe { Ending::new(writer)? };
         // SAFETY: summary NULL or of the size it says.
         unsafe { arg::struct_size(summary.cast_const())? };
-        let did = open.finish()?;
+        let did = ending.writer().finish()?;
         let filled = zt_write_summary {
             struct_size: 0,
             file_size: did.file_size,
@@ -300,26 +270,16 @@ pub unsafe extern "C" fn zt_writer_finish(
         };
         // SAFETY: summary NULL or of the size it says.
         unsafe { arg::fill(summary, filled) }
-    });
-    guard_value((), || retire(writer));
-    status
+    })
 }
 
 /// Ends the writer and leaves the destination as it was before.
 ///
-/// writer: NULL is fine, and one that is finished. Threads: one at a time. Since 1.0.
+/// writer: NULL is fine. Threads: one at a time. Since 1.0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_abort(writer: *mut zt_writer) {
-    if writer.is_null() {
-        return;
+    if !writer.is_null() {
+        // SAFETY: from one of the create functions, and "ends the writer".
+        guard_value((), || drop(unsafe { Ending::new(writer) }));
     }
-    guard_value((), || {
-        // SAFETY: as below.
-        if unsafe { not_in_its_sink(writer) }.is_err() {
-            return;
-        }
-        // SAFETY: from one of the create functions; finished ones are kept for a while.
-        drop(unsafe { (*writer).writer.pop() });
-        retire(writer);
-    });
 }
