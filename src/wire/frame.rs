@@ -72,10 +72,7 @@ pub fn detect(file_size: u64, head: &[u8], tail: &[u8], limits: &Limits) -> Resu
     match magic {
         Some(MAGIC_0_1) => detect_0_1(file_size, last8, ends_in_magic, limits),
         Some(MAGIC_1) => detect_1(file_size, tail, last8, ends_in_magic, limits),
-        Some(MAGIC_2) => Err(fail!(
-            Unsupported,
-            "this is a zTensor version 2 container; versions 0.1, 1.0, 1.1 and 1.2 are read here"
-        )),
+        Some(MAGIC_2) => Err(later_container(tail)),
         _ if ends_in_magic => Err(broken!(
             Rule::HeaderMagic,
             "the file ends in ZTEN1000 but begins with {} instead of ZTEN1000",
@@ -92,6 +89,24 @@ pub fn detect(file_size: u64, head: &[u8], tail: &[u8], limits: &Limits) -> Resu
             "not a zTensor file: it begins with {}, not with ZTEN1000 or ZTEN0001",
             Shown(head)
         )),
+    }
+}
+
+/// The container that came after 1.x: its footer has the version, 16 bytes from the end (spec 2 section 1).
+#[cold]
+fn later_container(tail: &[u8]) -> crate::error::Error {
+    let footer = tail.last_chunk::<16>().and_then(|footer| footer.split_first_chunk::<4>());
+    match footer.filter(|(_, rest)| rest.ends_with(MAGIC_2)) {
+        Some((version, _)) => fail!(
+            Unsupported,
+            "this is a zTensor version {} container; versions 0.1, 1.0, 1.1 and 1.2 are read here",
+            u32::from_le_bytes(*version)
+        ),
+        None => fail!(
+            Unsupported,
+            "this begins like a zTensor version 2 container but does not end like one; versions 0.1, 1.0, 1.1 and 1.2 \
+             are read here"
+        ),
     }
 }
 
