@@ -1,4 +1,5 @@
-//! Every block of C and C++ on the pages in docs/ compiles as it is printed, and every page that is linked is there.
+//! Every block of C and C++ on the pages in docs/ compiles as it is printed, every function in C runs on files with sparse,
+//! quantized and unknown objects among them, and every page that is linked is there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -73,6 +74,67 @@ fn the_blocks_of_cpp_compile_as_printed() {
         Some(compiled) => assert!(compiled > 0),
         None => println!("the blocks of C++: skipped: there is no C++ compiler"),
     }
+}
+
+/// Names of the functions that a block defines: of a line at its edge that is followed by a brace.
+fn functions(block: &str) -> Vec<&str> {
+    let lines: Vec<&str> = block.lines().collect();
+    let definitions = lines.windows(2).filter(|pair| pair[1] == "{" && !pair[0].starts_with([' ', '}']));
+    definitions.filter_map(|pair| pair[0].split('(').next()?.rsplit([' ', '*']).next()).collect()
+}
+
+#[test]
+fn the_functions_in_c_run_on_files_of_every_kind() {
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guides/run");
+    std::fs::create_dir_all(&out).unwrap();
+    let driver = std::fs::read_to_string(root().join("tests/guides/run.c")).unwrap();
+    let pages = pages();
+    let all: Vec<&str> = pages.iter().flat_map(|(_, text)| blocks(text, "c")).collect();
+    let defined: Vec<&str> = all.iter().flat_map(|block| functions(block)).collect();
+    assert!(defined.len() >= all.len(), "{defined:?}");
+    for name in defined {
+        let given =
+            driver.contains(&format!("{name}(")) || all.iter().any(|b| b.contains(&format!(" = {name}")));
+        assert!(given, "tests/guides/run.c does not call {name}");
+    }
+    std::fs::write(out.join("run.c"), format!("{INCLUDES_C}{}{driver}", all.concat())).unwrap();
+    let libraries = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
+    // The SONAME, which the loader asks for.
+    let link = out.join("libztensor.so.1");
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(libraries.join("libztensor.so"), &link).unwrap();
+    let compiled = Command::new(std::env::var("CC").unwrap_or_else(|_| String::from("cc")))
+        .args([
+            "-std=c99",
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-pedantic",
+            "-Werror",
+            "run.c",
+            "-o",
+            "run",
+            "-lztensor",
+        ])
+        .arg(format!("-I{}", root().join("include").display()))
+        .arg(format!("-L{}", libraries.display()))
+        .current_dir(&out)
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let mut run = Command::new(out.join("run"));
+    run.arg(out.join("written.zt")).env("LD_LIBRARY_PATH", &out);
+    for folder in ["v0.1", "v1.0", "v1.1", "v1.2", "valid-odd"] {
+        let mut files: Vec<_> = std::fs::read_dir(root().join("tests/data").join(folder))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|e| e == "zt"))
+            .collect();
+        files.sort();
+        run.args(files);
+    }
+    let ran = run.output().unwrap();
+    assert!(ran.status.success(), "{}: {}", ran.status, String::from_utf8_lossy(&ran.stderr));
 }
 
 #[test]
