@@ -163,3 +163,46 @@ fn the_pages_that_are_linked_are_there_and_the_first_one_links_the_guides() {
         assert!(text.lines().count() <= 150, "docs/{name}.md is long");
     }
 }
+
+/// The pages beside README.md and those in docs/decisions, with the folder that their links start from.
+fn other_pages() -> Vec<(PathBuf, String)> {
+    let mut paths: Vec<_> =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map(|p| root().join(p)).into();
+    paths.extend(std::fs::read_dir(root().join("docs/decisions")).unwrap().map(|e| e.unwrap().path()));
+    paths.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn links_of_the_other_pages_lead_somewhere_and_every_decision_is_listed() {
+    let index = std::fs::read_to_string(root().join("docs/decisions/README.md")).unwrap();
+    for (path, text) in other_pages() {
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|t| !t.starts_with("https://")) {
+            assert!(path.parent().unwrap().join(target).exists(), "{} links {target}", path.display());
+        }
+        if path.parent().unwrap().ends_with("decisions") && !path.ends_with("README.md") {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert!(index.contains(&format!("({name})")), "docs/decisions/README.md does not list {name}");
+            assert!(text.lines().count() <= 60, "{name} is long");
+        }
+    }
+}
+
+/// `a/{b,c}.rs` is two paths.
+fn paths_of(word: &str) -> Vec<String> {
+    let Some((before, rest)) = word.split_once('{') else { return vec![word.to_owned()] };
+    let (names, after) = rest.split_once('}').unwrap();
+    names.split(',').map(|name| format!("{before}{name}{after}")).collect()
+}
+
+#[test]
+fn the_files_that_contributors_are_sent_to_are_there() {
+    let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let folders = ["src/", "tests/", "c_tests/", "bindings/", "include/", "fuzz/", "tools/", "man/", "docs/"];
+    let words = text.split('`').skip(1).step_by(2).filter(|w| folders.iter().any(|f| w.starts_with(f)));
+    let paths: Vec<String> = words.filter(|w| !w.contains(['*', '<', ' '])).flat_map(paths_of).collect();
+    assert!(paths.len() > 50, "{paths:?}");
+    for path in paths.iter().filter(|p| *p != "fuzz/corpus") {
+        assert!(root().join(path).exists(), "CONTRIBUTING.md names {path}");
+    }
+}
