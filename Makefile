@@ -1,5 +1,6 @@
-# Everything that this repository can do, by name. Needs Rust, a C compiler and make; the rest is installed on the way
-# (tools/need.sh), or the part that needs it says that it is skipped.
+# Everything that this repository can do, by name. Needs Rust, a C compiler and make. What else is needed (tools/needs.txt)
+# is installed by apt-get where make runs as root or with ZT_INSTALL=sudo, which is said first; with ZT_INSTALL=0, and
+# where that is not possible, the part that needs it says that it is skipped.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -20,7 +21,7 @@ VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
 	@echo 'make demo           opens, lists, reads and verifies real files, converts a real model and loads it from C'
-	@echo 'make test           every test there is; installs what it needs where it may'
+	@echo 'make test           every test there is; says what it installs, and leaves it with ZT_INSTALL=0'
 	@echo 'make test-rust      the tests of the Rust crates: corpus, round trips, header, program'
 	@echo 'make test-c         the C and C++ tests against both libraries'
 	@echo 'make test-valgrind  the C tests under valgrind'
@@ -62,25 +63,25 @@ test:
 
 # The Rust test of interoperability skips releases whose packages are not there.
 interop-packages:
-	@sh tools/need.sh "reading our files with the released Python packages" python3 pip && \
+	@sh tools/need.sh interop && \
 	    sh tests/interop/install.sh $(T)/interop; status=$$?; [ $$status = 0 ] || { [ $$status = 3 ] && \
 	    echo "interop: skipped: the released Python packages cannot be had, see above"; }
 
 test-rust: interop-packages
-	@sh tools/need.sh "checking the man pages" mandoc || true
+	@sh tools/need.sh man || true
 	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked
 
 test-interop: interop-packages
 	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --locked --package ztensor-c --test interop -- --nocapture
 
 test-c: libs
-	@sh tools/need.sh "the C++ tests" g++ || true
+	@sh tools/need.sh c++ || true
 	sh tools/at_once.sh "LANGUAGES=c99 sh c_tests/run.sh $(T)/lib $(T)/c_tests/c99" \
 	    "LANGUAGES=c++17 sh c_tests/run.sh $(T)/lib $(T)/c_tests/c++17"
 
 # The C tests with sanitizers in the library, too: memory and undefined behaviour, then races.
 test-sanitizers:
-	@if sh tools/need.sh "sanitizers" gcc nm; then \
+	@if sh tools/need.sh sanitizers; then \
 	    sh tools/at_once.sh "sh tools/sanitize.sh $(T)/sanitizers/address address" \
 	        "sh tools/sanitize.sh $(T)/sanitizers/thread thread"; \
 	else echo "sanitizers: skipped: there is no gcc"; fi
@@ -90,7 +91,7 @@ test-rust-sanitizers:
 	sh tools/sanitize.sh $(T)/sanitizers/rust rust
 
 fuzz-quick:
-	@if sh tools/need.sh "the seeds of the fuzz targets" g++ xz; then sh tools/fuzz_quick.sh $(T)/fuzz; \
+	@if sh tools/need.sh fuzz; then sh tools/fuzz_quick.sh $(T)/fuzz; \
 	else echo "fuzz: skipped: there is no C++ compiler"; fi
 
 check-dependencies:
@@ -101,12 +102,12 @@ test-examples: libs
 	sh examples/run.sh $(T)/lib $(T)/examples
 
 test-valgrind: libs
-	@if sh tools/need.sh "memory checks of the C tests" valgrind; then \
+	@if sh tools/need.sh valgrind; then \
 	    sh tools/valgrind_c_tests.sh $(T)/lib $(T)/c_tests_valgrind; \
 	else echo "valgrind: skipped: there is no valgrind"; fi
 
 test-cmake:
-	@if sh tools/need.sh "the CMake build" cmake g++; then \
+	@if sh tools/need.sh cmake; then \
 	    cmake -S . -B $(T)/cmake && cmake --build $(T)/cmake --parallel 2 && \
 	    cd $(T)/cmake && ctest --parallel 2 --output-on-failure --no-tests=error; \
 	else echo "cmake: skipped: there is no cmake"; fi
@@ -117,36 +118,36 @@ test-consumers:
 
 # Debian's PyTorch is for the system's own Python; it is used where it is there or may be installed.
 test-python: libs
-	@if sh tools/need.sh "the Python binding" python3 pip; then sh tools/need.sh "sharing memory with PyTorch" torch || true; \
+	@if sh tools/need.sh python; then sh tools/need.sh torch || true; \
 	    sh bindings/python/test.sh $(T)/lib $(T)/python; \
 	else echo "python: skipped: there is no python3 with pip"; fi
 
 test-go: libs
-	@if sh tools/need.sh "the Go binding" go pkg-config; then sh bindings/go/test.sh $(T)/lib $(T)/go; \
+	@if sh tools/need.sh go; then sh bindings/go/test.sh $(T)/lib $(T)/go; \
 	else echo "go: skipped: there is no Go"; fi
 
 test-zig: libs
-	@if sh tools/need.sh "the Zig binding" python3 pip; then sh bindings/zig/test.sh $(T)/lib $(T)/zig; \
+	@if sh tools/need.sh zig; then sh bindings/zig/test.sh $(T)/lib $(T)/zig; \
 	else echo "zig: skipped: there is no python3 with pip to get it"; fi
 
 # What is shipped without Rust; packaging/README.md.
 dist:
-	@sh tools/need.sh "the tarball" cmake xz objdump
+	@sh tools/need.sh tarball
 	sh packaging/build.sh $(T)/dist && sh packaging/dist.sh $(T)/dist
 
 deb:
-	@sh tools/need.sh "Debian packages" cmake objdump dpkg-deb
+	@sh tools/need.sh deb
 	sh packaging/build.sh $(T)/dist && sh packaging/deb.sh $(T)/dist
 
 # Of the libraries that the other tests built, so that nothing is built twice.
 test-packages:
-	@if sh tools/need.sh "packages" cmake g++ pkg-config xz objdump; then sh tools/need.sh "checks of packages" lintian || true; \
+	@if sh tools/need.sh packages; then sh tools/need.sh lintian || true; \
 	    ZTENSOR_QUICK=1 sh packaging/test.sh $(T)/packages; \
 	else echo "packages: skipped: there is no cmake"; fi
 
 # The model is what the demo converts, once.
 test-ggml: libs
-	@if sh tools/need.sh "building ggml" g++; then \
+	@if sh tools/need.sh ggml; then \
 	    [ -f $(T)/demo/model-zstd.zt ] || { $(CARGO) build --quiet --package ztensor-tools --locked; \
 	    sh examples/demo.sh $(T)/lib $(T)/debug/zt $(T)/demo >$(T)/demo.log 2>&1 || true; }; \
 	    sh examples/ggml/test.sh $(T)/lib $(T)/demo $(T)/ggml; \
@@ -154,7 +155,7 @@ test-ggml: libs
 
 # The benchmark links the library that make libs stages, as a C program would.
 bench-build: libs
-	@sh tools/need.sh "ggml's reader, a peer of the benchmark" g++ || true
+	@sh tools/need.sh bench || true
 	cd benches && $(CARGO) fetch --locked
 	cd benches && ZT_LIB_DIR=$(T)/lib CARGO_TARGET_DIR=$(T)/bench-build $(CARGO) build --release --locked
 	@mkdir -p $(T)/bench
@@ -169,7 +170,7 @@ header:
 	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test header
 
 install:
-	@sh tools/need.sh "installing with CMake" cmake
+	@sh tools/need.sh install
 	cmake -S . -B $(T)/install -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	cmake --build $(T)/install
 	DESTDIR=$(DESTDIR) cmake --install $(T)/install
@@ -189,7 +190,7 @@ docs: site
 
 # Doxygen counts a warning as a failure. Its site is made anew each time: that takes a second.
 site:
-	@if sh tools/need.sh "the site of the documentation" doxygen; then \
+	@if sh tools/need.sh site; then \
 	    rm -rf $(T)/site && mkdir -p $(T)/site && ZT_VERSION=$(VERSION) ZT_SITE=$(T)/site doxygen docs/Doxyfile && \
 	    test -f $(T)/site/html/index.html && echo "site: $(T)/site/html/index.html"; \
 	else echo "site: skipped: there is no doxygen"; fi

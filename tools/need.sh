@@ -1,13 +1,17 @@
 #!/bin/sh
-# Makes sure that tools are there, and installs those that are missing where it may:
-#     sh tools/need.sh "what for" TOOL...
-# TOOL is a command (cmake, valgrind, g++, ...), "pip" (of $PYTHON, else python3) or "libzstd" (its header and library).
-# Exit status 3: something is missing and cannot be installed; one line on standard error says what.
+# Makes sure that the tools are there that a part of make needs, and installs packages where they are missing:
+#     sh tools/need.sh NAME              of tools/needs.txt
+#     sh tools/need.sh --plan NAME...    only says, in one line, what will be installed for these, and why
+# ZT_INSTALL=0 installs nothing, ZT_INSTALL=sudo asks sudo where the user is not root; without it only root installs.
+# Exit status 3: something is missing and was not installed; one line on standard error says what. The caller skips its part.
 set -eu
 
-[ $# -ge 2 ] || { echo "usage: need.sh WHAT-FOR TOOL..." >&2; exit 2; }
-purpose=$1
-shift
+usage() { echo "usage: need.sh NAME | need.sh --plan NAME..." >&2; exit 2; }
+[ $# -ge 1 ] || usage
+plan=no
+if [ "$1" = --plan ]; then plan=yes; shift; fi
+[ $# -ge 1 ] && { [ $plan = yes ] || [ $# = 1 ]; } || usage
+table=$(dirname "$0")/needs.txt
 
 have() {
     case $1 in
@@ -33,21 +37,57 @@ package() {
     esac
 }
 
-missing='' packages=''
-for tool in "$@"; do
-    have "$tool" || missing="$missing $tool" packages="$packages $(package "$tool")"
-done
-[ -n "$missing" ] || exit 0
+# look_up NAME: sets tools and purpose.
+look_up() {
+    row=$(grep "^$1: " "$table") || { echo "need: tools/needs.txt has no \"$1\"" >&2; exit 2; }
+    row=${row#"$1: "}
+    tools=${row%%: *}
+    purpose=${row#*: }
+}
 
-if [ "$(id -u)" = 0 ]; then
-    as_root=''
-elif sudo -n true 2>/dev/null; then
-    as_root='sudo -n'
-else
-    as_root=no
+# compare: sets missing and packages, of tools.
+compare() {
+    missing='' packages=''
+    for tool in $tools; do
+        have "$tool" || missing="$missing $tool" packages="$packages $(package "$tool")"
+    done
+}
+
+# Why nothing can be installed, or nothing.
+obstacle='' as_root=''
+if [ "${ZT_INSTALL-}" = 0 ]; then
+    obstacle='ZT_INSTALL=0'
+elif ! command -v apt-get >/dev/null; then
+    obstacle='there is no apt-get here'
+elif [ "$(id -u)" != 0 ]; then
+    if [ "${ZT_INSTALL-}" = sudo ]; then as_root=sudo; else obstacle='only root installs; ZT_INSTALL=sudo asks sudo'; fi
 fi
-if [ "$as_root" = no ] || ! command -v apt-get >/dev/null; then
-    echo "need:$missing missing (for $purpose), and apt-get is out of reach here: install$packages by hand" >&2
+
+if [ $plan = yes ]; then
+    all='' known=' '
+    for name in "$@"; do
+        look_up "$name"
+        compare
+        new=''
+        for one in $packages; do
+            case $known in *" $one "*) ;; *) known="$known$one " new="$new $one" ;; esac
+        done
+        [ -z "$new" ] || all="$all,$new (for $purpose)"
+    done
+    [ -n "$all" ] || exit 0
+    if [ -n "$obstacle" ]; then
+        echo "need: missing and not installed ($obstacle), so that parts are skipped:${all#,}"
+    else
+        echo "need: apt-get${as_root:+, by sudo,} will install (ZT_INSTALL=0 leaves it):${all#,}"
+    fi
+    exit 0
+fi
+
+look_up "$1"
+compare
+[ -n "$missing" ] || exit 0
+if [ -n "$obstacle" ]; then
+    echo "need:$missing missing (for $purpose), not installed ($obstacle); by hand: apt-get install$packages" >&2
     exit 3
 fi
 
@@ -59,7 +99,7 @@ install_packages() {
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-echo "need: installing$packages with apt-get, for $purpose"
+echo "need: installing$packages with apt-get${as_root:+, by sudo}, for $purpose (ZT_INSTALL=0 leaves it)"
 if ! install_packages >"$log" 2>&1; then
     # A machine that is new has no list of packages yet.
     $as_root apt-get -qq -o DPkg::Lock::Timeout=300 update </dev/null >>"$log" 2>&1 || true
@@ -68,6 +108,6 @@ if ! install_packages >"$log" 2>&1; then
         exit 3
     }
 fi
-for tool in "$@"; do
+for tool in $tools; do
     have "$tool" || { echo "need: $tool (for $purpose) does not work even after installing$packages" >&2; exit 3; }
 done

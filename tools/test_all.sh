@@ -11,6 +11,10 @@ cd "$here/.." || exit
 rm -rf "$logs"
 mkdir -p "$logs"
 
+# Said once, before anything is installed; each part asks for its own.
+sh tools/need.sh --plan interop man c++ valgrind cmake consumers pkg-config zstd packages lintian python torch go zig ggml model \
+    fuzz sanitizers
+
 failures='' summary=''
 for part in check-dependencies test-rust test-c test-examples test-valgrind test-cmake test-packages test-python test-go test-zig test-ggml fuzz-quick test-sanitizers; do
     echo "== $part"

@@ -1,5 +1,6 @@
 //! Interleaved sampling, medians, paired ratios, a printed table and JSON.
 
+use crate::outcome::attempt;
 use serde_json::{json, Value};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -46,7 +47,8 @@ pub type Sample = Vec<Option<f64>>;
 pub struct Case<'a> {
     pub name: String,
     pub role: Role,
-    /// One time in seconds per metric of the group; None where not measured.
+    /// One time in seconds per metric of the group; None where the case has no such metric. A case that cannot be
+    /// measured ends by `outcome::not_measured`, one that finds a wrong result by a panic.
     pub run: Box<dyn FnMut() -> Sample + 'a>,
 }
 
@@ -89,21 +91,28 @@ fn span(v: &[f64]) -> (f64, f64) {
 }
 
 /// Compares the rows of this group that have a target with it.
-fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>]) {
+fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>], missing: &[Option<String>]) {
     for t in crate::targets::TARGETS.iter().filter(|t| t.group == g.id) {
         let at = |name: &str| g.cases.iter().position(|c| c.name.starts_with(name));
         let m = g.metrics.iter().position(|m| m.name == t.metric);
         let Some(m) = m else { continue }; // of another group of this name
         let (Some(a), Some(b)) = (at(t.case), at(t.against)) else {
-            assert!(ONLY.get().is_some(), "{}: no row for the target {} / {}", g.id, t.metric, t.case);
+            if ONLY.get().is_none() {
+                crate::outcome::count_failure();
+                crate::targets::unjudged(t, "failed: the group has no such rows");
+            }
             continue;
         };
+        if let Some(why) = missing[a].as_ref().or(missing[b].as_ref()) {
+            crate::targets::unjudged(t, why);
+            continue;
+        }
         let ratios: Vec<f64> = samples[a]
             .iter()
             .zip(&samples[b])
             .filter_map(|(x, y)| Some(x.get(m).copied()?? / y.get(m).copied()??))
             .collect();
-        crate::targets::judge_ratios(t, &g.cases[b].name, &ratios);
+        crate::targets::judge_ratios(t, &ratios);
     }
 }
 
@@ -118,15 +127,25 @@ pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
     let n = g.cases.len();
     let progress = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); n];
+    let mut missing: Vec<Option<String>> = vec![None; n];
     for round in 0..warmup + reps {
         for i in crate::data::shuffled(n, round as u64 + 1) {
+            if missing[i].is_some() {
+                continue;
+            }
             if progress {
                 eprint!("\r\x1b[K{} round {}/{} {}", g.id, round + 1, warmup + reps, g.cases[i].name);
             }
-            let s = (g.cases[i].run)();
+            let s = attempt(|| (g.cases[i].run)());
             crate::sys::tidy_heap();
-            if round >= warmup {
-                samples[i].push(s);
+            match s {
+                Ok(s) if round >= warmup => samples[i].push(s),
+                Ok(_) => {}
+                // Fewer rounds than the others have would not compare with them.
+                Err(why) => {
+                    samples[i].clear();
+                    missing[i] = Some(why);
+                }
             }
         }
     }
@@ -155,6 +174,13 @@ pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
         );
         let limit = g.cases.iter().position(|c| c.name == metric.limit);
         for (i, c) in g.cases.iter().enumerate() {
+            if let Some(why) = &missing[i] {
+                println!("{:<58} {:>6} not measured: {why}", c.name, c.role.tag());
+                out.push(json!({
+                    "metric": metric.name, "case": c.name, "role": c.role.tag(), "not_measured": why,
+                }));
+                continue;
+            }
             let t: Vec<f64> = samples[i].iter().filter_map(|s| s.get(m).copied().flatten()).collect();
             if t.is_empty() {
                 continue;
@@ -188,6 +214,47 @@ pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
             }));
         }
     }
-    verdicts(&g, &samples);
+    verdicts(&g, &samples, &missing);
     json!({"id": g.id, "title": g.title, "rounds": reps, "notes": g.notes, "results": out})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A case that refuses in its second round, a limit, and a case that goes on.
+    #[test]
+    fn a_case_that_cannot_be_measured_is_a_row_that_says_why() {
+        let _one = crate::outcome::ONE_AT_A_TIME.lock();
+        crate::outcome::keep_reasons();
+        let (mut first, mut second) = (0, 0);
+        let g = Group {
+            id: "W0".into(),
+            title: "nothing".into(),
+            metrics: vec![Metric { name: "load", unit: Unit::Items(1.0), limit: "limit" }],
+            cases: vec![
+                timed(Role::Limit, "limit", || 1.0),
+                timed(Role::Ours, "refuses", || {
+                    first += 1;
+                    if first == 2 {
+                        crate::outcome::not_measured("pages do not stay in memory");
+                    }
+                    1.0
+                }),
+                timed(Role::Peer, "goes on", || {
+                    second += 1;
+                    3.0
+                }),
+            ],
+            notes: vec![],
+        };
+        let v = run_group(g, 4, 0);
+        assert_eq!((first, second), (2, 4));
+        let row =
+            |name: &str| v["results"].as_array().unwrap().iter().find(|r| r["case"] == name).unwrap().clone();
+        assert_eq!(row("refuses")["not_measured"], "pages do not stay in memory");
+        assert!(row("refuses").get("median_s").is_none());
+        assert_eq!(row("goes on")["times_limit"], 3.0);
+        assert_eq!(v["results"].as_array().unwrap().len(), 3);
+    }
 }

@@ -1,10 +1,12 @@
 //! Measures libztensor, through its C interface, beside its peers and the limits of the machine; docs/benchmarks.md
 //! says how to read it.
 
+mod args;
 mod big;
 mod data;
 mod harness;
 mod hold;
+mod outcome;
 mod peers;
 mod sys;
 mod targets;
@@ -25,8 +27,10 @@ mod w9_experts;
 mod w9_slices;
 mod zt;
 
-use serde_json::json;
-use std::path::PathBuf;
+use args::{Command, Run};
+use serde_json::{json, Value};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 pub struct Cfg {
     pub dir: PathBuf,
@@ -55,35 +59,69 @@ impl Drop for Cleanup {
     }
 }
 
-const USAGE: &str =
-    "ztensor-bench [--dir DIR] [--json FILE] [--svg FILE] [--reps N] [--quick] [--hold] [--only TEXT] [w1 .. w13]";
+type Workload = (&'static str, fn(&Cfg) -> Vec<Value>);
 
-fn main() {
-    let mut args = std::env::args().skip(1);
-    let mut cfg =
-        Cfg { dir: std::env::temp_dir(), reps: None, quick: false, layers: 22, mib: 1024, svg: None };
-    let (mut out, mut want, mut hold) = (None, Vec::new(), false);
-    while let Some(a) = args.next() {
-        let mut val = || args.next().unwrap_or_else(|| panic!("{USAGE}"));
-        match a.as_str() {
-            "--dir" => cfg.dir = val().into(),
-            "--json" => out = Some(PathBuf::from(val())),
-            "--reps" => cfg.reps = val().parse().ok(),
-            "--svg" => cfg.svg = Some(PathBuf::from(val())),
-            "--only" => drop(harness::ONLY.set(val())),
-            "--hold" => hold = true,
-            "--quick" => (cfg.quick, cfg.layers, cfg.mib) = (true, 1, 64),
-            "--mem-probe" => {
-                let (reader, dir, n) = (val(), val(), val());
-                return w1_open::mem_probe(&reader, dir.as_ref(), n.parse().unwrap());
+const TABLE: [Workload; 14] = [
+    ("w1", w1_open::run),
+    ("w1", w1_kinds::run),
+    ("w2", w2_load::run),
+    ("w3", w3_cold::run),
+    ("w4", w4_write::run),
+    ("w5", w5_small::run),
+    ("w6", w6_zstd::run),
+    ("w7", w7_digest::run),
+    ("w8", w8_convert::run),
+    ("w9", w9_slices::run),
+    ("w10", w10_start::run),
+    ("w11", w11_scale::run),
+    ("w12", w12_append::run),
+    ("w13", w13_threads::run),
+];
+
+fn main() -> ExitCode {
+    match args::parse(std::env::args().skip(1)) {
+        Ok(Command::Help) => {
+            print!("{}", args::HELP);
+            ExitCode::SUCCESS
+        }
+        Ok(Command::MemoryProbe { reader, dir, objects }) => {
+            w1_open::mem_probe(&reader, &dir, objects);
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Run(run)) => match measure(run) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(line) => {
+                eprintln!("ztensor-bench: {line}");
+                ExitCode::FAILURE
             }
-            w if w.starts_with('w') && w[1..].parse::<u32>().is_ok() => want.push(w.to_string()),
-            _ => panic!("{USAGE}"),
+        },
+        Err(line) => {
+            eprintln!("ztensor-bench: {line}");
+            ExitCode::from(2)
         }
     }
+}
+
+/// Empties the folder, of what a workload that did not come to its end left.
+fn fresh(dir: &Path) -> Result<(), String> {
+    let _ = std::fs::remove_dir_all(dir);
+    std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))
+}
+
+/// The error is what ends a run: a folder or file that cannot be written.
+fn measure(mut run: Run) -> Result<(), String> {
+    outcome::keep_reasons();
+    let cfg = &mut run.cfg;
     cfg.dir.push("ztensor-bench-data"); // a folder of its own: it is removed at the end
-    std::fs::create_dir_all(&cfg.dir).expect("work directory");
+    fresh(&cfg.dir)?;
     let _cleanup = Cleanup(cfg.dir.clone());
+    // Known now, not after an hour.
+    for file in [&run.json, &cfg.svg].into_iter().flatten() {
+        std::fs::write(file, "").map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    if let Some(text) = run.only {
+        let _ = harness::ONLY.set(text);
+    }
     let (model, flags) = sys::cpu();
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     println!("libztensor {}; cpu: {model}, {cores} cores; flags: {}", zt::version(), flags.join(" "));
@@ -91,42 +129,33 @@ fn main() {
         println!("ggml: left out: its source could not be fetched");
     }
     let started = std::time::Instant::now();
-    if hold {
+    if run.hold {
         let (t, ()) = harness::secs(hold::start);
         println!("held the free memory in {t:.0} s");
     }
     let mut all = Vec::new();
-    type Run = fn(&Cfg) -> Vec<serde_json::Value>;
-    let table: &[(&str, Run)] = &[
-        ("w1", w1_open::run),
-        ("w1", w1_kinds::run),
-        ("w2", w2_load::run),
-        ("w3", w3_cold::run),
-        ("w4", w4_write::run),
-        ("w5", w5_small::run),
-        ("w6", w6_zstd::run),
-        ("w7", w7_digest::run),
-        ("w8", w8_convert::run),
-        ("w9", w9_slices::run),
-        ("w10", w10_start::run),
-        ("w11", w11_scale::run),
-        ("w12", w12_append::run),
-        ("w13", w13_threads::run),
-    ];
-    for (name, run) in table {
-        if want.is_empty() || want.iter().any(|w| w == name) {
-            let (t, v) = harness::secs(|| run(&cfg));
+    for (name, workload) in TABLE {
+        if run.workloads.is_empty() || run.workloads.iter().any(|w| w == name) {
+            let (t, v) = harness::secs(|| outcome::attempt(|| workload(cfg)));
+            all.extend(v.or_else(|why| {
+                fresh(&cfg.dir)?;
+                Ok::<_, String>(vec![outcome::stand_in(&name.to_uppercase(), &why)])
+            })?);
             hold::settle();
             println!("\n({name} took {t:.0} s)");
-            all.extend(v);
         }
     }
     targets::summary();
-    if let Some(p) = out {
+    if let Some(path) = run.json {
         let doc = json!({
             "machine": {"cpu": model, "cores": cores, "flags": flags}, "quick": cfg.quick,
             "wall_s": started.elapsed().as_secs_f64(), "workloads": all,
         });
-        std::fs::write(&p, serde_json::to_string_pretty(&doc).unwrap()).expect("writing the JSON");
+        let text = serde_json::to_string_pretty(&doc).map_err(|e| e.to_string())?;
+        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    match outcome::failures() {
+        0 => Ok(()),
+        n => Err(format!("{n} failed: see the lines with \"failed:\"")),
     }
 }

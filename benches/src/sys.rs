@@ -1,6 +1,7 @@
 //! The kernel and memory side: buffers, page-cache control, parallel reads and
 //! writes. These are the physical limits the peers are measured against.
 
+use crate::outcome::not_measured;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -8,6 +9,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub const PAGE: usize = 4096;
+/// How often a file is brought into memory or evicted before a row that needs it is given up.
+const TRIES: u32 = 5;
 
 /// Anonymous page-aligned memory, touched once so that no later write faults.
 pub struct Anon {
@@ -112,7 +115,14 @@ pub fn threads(n: usize, f: impl Fn() + Sync) {
     if n <= 1 {
         return f();
     }
+    struct Restored(libc::cpu_set_t); // also where `f` panics
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            affinity(Some(self.0));
+        }
+    }
     let allowed = affinity(None);
+    let _restored = Restored(allowed);
     let cpus: Vec<usize> = (0..1024).filter(|&c| unsafe { libc::CPU_ISSET(c, &allowed) }).collect();
     let pinned = |k: usize| {
         let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -127,7 +137,6 @@ pub fn threads(n: usize, f: impl Fn() + Sync) {
         }
         pinned(0);
     });
-    affinity(Some(allowed));
 }
 
 /// Gives out 0, step, 2 step, … below `end`, from any thread.
@@ -159,7 +168,17 @@ pub fn blocks(total: usize, block: usize, n: usize, f: impl Fn(usize, usize) + S
 
 pub fn open_read(path: &Path, direct: bool) -> File {
     let flags = if direct { libc::O_DIRECT } else { 0 };
-    OpenOptions::new().read(true).custom_flags(flags).open(path).expect("open for reading")
+    opened(OpenOptions::new().read(true).custom_flags(flags).open(path), path, direct)
+}
+
+/// A file system without O_DIRECT is nothing that failed.
+fn opened(file: std::io::Result<File>, path: &Path, direct: bool) -> File {
+    match file {
+        Err(e) if direct && e.raw_os_error() == Some(libc::EINVAL) => {
+            not_measured("the file system has no O_DIRECT")
+        }
+        file => file.unwrap_or_else(|e| panic!("{}: {e}", path.display())),
+    }
 }
 
 /// Reads `len` bytes of the file into `dst`, which is page-aligned and has room
@@ -205,6 +224,34 @@ pub fn resident(path: &Path) -> (usize, usize) {
     (vec.iter().filter(|&&b| b & 1 == 1).count(), pages)
 }
 
+/// Has all of the file in the page cache. A machine that is short of memory lets pages go again; a few may be reported as
+/// absent that are not: parts of large ones that a write filled, not a read.
+pub fn warm_whole(path: &Path) {
+    let (mut there, mut pages) = (0, 0);
+    for _ in 0..TRIES {
+        crate::hold::room(pages * PAGE);
+        warm(path);
+        (there, pages) = resident(path);
+        if there >= pages - pages / 100 {
+            return;
+        }
+    }
+    not_measured(format!("of {pages} pages of the file {there} stay in memory after {TRIES} reads of all"));
+}
+
+/// Has nothing of the file in the page cache.
+pub fn evict_whole(path: &Path) {
+    let mut left = 0;
+    for _ in 0..TRIES {
+        left = evict(path);
+        if left == 0 {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100)); // pages that are under way cannot be dropped
+    }
+    not_measured(format!("{left} pages of the file stay in memory after {TRIES} evictions"));
+}
+
 /// Drops the file from this machine's page cache and returns the pages that
 /// stayed (0 when it worked). The file must be clean: it is synced first.
 pub fn evict(path: &Path) -> usize {
@@ -238,19 +285,18 @@ pub fn touch(s: &[u8]) -> u64 {
 
 pub fn create(path: &Path, direct: bool) -> File {
     let flags = if direct { libc::O_DIRECT } else { 0 };
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .custom_flags(flags)
-        .open(path)
-        .expect("create")
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(true).custom_flags(flags);
+    opened(how.open(path), path, direct)
 }
 
 pub fn fallocate(f: &File, len: usize) {
     let rc = unsafe { libc::fallocate(f.as_raw_fd(), 0, 0, len as i64) };
-    assert_eq!(rc, 0, "fallocate");
+    let error = std::io::Error::last_os_error();
+    if rc != 0 && error.raw_os_error() == Some(libc::EOPNOTSUPP) {
+        not_measured("the file system has no fallocate");
+    }
+    assert_eq!(rc, 0, "fallocate: {error}");
 }
 
 /// Asks for the range's dirty pages to be written, without waiting for it.

@@ -73,30 +73,82 @@ pub const TARGETS: &[Target] = &[
     t("W9a/cold", "8 ranks", "libztensor slices", "limit: pread", 1.15),
 ];
 
-static VERDICTS: Mutex<Vec<(String, bool)>> = Mutex::new(Vec::new());
+#[derive(Clone, Copy, PartialEq)]
+enum Verdict {
+    Meets,
+    Misses,
+    NotMeasured,
+}
+
+struct Judged {
+    row: String,
+    line: String,
+    verdict: Verdict,
+}
+
+static JUDGED: Mutex<Vec<Judged>> = Mutex::new(Vec::new());
+
+fn judged() -> std::sync::MutexGuard<'static, Vec<Judged>> {
+    JUDGED.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+fn note(row: &str, says: &str, verdict: Verdict) {
+    let line = format!("{row}{says}");
+    println!("   {line}");
+    judged().push(Judged { row: row.into(), line, verdict });
+}
+
+fn row_of(t: &Target) -> String {
+    format!("{} {}: {} over \"{}\"", t.group, t.metric, t.case, t.against)
+}
 
 /// Notes a row that is judged by a number of its own, not by a ratio of times.
 pub fn judge(row: &str, value: f64, unit: &str, reach: f64) {
-    let meets = value <= reach;
-    let line =
-        format!("{row}: {value:.2}{unit} (reach {reach}{unit}): {}", if meets { "meets" } else { "misses" });
-    println!("   {line}");
-    VERDICTS.lock().unwrap().push((line, meets));
+    let verdict = if value <= reach { Verdict::Meets } else { Verdict::Misses };
+    let word = if value <= reach { "meets" } else { "misses" };
+    note(row, &format!(": {value:.2}{unit} (reach {reach}{unit}): {word}"), verdict);
 }
 
 /// Judges a row by the median of its ratios, round by round.
-pub fn judge_ratios(t: &Target, against: &str, ratios: &[f64]) {
-    let row = format!("{} {}: {} over \"{}\"", t.group, t.metric, t.case, against);
-    judge(&row, median(ratios), "x", t.reach);
+pub fn judge_ratios(t: &Target, ratios: &[f64]) {
+    match ratios.is_empty() {
+        true => unjudged(t, "no round has both times"),
+        false => judge(&row_of(t), median(ratios), "x", t.reach),
+    }
+}
+
+/// Notes that a row with a target was not measured.
+pub fn unjudged(t: &Target, why: &str) {
+    note(&row_of(t), &format!(" (reach {}x): not measured: {why}", t.reach), Verdict::NotMeasured);
+}
+
+/// The same of all rows of a group ("W9a/cold") or a workload ("W9") that have no verdict.
+pub fn not_measured(id: &str, why: &str) {
+    let of = |t: &&Target| {
+        let rest = t.group.strip_prefix(id);
+        rest.is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    for t in TARGETS.iter().filter(of) {
+        let row = row_of(t);
+        let known = judged().iter().any(|j| j.row == row);
+        if !known {
+            unjudged(t, why);
+        }
+    }
 }
 
 /// Prints every verdict again.
 pub fn summary() {
-    let v = VERDICTS.lock().unwrap();
+    let all = judged();
     println!("\n## Rows against their targets");
-    for (line, _) in v.iter() {
-        println!("{line}");
+    for j in all.iter() {
+        println!("{}", j.line);
     }
-    let meets = v.iter().filter(|v| v.1).count();
-    println!("bench: {meets} meet, {} miss", v.len() - meets);
+    let count = |verdict| all.iter().filter(|j| j.verdict == verdict).count();
+    println!(
+        "bench: {} meet, {} miss, {} not measured",
+        count(Verdict::Meets),
+        count(Verdict::Misses),
+        count(Verdict::NotMeasured)
+    );
 }

@@ -2,6 +2,7 @@
 
 use crate::data::{gauss_buf, shuffled, small_specs, total};
 use crate::harness::{median, secs};
+use crate::outcome::{attempt, count_failure};
 use crate::{sys, zt, Cfg};
 use serde_json::{json, Value};
 use std::ffi::CString;
@@ -18,17 +19,32 @@ fn best_of(reps: usize, mut f: impl FnMut() -> f64) -> f64 {
 
 pub fn run(cfg: &Cfg) -> Vec<Value> {
     let (mut open, mut find, mut sized, mut read) = (Line::new(), Line::new(), Line::new(), Line::new());
+    let mut missing = Vec::new();
     println!("\n## W11: scale\n{:>10} {:>16} {:>16}", "objects", "open ns/object", "find ns/object");
     for n in [10, 100, 1_000, 10_000, 100_000, 1_000_000].into_iter().filter(|n| !cfg.quick || *n <= 100_000)
     {
-        let (a, b) = objects(cfg, n);
+        let (a, b) = match attempt(|| objects(cfg, n)) {
+            Ok(times) => times,
+            Err(why) => {
+                println!("{n:>10} not measured: {why}");
+                missing.push(json!({"objects": n, "not_measured": why}));
+                continue;
+            }
+        };
         println!("{n:>10} {a:>16.1} {b:>16.1}");
         open.push((n as f64, a));
         find.push((n as f64, b));
     }
     println!("{:>10} {:>16} {:>16}", "MiB", "open us", "4 KiB range us");
     for mib in [1u64, 32, 1024, 32 * 1024] {
-        let (a, b) = bytes(&cfg.dir.join("w11-sparse.zt"), mib << 20);
+        let (a, b) = match attempt(|| bytes(&cfg.dir.join("w11-sparse.zt"), mib << 20)) {
+            Ok(times) => times,
+            Err(why) => {
+                println!("{mib:>10} not measured: {why}");
+                missing.push(json!({"mib": mib, "not_measured": why}));
+                continue;
+            }
+        };
         println!("{mib:>10} {a:>16.1} {b:>16.1}");
         sized.push((mib as f64, a));
         read.push((mib as f64, b));
@@ -40,11 +56,14 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 320\" font-family=\"sans-serif\" \
              font-size=\"12\">\n<rect width=\"800\" height=\"320\" fill=\"white\"/>\n{left}{right}</svg>\n"
         );
-        std::fs::write(p, svg).expect("writing the SVG");
+        if let Err(e) = std::fs::write(p, svg) {
+            println!("   failed: {}: {e}", p.display());
+            count_failure();
+        }
     }
     let line = |l: &Line| l.iter().map(|p| json!([p.0, p.1])).collect::<Vec<_>>();
     vec![json!({"id": "W11", "open_ns_per_object": line(&open), "find_ns_per_object": line(&find),
-        "open_us_by_mib": line(&sized), "range_us_by_mib": line(&read)})]
+        "open_us_by_mib": line(&sized), "range_us_by_mib": line(&read), "missing": missing})]
 }
 
 fn objects(cfg: &Cfg, n: usize) -> (f64, f64) {
@@ -127,6 +146,9 @@ fn panel(index: usize, title: &str, lines: &[(&str, &Line)]) -> String {
         let v = points().map(|p| f(p).log10());
         (v.clone().fold(f64::MAX, f64::min).floor(), v.fold(f64::MIN, f64::max).ceil())
     };
+    if points().next().is_none() {
+        return String::new();
+    }
     let ((xa, xb), (ya, yb)) = (span(|p| p.0), span(|p| p.1));
     let x = |v: f64| x0 + (v.log10() - xa) / (xb - xa).max(1.0) * w;
     let y = |v: f64| y0 - (v.log10() - ya) / (yb - ya).max(1.0) * h;
@@ -146,10 +168,10 @@ fn panel(index: usize, title: &str, lines: &[(&str, &Line)]) -> String {
     }
     for (i, (name, line)) in lines.iter().enumerate() {
         let colour = ["#1f5fa8", "#b8561b"][i % 2];
+        let Some(at) = line.last() else { continue };
         let path: String = line.iter().map(|p| format!("{:.1},{:.1} ", x(p.0), y(p.1))).collect();
         let _ =
             writeln!(s, "<polyline points=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>");
-        let at = line[line.len() - 1];
         let _ = writeln!(
             s,
             "<text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"end\" fill=\"{colour}\">{name}</text>",

@@ -1,6 +1,7 @@
 //! W1 again for manifests that say more of each object: digests, attributes, several components.
 
 use crate::harness::{case, Group, Metric, Role, Sample, Unit};
+use crate::outcome::group;
 use crate::peers::{floor, zt1, Lap};
 use crate::w1_open::FLOOR;
 use crate::{sys, zt, Cfg};
@@ -92,7 +93,7 @@ fn first(sample: Sample) -> Sample {
 pub fn run(cfg: &Cfg) -> Vec<Value> {
     let kinds: [(&str, i32, fn(*mut zt::Writer, &CString)); 3] =
         [("crc32c", zt::CRC32C, dense), ("sha256", zt::SHA256, dense), ("quantized", 0, quantized)];
-    kinds.map(|(kind, digest, put)| one(cfg, kind, digest, put)).into()
+    kinds.map(|(kind, digest, put)| group(&format!("W1/{kind}"), || one(cfg, kind, digest, put))).into()
 }
 
 fn one(cfg: &Cfg, kind: &str, digest: i32, put: fn(*mut zt::Writer, &CString)) -> Value {
@@ -104,14 +105,14 @@ fn one(cfg: &Cfg, kind: &str, digest: i32, put: fn(*mut zt::Writer, &CString)) -
         case(Role::Ours, "libztensor zt_open", || open(&path)),
         case(Role::Peer, "ztensor 1.2.3 open_mmap_shared", || first(zt1::open(&path))),
     ];
-    let group = Group {
+    let g = Group {
         id: format!("W1/{kind}"),
         title: format!("open; {n} objects, {kind}, page cache warm"),
         metrics: vec![Metric { name: "open", unit: Unit::Items(n as f64), limit: FLOOR }],
         cases,
         notes: vec![format!("{:.0} B of manifest an object", floor::manifest_len(&path) as f64 / n as f64)],
     };
-    let told = crate::harness::run_group(group, cfg.reps(7), 1);
+    let told = crate::harness::run_group(g, cfg.reps(7), 1);
     let _ = std::fs::remove_file(&path);
     told
 }

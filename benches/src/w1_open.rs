@@ -2,12 +2,16 @@
 
 use crate::data::{gauss_buf, shuffled, small_specs, total};
 use crate::harness::{case, Case, Group, Metric, Role, Sample, Unit};
+use crate::outcome::{attempt, count_failure, group};
 use crate::peers::{floor, gguf_candle, gguf_file, safetensors, zt1, Lap};
 use crate::{sys, targets, zt, Cfg};
 use serde_json::{json, Value};
 use std::ffi::{c_char, CString};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
+
+/// What the process of a reader that this build does not have exits with.
+const NOT_BUILT: i32 = 3;
 
 struct Files {
     zt: PathBuf,
@@ -103,7 +107,7 @@ pub const FLOOR: &str = "limit: walk every CBOR head of the manifest once";
 const PROTO: &str = "idea: index (pull parser, arena, hash; no checks)";
 
 pub fn run(cfg: &Cfg) -> Vec<Value> {
-    [1_000, 100_000].into_iter().map(|n| run_n(cfg, n)).collect()
+    [1_000, 100_000].into_iter().map(|n| group(&format!("W1/{n}"), || run_n(cfg, n))).collect()
 }
 
 fn run_n(cfg: &Cfg, n: usize) -> Value {
@@ -141,7 +145,7 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
 
     let unit = Unit::Items(n as f64);
     let metric = |name, limit| Metric { name, unit, limit };
-    let group = Group {
+    let g = Group {
         id: format!("W1/{n}"),
         title: format!("open, find every name in random order, list, close; {n} objects, page cache warm"),
         metrics: vec![
@@ -157,8 +161,11 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
             floor::manifest_len(&f.zt) as f64 / n as f64
         )],
     };
-    let mut v = crate::harness::run_group(group, cfg.reps(7), 1);
-    v["memory"] = memory(cfg, n);
+    let mut v = crate::harness::run_group(g, cfg.reps(7), 1);
+    v["memory"] = attempt(|| memory(cfg, n)).unwrap_or_else(|why| {
+        println!("[memory] not measured: {why}");
+        json!({"not_measured": why})
+    });
     for p in [&f.zt, &f.st, &f.gguf] {
         let _ = std::fs::remove_file(p);
     }
@@ -177,7 +184,17 @@ fn memory(cfg: &Cfg, n: usize) -> Value {
         let args = ["--mem-probe", p, cfg.dir.to_str().unwrap(), &n.to_string()];
         let r = std::process::Command::new(exe).args(args).output().unwrap();
         let Ok(v) = serde_json::from_slice::<Value>(&r.stdout) else {
-            println!("{p:<14} left out: not in this build");
+            let why = match r.status.code() {
+                Some(NOT_BUILT) => "not in this build".into(),
+                _ => {
+                    count_failure();
+                    let said = String::from_utf8_lossy(&r.stderr);
+                    let last = said.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("no message");
+                    format!("failed: its process ended by {}: {last}", r.status)
+                }
+            };
+            println!("{p:<14} not measured: {why}");
+            out.push(json!({"reader": p, "not_measured": why}));
             continue;
         };
         let col = |k: &str| v[k].as_i64().unwrap_or(-1);
@@ -222,7 +239,7 @@ pub fn mem_probe(reader: &str, dir: &Path, n: usize) {
             "candle" => std::mem::forget(gguf_candle::open(&f.gguf)),
             #[cfg(ggml)]
             "ggml" => std::mem::forget(crate::peers::ggml::open(&f.gguf)),
-            _ => std::process::exit(3),
+            _ => std::process::exit(NOT_BUILT),
         }
         let after = (anon(), sys::malloc_kib());
         stop.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use crate::big::{check, loaders, Big};
 use crate::harness::{secs, timed, Case, Group, Metric, Role, Unit};
 use crate::hold::lend;
+use crate::outcome::group;
 use crate::peers::{safetensors, zt1};
 use crate::sys::{self, blocks, Anon, Buf, Shared};
 use crate::{zt, Cfg};
@@ -51,9 +52,11 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         format!("{} resident {:.1}%", p.extension().unwrap().to_string_lossy(), r as f64 * 100.0 / n as f64)
     };
     let notes = vec![b.note(), b.files().map(|p| warm(p)).join(", ")];
-    let a = touch(cfg, &b, notes.clone());
-    let (c, dst) = copy(cfg, &b, dst, notes.clone());
-    vec![a, c, own(cfg, &b, dst, notes)]
+    vec![
+        group("W2a", || touch(cfg, &b, notes.clone())),
+        group("W2b", || copy(cfg, &b, &mut dst, notes.clone())),
+        group("W2c", || own(cfg, &b, &mut dst, notes)),
+    ]
 }
 
 fn touch(cfg: &Cfg, b: &Big, notes: Vec<String>) -> Value {
@@ -99,7 +102,7 @@ fn touch(cfg: &Cfg, b: &Big, notes: Vec<String>) -> Value {
     crate::harness::run_group(g, cfg.reps(7), 1)
 }
 
-fn copy(cfg: &Cfg, b: &Big, mut dst: Buf, notes: Vec<String>) -> (Value, Buf) {
+fn copy(cfg: &Cfg, b: &Big, dst: &mut Buf, notes: Vec<String>) -> Value {
     let out = Shared::new(dst.slice_mut());
     let room = dst.slice().len();
     let d = move || unsafe { out.range(0, room) };
@@ -158,11 +161,10 @@ fn copy(cfg: &Cfg, b: &Big, mut dst: Buf, notes: Vec<String>) -> (Value, Buf) {
         cases,
         notes,
     };
-    let v = crate::harness::run_group(g, cfg.reps(7), 1);
-    (v, dst)
+    crate::harness::run_group(g, cfg.reps(7), 1)
 }
 
-fn own(cfg: &Cfg, b: &Big, mut dst: Buf, notes: Vec<String>) -> Value {
+fn own(cfg: &Cfg, b: &Big, dst: &mut Buf, notes: Vec<String>) -> Value {
     let out = Shared::new(dst.slice_mut());
     let room = dst.slice().len();
     let spare = b.len + (256 << 20);

@@ -3,6 +3,7 @@
 use crate::big::Big;
 use crate::harness::{case, secs, Case, Group, Metric, Role, Sample, Unit};
 use crate::hold::{self, lend};
+use crate::outcome::group;
 use crate::peers::{safetensors, zt1};
 use crate::sys::{self, blocks};
 use crate::{zt, Cfg};
@@ -23,8 +24,8 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     let data = b.data();
     let data = &data.slice()[..b.len];
     vec![
-        group(cfg, &b, "W4", "through the page cache", buffered(&b, data)),
-        group(cfg, &b, "W4d", "other ways to the disk", other(data)),
+        group("W4", || written(cfg, &b, "W4", "through the page cache", buffered(&b, data))),
+        group("W4d", || written(cfg, &b, "W4d", "other ways to the disk", other(data))),
     ]
 }
 
@@ -179,7 +180,7 @@ fn other(d: &[u8]) -> Vec<Way<'_>> {
     ]
 }
 
-fn group(cfg: &Cfg, b: &Big, id: &'static str, what: &str, ways: Vec<Way>) -> Value {
+fn written(cfg: &Cfg, b: &Big, id: &'static str, what: &str, ways: Vec<Way>) -> Value {
     let out = &cfg.dir.join("w4.out");
     let cases: Vec<Case> = ways
         .into_iter()

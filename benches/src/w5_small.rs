@@ -3,6 +3,7 @@
 use crate::data::{gauss_buf, small_specs, total, Spec};
 use crate::harness::{case, secs, timed, Case, Group, Metric, Role, Unit};
 use crate::hold::{self, lend};
+use crate::outcome::group;
 use crate::peers::{safetensors, zt1};
 use crate::sys::{self, Buf, Shared};
 use crate::{zt, Cfg};
@@ -167,7 +168,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         cases,
         notes: vec![],
     };
-    vec![crate::harness::run_group(g, cfg.reps(5), 1), load(cfg, s, data)]
+    vec![crate::harness::run_group(g, cfg.reps(5), 1), group("W5b", || load(cfg, s, data))]
 }
 
 /// Loads them from the page cache into the caller's buffer.

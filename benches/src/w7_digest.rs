@@ -3,6 +3,7 @@
 use crate::data::{gauss_buf, llama_specs, total, Spec};
 use crate::harness::{run_group, secs, timed, Case, Group, Metric, Role, Unit};
 use crate::hold::lend;
+use crate::outcome::group;
 use crate::peers::zt1;
 use crate::sys::{self, blocks, Buf, Shared};
 use crate::{zt, Cfg};
@@ -18,7 +19,7 @@ fn crc(b: &[u8]) -> u64 {
 }
 
 pub fn run(cfg: &Cfg) -> Vec<Value> {
-    vec![from_memory(cfg), verified(cfg)]
+    vec![group("W7", || from_memory(cfg)), group("W7b", || verified(cfg))]
 }
 
 fn from_memory(cfg: &Cfg) -> Value {

@@ -2,6 +2,7 @@
 
 use crate::data::{gauss_buf, Spec};
 use crate::harness::{case, run_group, secs, Case, Group, Metric, Role, Unit};
+use crate::outcome::group;
 use crate::sys::{Buf, Shared};
 use crate::{zt, Cfg};
 use half::slice::HalfFloatSliceExt;
@@ -15,12 +16,12 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     let len = (cfg.mib / 8) << 19; // elements
     let cache = if cfg.quick { 100 } else { 400 };
     vec![
-        group(cfg, "W8/cache", "in the L2 cache", 32 << 10, cache),
-        group(cfg, "W8/memory", "from memory", len, 1),
+        group("W8/cache", || to_f32(cfg, "W8/cache", "in the L2 cache", 32 << 10, cache)),
+        group("W8/memory", || to_f32(cfg, "W8/memory", "from memory", len, 1)),
     ]
 }
 
-fn group(cfg: &Cfg, id: &str, what: &str, n: usize, passes: usize) -> Value {
+fn to_f32(cfg: &Cfg, id: &str, what: &str, n: usize, passes: usize) -> Value {
     let brain = gauss_buf(2 * n, 8);
     let brain = &brain.slice()[..2 * n];
     let bits = |b: &[u8]| u16::from_le_bytes([b[0], b[1]]);

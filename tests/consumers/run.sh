@@ -113,12 +113,12 @@ pkg_config() { # LINK
     LD_LIBRARY_PATH=$root/lib "$out/pkg_config/$link" "$data/v1.1/rs-1.1.1-digests.zt" "$out/pkg_config/$link.zt"
 }
 
-if ! sh "$repo/tools/need.sh" "projects that use the library" cmake; then
+if ! sh "$repo/tools/need.sh" consumers; then
     skip everything "there is no cmake"
     finish
 fi
 pkg_config=yes
-sh "$repo/tools/need.sh" "projects that use the library" pkg-config || pkg_config=no
+sh "$repo/tools/need.sh" pkg-config || pkg_config=no
 
 check install install_and_move
 [ "$failed" = 0 ] || finish

@@ -1,0 +1,127 @@
+//! The command line.
+
+use crate::Cfg;
+use std::path::PathBuf;
+
+pub const HELP: &str = "\
+Usage: ztensor-bench [OPTION]... [WORKLOAD]...
+Measures libztensor, through its C interface, beside other libraries and what this machine allows.
+docs/benchmarks.md says how it measures and how to read the rows.
+
+WORKLOAD is one of these; without one all run:
+  w1  open, find, list, close         w8   bf16 and f16 to f32
+  w2  load from the page cache        w9   slices of a rank; experts under a budget
+  w3  load from the disk              w10  start-up
+  w4  write a big model               w11  scale: objects, size of the file
+  w5  write and load small tensors    w12  append one object
+  w6  zstd                            w13  other numbers of threads
+  w7  digests
+
+Options:
+  --quick      small files and few rounds: shows that everything works, not how fast
+  --reps N     rounds of every group, instead of a number for each
+  --only TEXT  only the rows whose name contains TEXT, and the limits
+  --dir DIR    where files of up to 6 GiB are written, and removed at the end; default: the system's folder for
+               temporary files, which must not be in memory for w3, w4, w9 and w13
+  --json FILE  writes every sample
+  --svg FILE   writes the plot of w11
+  --hold       holds the free memory of a virtual machine between timed sections (benches/src/hold.rs)
+  --help       prints this
+
+Example: ztensor-bench --dir target/bench --json target/bench/results.json w2 w3
+
+What cannot be measured on this machine is printed as \"not measured: WHY\", and the rest goes on. Exit status: 0;
+1 if a check failed or a file could not be written; 2 if an argument is not one of these.
+";
+
+/// Names that the command line takes, in the order of the runs.
+pub const WORKLOADS: [&str; 13] =
+    ["w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w9", "w10", "w11", "w12", "w13"];
+
+pub enum Command {
+    Help,
+    Run(Run),
+    /// In a process of its own: what a reader holds after opening (w1).
+    MemoryProbe {
+        reader: String,
+        dir: PathBuf,
+        objects: usize,
+    },
+}
+
+pub struct Run {
+    pub cfg: Cfg,
+    pub json: Option<PathBuf>,
+    /// Empty: all.
+    pub workloads: Vec<String>,
+    pub hold: bool,
+    pub only: Option<String>,
+}
+
+fn number(option: &str, text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err(format!("{option} takes a number from 1 on, not \"{text}\"")),
+    }
+}
+
+/// The error is one line.
+pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> {
+    let mut args = args.into_iter();
+    let cfg = Cfg { dir: std::env::temp_dir(), reps: None, quick: false, layers: 22, mib: 1024, svg: None };
+    let mut run = Run { cfg, json: None, workloads: Vec::new(), hold: false, only: None };
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} takes a value"));
+        match arg.as_str() {
+            "--help" | "-h" => return Ok(Command::Help),
+            "--dir" => run.cfg.dir = value()?.into(),
+            "--json" => run.json = Some(value()?.into()),
+            "--svg" => run.cfg.svg = Some(value()?.into()),
+            "--reps" => run.cfg.reps = Some(number("--reps", &value()?)?),
+            "--only" => run.only = Some(value()?),
+            "--hold" => run.hold = true,
+            "--quick" => (run.cfg.quick, run.cfg.layers, run.cfg.mib) = (true, 1, 64),
+            "--mem-probe" => {
+                let (reader, dir, objects) = (value()?, value()?.into(), number("--mem-probe", &value()?)?);
+                return Ok(Command::MemoryProbe { reader, dir, objects });
+            }
+            name if WORKLOADS.contains(&name) => run.workloads.push(name.to_owned()),
+            other => return Err(format!("unknown argument \"{other}\"; --help lists what there is")),
+        }
+    }
+    Ok(Command::Run(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(args: &[&str]) -> Result<Command, String> {
+        parse(args.iter().map(|a| (*a).to_owned()))
+    }
+
+    #[test]
+    fn options_and_workloads_are_taken_in_any_order() {
+        let Ok(Command::Run(run)) = of(&["w3", "--reps", "5", "w13", "--dir", "d", "--quick"]) else {
+            panic!()
+        };
+        assert_eq!(run.workloads, ["w3", "w13"]);
+        assert_eq!((run.cfg.reps(2), run.cfg.dir, run.cfg.quick), (5, PathBuf::from("d"), true));
+        assert!(matches!(of(&["w3", "--help"]), Ok(Command::Help)));
+    }
+
+    #[test]
+    fn what_is_not_an_argument_is_one_line() {
+        for args in
+            [&["--fast"][..], &["w14"], &["w0"], &["--dir"], &["--reps", "many"], &["--reps", "0"], &["x"]]
+        {
+            let Err(line) = of(args) else { panic!("{args:?}") };
+            assert!(line.contains(args.last().unwrap()) && !line.contains('\n'), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_every_workload() {
+        assert!(WORKLOADS.iter().all(|w| HELP.contains(&format!("  {w} "))));
+    }
+}

@@ -1,0 +1,145 @@
+//! `tools/need.sh`, which installs what parts of `make test` need: says so before, never asks sudo unasked, and does not
+//! with `ZT_INSTALL=0`. Runs it with a stub of apt-get, of sudo and of id, and nothing of the machine but what it calls.
+
+use std::os::unix::fs::{symlink, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder of programs that stands for the machine's.
+struct Machine {
+    bin: PathBuf,
+}
+
+struct Said {
+    status: Option<i32>,
+    out: String,
+    err: String,
+    /// What apt-get was called with, a line for each call.
+    calls: String,
+}
+
+impl Machine {
+    fn new(name: &str, uid: u32) -> Machine {
+        let bin = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("need").join(name);
+        let _ = std::fs::remove_dir_all(&bin);
+        std::fs::create_dir_all(&bin).unwrap();
+        for tool in ["sh", "grep", "dirname", "mktemp", "rm", "env", "tail", "chmod"] {
+            let at = ["/usr/bin", "/bin"].map(|d| Path::new(d).join(tool)).into_iter().find(|p| p.exists());
+            symlink(at.unwrap_or_else(|| panic!("no {tool}")), bin.join(tool)).unwrap();
+        }
+        let machine = Machine { bin };
+        machine.stub("id", &format!("echo {uid}"));
+        machine.stub("sudo", "echo \"by sudo\" >>\"$CALLS\"; exec \"$@\"");
+        // What it "installs" is there afterwards.
+        machine.stub(
+            "apt-get",
+            "echo \"$*\" >>\"$CALLS\"\ncase \"$*\" in *\" install \"*mandoc*) echo '#!/bin/sh' >\"$BIN/mandoc\"; \
+             chmod +x \"$BIN/mandoc\" ;; esac",
+        );
+        machine
+    }
+
+    fn stub(&self, name: &str, body: &str) {
+        let path = self.bin.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn need(&self, install: Option<&str>, arguments: &[&str]) -> Said {
+        let calls = self.bin.join("calls");
+        std::fs::write(&calls, "").unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.arg(root().join("tools/need.sh")).args(arguments);
+        command.env_clear().env("PATH", &self.bin).env("CALLS", &calls).env("BIN", &self.bin);
+        if let Some(install) = install {
+            command.env("ZT_INSTALL", install);
+        }
+        let done = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let (out, err) = (text(done.stdout), text(done.stderr));
+        Said { status: done.status.code(), out, err, calls: std::fs::read_to_string(&calls).unwrap() }
+    }
+}
+
+#[test]
+fn root_installs_what_is_missing_and_says_so_before() {
+    let machine = Machine::new("root", 0);
+    let said = machine.need(None, &["man"]);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    assert_eq!(said.out.lines().count(), 1, "{}", said.out);
+    assert!(said.out.contains("mandoc") && said.out.contains("checking the man pages"), "{}", said.out);
+    assert!(said.calls.contains("install -y --no-install-recommends mandoc"), "{}", said.calls);
+    let again = machine.need(None, &["man"]);
+    assert_eq!((again.status, again.out.as_str(), again.calls.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn nothing_is_installed_where_that_is_not_wanted() {
+    let machine = Machine::new("unwanted", 0);
+    let said = machine.need(Some("0"), &["man"]);
+    assert_eq!((said.status, said.calls.as_str()), (Some(3), ""));
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(said.err.contains("ZT_INSTALL=0") && said.err.contains("apt-get install mandoc"), "{}", said.err);
+}
+
+#[test]
+fn sudo_is_asked_only_where_that_is_wanted() {
+    let machine = Machine::new("user", 1000);
+    for install in [None, Some("1")] {
+        let said = machine.need(install, &["man"]);
+        assert_eq!((said.status, said.calls.as_str()), (Some(3), ""), "{}", said.err);
+        assert!(said.err.contains("ZT_INSTALL=sudo"), "{}", said.err);
+    }
+    let said = machine.need(Some("sudo"), &["man"]);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    assert!(said.calls.starts_with("by sudo\n") && said.calls.contains("install"), "{}", said.calls);
+}
+
+#[test]
+fn the_plan_is_one_line_that_names_each_package_once_and_installs_nothing() {
+    let machine = Machine::new("plan", 0);
+    let said = machine.need(None, &["--plan", "man", "c++", "cmake", "ggml"]);
+    assert_eq!((said.status, said.calls.as_str()), (Some(0), ""), "{}", said.err);
+    assert_eq!(said.out.lines().count(), 1, "{}", said.out);
+    assert!(
+        said.out.contains("mandoc (for checking the man pages), g++ (for the C++ tests), cmake"),
+        "{}",
+        said.out
+    );
+    assert_eq!(said.out.matches("g++ ").count(), 1, "{}", said.out);
+    let left = machine.need(Some("0"), &["--plan", "man"]);
+    assert!(left.out.contains("not installed (ZT_INSTALL=0)"), "{}", left.out);
+}
+
+#[test]
+fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let table = read("tools/needs.txt");
+    let names: Vec<&str> =
+        table.lines().filter(|l| !l.starts_with('#')).map(|l| l.split(": ").next().unwrap()).collect();
+    let scripts =
+        ["Makefile", "examples/demo.sh", "tests/consumers/run.sh", "tests/consumers/host/checks.sh"]
+            .map(read);
+    let asked: Vec<&str> = scripts
+        .iter()
+        .flat_map(|text| text.split("tools/need.sh").skip(1))
+        .filter_map(|rest| rest.trim_start_matches('"').strip_prefix(' '))
+        .filter_map(|rest| rest.split([' ', ';', '\n']).next())
+        .collect();
+    assert!(asked.len() >= names.len(), "{asked:?}");
+    for name in &asked {
+        assert!(names.contains(name), "tools/needs.txt has no {name}");
+    }
+    let all = read("tools/test_all.sh");
+    let plan = all.split("--plan ").nth(1).unwrap().split("\n\n").next().unwrap();
+    let planned: Vec<&str> = plan.split([' ', '\n', '\\']).filter(|word| !word.is_empty()).collect();
+    for name in names {
+        assert!(asked.contains(&name), "nothing asks for {name}");
+        let outside = ["tarball", "deb", "bench", "install", "site"].contains(&name);
+        assert_eq!(planned.contains(&name), !outside, "{name}");
+    }
+}
