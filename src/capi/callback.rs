@@ -1,12 +1,11 @@
 //! The caller's functions as a source, a sink, and a report of progress.
 
-use super::arg::SizedStruct;
+use super::sized::sized_struct;
 use super::status::{value, zt_status};
 use crate::error::{fail, Cause, Error, Result};
 use crate::io::{ByteSink, ByteSource};
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::mem::offset_of;
 use std::ops::Range;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,11 +30,8 @@ pub struct zt_source {
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
-// SAFETY: repr(C), begins with its size, pointers and optional functions, all of which may be zero.
-unsafe impl SizedStruct for zt_source {
-    const NAME: &'static str = "zt_source";
-    const SIZE: usize = offset_of!(zt_source, close) + size_of::<usize>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_source: context, size, read_at, close);
 
 /// Where the bytes of a written file go: the caller's functions, called with context from the thread
 /// that uses the writer, front to back.
@@ -55,11 +51,8 @@ pub struct zt_sink {
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
-// SAFETY: as for zt_source.
-unsafe impl SizedStruct for zt_sink {
-    const NAME: &'static str = "zt_sink";
-    const SIZE: usize = offset_of!(zt_sink, close) + size_of::<usize>();
-}
+// SAFETY: as above.
+sized_struct!(zt_sink: context, write, finish, close);
 
 /// Told about progress: done of total bytes. Returns 0 to go on, anything else to stop with
 /// ZT_ERROR_CANCELLED. Called from one thread at a time, not necessarily the caller's.
