@@ -1,4 +1,5 @@
-/* struct_size: 0, too small, of an older and of a newer header, and absurd; for every struct that has one. */
+/* struct_size: every one up to some more than there is, of an older and of a newer header, and absurd; for every
+ * struct that has one. */
 #include "support.h"
 
 #define INVALID ZT_ERROR_INVALID_ARGUMENT
@@ -179,8 +180,140 @@ static zt_status call_summary(void *s)
     return status;
 }
 
+/* Where the numbers and pointers of a struct lie, those of a zt_array one by one. */
+typedef struct field { size_t at, size; } field;
+#define F(T, f) {offsetof(T, f), sizeof(((T *)0)->f)}
+#define A(T, f) F(T, f.data), F(T, f.size), F(T, f.count), F(T, f.dtype), F(T, f.type)
+static const field zt_open_options_fields[] = {
+    F(zt_open_options, struct_size), F(zt_open_options, mode), F(zt_open_options, verify),
+    F(zt_open_options, strict), F(zt_open_options, advice), F(zt_open_options, max_manifest_size),
+    F(zt_open_options, max_decoded_size), F(zt_open_options, max_objects), F(zt_open_options, threads),
+    F(zt_open_options, reserved)};
+static const field zt_source_fields[] = {
+    F(zt_source, struct_size), F(zt_source, context), F(zt_source, size), F(zt_source, read_at),
+    F(zt_source, close)};
+static const field zt_read_options_fields[] = {
+    F(zt_read_options, struct_size), F(zt_read_options, threads), F(zt_read_options, direct),
+    F(zt_read_options, chunk_size), F(zt_read_options, in_flight), F(zt_read_options, verify),
+    F(zt_read_options, reserved), F(zt_read_options, context), F(zt_read_options, on_done),
+    F(zt_read_options, progress)};
+static const field zt_read_request_fields[] = {
+    F(zt_read_request, struct_size), F(zt_read_request, component), F(zt_read_request, offset),
+    F(zt_read_request, length), F(zt_read_request, start), F(zt_read_request, count),
+    F(zt_read_request, step), F(zt_read_request, dst), F(zt_read_request, dst_size), F(zt_read_request, tag)};
+static const field zt_read_stats_fields[] = {
+    F(zt_read_stats, struct_size), F(zt_read_stats, bytes), F(zt_read_stats, stored_bytes),
+    F(zt_read_stats, requests), F(zt_read_stats, digests_verified), F(zt_read_stats, nanoseconds),
+    F(zt_read_stats, threads), F(zt_read_stats, direct), F(zt_read_stats, reason)};
+static const field zt_verify_options_fields[] = {
+    F(zt_verify_options, struct_size), F(zt_verify_options, checks), F(zt_verify_options, threads),
+    F(zt_verify_options, context), F(zt_verify_options, progress)};
+static const field zt_verify_report_fields[] = {
+    F(zt_verify_report, struct_size), F(zt_verify_report, objects), F(zt_verify_report, components),
+    F(zt_verify_report, bytes), F(zt_verify_report, digests_verified), F(zt_verify_report, digests_absent),
+    F(zt_verify_report, digests_unknown), F(zt_verify_report, padding_nonzero)};
+static const field zt_repair_options_fields[] = {
+    F(zt_repair_options, struct_size), F(zt_repair_options, dry_run), F(zt_repair_options, reserved),
+    F(zt_repair_options, max_manifest_size)};
+static const field zt_repair_report_fields[] = {
+    F(zt_repair_report, struct_size), F(zt_repair_report, old_size), F(zt_repair_report, new_size),
+    F(zt_repair_report, objects)};
+static const field zt_tensor_fields[] = {
+    F(zt_tensor, struct_size), F(zt_tensor, data), F(zt_tensor, nbytes), F(zt_tensor, dtype),
+    F(zt_tensor, type), F(zt_tensor, shape), F(zt_tensor, rank)};
+static const field zt_object_info_fields[] = {
+    F(zt_object_info, struct_size), F(zt_object_info, object), F(zt_object_info, name),
+    F(zt_object_info, name_len), F(zt_object_info, shape), F(zt_object_info, rank),
+    F(zt_object_info, attributes), F(zt_object_info, component_count), F(zt_object_info, component),
+    F(zt_object_info, offset), F(zt_object_info, stored_size), F(zt_object_info, size),
+    F(zt_object_info, format), F(zt_object_info, dtype), F(zt_object_info, type), F(zt_object_info, encoding)};
+static const field zt_csr_fields[] = {
+    F(zt_csr, struct_size), F(zt_csr, rows), F(zt_csr, columns), F(zt_csr, nnz), A(zt_csr, values),
+    A(zt_csr, indices), A(zt_csr, indptr)};
+static const field zt_coo_fields[] = {
+    F(zt_coo, struct_size), F(zt_coo, nnz), F(zt_coo, shape), F(zt_coo, rank), A(zt_coo, values),
+    A(zt_coo, coords)};
+static const field zt_quantized_fields[] = {
+    F(zt_quantized, struct_size), F(zt_quantized, shape), F(zt_quantized, rank), F(zt_quantized, bits),
+    F(zt_quantized, group_size), F(zt_quantized, packing), A(zt_quantized, packed_weight),
+    A(zt_quantized, scales), A(zt_quantized, zeros)};
+static const field zt_write_request_fields[] = {
+    F(zt_write_request, struct_size), F(zt_write_request, name), F(zt_write_request, shape),
+    F(zt_write_request, rank), F(zt_write_request, data), F(zt_write_request, size),
+    F(zt_write_request, dtype), F(zt_write_request, type), F(zt_write_request, encoding),
+    F(zt_write_request, digest)};
+static const field zt_writer_options_fields[] = {
+    F(zt_writer_options, struct_size), F(zt_writer_options, spec_version), F(zt_writer_options, encoding),
+    F(zt_writer_options, alignment), F(zt_writer_options, large_alignment), F(zt_writer_options, large_size),
+    F(zt_writer_options, zstd_level), F(zt_writer_options, digest), F(zt_writer_options, threads),
+    F(zt_writer_options, durable), F(zt_writer_options, frame_size)};
+static const field zt_sink_fields[] = {
+    F(zt_sink, struct_size), F(zt_sink, context), F(zt_sink, write), F(zt_sink, finish), F(zt_sink, close)};
+static const field zt_object_desc_fields[] = {
+    F(zt_object_desc, struct_size), F(zt_object_desc, name), F(zt_object_desc, name_len),
+    F(zt_object_desc, format), F(zt_object_desc, reserved), F(zt_object_desc, format_name),
+    F(zt_object_desc, shape), F(zt_object_desc, rank), F(zt_object_desc, components),
+    F(zt_object_desc, component_count), F(zt_object_desc, attributes), F(zt_object_desc, attributes_json)};
+static const field zt_component_desc_fields[] = {
+    F(zt_component_desc, struct_size), F(zt_component_desc, role), F(zt_component_desc, role_len),
+    F(zt_component_desc, dtype), F(zt_component_desc, type), F(zt_component_desc, type_name),
+    F(zt_component_desc, encoding), F(zt_component_desc, digest), F(zt_component_desc, data),
+    F(zt_component_desc, size)};
+static const field zt_quantized_desc_fields[] = {
+    F(zt_quantized_desc, struct_size), F(zt_quantized_desc, bits), F(zt_quantized_desc, group_size),
+    F(zt_quantized_desc, packing), F(zt_quantized_desc, packed_weight),
+    F(zt_quantized_desc, packed_weight_size), F(zt_quantized_desc, scales),
+    F(zt_quantized_desc, scales_size), F(zt_quantized_desc, zeros), F(zt_quantized_desc, zeros_size),
+    F(zt_quantized_desc, packed_weight_dtype), F(zt_quantized_desc, scales_dtype),
+    F(zt_quantized_desc, zeros_dtype), F(zt_quantized_desc, reserved)};
+static const field zt_write_summary_fields[] = {
+    F(zt_write_summary, struct_size), F(zt_write_summary, file_size), F(zt_write_summary, objects),
+    F(zt_write_summary, components), F(zt_write_summary, stored_bytes), F(zt_write_summary, data_bytes)};
+
+/* Whether a struct of so many bytes ends within one of its fields. */
+static int is_cut(const field *fields, size_t count, size_t n)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (fields[i].at < n && n < fields[i].at + fields[i].size)
+            return 1;
+    return 0;
+}
+
+/* Every struct_size, with what is no pointer and no default behind what is said to be there. */
+static void every_size(const void *filled, size_t size, size_t need, int is_out, zt_status (*call)(void *),
+                       const field *fields, size_t count)
+{
+    space s;
+    size_t n, i;
+    unsigned long before = check_failures;
+    for (n = 0; n <= size + 16; n++) {
+        size_t mine = n < sizeof n ? sizeof n : n < size ? n : size;
+        int good = n >= sizeof n && !is_cut(fields, count, n) && (n <= size || is_out);
+        zt_status status;
+        memset(s.bytes, 0xa5, ROOM);
+        memcpy(s.bytes, filled, mine);
+        memcpy(s.bytes, &n, sizeof n);
+        status = call(s.bytes);
+        if (!good)
+            CHECK_STATUS(status, INVALID);
+        else
+            CHECK(status == ZT_OK || n < need);
+        if (!good && n >= sizeof n && n < size)
+            CHECK(strstr(zt_last_error(), "ends within") != NULL);
+        for (i = mine; i < ROOM; i++)
+            if (s.bytes[i] != 0xa5)
+                CHECK(0 && "written past its end");
+        if (check_failures > before) {
+            fprintf(stderr, "    with struct_size %lu\n", (unsigned long)n);
+            break;
+        }
+    }
+}
+
 /* `filled`: a struct that the call takes. `need`: bytes of it that the call cannot do without. */
-static void sizes(const char *what, const void *filled, size_t size, size_t need, int is_out, zt_status (*call)(void *))
+static void sizes(const char *what, const void *filled, size_t size, size_t need, int is_out, zt_status (*call)(void *),
+                  const field *fields, size_t count)
 {
     static const size_t absurd[] = {0, 1, 4, 7};
     space s;
@@ -223,14 +356,15 @@ static void sizes(const char *what, const void *filled, size_t size, size_t need
             if (s.bytes[i] != 0xa5)
                 CHECK(0 && "written past its end");
     }
+    every_size(filled, size, need, is_out, call, fields, count);
     memcpy(s.bytes, filled, size);
     CHECK_STATUS(call(s.bytes), ZT_OK);
     if (check_failures > before)
         fprintf(stderr, "    of %s\n", what);
 }
 
-#define OPTIONS(T, call) do { T x; INIT(x); sizes(#T, &x, sizeof x, 8, 0, call); } while (0)
-#define OUTPUT(T, call) do { T x; INIT(x); sizes(#T, &x, sizeof x, 8, 1, call); } while (0)
+#define OPTIONS(T, call) do { T x; INIT(x); sizes(#T, &x, sizeof x, 8, 0, call, T##_fields, COUNT(T##_fields)); } while (0)
+#define OUTPUT(T, call) do { T x; INIT(x); sizes(#T, &x, sizeof x, 8, 1, call, T##_fields, COUNT(T##_fields)); } while (0)
 
 static void inputs(void)
 {
@@ -244,15 +378,18 @@ static void inputs(void)
     INIT(source);
     source.size = source_size;
     source.read_at = source_read;
-    sizes("zt_source", &source, sizeof source, offsetof(zt_source, close), 0, call_source);
+    sizes("zt_source", &source, sizeof source, offsetof(zt_source, close), 0, call_source, zt_source_fields,
+          COUNT(zt_source_fields));
     INIT(sink);
     sink.write = sink_write;
-    sizes("zt_sink", &sink, sizeof sink, offsetof(zt_sink, finish), 0, call_sink);
+    sizes("zt_sink", &sink, sizeof sink, offsetof(zt_sink, finish), 0, call_sink, zt_sink_fields,
+          COUNT(zt_sink_fields));
     INIT(r);
     r.component = component_of(dense_file, "i8", "data");
     r.dst = data;
     r.dst_size = sizeof data;
-    sizes("zt_read_request", &r, sizeof r, offsetof(zt_read_request, tag), 0, call_read_request);
+    sizes("zt_read_request", &r, sizeof r, offsetof(zt_read_request, tag), 0, call_read_request, zt_read_request_fields,
+          COUNT(zt_read_request_fields));
     INIT(wr);
     wr.name = "x";
     wr.shape = &eight;
@@ -260,16 +397,19 @@ static void inputs(void)
     wr.data = data;
     wr.size = 8;
     wr.dtype = ZT_DTYPE_U8;
-    sizes("zt_write_request", &wr, sizeof wr, offsetof(zt_write_request, type), 0, call_write_request);
+    sizes("zt_write_request", &wr, sizeof wr, offsetof(zt_write_request, type), 0, call_write_request, zt_write_request_fields,
+          COUNT(zt_write_request_fields));
     INIT(c);
     c.role = "data";
     c.dtype = ZT_DTYPE_U8;
     c.data = data;
     c.size = 8;
-    sizes("zt_component_desc", &c, sizeof c, sizeof c, 0, call_component_desc);
+    sizes("zt_component_desc", &c, sizeof c, sizeof c, 0, call_component_desc, zt_component_desc_fields,
+          COUNT(zt_component_desc_fields));
     c.data = NULL;
     c.size = 0;
-    sizes("zt_component_desc, streamed", &c, sizeof c, offsetof(zt_component_desc, encoding), 0, call_component_desc);
+    sizes("zt_component_desc, streamed", &c, sizeof c, offsetof(zt_component_desc, encoding), 0, call_component_desc, zt_component_desc_fields,
+          COUNT(zt_component_desc_fields));
     c.data = data;
     c.size = 8;
     INIT(o);
@@ -279,14 +419,16 @@ static void inputs(void)
     o.rank = 1;
     o.components = &c;
     o.component_count = 1;
-    sizes("zt_object_desc", &o, sizeof o, offsetof(zt_object_desc, attributes), 0, call_object_desc);
+    sizes("zt_object_desc", &o, sizeof o, offsetof(zt_object_desc, attributes), 0, call_object_desc, zt_object_desc_fields,
+          COUNT(zt_object_desc_fields));
     INIT(q);
     q.packed_weight = q.scales = data;
     q.packed_weight_size = 64;
     q.scales_size = 32;
     q.packed_weight_dtype = ZT_DTYPE_I32;
     q.scales_dtype = ZT_DTYPE_F16;
-    sizes("zt_quantized_desc", &q, sizeof q, offsetof(zt_quantized_desc, zeros_dtype), 0, call_quantized_desc);
+    sizes("zt_quantized_desc", &q, sizeof q, offsetof(zt_quantized_desc, zeros_dtype), 0, call_quantized_desc, zt_quantized_desc_fields,
+          COUNT(zt_quantized_desc_fields));
 }
 
 /* Arrays whose elements are larger than this header's: the first says how far apart they are. */

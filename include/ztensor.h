@@ -29,9 +29,13 @@
  * Threads. An open zt_file never changes: any number of threads may use it, and all that is borrowed
  * from it, at once. A zt_writer belongs to one thread at a time. The last line of each doc says which.
  *
+ * Stack. No function takes more than 32 KiB of the calling thread's stack, beside what the caller's own
+ * callbacks take. On Linux threads of 48 KiB are enough for all of them.
+ *
  * Structs. Those that begin with struct_size want sizeof of the struct there; all else zero means the
- * defaults, and NULL options are all defaults. A smaller struct from an older header is fine; a larger
- * one is fine as long as what this version does not know is zero.
+ * defaults, and NULL options are all defaults. A smaller struct from an older header is fine, if its
+ * size does not end within a number or a pointer; a larger one is fine as long as what this version does
+ * not know is zero. Anything else is ZT_ERROR_INVALID_ARGUMENT.
  *
  * Strings. Out: UTF-8, NUL-ended; a _len twin tells the length, because names may hold a NUL. In:
  * NUL-ended UTF-8; paths are the platform's bytes.

@@ -5,6 +5,8 @@
 //! bad number writes the detail, each caller puts what it knows in front of it (component, object,
 //! path). Building a message never aborts: where memory is short the line is cut.
 
+mod os;
+
 use std::fmt;
 
 /// The result of everything that can fail in this crate.
@@ -118,13 +120,15 @@ pub enum Cause {
 /// A failure: its cause and one line of text.
 pub struct Error {
     cause: Cause,
+    /// The number of the operating system's error; 0 if it is none of its.
+    os: i32,
     text: String,
 }
 
 impl Error {
     /// A failure with its detail: the rule and the numbers that disagree, no path, no object.
     pub fn new(cause: Cause, detail: fmt::Arguments<'_>) -> Self {
-        Error { cause, text: bounded_text(detail) }
+        Error { cause, os: 0, text: bounded_text(detail).unwrap_or_else(|cut| cut) }
     }
 
     /// Memory for `bytes` bytes could not be had.
@@ -133,27 +137,39 @@ impl Error {
         Error::new(Cause::OutOfMemory, format_args!("could not allocate {bytes} bytes"))
     }
 
-    /// A failed call of the operating system.
+    /// A failed call of the operating system; `doing` may be empty where [`Error::within`] says it.
     #[cold]
     pub fn io(doing: &str, error: &std::io::Error) -> Self {
         let cause = match error.kind() {
             std::io::ErrorKind::OutOfMemory => Cause::OutOfMemory,
             _ => Cause::Io,
         };
-        Error::new(cause, format_args!("{doing}: {error}"))
+        let between = if doing.is_empty() { "" } else { ": " };
+        let mut made = Error::new(cause, format_args!("{doing}{between}{}", os::Shown(error)));
+        made.os = error.raw_os_error().unwrap_or(0);
+        made
     }
 
     /// Puts what the caller knows in front: `context: what was said so far`.
     #[must_use]
     #[cold]
     pub fn within(mut self, context: fmt::Arguments<'_>) -> Self {
-        self.text = bounded_text(format_args!("{context}: {}", self.text));
+        match bounded_text(format_args!("{context}: {}", self.text)) {
+            Ok(text) => self.text = text,
+            Err(cut) if cut.len() > self.text.len() => self.text = cut,
+            Err(_) => {} // the detail says more than half of its context
+        }
         self
     }
 
     /// Why.
     pub fn cause(&self) -> Cause {
         self.cause
+    }
+
+    /// The number of the operating system's error, where it is one.
+    pub fn os_error(&self) -> Option<i32> {
+        Some(self.os).filter(|code| *code != 0)
     }
 
     /// The broken rule, where the cause is one.
@@ -194,18 +210,27 @@ impl From<std::collections::TryReserveError> for Error {
 /// Longest message that is kept, in bytes. Names in a file may be huge; a line of text is not.
 pub(crate) const MESSAGE_LIMIT: usize = 2048;
 
-/// Formats into memory that is asked for fallibly and bounded.
-fn bounded_text(arguments: fmt::Arguments<'_>) -> String {
-    struct Bounded(String);
+/// Formats into memory that is asked for fallibly and bounded; as far as it came where memory is short.
+fn bounded_text(arguments: fmt::Arguments<'_>) -> std::result::Result<String, String> {
+    /// Most messages are shorter: they have memory at once or not at all, and are not cut after a word.
+    const USUAL: usize = 160;
+    struct Bounded {
+        text: String,
+        is_refused: bool,
+    }
     impl fmt::Write for Bounded {
         fn write_str(&mut self, s: &str) -> fmt::Result {
-            let mut room = MESSAGE_LIMIT.saturating_sub(self.0.len()).min(s.len());
+            let mut room = MESSAGE_LIMIT.saturating_sub(self.text.len()).min(s.len());
             while !s.is_char_boundary(room) {
                 room -= 1;
             }
             let cut = s.get(..room).unwrap_or_default();
-            self.0.try_reserve(cut.len()).map_err(|_| fmt::Error)?;
-            self.0.push_str(cut);
+            let needed = cut.len().max(USUAL.saturating_sub(self.text.len()));
+            self.is_refused = self.text.try_reserve(needed).is_err();
+            if self.is_refused {
+                return Err(fmt::Error);
+            }
+            self.text.push_str(cut);
             if cut.len() < s.len() {
                 Err(fmt::Error)
             } else {
@@ -213,9 +238,12 @@ fn bounded_text(arguments: fmt::Arguments<'_>) -> String {
             }
         }
     }
-    let mut text = Bounded(String::new());
-    let _ = fmt::Write::write_fmt(&mut text, arguments); // a cut message is still a message
-    text.0
+    let mut bounded = Bounded { text: String::new(), is_refused: false };
+    let _ = fmt::Write::write_fmt(&mut bounded, arguments); // a cut message is still a message
+    match bounded.is_refused {
+        false => Ok(bounded.text),
+        true => Err(bounded.text),
+    }
 }
 
 /// Formats into memory that is asked for fallibly: all of it, or an error.
@@ -235,6 +263,27 @@ pub(crate) fn try_format(arguments: fmt::Arguments<'_>) -> Result<String> {
     }
 }
 
+/// Bytes of a file that ought to be text, as a message shows them.
+pub(crate) struct Quoted<'b>(pub &'b [u8]);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for chunk in self.0.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                match c {
+                    '\'' => f.write_str("'")?,
+                    _ => write!(f, "{}", c.escape_debug())?,
+                }
+            }
+            if !chunk.invalid().is_empty() {
+                f.write_str("\u{FFFD}")?;
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
 /// `Err(broken!(Rule::X, "offset {} ...", n))`: a broken rule of the format.
 macro_rules! broken {
     ($rule:expr, $($detail:tt)*) => {
@@ -250,3 +299,27 @@ macro_rules! fail {
 }
 
 pub(crate) use {broken, fail};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_call_keeps_its_number() {
+        let error = Error::io("", &std::io::Error::from_raw_os_error(2));
+        assert_eq!((error.os_error(), error.cause()), (Some(2), Cause::Io));
+        let error = error.within(format_args!("could not read it"));
+        assert_eq!(error.os_error(), Some(2));
+        assert!(error.message().starts_with("could not read it: ") && !error.message().contains(": :"));
+        assert_eq!(Error::io("x", &std::io::ErrorKind::WriteZero.into()).os_error(), None);
+        assert_eq!(Error::out_of_memory(7).os_error(), None);
+    }
+
+    #[test]
+    fn bytes_are_quoted_as_text_is() {
+        for text in ["", "layer's \"weight\"", "tab\t, \u{7f}, \u{1F600}, \\"] {
+            assert_eq!(Quoted(text.as_bytes()).to_string(), format!("{text:?}"));
+        }
+        assert_eq!(Quoted(b"a\xffb\xe2\x82").to_string(), "\"a\u{FFFD}b\u{FFFD}\"");
+    }
+}

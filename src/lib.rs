@@ -33,6 +33,8 @@
 #[allow(unsafe_code)] // the C interface: see its own rules
 mod capi;
 pub mod error;
+#[allow(unsafe_code)] // asks the system for random bytes
+mod hash;
 pub mod io;
 #[forbid(unsafe_code)]
 mod lock;

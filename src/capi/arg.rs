@@ -1,5 +1,6 @@
 //! What comes in from C is checked here: the only code that trusts a raw pointer.
 
+use super::sized::{self, SizedStruct};
 use crate::error::{fail, Result};
 use std::ffi::{c_char, c_void, CStr};
 use std::mem::MaybeUninit;
@@ -100,18 +101,6 @@ fn check<T>(pointer: *const T, count: usize, what: &str) -> Result<()> {
     }
 }
 
-/// A struct of options that begins with `size_t struct_size`.
-///
-/// # Safety
-/// Implementors are `repr(C)`, start with a `usize` for their size, have no padding that would be
-/// taken for a field, and are valid with all bytes zero.
-pub(super) unsafe trait SizedStruct: Copy {
-    /// The name in C.
-    const NAME: &'static str;
-    /// Bytes up to the end of the last field.
-    const SIZE: usize;
-}
-
 /// The part of a sized struct that the caller has, zeros for the rest; NULL is all zeros.
 ///
 /// # Safety
@@ -122,20 +111,8 @@ pub(super) unsafe fn options<T: SizedStruct>(pointer: *const T) -> Result<T> {
         // SAFETY: valid with all bytes zero, by the trait's contract.
         return Ok(unsafe { copy.assume_init() });
     }
-    if !pointer.is_aligned() {
-        return Err(fail!(InvalidArgument, "{} is not aligned to {} bytes", T::NAME, align_of::<T>()));
-    }
-    // SAFETY: aligned, and the struct begins with its size.
-    let claimed = unsafe { pointer.cast::<usize>().read() };
-    if claimed < size_of::<usize>() || claimed > MOST {
-        return Err(fail!(
-            InvalidArgument,
-            "{}.struct_size is {claimed}; set it to sizeof ({}), {} here",
-            T::NAME,
-            T::NAME,
-            size_of::<T>()
-        ));
-    }
+    // SAFETY: passed on.
+    let claimed = unsafe { struct_size(pointer)? };
     // SAFETY: the caller has that many bytes; the copy holds the smaller number of them.
     unsafe {
         std::ptr::copy_nonoverlapping(
@@ -160,9 +137,6 @@ pub(super) unsafe fn options<T: SizedStruct>(pointer: *const T) -> Result<T> {
     // SAFETY: valid with all bytes zero, and what was copied are fields of plain integers and pointers.
     Ok(unsafe { copy.assume_init() })
 }
-
-/// No header is that much newer: a larger claim is a forgotten struct_size.
-const MOST: usize = 4096;
 
 /// Fills a sized struct of the caller's, as much of it as the caller has. `struct_size` is kept.
 ///
@@ -199,15 +173,7 @@ pub(super) unsafe fn struct_size<T: SizedStruct>(pointer: *const T) -> Result<us
     }
     // SAFETY: aligned, and the struct begins with its size.
     let claimed = unsafe { pointer.cast::<usize>().read() };
-    if claimed < size_of::<usize>() || claimed > MOST {
-        return Err(fail!(
-            InvalidArgument,
-            "{}.struct_size is {claimed}; set it to sizeof ({}), {} here",
-            T::NAME,
-            T::NAME,
-            size_of::<T>()
-        ));
-    }
+    sized::check_size::<T>(claimed)?;
     Ok(claimed)
 }
 

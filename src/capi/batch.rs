@@ -1,17 +1,17 @@
 //! The load plan: many reads in one call, in the order that the disk likes, on several threads.
 
-use super::arg::{self, SizedStruct};
+use super::arg;
 use super::component::zt_component;
 use super::guard::guard;
 use super::object::hyperslab;
 use super::open::zt_file;
 use super::progress::{progress, zt_progress_callback, Context};
+use super::sized::sized_struct;
 use super::status::{self, value, zt_status};
 use super::types::unknown;
 use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchRequest, BatchStats, Part};
 use std::ffi::{c_char, c_void};
-use std::mem::offset_of;
 use std::ops::Range;
 use std::ptr::null;
 
@@ -116,23 +116,18 @@ pub struct zt_read_stats {
     pub reason: *const c_char,
 }
 
-// SAFETY: repr(C), begins with its size, plain integers, pointers and optional functions.
-unsafe impl SizedStruct for zt_read_request {
-    const NAME: &'static str = "zt_read_request";
-    const SIZE: usize = offset_of!(zt_read_request, tag) + size_of::<u64>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_read_request: component, offset, length, start, count, step, dst, dst_size, tag);
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_read_options {
-    const NAME: &'static str = "zt_read_options";
-    const SIZE: usize = offset_of!(zt_read_options, progress) + size_of::<usize>();
-}
+sized_struct!(zt_read_options:
+    threads, direct, chunk_size, in_flight, verify, reserved, context, on_done, progress
+);
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_read_stats {
-    const NAME: &'static str = "zt_read_stats";
-    const SIZE: usize = offset_of!(zt_read_stats, reason) + size_of::<usize>();
-}
+sized_struct!(zt_read_stats:
+    bytes, stored_bytes, requests, digests_verified, nanoseconds, threads, direct, reason
+);
 
 /// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut
 /// into chunks, on several threads, straight into the caller's memory where the encoding allows. In

@@ -1,11 +1,12 @@
 //! The listing: what the getters of objects and components say, of many objects in one call.
 
-use super::arg::{self, SizedStruct};
+use super::arg;
 use super::component::zt_component;
 use super::guard::guard;
 use super::object::zt_object;
 use super::open::zt_file;
 use super::place::Place;
+use super::sized::{sized_struct, SizedStruct};
 use super::status::{value, zt_status};
 use super::types::{
     dtype_number, encoding_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type,
@@ -15,7 +16,7 @@ use crate::error::{fail, Result};
 use crate::model::manifest::{Component, Encoding, Format, Manifest, Object};
 use crate::model::value::Value;
 use std::ffi::c_char;
-use std::mem::{offset_of, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
 
 /// What is known of an object without touching its bytes, as zt_object_list tells it. The fields from
@@ -57,11 +58,11 @@ pub struct zt_object_info {
     pub encoding: zt_encoding,
 }
 
-// SAFETY: repr(C), begins with its size, plain integers and pointers.
-unsafe impl SizedStruct for zt_object_info {
-    const NAME: &'static str = "zt_object_info";
-    const SIZE: usize = offset_of!(zt_object_info, encoding) + size_of::<zt_encoding>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_object_info:
+    object, name, name_len, shape, rank, attributes, component_count, component, offset, stored_size, size,
+    format, dtype, r#type, encoding
+);
 
 /// Tells of many objects at once what their getters would tell one by one, in file order. Nothing is
 /// allocated, locked or decoded: for a listing of everything, the cheapest way.

@@ -20,6 +20,7 @@
 
 mod arg;
 mod guard;
+mod sized;
 mod status;
 mod types;
 

@@ -1,17 +1,18 @@
 //! Files: opening, counting references, what they say of themselves.
 
-use super::arg::{self, SizedStruct};
+use super::arg;
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
 use super::mode::{self, zt_advice, zt_mode};
 use super::object::zt_object;
 use super::place::Places;
+use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::error::{fail, Result};
 use crate::model::value::Value;
 use crate::reader::{File, OpenOptions};
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::{offset_of, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -57,11 +58,10 @@ pub struct zt_open_options {
     pub reserved: u32,
 }
 
-// SAFETY: repr(C), begins with its size, plain integers, no padding between fields.
-unsafe impl SizedStruct for zt_open_options {
-    const NAME: &'static str = "zt_open_options";
-    const SIZE: usize = offset_of!(zt_open_options, reserved) + size_of::<u32>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_open_options:
+    mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, reserved
+);
 
 pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     if options.reserved != 0 {

@@ -1,7 +1,8 @@
 //! The caller's functions as the place where a written file goes.
 
-use super::arg::{self, SizedStruct};
+use super::arg;
 use super::progress::outcome;
+use super::sized::sized_struct;
 use super::status::zt_status;
 use super::writer::{deliver, zt_writer};
 use super::writer_options::{self as description, zt_writer_options};
@@ -10,7 +11,7 @@ use crate::io::{boxed, ByteSink};
 use crate::writer::Writer;
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::mem::{offset_of, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,11 +33,8 @@ pub struct zt_sink {
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
-// SAFETY: as for zt_source.
-unsafe impl SizedStruct for zt_sink {
-    const NAME: &'static str = "zt_sink";
-    const SIZE: usize = offset_of!(zt_sink, close) + size_of::<usize>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_sink: context, write, finish, close);
 
 /// [`zt_sink`] as a [`ByteSink`]. Dropping it calls `close`.
 pub(super) struct CallbackSink {

@@ -1,14 +1,15 @@
 //! The caller's functions as the bytes of a file.
 
-use super::arg::{self, SizedStruct};
+use super::arg;
 use super::open::{deliver, open_options, zt_file, zt_open_options};
 use super::progress::{outcome, Context};
+use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::error::{fail, try_format, Result};
 use crate::io::{boxed, ByteSource};
 use crate::reader::File;
 use std::ffi::c_void;
-use std::mem::{offset_of, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// Where the bytes of a file come from: the caller's functions. All are called with context, from any
@@ -31,11 +32,8 @@ pub struct zt_source {
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
-// SAFETY: repr(C), begins with its size, pointers and optional functions, all of which may be zero.
-unsafe impl SizedStruct for zt_source {
-    const NAME: &'static str = "zt_source";
-    const SIZE: usize = offset_of!(zt_source, close) + size_of::<usize>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_source: context, size, read_at, close);
 
 /// [`zt_source`] as a [`ByteSource`]. Dropping it calls `close`.
 pub(super) struct CallbackSource {

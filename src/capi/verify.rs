@@ -1,15 +1,15 @@
 //! Verification of whole files, and repair of an unfinished append.
 
-use super::arg::{self, SizedStruct};
+use super::arg;
 use super::guard::guard;
 use super::open::zt_file;
 use super::progress::{progress, zt_progress_callback};
+use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::error::{fail, Result};
 use crate::reader::{VerifyOptions, VerifyReport};
 use crate::writer::{repair, RepairOptions, RepairReport};
 use std::ffi::{c_char, c_void};
-use std::mem::offset_of;
 
 /// Check the digests of components that have one.
 pub const ZT_VERIFY_DIGESTS: u32 = 1;
@@ -56,17 +56,13 @@ pub struct zt_verify_report {
     pub padding_nonzero: u64,
 }
 
-// SAFETY: repr(C), begins with its size, plain integers, a pointer and an optional function.
-unsafe impl SizedStruct for zt_verify_options {
-    const NAME: &'static str = "zt_verify_options";
-    const SIZE: usize = offset_of!(zt_verify_options, progress) + size_of::<usize>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_verify_options: checks, threads, context, progress);
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_verify_report {
-    const NAME: &'static str = "zt_verify_report";
-    const SIZE: usize = offset_of!(zt_verify_report, padding_nonzero) + size_of::<u64>();
-}
+sized_struct!(zt_verify_report:
+    objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero
+);
 
 /// Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized
 /// structure, bool bytes.
@@ -153,17 +149,11 @@ pub struct zt_repair_report {
     pub objects: u64,
 }
 
-// SAFETY: repr(C), begins with its size, plain integers.
-unsafe impl SizedStruct for zt_repair_options {
-    const NAME: &'static str = "zt_repair_options";
-    const SIZE: usize = offset_of!(zt_repair_options, max_manifest_size) + size_of::<u64>();
-}
+// SAFETY: as above.
+sized_struct!(zt_repair_options: dry_run, reserved, max_manifest_size);
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_repair_report {
-    const NAME: &'static str = "zt_repair_report";
-    const SIZE: usize = offset_of!(zt_repair_report, objects) + size_of::<u64>();
-}
+sized_struct!(zt_repair_report: old_size, new_size, objects);
 
 /// Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
 /// before the append is there again, and what was appended, too, where its end had been written whole.

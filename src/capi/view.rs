@@ -1,15 +1,15 @@
 //! Views: all components of an object in one call, checked so that they can be indexed blindly.
 
-use super::arg::{self, SizedStruct};
+use super::arg;
 use super::guard::guard;
 use super::object::zt_object;
 use super::open::zt_file;
+use super::sized::{sized_struct, SizedStruct};
 use super::status::zt_status;
 use super::types::{dtype_number, logical_number, zt_dtype, zt_type};
 use crate::error::{fail, Result};
 use crate::reader::{File, ViewPart};
 use std::ffi::{c_char, c_void};
-use std::mem::offset_of;
 use std::ptr::null;
 
 /// One component of a view.
@@ -127,29 +127,26 @@ pub struct zt_quantized {
     pub zeros: zt_array,
 }
 
-// SAFETY: repr(C), begins with its size, plain integers and pointers.
-unsafe impl SizedStruct for zt_tensor {
-    const NAME: &'static str = "zt_tensor";
-    const SIZE: usize = offset_of!(zt_tensor, rank) + size_of::<usize>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_tensor: data, nbytes, dtype, r#type, shape, rank);
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_csr {
-    const NAME: &'static str = "zt_csr";
-    const SIZE: usize = offset_of!(zt_csr, indptr) + size_of::<zt_array>();
-}
+sized_struct!(zt_csr:
+    rows, columns, nnz, values { data, size, count, dtype, r#type },
+    indices { data, size, count, dtype, r#type }, indptr { data, size, count, dtype, r#type }
+);
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_coo {
-    const NAME: &'static str = "zt_coo";
-    const SIZE: usize = offset_of!(zt_coo, coords) + size_of::<zt_array>();
-}
+sized_struct!(zt_coo:
+    nnz, shape, rank, values { data, size, count, dtype, r#type },
+    coords { data, size, count, dtype, r#type }
+);
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_quantized {
-    const NAME: &'static str = "zt_quantized";
-    const SIZE: usize = offset_of!(zt_quantized, zeros) + size_of::<zt_array>();
-}
+sized_struct!(zt_quantized:
+    shape, rank, bits, group_size, packing, packed_weight { data, size, count, dtype, r#type },
+    scales { data, size, count, dtype, r#type }, zeros { data, size, count, dtype, r#type }
+);
 
 /// The place for a view, checked before any work is done.
 unsafe fn place<T: SizedStruct>(view: *mut T) -> Result<*mut T> {

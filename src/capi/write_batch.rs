@@ -1,7 +1,8 @@
 //! Many dense objects written in one call.
 
-use super::arg::{self, SizedStruct};
+use super::arg;
 use super::guard::guard;
+use super::sized::sized_struct;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, zt_encoding, zt_type};
 use super::writer::{open, zt_writer};
@@ -9,7 +10,6 @@ use super::writer_options::{self as description, zt_digest};
 use crate::error::{fail, Result};
 use crate::writer::DenseSpec;
 use std::ffi::{c_char, c_void};
-use std::mem::offset_of;
 
 /// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data,
 /// size and dtype are the usual one.
@@ -38,11 +38,8 @@ pub struct zt_write_request {
     pub digest: zt_digest,
 }
 
-// SAFETY: repr(C), begins with its size, plain integers and pointers.
-unsafe impl SizedStruct for zt_write_request {
-    const NAME: &'static str = "zt_write_request";
-    const SIZE: usize = offset_of!(zt_write_request, digest) + size_of::<zt_digest>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, encoding, digest);
 
 /// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each
 /// in turn (with the request's encoding and digest as the writer's options), makes it. For small objects

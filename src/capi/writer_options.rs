@@ -1,6 +1,7 @@
 //! What a writer is told: options, descriptions of objects and components, the summary.
 
-use super::arg::{self, SizedStruct};
+use super::arg;
+use super::sized::sized_struct;
 use super::types::{self, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value};
 use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Version};
@@ -8,7 +9,6 @@ use crate::model::value::Value;
 use crate::payload::digest::Algorithm;
 use crate::writer::{ComponentSpec, LogicalName, ObjectSpec, WriterOptions};
 use std::ffi::{c_char, c_void};
-use std::mem::offset_of;
 
 /// A version of the spec to write: one of the ZT_SPEC_ values.
 pub type zt_spec_version = u32;
@@ -81,11 +81,11 @@ pub struct zt_writer_options {
     pub frame_size: u64,
 }
 
-// SAFETY: repr(C), begins with its size, plain integers.
-unsafe impl SizedStruct for zt_writer_options {
-    const NAME: &'static str = "zt_writer_options";
-    const SIZE: usize = offset_of!(zt_writer_options, frame_size) + size_of::<u64>();
-}
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_writer_options:
+    spec_version, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
+    frame_size
+);
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the
 /// usual one.
@@ -115,11 +115,8 @@ pub struct zt_component_desc {
     pub size: u64,
 }
 
-// SAFETY: repr(C), begins with its size, plain integers and pointers.
-unsafe impl SizedStruct for zt_component_desc {
-    const NAME: &'static str = "zt_component_desc";
-    const SIZE: usize = offset_of!(zt_component_desc, size) + size_of::<u64>();
-}
+// SAFETY: as above.
+sized_struct!(zt_component_desc: role, role_len, dtype, r#type, type_name, encoding, digest, data, size);
 
 /// An object to be written. All fields zero but struct_size, name, format, shape and rank are the
 /// usual one.
@@ -153,10 +150,10 @@ pub struct zt_object_desc {
 }
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_object_desc {
-    const NAME: &'static str = "zt_object_desc";
-    const SIZE: usize = offset_of!(zt_object_desc, attributes_json) + size_of::<usize>();
-}
+sized_struct!(zt_object_desc:
+    name, name_len, format, reserved, format_name, shape, rank, components, component_count, attributes,
+    attributes_json
+);
 
 /// The parts of a quantized_group object to be written.
 #[repr(C)]
@@ -193,10 +190,10 @@ pub struct zt_quantized_desc {
 }
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_quantized_desc {
-    const NAME: &'static str = "zt_quantized_desc";
-    const SIZE: usize = offset_of!(zt_quantized_desc, reserved) + size_of::<u32>();
-}
+sized_struct!(zt_quantized_desc:
+    bits, group_size, packing, packed_weight, packed_weight_size, scales, scales_size, zeros, zeros_size,
+    packed_weight_dtype, scales_dtype, zeros_dtype, reserved
+);
 
 /// What a finished writer wrote.
 #[repr(C)]
@@ -217,10 +214,7 @@ pub struct zt_write_summary {
 }
 
 // SAFETY: as above.
-unsafe impl SizedStruct for zt_write_summary {
-    const NAME: &'static str = "zt_write_summary";
-    const SIZE: usize = offset_of!(zt_write_summary, data_bytes) + size_of::<u64>();
-}
+sized_struct!(zt_write_summary: file_size, objects, components, stored_bytes, data_bytes);
 
 pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOptions> {
     let default = WriterOptions::default();

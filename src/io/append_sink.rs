@@ -1,9 +1,10 @@
 //! An existing file that grows behind its end, and what it takes that no kill and no power cut loses it.
 
 use super::gather::Gather;
+use super::path::{Access, SystemPath};
 use super::ByteSink;
 use crate::error::{fail, Error, Result};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
@@ -29,10 +30,8 @@ impl AppendSink {
     /// Appends to the file at `path`, whose manifest and footer are the bytes `old`.
     pub fn open(path: &Path, old: std::ops::Range<u64>, durable: bool) -> Result<Self> {
         let old_end = old.end;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(path)
+        let mut file = SystemPath::new(path)?
+            .open(Access::ReadWrite)
             .map_err(|e| Error::io("could not open it for writing", &e))?;
         let end = file.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
         if end != old_end {

@@ -2,6 +2,7 @@
 //! an error and not a signal.
 
 use super::direct::DirectFile;
+use super::path::{Access, SystemPath};
 use super::{Advice, ByteSource};
 use crate::error::{fail, Error, Result};
 use std::fs::File;
@@ -18,11 +19,7 @@ pub struct FileSource {
 
 /// Opens a path for reading: a regular file or a block device, never waiting for a FIFO's writer.
 pub fn open_for_reading(path: &Path) -> Result<File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_CLOEXEC);
-    options.open(path).map_err(|e| Error::io("could not open it", &e))
+    SystemPath::new(path)?.open(Access::Read).map_err(|e| Error::io("could not open it", &e))
 }
 
 /// The size of an open file, found by asking or, where that says nothing, by seeking.

@@ -25,7 +25,8 @@ impl MapSource {
     /// Maps all of `file`'s range.
     pub fn new(file: FileSource) -> Result<Self> {
         let (handle, base, size) = file.parts();
-        let length = usize::try_from(size).map_err(|_| {
+        // As memory ends there, too: what the crate says of more is made with memory that cannot be refused.
+        let length = isize::try_from(size).map(isize::unsigned_abs).map_err(|_| {
             fail!(Unsupported, "a file of {size} bytes does not fit this process's address space")
         })?;
         if length == 0 {

@@ -1,7 +1,21 @@
-//! Paths, copied and resolved in memory that is asked for fallibly.
+//! Paths, and what the system does with them, in memory that is asked for fallibly: the standard library copies a long
+//! path in memory that it cannot do without.
 
 use crate::error::Result;
 use std::path::{Path, PathBuf};
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading, without waiting for a FIFO's writer.
+    Read,
+    /// Writing.
+    Write,
+    /// Both.
+    ReadWrite,
+    /// Writing a file that is not there yet.
+    CreateNew,
+}
 
 /// A copy of `path`.
 pub fn copy(path: &Path) -> Result<PathBuf> {
@@ -11,32 +25,218 @@ pub fn copy(path: &Path) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// The path without symbolic links, of a file that is there.
+pub use platform::{Status, SystemPath};
+
 #[cfg(unix)]
-pub fn resolved(path: &Path) -> std::io::Result<PathBuf> {
-    use std::ffi::{CStr, OsStr};
+mod platform {
+    use super::{copy, Access, Path, PathBuf, Result};
+    use crate::error::fail;
+    use std::ffi::{c_char, c_int, CStr, OsStr};
+    use std::fs::File;
+    use std::io::{Error, ErrorKind};
+    use std::mem::MaybeUninit;
+    use std::os::fd::FromRawFd;
     use std::os::unix::ffi::OsStrExt;
-    const ROOM: usize = libc::PATH_MAX as usize;
-    let text = path.as_os_str().as_bytes();
-    let mut given = [0; ROOM];
-    match given.get_mut(..text.len()) {
-        Some(place) if text.len() < ROOM => place.copy_from_slice(text),
-        _ => return Err(std::io::Error::from_raw_os_error(libc::ENAMETOOLONG)),
-    }
-    let mut found: [std::ffi::c_char; ROOM] = [0; ROOM];
-    // SAFETY: a string that ends within its array, and room for the PATH_MAX bytes that may come back,
-    // which then end in NUL.
-    let found = unsafe {
-        if libc::realpath(given.as_ptr().cast(), found.as_mut_ptr()).is_null() {
-            return Err(std::io::Error::last_os_error());
+
+    // Those that know large files on 32-bit machines, too.
+    #[cfg(not(target_env = "gnu"))]
+    use libc::{open, stat};
+    #[cfg(target_env = "gnu")]
+    use libc::{open64 as open, stat64 as stat};
+
+    /// A path as the system takes it, NUL-ended.
+    pub struct SystemPath(Vec<u8>);
+
+    /// What the system says of the file at a path.
+    pub struct Status(libc::mode_t);
+
+    impl Status {
+        fn is(&self, kind: libc::mode_t) -> bool {
+            self.0 & libc::S_IFMT == kind
         }
-        CStr::from_ptr(found.as_ptr())
-    };
-    copy(Path::new(OsStr::from_bytes(found.to_bytes()))).map_err(|_| std::io::ErrorKind::OutOfMemory.into())
+
+        /// Whether it is a folder.
+        pub fn is_dir(&self) -> bool {
+            self.is(libc::S_IFDIR)
+        }
+
+        /// Whether it is a regular file.
+        pub fn is_file(&self) -> bool {
+            self.is(libc::S_IFREG)
+        }
+
+        /// Whether nobody may write to it.
+        pub fn is_readonly(&self) -> bool {
+            self.0 & 0o222 == 0
+        }
+    }
+
+    /// Calls until no signal comes in between.
+    fn uninterrupted(call: impl Fn() -> c_int) -> std::io::Result<c_int> {
+        loop {
+            match call() {
+                -1 => match Error::last_os_error() {
+                    error if error.kind() == ErrorKind::Interrupted => {}
+                    error => return Err(error),
+                },
+                result => return Ok(result),
+            }
+        }
+    }
+
+    impl SystemPath {
+        /// A copy of `path`.
+        pub fn new(path: &Path) -> Result<SystemPath> {
+            let bytes = path.as_os_str().as_bytes();
+            if bytes.contains(&0) {
+                return Err(fail!(InvalidArgument, "a path cannot hold a NUL"));
+            }
+            let mut text = Vec::new();
+            text.try_reserve_exact(bytes.len().saturating_add(1))?;
+            text.extend_from_slice(bytes);
+            text.push(0);
+            Ok(SystemPath(text))
+        }
+
+        fn as_ptr(&self) -> *const c_char {
+            self.0.as_ptr().cast()
+        }
+
+        /// Opens the file.
+        pub fn open(&self, access: Access) -> std::io::Result<File> {
+            let flags = match access {
+                Access::Read => libc::O_RDONLY | libc::O_NONBLOCK,
+                Access::Write => libc::O_WRONLY,
+                Access::ReadWrite => libc::O_RDWR,
+                Access::CreateNew => libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL,
+            };
+            const MODE: libc::c_uint = 0o666;
+            // SAFETY: a NUL-ended string that lives here.
+            let fd = uninterrupted(|| unsafe { open(self.as_ptr(), flags | libc::O_CLOEXEC, MODE) })?;
+            // SAFETY: just opened, and nobody else's.
+            Ok(unsafe { File::from_raw_fd(fd) })
+        }
+
+        /// What it is, behind symbolic links.
+        pub fn status(&self) -> std::io::Result<Status> {
+            let mut found = MaybeUninit::<stat>::zeroed();
+            let place = found.as_mut_ptr();
+            // SAFETY: a NUL-ended string that lives here, and room for what is told.
+            uninterrupted(|| unsafe { stat(self.as_ptr(), place) })?;
+            // SAFETY: integers, zeroed and then filled.
+            Ok(Status(unsafe { found.assume_init() }.st_mode))
+        }
+
+        /// Gives it the permissions of another.
+        pub fn keep_permissions_of(&self, other: &Status) -> std::io::Result<()> {
+            // SAFETY: a NUL-ended string that lives here.
+            uninterrupted(|| unsafe { libc::chmod(self.as_ptr(), other.0 & 0o7777) }).map(drop)
+        }
+
+        /// Gives it another name, also where that is taken.
+        pub fn rename_to(&self, to: &SystemPath) -> std::io::Result<()> {
+            // SAFETY: NUL-ended strings that live here.
+            match unsafe { libc::rename(self.as_ptr(), to.as_ptr()) } {
+                0 => Ok(()),
+                _ => Err(Error::last_os_error()),
+            }
+        }
+
+        /// Removes the file.
+        pub fn remove(&self) -> std::io::Result<()> {
+            // SAFETY: a NUL-ended string that lives here.
+            match unsafe { libc::unlink(self.as_ptr()) } {
+                0 => Ok(()),
+                _ => Err(Error::last_os_error()),
+            }
+        }
+
+        /// The path without symbolic links, of a file that is there.
+        pub fn resolved(&self) -> std::io::Result<PathBuf> {
+            // SAFETY: a NUL-ended string that lives here; the answer is in memory that the C library asks for, or NULL.
+            let found = unsafe { libc::realpath(self.as_ptr(), std::ptr::null_mut()) };
+            if found.is_null() {
+                return Err(Error::last_os_error());
+            }
+            // SAFETY: not NULL, and NUL-ended.
+            let text = unsafe { CStr::from_ptr(found) };
+            let copied = copy(Path::new(OsStr::from_bytes(text.to_bytes())));
+            // SAFETY: from realpath, and nobody has it any more.
+            unsafe { libc::free(found.cast()) };
+            copied.map_err(|_| ErrorKind::OutOfMemory.into())
+        }
+    }
 }
 
-/// The path without symbolic links, of a file that is there.
 #[cfg(not(unix))]
-pub fn resolved(path: &Path) -> std::io::Result<PathBuf> {
-    path.canonicalize()
+mod platform {
+    use super::{copy, Access, Path, PathBuf, Result};
+    use std::fs::{File, Metadata, OpenOptions};
+
+    /// A path as the system takes it.
+    pub struct SystemPath(PathBuf);
+
+    /// What the system says of the file at a path.
+    pub struct Status(Metadata);
+
+    impl Status {
+        /// Whether it is a folder.
+        pub fn is_dir(&self) -> bool {
+            self.0.is_dir()
+        }
+
+        /// Whether it is a regular file.
+        pub fn is_file(&self) -> bool {
+            self.0.is_file()
+        }
+
+        /// Whether nobody may write to it.
+        pub fn is_readonly(&self) -> bool {
+            self.0.permissions().readonly()
+        }
+    }
+
+    impl SystemPath {
+        /// A copy of `path`.
+        pub fn new(path: &Path) -> Result<SystemPath> {
+            copy(path).map(SystemPath)
+        }
+
+        /// Opens the file.
+        pub fn open(&self, access: Access) -> std::io::Result<File> {
+            let mut options = OpenOptions::new();
+            match access {
+                Access::Read => options.read(true),
+                Access::Write => options.write(true),
+                Access::ReadWrite => options.read(true).write(true),
+                Access::CreateNew => options.write(true).create_new(true),
+            };
+            options.open(&self.0)
+        }
+
+        /// What it is, behind symbolic links.
+        pub fn status(&self) -> std::io::Result<Status> {
+            self.0.metadata().map(Status)
+        }
+
+        /// Gives it the permissions of another.
+        pub fn keep_permissions_of(&self, other: &Status) -> std::io::Result<()> {
+            std::fs::set_permissions(&self.0, other.0.permissions())
+        }
+
+        /// Gives it another name, also where that is taken.
+        pub fn rename_to(&self, to: &SystemPath) -> std::io::Result<()> {
+            std::fs::rename(&self.0, &to.0)
+        }
+
+        /// Removes the file.
+        pub fn remove(&self) -> std::io::Result<()> {
+            std::fs::remove_file(&self.0)
+        }
+
+        /// The path without symbolic links, of a file that is there.
+        pub fn resolved(&self) -> std::io::Result<PathBuf> {
+            self.0.canonicalize()
+        }
+    }
 }

@@ -4,13 +4,18 @@
 use crate::error::{fail, Result};
 use crate::lock::{Held, Lock};
 use crate::memory::AlignedBuffer;
-use foldhash::fast::RandomState;
+use foldhash::fast::SeedableRandomState;
 use hashbrown::HashMap;
 
 /// Buffers by number. Nothing is taken from it or changed before it is dropped.
-#[derive(Default)]
 pub struct Shelf {
-    buffers: Lock<HashMap<usize, AlignedBuffer, RandomState>>,
+    buffers: Lock<HashMap<usize, AlignedBuffer, SeedableRandomState>>,
+}
+
+impl Default for Shelf {
+    fn default() -> Self {
+        Shelf { buffers: Lock::new(HashMap::with_hasher(crate::hash::state())) }
+    }
 }
 
 /// Lends for as long as the shelf is there.
@@ -27,7 +32,7 @@ unsafe fn lend<'s>(buffer: &AlignedBuffer) -> &'s [u8] {
 }
 
 impl Shelf {
-    fn held(&self) -> Held<'_, HashMap<usize, AlignedBuffer, RandomState>> {
+    fn held(&self) -> Held<'_, HashMap<usize, AlignedBuffer, SeedableRandomState>> {
         self.buffers.hold()
     }
 

@@ -4,10 +4,11 @@
 use super::behind::Behind;
 use super::direct_sink::{DirectSink, Pieces};
 use super::gather::Gather;
+use super::path::{Access, SystemPath};
 use super::ByteSink;
 use crate::error::{fail, try_format, Error, Result};
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,9 +20,10 @@ pub struct FileSink {
     direct: Option<DirectSink>,
     /// Whether that is still to be decided.
     undecided: bool,
-    temporary: PathBuf,
-    destination: PathBuf,
-    durable: bool,
+    temporary: SystemPath,
+    destination: SystemPath,
+    /// What is synced at the end; only of a durable one.
+    folder: Option<SystemPath>,
     published: bool,
 }
 
@@ -34,24 +36,32 @@ impl FileSink {
         let folder = folder_of(&destination);
         let name = destination.file_name().ok_or_else(|| fail!(InvalidArgument, "the path names no file"))?;
         loop {
-            let temporary = hidden(folder, name, NEXT.fetch_add(1, Ordering::Relaxed))?;
-            match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-                Ok(file) => return FileSink::over(file, temporary, destination, durable),
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let temporary = SystemPath::new(&hidden(folder, name, number)?)?;
+            let target = SystemPath::new(&destination)?;
+            let folder = durable.then(|| SystemPath::new(folder)).transpose()?;
+            match temporary.open(Access::CreateNew) {
+                Ok(file) => return FileSink::over(file, temporary, target, folder),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {} // left by a process of our number
                 Err(e) => return Err(Error::io("could not create a file beside it", &e)),
             }
         }
     }
 
-    fn over(file: File, temporary: PathBuf, destination: PathBuf, durable: bool) -> Result<Self> {
+    fn over(
+        file: File,
+        temporary: SystemPath,
+        destination: SystemPath,
+        folder: Option<SystemPath>,
+    ) -> Result<Self> {
         // From here on dropping the sink removes the file.
         let mut sink = FileSink {
             writer: None,
             direct: None,
-            undecided: durable,
+            undecided: folder.is_some(),
             temporary,
             destination,
-            durable,
+            folder,
             published: false,
         };
         sink.writer = Some(Gather::new(file)?);
@@ -76,8 +86,8 @@ impl FileSink {
     /// A file that replaces another keeps its permissions.
     fn keep_permissions(&self) -> Result<()> {
         // Not knowing them is no leave to publish it with others: it may have been private.
-        let kept = match self.destination.metadata() {
-            Ok(meta) => std::fs::set_permissions(&self.temporary, meta.permissions()),
+        let kept = match self.destination.status() {
+            Ok(status) => self.temporary.keep_permissions_of(&status),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             Err(e) => Err(e),
         };
@@ -87,11 +97,12 @@ impl FileSink {
 
 /// What will be replaced: behind a symbolic link its target, so that the link stays one.
 fn resolve(path: &Path) -> Result<PathBuf> {
-    match path.metadata() {
-        Ok(meta) if meta.is_dir() => Err(fail!(Io, "it is a folder")),
-        Ok(meta) if !meta.is_file() => Err(fail!(Io, "it is there already and is no regular file")),
-        Ok(meta) if meta.permissions().readonly() => Err(fail!(Io, "it is there already and is read-only")),
-        Ok(_) => super::path::resolved(path).map_err(|e| Error::io("could not resolve the path", &e)),
+    let given = SystemPath::new(path)?;
+    match given.status() {
+        Ok(status) if status.is_dir() => Err(fail!(Io, "it is a folder")),
+        Ok(status) if !status.is_file() => Err(fail!(Io, "it is there already and is no regular file")),
+        Ok(status) if status.is_readonly() => Err(fail!(Io, "it is there already and is read-only")),
+        Ok(_) => given.resolved().map_err(|e| Error::io("could not resolve the path", &e)),
         Err(e) if e.kind() == ErrorKind::NotFound => super::path::copy(path),
         Err(e) => Err(Error::io("could not look at the path", &e)),
     }
@@ -138,7 +149,7 @@ impl ByteSink for FileSink {
 
     fn behind(&mut self) -> Option<Behind> {
         // A durable one may go past the page cache: then several threads write anyway.
-        self.writer.as_ref().filter(|_| !self.durable)?.behind()
+        self.writer.as_ref().filter(|_| self.folder.is_none())?.behind()
     }
 
     fn write_behind(&mut self, bytes: &[u8], behind: &Behind) -> Result<()> {
@@ -152,34 +163,32 @@ impl ByteSink for FileSink {
             Some(mut direct) => direct.finish()?,
             None => writer.flush()?,
         }
-        if self.durable {
+        if self.folder.is_some() {
             writer.file().sync_all().map_err(|e| Error::io("could not sync the file", &e))?;
         }
-        std::fs::rename(&self.temporary, &self.destination)
+        self.temporary
+            .rename_to(&self.destination)
             .map_err(|e| Error::io("could not give the finished file its name", &e))?;
         self.published = true;
-        if self.durable {
-            sync_folder(folder_of(&self.destination))?;
-        }
-        Ok(())
+        self.folder.as_ref().map_or(Ok(()), sync_folder)
     }
 }
 
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> Result<()> {
-    let synced = File::open(folder).and_then(|f| f.sync_all());
+fn sync_folder(folder: &SystemPath) -> Result<()> {
+    let synced = folder.open(Access::Read).and_then(|f| f.sync_all());
     synced.map_err(|e| Error::io("the file is in place, but its folder could not be synced", &e))
 }
 
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> Result<()> {
+fn sync_folder(_folder: &SystemPath) -> Result<()> {
     Ok(())
 }
 
 impl Drop for FileSink {
     fn drop(&mut self) {
         if !self.published {
-            let _ = std::fs::remove_file(&self.temporary);
+            let _ = self.temporary.remove();
         }
     }
 }

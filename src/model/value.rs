@@ -75,6 +75,15 @@ impl std::fmt::Debug for Text {
     }
 }
 
+/// Places for `count` values.
+#[inline(never)]
+fn nulls<T>(count: usize, null: impl FnMut() -> T) -> Result<Vec<T>> {
+    let mut places = Vec::new();
+    places.try_reserve_exact(count)?;
+    places.resize_with(count, null);
+    Ok(places)
+}
+
 impl Value {
     /// A text value.
     pub fn text(text: &str) -> Result<Value> {
@@ -91,8 +100,43 @@ impl Value {
 
     /// A copy, in memory that is asked for fallibly.
     pub fn try_clone(&self) -> Result<Value> {
-        Ok(match self {
-            Value::Null => Value::Null,
+        let mut copy = Value::Null;
+        self.clone_to(&mut copy)?;
+        Ok(copy)
+    }
+
+    /// In place, so that a level of nesting takes little of the caller's stack.
+    fn clone_to(&self, place: &mut Value) -> Result<()> {
+        match self {
+            Value::Tag(tag, inner) => {
+                let [inner] = &**inner;
+                *place = Value::tagged(*tag, Value::Null)?;
+                match place {
+                    Value::Tag(_, copy) => copy.iter_mut().try_for_each(|copy| inner.clone_to(copy)),
+                    _ => Ok(()),
+                }
+            }
+            Value::Array(items) => {
+                *place = Value::Array(nulls(items.len(), || Value::Null)?);
+                let Value::Array(copies) = place else { return Ok(()) };
+                items.iter().zip(copies).try_for_each(|(item, copy)| item.clone_to(copy))
+            }
+            Value::Map(pairs) => {
+                *place = Value::Map(nulls(pairs.len(), || (Value::Null, Value::Null))?);
+                let Value::Map(copies) = place else { return Ok(()) };
+                pairs.iter().zip(copies).try_for_each(|((key, value), copy)| {
+                    key.clone_to(&mut copy.0)?;
+                    value.clone_to(&mut copy.1)
+                })
+            }
+            _ => self.clone_flat(place),
+        }
+    }
+
+    /// One that holds no others.
+    #[inline(never)]
+    fn clone_flat(&self, place: &mut Value) -> Result<()> {
+        *place = match self {
             Value::Bool(v) => Value::Bool(*v),
             Value::Unsigned(v) => Value::Unsigned(*v),
             Value::Negative(v) => Value::Negative(*v),
@@ -100,27 +144,9 @@ impl Value {
             Value::Simple(v) => Value::Simple(*v),
             Value::Text(v) => Value::text(v.as_str())?,
             Value::Bytes(v) => Value::bytes(v)?,
-            Value::Tag(tag, inner) => {
-                let [inner] = &**inner;
-                Value::tagged(*tag, inner.try_clone()?)?
-            }
-            Value::Array(items) => {
-                let mut copy = Vec::new();
-                copy.try_reserve_exact(items.len())?;
-                for item in items {
-                    copy.push(item.try_clone()?);
-                }
-                Value::Array(copy)
-            }
-            Value::Map(pairs) => {
-                let mut copy = Vec::new();
-                copy.try_reserve_exact(pairs.len())?;
-                for (key, value) in pairs {
-                    copy.push((key.try_clone()?, value.try_clone()?));
-                }
-                Value::Map(copy)
-            }
-        })
+            Value::Null | Value::Tag(..) | Value::Array(_) | Value::Map(_) => Value::Null,
+        };
+        Ok(())
     }
 
     /// A signed integer.

@@ -2,7 +2,7 @@
 
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::manifest::{Component, Manifest};
-use foldhash::fast::RandomState;
+use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_table::{Entry, HashTable};
 use std::hash::{BuildHasher, Hasher};
 
@@ -10,13 +10,13 @@ use std::hash::{BuildHasher, Hasher};
 /// whose names all collide.
 pub struct Names {
     table: HashTable<u32>,
-    hasher: RandomState,
+    hasher: SeedableRandomState,
 }
 
 impl Names {
     /// Looks at every name once. Two of one name are an error, unless `first_wins` (0.1).
     pub fn build(manifest: &Manifest, first_wins: bool) -> Result<Names> {
-        let hasher = RandomState::default();
+        let hasher = crate::hash::state();
         let name_at = |at: u32| {
             let object = manifest.objects.get(at as usize);
             object.map(|o| manifest.texts.get_bytes(o.name)).unwrap_or_default()
@@ -55,7 +55,7 @@ impl Names {
 
 /// Of the bytes alone: `hash_one` of a slice hashes its length before them, which a single name needs not.
 #[inline(always)]
-fn hash(hasher: &RandomState, name: &[u8]) -> u64 {
+fn hash(hasher: &SeedableRandomState, name: &[u8]) -> u64 {
     let mut state = hasher.build_hasher();
     state.write(name);
     state.finish()

@@ -12,28 +12,28 @@ const COMPONENTS: usize = 64;
 const WORTH: u64 = 128 << 10;
 
 /// Marks of components, by their index.
+#[derive(Default)]
 pub(super) struct Marked {
-    kept: [Option<(usize, Marks)>; COMPONENTS],
+    /// At most [`COMPONENTS`]; on the heap, as an open file is moved about on the stack.
+    kept: Vec<(usize, Marks)>,
     /// The place that is taken next.
     next: usize,
 }
 
-impl Default for Marked {
-    fn default() -> Self {
-        Marked { kept: [const { None }; COMPONENTS], next: 0 }
-    }
-}
-
 impl Marked {
     fn find(&self, index: usize) -> Option<&Marks> {
-        self.kept.iter().flatten().find(|(of, _)| *of == index).map(|(_, marks)| marks)
+        self.kept.iter().find(|(of, _)| *of == index).map(|(_, marks)| marks)
     }
 
     /// Two threads may have walked the same component: the marks of one do.
     fn keep(&mut self, index: usize, marks: Marks) {
         if self.find(index).is_none() {
             if let Some(place) = self.kept.get_mut(self.next) {
-                *place = Some((index, marks));
+                *place = (index, marks);
+            } else if self.kept.try_reserve(1).is_ok() {
+                self.kept.push((index, marks));
+            } else {
+                return; // they are walked again next time
             }
             self.next = self.next.saturating_add(1) % COMPONENTS;
         }

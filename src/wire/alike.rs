@@ -82,7 +82,8 @@ struct SpelledComponent {
 /// The spellings that were met, and the fields of the object that is being read.
 pub struct Alike<'a> {
     input: &'a [u8],
-    spellings: [Option<Spelling<'a>>; SPELLINGS],
+    /// At most [`SPELLINGS`]; on the heap, as they would take kilobytes of a caller's stack.
+    spellings: Vec<Spelling<'a>>,
     /// Which was met last.
     last: usize,
     noted: [Noted; FIELDS],
@@ -101,8 +102,7 @@ impl<'a> Alike<'a> {
     /// Nothing was met in `input` yet.
     pub fn new(input: &'a [u8]) -> Self {
         let noted = [Noted { what: Field::Size, component: 0, start: 0, end: 0 }; FIELDS];
-        let spellings = [const { None }; SPELLINGS];
-        Alike { input, spellings, last: 0, noted, count: 0, components: 0, found: [0; FIELDS] }
+        Alike { input, spellings: Vec::new(), last: 0, noted, count: 0, components: 0, found: [0; FIELDS] }
     }
 
     /// An object is about to be read field by field.
@@ -127,12 +127,22 @@ impl<'a> Alike<'a> {
     }
 
     /// The object was read into the manifest, from `start` on up to where the cursor is.
+    #[inline(never)] // one on the stack is enough
     pub fn learn(&mut self, start: usize, cursor: &Cursor<'_>, manifest: &Manifest, object: &Object) {
         if let Some(spelling) = self.spelling(start, cursor, manifest, object) {
+            let known = self.spellings.len();
+            if known < SPELLINGS {
+                // Without memory the next one is read field by field, too.
+                if self.spellings.try_reserve_exact(SPELLINGS.saturating_sub(known)).is_ok() {
+                    self.spellings.push(spelling);
+                    self.last = known;
+                }
+                return;
+            }
             // In the place of one that was not met last.
             self.last = self.last.saturating_add(1) % SPELLINGS;
             if let Some(place) = self.spellings.get_mut(self.last) {
-                *place = Some(spelling);
+                *place = spelling;
             }
         }
     }
@@ -191,11 +201,11 @@ impl<'a> Alike<'a> {
     /// The next object, if it is spelled as one before it; else nothing is consumed.
     #[inline(always)]
     pub fn read(&mut self, cursor: &mut Cursor<'a>) -> Option<Like<'_, 'a>> {
-        let last = self.spellings.get(self.last)?.as_ref()?;
+        let last = self.spellings.get(self.last)?;
         if !last.read(cursor, &mut self.found) {
             self.last = self.read_others(cursor)?;
         }
-        let spelling = self.spellings.get(self.last)?.as_ref()?;
+        let spelling = self.spellings.get(self.last)?;
         Some(Like { input: self.input, spelling, found: &self.found })
     }
 
@@ -203,7 +213,7 @@ impl<'a> Alike<'a> {
     fn read_others(&mut self, cursor: &mut Cursor<'a>) -> Option<usize> {
         let mut others = self.spellings.iter().enumerate().filter(|(at, _)| *at != self.last);
         let found = &mut self.found;
-        others.find(|(_, s)| s.as_ref().is_some_and(|s| s.read(cursor, found))).map(|(at, _)| at)
+        others.find(|(_, s)| s.read(cursor, found)).map(|(at, _)| at)
     }
 }
 

@@ -120,7 +120,7 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
         d.count_object(limits)?;
         let name = d.name()?;
         if let Err(e) = object(d, &name, dialect) {
-            return Err(e.within(format_args!("object {:?}", String::from_utf8_lossy(&name))));
+            return Err(e.within(format_args!("object {}", crate::error::Quoted(&name))));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@
 use super::fields::Decoder;
 use super::frame::{footer_missing, Frame, Limits};
 use super::v1::{self, Dialect};
-use crate::error::{Result, Rule};
+use crate::error::{Cause, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Manifest, Version};
 
@@ -18,7 +18,7 @@ fn dtype_by_name(name: &str) -> Option<(Dtype, Option<Logical>)> {
 /// Reads a 1.0 manifest. A 1.1 file that lost its last bytes frames like one: only `tensors` makes
 /// it 1.0.
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> {
-    if !has_tensors(frame, bytes) {
+    if !has_tensors(frame, bytes)? {
         return Err(footer_missing(frame.file_size));
     }
     let mut manifest = v1::decode_dialect(frame, bytes, limits, &DIALECT)?;
@@ -26,7 +26,8 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> 
     Ok(manifest)
 }
 
-fn has_tensors(frame: &Frame, bytes: &[u8]) -> bool {
+/// What cannot be read has none; for lack of memory nobody knows.
+fn has_tensors(frame: &Frame, bytes: &[u8]) -> Result<bool> {
     let look = || -> Result<bool> {
         let mut d = Decoder::new(frame, bytes);
         let mut left = d.map(Rule::RootType, "the manifest")?;
@@ -38,7 +39,7 @@ fn has_tensors(frame: &Frame, bytes: &[u8]) -> bool {
         }
         Ok(false)
     };
-    look().unwrap_or(false)
+    look().or_else(|e| if e.cause() == Cause::OutOfMemory { Err(e) } else { Ok(false) })
 }
 
 /// Gives the components from `first` on the dtype that their tensor names, where they name none.

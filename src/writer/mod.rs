@@ -24,7 +24,7 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Manifest, Object, Version};
 use crate::model::value::{self, Value};
 use crate::wire::frame;
-use foldhash::fast::RandomState;
+use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::path::Path;
@@ -175,7 +175,7 @@ pub struct Writer {
     manifest: Manifest,
     attributes: Vec<(Value, Value)>,
     names: HashTable<u32>,
-    hasher: RandomState,
+    hasher: SeedableRandomState,
     state: State,
     component: Option<OpenComponent>,
     encoders: frames::Encoders,
@@ -223,7 +223,7 @@ impl Writer {
             manifest: Manifest::default(),
             attributes: Vec::new(),
             names: HashTable::new(),
-            hasher: RandomState::default(),
+            hasher: crate::hash::state(),
             state: State::Idle,
             component: None,
             encoders: frames::Encoders::default(),

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::io::file::FileSource;
+use crate::io::path::{Access, SystemPath};
 use crate::reader::{is_about_the_tail, last_good_end, read_manifest};
 use crate::wire::{frame, Limits};
 use std::path::Path;
@@ -56,7 +57,7 @@ fn repair_file(path: &Path, options: &RepairOptions) -> Result<RepairReport> {
         return Err(error.within(format_args!("no whole file ends within it, so nothing can be cut back")));
     };
     if !options.dry_run {
-        let file = std::fs::OpenOptions::new().write(true).open(path);
+        let file = SystemPath::new(path)?.open(Access::Write);
         let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
         file.set_len(new_size).map_err(|e| Error::io("could not cut it back", &e))?;
         file.sync_all().map_err(|e| Error::io("it is cut back, but could not be synced", &e))?;

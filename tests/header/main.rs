@@ -180,6 +180,14 @@ fn every_function_that_takes_pointers_is_called_with_null() {
     assert!(missing.is_empty(), "c_tests/hostile_null.c calls these with no NULL: {missing:?}");
 }
 
+#[test]
+fn every_function_is_called_where_memory_or_stack_is_short() {
+    let calls = std::fs::read_to_string(root().join("c_tests/entry_points.h")).unwrap();
+    let functions = declared(&all_headers());
+    let missing: Vec<_> = functions.iter().filter(|name| !calls.contains(&format!("{name}("))).collect();
+    assert!(functions.len() > 100 && missing.is_empty(), "c_tests/entry_points.h does not call {missing:?}");
+}
+
 /// The shared library that was built beside this test, if `nm` and it are there.
 fn exported() -> Option<BTreeSet<String>> {
     let test = std::env::current_exe().unwrap();

@@ -5,7 +5,7 @@ use super::{BatchOptions, Direct};
 use crate::error::{fail, Result};
 use crate::io::direct::{Bounce, DirectFile};
 use crate::io::ByteSource;
-use foldhash::fast::RandomState;
+use foldhash::fast::SeedableRandomState;
 use std::ffi::CStr;
 use std::hash::BuildHasher;
 use std::io::IoSliceMut;
@@ -40,7 +40,7 @@ pub struct Road<'a> {
     direct: Option<DirectFile>,
     always: bool,
     in_memory: Memory,
-    random: RandomState,
+    random: SeedableRandomState,
     refused: AtomicBool,
     past: AtomicU64,
     through: AtomicU64,
@@ -59,7 +59,7 @@ impl<'a> Road<'a> {
     pub fn new(source: &'a dyn ByteSource, options: &BatchOptions, jobs: &[Job<'_>]) -> Result<Road<'a>> {
         let always = options.direct == Direct::Always;
         let bytes = jobs.iter().map(Job::stored_bytes).fold(0, u64::saturating_add);
-        let random = RandomState::default();
+        let random = crate::hash::state();
         let mut in_memory = Memory::Untold;
         let (direct, without) = match options.direct {
             Direct::Never => (None, c"page cache: as asked"),
@@ -237,7 +237,12 @@ fn place_in(offset: u64, size: u64, random: u64) -> u64 {
 }
 
 /// How much of the `bytes` that the jobs read is in memory, by places evenly spaced; none where nobody tells.
-fn sample(source: &dyn ByteSource, jobs: &[Job<'_>], bytes: u64, random: &RandomState) -> Option<Memory> {
+fn sample(
+    source: &dyn ByteSource,
+    jobs: &[Job<'_>],
+    bytes: u64,
+    random: &SeedableRandomState,
+) -> Option<Memory> {
     let (mut there, mut told) = (0u64, 0u64);
     let step = bytes.checked_div(SAMPLES).unwrap_or(0).max(1 << 20);
     let (mut next, mut before) = (place_in(0, step, random.hash_one(0)), 0u64);

@@ -23,6 +23,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     #[cold]
+    #[inline(never)]
     fn wrong(&self, what: &str) -> crate::error::Error {
         fail!(InvalidArgument, "JSON, byte {}: {what}", self.at)
     }
@@ -37,6 +38,7 @@ impl Parser<'_> {
         self.at = self.at.saturating_add(skipped);
     }
 
+    #[inline(never)] // as all that the recursion calls: a level of it shall take little of the caller's stack
     fn take(&mut self, token: &str) -> bool {
         self.space();
         let there = self.rest().starts_with(token);
@@ -47,41 +49,59 @@ impl Parser<'_> {
     }
 
     fn value(&mut self) -> Result<Value> {
+        match self.next() {
+            Some(b'{') => self.object(),
+            Some(b'[') => self.list(),
+            _ => self.scalar(),
+        }
+    }
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<u8> {
         self.space();
-        let value = match self.rest().as_bytes().first().copied() {
-            Some(b'{') => self.deeper(Self::object)?,
-            Some(b'[') => self.deeper(|p| p.list().map(Value::Array))?,
+        self.rest().as_bytes().first().copied()
+    }
+
+    #[inline(never)]
+    fn scalar(&mut self) -> Result<Value> {
+        Ok(match self.next() {
             Some(b'"') => Value::text(&self.string()?)?,
             Some(b'-' | b'0'..=b'9') => self.number()?,
             _ if self.take("null") => Value::Null,
             _ if self.take("true") => Value::Bool(true),
             _ if self.take("false") => Value::Bool(false),
             _ => return Err(self.wrong("a value is due")),
-        };
-        Ok(value)
+        })
     }
 
-    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Value>) -> Result<Value> {
+    /// A level down; back up at the end of what is there.
+    fn enter(&mut self, token: &str) -> Result<()> {
         if self.depth >= MAX_DEPTH {
             return Err(self.wrong("nested too deep"));
         }
         self.depth = self.depth.saturating_add(1);
-        let value = read(self);
-        self.depth = self.depth.saturating_sub(1);
-        value
+        self.take(token);
+        Ok(())
     }
 
-    fn list(&mut self) -> Result<Vec<Value>> {
-        self.take("[");
+    fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    #[inline(never)]
+    fn list(&mut self) -> Result<Value> {
+        self.enter("[")?;
         let mut items = Vec::new();
         if self.take("]") {
-            return Ok(items);
+            self.leave();
+            return Ok(Value::Array(items));
         }
         loop {
             items.try_reserve(1)?;
             items.push(self.value()?);
             if self.take("]") {
-                return Ok(items);
+                self.leave();
+                return Ok(Value::Array(items));
             }
             if !self.take(",") {
                 return Err(self.wrong("\",\" or \"]\" is due"));
@@ -89,27 +109,45 @@ impl Parser<'_> {
         }
     }
 
+    /// A key, whose value stays to be put in its place.
+    #[inline(never)]
+    fn key(&mut self, pairs: &mut Vec<(Value, Value)>) -> Result<()> {
+        self.space();
+        let key = self.string()?;
+        if !self.take(":") {
+            return Err(self.wrong("\":\" is due"));
+        }
+        pairs.try_reserve(1)?;
+        pairs.push((Value::text(&key)?, Value::Null));
+        Ok(())
+    }
+
+    #[inline(never)]
     fn object(&mut self) -> Result<Value> {
-        self.take("{");
+        self.enter("{")?;
         let mut pairs: Vec<(Value, Value)> = Vec::new();
         if self.take("}") {
+            self.leave();
             return Ok(Value::Map(pairs));
         }
         loop {
-            self.space();
-            let key = self.string()?;
-            if !self.take(":") {
-                return Err(self.wrong("\":\" is due"));
+            self.key(&mut pairs)?;
+            let value = self.value()?;
+            if let Some((_, place)) = pairs.last_mut() {
+                *place = value;
             }
-            pairs.try_reserve(1)?;
-            pairs.push((Value::text(&key)?, self.value()?));
             if self.take("}") {
-                break;
+                self.leave();
+                return self.finished(pairs);
             }
             if !self.take(",") {
                 return Err(self.wrong("\",\" or \"}\" is due"));
             }
         }
+    }
+
+    #[inline(never)]
+    fn finished(&self, pairs: Vec<(Value, Value)>) -> Result<Value> {
         if !crate::model::value::keys_are_unique(&pairs)? {
             return Err(self.wrong("the object before has a key twice"));
         }

@@ -1,0 +1,105 @@
+//! Structs that begin with `struct_size`: where their fields lie, and which sizes a caller may claim.
+
+use crate::error::{fail, Result};
+
+/// Where a field lies.
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    /// Its first byte.
+    pub(super) start: usize,
+    /// Behind its last byte.
+    pub(super) end: usize,
+}
+
+impl Field {
+    /// A field that begins there; `of` tells its type.
+    pub(super) const fn new<T, F>(name: &'static str, start: usize, _of: fn(&T) -> &F) -> Field {
+        Field { name, start, end: start + size_of::<F>() }
+    }
+}
+
+/// A struct of options or results that begins with `size_t struct_size`. [`sized_struct`] implements it.
+///
+/// # Safety
+/// Implementors are `repr(C)`, start with a `usize` for their size, and are valid with all bytes zero.
+/// Between their fields there may be padding (a u64 after a u32 on 32-bit ARM): what is copied there means nothing.
+pub(super) unsafe trait SizedStruct: Copy {
+    /// The name in C.
+    const NAME: &'static str;
+    /// Every number and pointer, those in structs within it one by one, in the order of their places.
+    const FIELDS: &'static [Field];
+    /// Bytes up to the end of the last field.
+    const SIZE: usize = match Self::FIELDS {
+        [.., last] => last.end,
+        [] => 0,
+    };
+}
+
+/// No header is that much newer: a larger claim is a forgotten struct_size.
+const MAX_SIZE: usize = 4096;
+
+/// Whether a struct of the caller's can have that many bytes. One that ends within a field would have half a number
+/// or half a pointer in it.
+pub(super) fn check_size<T: SizedStruct>(claimed: usize) -> Result<()> {
+    if !(size_of::<usize>()..=MAX_SIZE).contains(&claimed) {
+        return Err(fail!(
+            InvalidArgument,
+            "{}.struct_size is {claimed}; set it to sizeof ({}), {} here",
+            T::NAME,
+            T::NAME,
+            size_of::<T>()
+        ));
+    }
+    match T::FIELDS.iter().find(|field| field.start < claimed && claimed < field.end) {
+        None => Ok(()),
+        Some(Field { name, start, end }) => Err(fail!(
+            InvalidArgument,
+            "{}.struct_size is {claimed}, which ends within {name}: {start} and {end} would be good, sizeof ({}) is {} here",
+            T::NAME,
+            T::NAME,
+            size_of::<T>()
+        )),
+    }
+}
+
+/// Implements [`SizedStruct`] for a struct of which all fields behind `struct_size` are named, in order; those of a
+/// struct within it stand in braces. Whoever uses it says why it is sound.
+macro_rules! sized_struct {
+    ($name:ident: $($field:ident $({ $($inner:ident),+ })?),+) => {
+        // SAFETY: said by whoever uses it; that it begins with its size is checked below.
+        unsafe impl $crate::capi::sized::SizedStruct for $name {
+            const NAME: &'static str = stringify!($name);
+            const FIELDS: &'static [$crate::capi::sized::Field] = {
+                // Names every field, and no other.
+                let _ = |it: $name| {
+                    let $name { struct_size: _, $($field: _),+ } = it;
+                };
+                assert!(std::mem::offset_of!($name, struct_size) == 0, "it begins with its size");
+                $crate::capi::sized::sized_struct!(@ $name [] $($field $({ $($inner),+ })?),+)
+            };
+        }
+    };
+    (@ $name:ident [$($done:expr,)*]) => { &[$($done),*] };
+    (@ $name:ident [$($done:expr,)*] $field:ident { $($inner:ident),+ } $(, $($rest:tt)*)?) => {
+        $crate::capi::sized::sized_struct!(@ $name
+            [$($done,)* $($crate::capi::sized::Field::new(
+                concat!(stringify!($field), ".", stringify!($inner)),
+                std::mem::offset_of!($name, $field.$inner),
+                |it: &$name| &it.$field.$inner,
+            ),)+]
+            $($($rest)*)?
+        )
+    };
+    (@ $name:ident [$($done:expr,)*] $field:ident $(, $($rest:tt)*)?) => {
+        $crate::capi::sized::sized_struct!(@ $name
+            [$($done,)* $crate::capi::sized::Field::new(
+                stringify!($field),
+                std::mem::offset_of!($name, $field),
+                |it: &$name| &it.$field,
+            ),]
+            $($($rest)*)?
+        )
+    };
+}
+
+pub(super) use sized_struct;

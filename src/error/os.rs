@@ -1,0 +1,136 @@
+//! What a failed call of the operating system says. The standard library asks for memory to say it, in a way that ends
+//! the process where there is none, and the C library says it in the host's language; here it is a table.
+
+use std::fmt;
+use std::io;
+
+/// An error as `std::io::Error` shows it: "No such file or directory (os error 2)".
+pub(super) struct Shown<'e>(pub &'e io::Error);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(code) = self.0.raw_os_error() else {
+            return fmt::Display::fmt(self.0, f); // a text that is there already
+        };
+        match text(code) {
+            Some(text) => write!(f, "{text} (os error {code})"),
+            None => write!(f, "{} (os error {code})", self.0.kind()),
+        }
+    }
+}
+
+/// What calls on files, mappings, memory and threads fail with.
+#[cfg(unix)]
+fn text(code: i32) -> Option<&'static str> {
+    Some(match code {
+        libc::EPERM => "Operation not permitted",
+        libc::ENOENT => "No such file or directory",
+        libc::ESRCH => "No such process",
+        libc::EINTR => "Interrupted system call",
+        libc::EIO => "Input/output error",
+        libc::ENXIO => "No such device or address",
+        libc::E2BIG => "Argument list too long",
+        libc::EBADF => "Bad file descriptor",
+        libc::EAGAIN => "Resource temporarily unavailable",
+        libc::ENOMEM => "Cannot allocate memory",
+        libc::EACCES => "Permission denied",
+        libc::EFAULT => "Bad address",
+        libc::EBUSY => "Device or resource busy",
+        libc::EEXIST => "File exists",
+        libc::EXDEV => "Invalid cross-device link",
+        libc::ENODEV => "No such device",
+        libc::ENOTDIR => "Not a directory",
+        libc::EISDIR => "Is a directory",
+        libc::EINVAL => "Invalid argument",
+        libc::ENFILE => "Too many open files in system",
+        libc::EMFILE => "Too many open files",
+        libc::ENOTTY => "Inappropriate ioctl for device",
+        libc::ETXTBSY => "Text file busy",
+        libc::EFBIG => "File too large",
+        libc::ENOSPC => "No space left on device",
+        libc::ESPIPE => "Illegal seek",
+        libc::EROFS => "Read-only file system",
+        libc::EMLINK => "Too many links",
+        libc::EPIPE => "Broken pipe",
+        libc::ERANGE => "Numerical result out of range",
+        libc::EDEADLK => "Resource deadlock avoided",
+        libc::ENAMETOOLONG => "File name too long",
+        libc::ENOLCK => "No locks available",
+        libc::ENOSYS => "Function not implemented",
+        libc::ENOTEMPTY => "Directory not empty",
+        libc::ELOOP => "Too many levels of symbolic links",
+        libc::EPROTO => "Protocol error",
+        libc::EBADMSG => "Bad message",
+        libc::EOVERFLOW => "Value too large for defined data type",
+        libc::EILSEQ => "Invalid or incomplete multibyte or wide character",
+        libc::EOPNOTSUPP => "Operation not supported",
+        libc::ENETDOWN => "Network is down",
+        libc::ENETUNREACH => "Network is unreachable",
+        libc::ECONNABORTED => "Software caused connection abort",
+        libc::ECONNRESET => "Connection reset by peer",
+        libc::ENOBUFS => "No buffer space available",
+        libc::ENOTCONN => "Transport endpoint is not connected",
+        libc::ETIMEDOUT => "Connection timed out",
+        libc::ECONNREFUSED => "Connection refused",
+        libc::EHOSTDOWN => "Host is down",
+        libc::EHOSTUNREACH => "No route to host",
+        libc::ESTALE => "Stale file handle",
+        libc::EDQUOT => "Disk quota exceeded",
+        libc::ECANCELED => "Operation canceled",
+        _ => return of_linux(code),
+    })
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn of_linux(code: i32) -> Option<&'static str> {
+    Some(match code {
+        libc::ENODATA => "No data available",
+        libc::EUCLEAN => "Structure needs cleaning",
+        libc::EREMOTEIO => "Remote I/O error",
+        libc::ENOMEDIUM => "No medium found",
+        libc::EMEDIUMTYPE => "Wrong medium type",
+        libc::ENOKEY => "Required key not available",
+        libc::EKEYREJECTED => "Key was rejected by service",
+        libc::EHWPOISON => "Memory page has hardware error",
+        _ => return None,
+    })
+}
+
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+fn of_linux(_code: i32) -> Option<&'static str> {
+    None
+}
+
+/// The kind of the error says enough.
+#[cfg(not(unix))]
+fn text(_code: i32) -> Option<&'static str> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_that_of_the_c_library() {
+        let mut known = 0;
+        for code in 0..200 {
+            let error = io::Error::from_raw_os_error(code);
+            let shown = Shown(&error).to_string();
+            assert!(shown.ends_with(&format!(" (os error {code})")), "{shown}");
+            if text(code).is_some() {
+                assert_eq!(shown, error.to_string());
+                known += 1;
+            }
+        }
+        assert_eq!(known, 62);
+    }
+
+    #[test]
+    fn what_is_no_number_is_shown_as_it_is() {
+        let error = io::Error::from(io::ErrorKind::WriteZero);
+        assert_eq!(Shown(&error).to_string(), error.to_string());
+        let unknown = io::Error::from_raw_os_error(4095);
+        assert_eq!(Shown(&unknown).to_string(), format!("{} (os error 4095)", unknown.kind()));
+    }
+}
