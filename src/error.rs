@@ -143,6 +143,12 @@ impl Error {
         Error::new(cause, format_args!("{doing}: {error}"))
     }
 
+    /// The same failure once more, for another caller.
+    #[cold]
+    pub(crate) fn again(&self) -> Self {
+        Error::new(self.cause, format_args!("{}", self.text))
+    }
+
     /// Puts what the caller knows in front: `context: what was said so far`.
     #[must_use]
     #[cold]
