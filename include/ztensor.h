@@ -533,8 +533,9 @@ typedef struct zt_object zt_object;
  * A file that is being written. It belongs to one thread at a time.
  *
  * A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
- * ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
- * zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
+ * ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way):
+ * then it has failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the
+ * destination is as it was before the writer. What a call has accepted zt_writer_finish can write.
  *
  * A writer that was finished or aborted is still told from a live one for a while: calls on it give
  * ZT_ERROR_STATE. Do not count on that; the memory goes to other writers in the end.
@@ -858,7 +859,8 @@ typedef struct zt_open_options {
 /**
  * Where the bytes of a file come from: the caller's functions. All are called with context, from any
  * thread that uses the file, also several at once; they must not call back into the same file's
- * zt_close. They return ZT_OK or the status that the failing call shall return.
+ * zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
+ * ZT_ERROR_ value becomes ZT_ERROR_IO.
  */
 typedef struct zt_source {
     /**
@@ -1441,14 +1443,15 @@ typedef struct zt_writer_options {
     uint32_t durable;
     /**
      * A compressed component of more bytes than this is written as independent zstd frames of this
-     * many bytes, so that it decodes in parallel and by range; 0 for 1 MiB.
+     * many bytes, so that it decodes in parallel and by range: from 1024 to 2^30; 0 for 1 MiB.
      */
     uint64_t frame_size;
 } zt_writer_options;
 
 /**
  * Where the bytes of a written file go: the caller's functions, called with context from the thread
- * that uses the writer, front to back.
+ * that uses the writer, front to back. They return ZT_OK or the status that the failing call shall
+ * return; one that is no ZT_ERROR_ value becomes ZT_ERROR_IO.
  */
 typedef struct zt_sink {
     /**
@@ -1809,7 +1812,7 @@ uint64_t zt_component_stored_size(const struct zt_component *component);
  *
  * One case costs more than a look-up: compressed sparse components of files before 1.2, whose
  * manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
- * damaged or pass max_decoded_size.
+ * damaged or pass max_decoded_size, which is found out once, too.
  * Threads: any. Since 1.0. Spec 1.2 section 1.
  */
 uint64_t zt_component_size(const struct zt_component *component);
@@ -2594,8 +2597,10 @@ zt_status zt_write_batch(struct zt_writer *writer,
  * Begins a new file. It grows beside path under another name and takes path's place, atomically, at
  * zt_writer_finish; until then whatever is at path stays as it is.
  *
- * path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced. A
- * replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. options: NULL for the
+ * path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or
+ * created where there is none, and the link stays. A replaced file's permissions are kept; a
+ * read-only one is ZT_ERROR_IO. The folder has to keep its path until the writer ends: if it is
+ * renamed meanwhile, zt_writer_finish is ZT_ERROR_IO and the unfinished file stays in it. options: NULL for the
  * defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
  * zt_writer_abort.
  * Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
@@ -2613,7 +2618,7 @@ zt_status zt_writer_create(const char *path,
  * zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
  * place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
  * an object that is there would break a rule of 1.2; then the version stays, as the released writers
- * leave it. File attributes that are set replace those of the same key.
+ * leave it. What is added keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same key.
  * path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
  * Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
  * Threads: any; nobody else may be writing the file. Since 1.0.
@@ -2678,11 +2683,18 @@ zt_status zt_write_end(struct zt_writer *writer);
 
 /**
  * Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
- * attributes stay.
+ * attributes stay. What the version to be written cannot represent as it stands is decoded and
+ * written anew, with a digest of the same kind: big-endian data, bools of 0.1 that are neither 0 nor
+ * 1, sparse indices that are not u64 where 1.2 is written or appended to, and, before 1.2, compressed
+ * bytes whose size neither a shape nor their frames give.
  *
+ * All of the object is checked, and what will be decoded is decoded once, before a byte is written:
+ * an object that is refused leaves the writer as it was.
  * object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
- * Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in
- * 0.1), else as zt_write_dense and zt_component_read.
+ * Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
+ * in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
+ * ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_write_dense and
+ * zt_component_read.
  * Threads: one at a time for writer, any for object. Since 1.0.
  */
 zt_status zt_write_copy(struct zt_writer *writer,

@@ -113,6 +113,8 @@ pub enum Cause {
     OutOfMemory,
     /// A bug of this library.
     Internal,
+    /// A function of the caller failed and gave this `zt_status`, which is the caller's to explain.
+    Caller(i32),
 }
 
 /// A failure: its cause and one line of text.

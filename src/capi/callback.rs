@@ -1,7 +1,7 @@
 //! The caller's functions as a source, a sink, and a report of progress.
 
 use super::arg::SizedStruct;
-use super::status::{value, zt_status};
+use super::status::{value, zt_status, NAMES};
 use crate::error::{fail, Cause, Error, Result};
 use crate::io::{ByteSink, ByteSource};
 use std::cell::Cell;
@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where the bytes of a file come from: the caller's functions. All are called with context, from any
 /// thread that uses the file, also several at once; they must not call back into the same file's
-/// zt_close. They return ZT_OK or the status that the failing call shall return.
+/// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
+/// ZT_ERROR_ value becomes ZT_ERROR_IO.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_source {
@@ -38,7 +39,8 @@ unsafe impl SizedStruct for zt_source {
 }
 
 /// Where the bytes of a written file go: the caller's functions, called with context from the thread
-/// that uses the writer, front to back.
+/// that uses the writer, front to back. They return ZT_OK or the status that the failing call shall
+/// return; one that is no ZT_ERROR_ value becomes ZT_ERROR_IO.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_sink {
@@ -97,7 +99,16 @@ fn outcome(status: zt_status, doing: &str) -> Result<()> {
         (value::ZT_ERROR_STATE, Cause::State),
     ];
     let found = known.into_iter().find(|(v, _)| status == *v as zt_status);
-    let cause = found.map_or(Cause::Io, |(_, cause)| cause);
+    let cause = match found {
+        Some((_, cause)) => cause,
+        // What these mean of a file is not for a callback to say, so they are carried through as they are.
+        None if (0..NAMES.len() as zt_status).contains(&status)
+            && status != value::ZT_ERROR_IO as zt_status =>
+        {
+            Cause::Caller(status)
+        }
+        None => Cause::Io,
+    };
     Err(Error::new(cause, format_args!("the caller's {doing} returned status {status}")))
 }
 
