@@ -1,6 +1,8 @@
 //! What a file should hold, kept beside the writer.
 
 use crate::validator::{contents, Object, Part, Valid};
+use ztensor::model::dtype::Dtype;
+use ztensor::reader::Component;
 
 /// The objects that were accepted, in order, and the file's attributes.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +13,34 @@ pub struct Model {
     pub strict: bool,
     /// Something damaged was copied, as it was.
     pub damaged: bool,
+    /// What the library reads of objects from sources that are not valid.
+    pub loads: Vec<(String, Vec<Load>)>,
+}
+
+/// What a component reads as: its bytes, or nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    role: String,
+    dtype: String,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Load {
+    pub fn of(component: &Component<'_>) -> Load {
+        let bytes = component.load().ok().map(|loaded| loaded.as_slice().to_vec());
+        Load { role: component.role().into(), dtype: component.dtype_name().into(), bytes }
+    }
+
+    /// Whether the same values may be meant: wider indices, bools that are 1 where they were another number.
+    pub fn is_other_spelling(&self, other: &Load) -> bool {
+        let length = |load: &Load| load.bytes.as_ref().map(|b| b.len() / width(&load.dtype));
+        let respelled = self.dtype != other.dtype || self.dtype == "bool";
+        respelled && self.role == other.role && length(self) == length(other)
+    }
+}
+
+fn width(dtype: &str) -> usize {
+    Dtype::from_name(dtype).map_or(1, Dtype::size)
 }
 
 impl Model {

@@ -1,7 +1,7 @@
 //! One sequence: a file is begun or appended to, gets random calls, is finished or not.
 
 use crate::common::{self, Folder, Random, Sample};
-use crate::model::{self, Model};
+use crate::model::{self, Load, Model};
 use crate::sources::{self, Source};
 use crate::validator::{self, Object, Part};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -144,6 +144,13 @@ fn run(pool: &mut Pool<'_>, seed: u64) {
         let file = common::open(bytes);
         let names: Vec<_> = file.objects().map(|o| o.name().to_owned()).collect();
         assert_eq!(names, model.objects.iter().map(|o| o.name.clone()).collect::<Vec<_>>());
+        for (name, parts) in &model.loads {
+            let object = file.required(name).unwrap();
+            for (component, due) in object.components().zip(parts) {
+                let found = Load::of(&component);
+                assert!(found == *due || found.is_other_spelling(due), "{name:?} {:?}", component.role());
+            }
+        }
         pool.counts.add(&counts);
         return;
     }
@@ -405,6 +412,9 @@ impl Session<'_> {
                 let attributes = Vec::new();
                 let (shape, format, parts) = (Vec::new(), String::new(), Vec::new());
                 self.model.objects.push(Object { name, shape, format, attributes, parts });
+                let loads = object.components().map(|c| Load::of(&c)).collect();
+                let name = self.model.objects.last().unwrap().name.clone();
+                self.model.loads.push((name, loads));
                 self.model.damaged = true;
             }
         }
