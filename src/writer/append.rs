@@ -1,7 +1,8 @@
 //! More objects for a file that is there. The old manifest is carried over as it is spelled: its
 //! entries are copied byte for byte, unknown fields included, and new ones are put behind them.
 
-use super::{is_index, State, Summary, Writer, WriterOptions};
+use super::stream::rules::is_index;
+use super::{State, Summary, Writer, WriterOptions};
 use crate::error::{fail, try_format, Result, Rule};
 use crate::io::append_sink::AppendSink;
 use crate::io::boxed;

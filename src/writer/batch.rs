@@ -4,10 +4,10 @@
 mod packed;
 mod unhashed;
 
-use super::component_rules::{check_final_size, expected_size};
 use super::objects::check_name_size;
 use super::store;
 use super::stream::component_entry;
+use super::stream::rules::{check_final_size, expected_size};
 use super::{name_at, Algorithm, ComponentSpec, LogicalName, Writer};
 use crate::error::{fail, Error, Result};
 use crate::io::behind::{Behind, GATHER};

@@ -4,7 +4,6 @@
 mod ahead;
 mod append;
 mod batch;
-mod component_rules;
 mod copy;
 mod finish;
 mod frames;
@@ -25,7 +24,6 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Manifest, Object, Version};
 use crate::model::value::{self, Value};
 use crate::wire::frame;
-use component_rules::is_index;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;

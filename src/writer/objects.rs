@@ -1,8 +1,7 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
-use super::{
-    check_attributes, component_rules as rules, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT,
-};
+use super::stream::rules;
+use super::{check_attributes, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, Object, Position, Text, Version};

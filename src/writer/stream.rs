@@ -1,7 +1,8 @@
 //! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
 //! may be larger than memory.
 
-use super::component_rules::{check_final_size, check_index_dtype, expected_size, known};
+pub mod rules;
+
 use super::frames::{compress, Inputs};
 use super::{Algorithm, ComponentSpec, LogicalName, Writer};
 use crate::error::{fail, Error, Result};
@@ -10,6 +11,7 @@ use crate::model::manifest::{Component, Encoding, Extra, LogicalType, Text, Vers
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
 use crate::payload::digest::{self, Claim, Hasher};
 use crate::threads;
+use rules::{check_final_size, check_index_dtype, expected_size, known};
 
 /// A component whose bytes are still coming.
 pub struct OpenComponent {

@@ -1,6 +1,7 @@
 //! Random sequences of writing calls, failing ones among them: what was accepted is in the finished file, which a
 //! second reader finds valid, and nothing else is. `ZT_SEQUENCES` sets how many, `ZT_SEED` the first seed.
 
+mod calls;
 #[path = "../common/mod.rs"]
 mod common;
 mod foreign;

@@ -8,7 +8,8 @@ use crate::payload::convert;
 use crate::payload::digest::{self, Claim};
 use crate::payload::structure::each_index;
 use crate::reader::{Component, Object};
-use crate::writer::{is_index, ComponentSpec, LogicalName, Writer};
+use crate::writer::stream::rules::is_index;
+use crate::writer::{ComponentSpec, LogicalName, Writer};
 
 /// How a component gets into the file.
 pub enum Plan<'f> {

@@ -1,9 +1,9 @@
 //! What a component has to keep that is written: its size, and the dtype of an index.
 
-use super::{ComponentSpec, LogicalName};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Format, Version};
+use crate::writer::{ComponentSpec, LogicalName};
 
 /// Bytes that a component must have, if its object's shape tells.
 pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
