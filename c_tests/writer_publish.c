@@ -244,7 +244,8 @@ static void aborted_and_refused_sinks(void)
 static void failing_sinks(void)
 {
     static const size_t ats[] = {1, 64, 100, 1100};
-    static const zt_status statuses[] = {ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY};
+    static const zt_status statuses[] = {ZT_ERROR_IO,       ZT_ERROR_CANCELLED,       ZT_ERROR_OUT_OF_MEMORY,
+                                         ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT, ZT_ERROR_DIGEST_MISMATCH};
     size_t i, k;
     for (i = 0; i < COUNT(ats); i++) {
         for (k = 0; k < COUNT(statuses) * 2; k++) {

@@ -115,6 +115,8 @@ pub enum Cause {
     OutOfMemory,
     /// A bug of this library.
     Internal,
+    /// A function of the caller failed and gave this `zt_status`, which is the caller's to explain.
+    Caller(i32),
 }
 
 /// A failure: its cause and one line of text.
@@ -148,6 +150,12 @@ impl Error {
         let mut made = Error::new(cause, format_args!("{doing}{between}{}", os::Shown(error)));
         made.os = error.raw_os_error().unwrap_or(0);
         made
+    }
+
+    /// The same failure once more, for another caller.
+    #[cold]
+    pub(crate) fn again(&self) -> Self {
+        Error::new(self.cause, format_args!("{}", self.text))
     }
 
     /// Puts what the caller knows in front: `context: what was said so far`.

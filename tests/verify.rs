@@ -7,9 +7,9 @@ use common::Sample;
 use std::sync::Mutex;
 use ztensor::error::{Cause, Result, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
-use ztensor::model::manifest::{Encoding, LogicalType, Version};
+use ztensor::model::manifest::{Encoding, LogicalType};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
-use ztensor::writer::{Algorithm, ComponentSpec, LogicalName, ObjectSpec, WriterOptions};
+use ztensor::writer::{Algorithm, WriterOptions};
 
 fn run(file: &File, options: &VerifyOptions) -> (Result<()>, VerifyReport) {
     let mut report = VerifyReport::default();
@@ -165,33 +165,37 @@ fn bytes_that_are_no_whole_number_of_elements_are_found_where_no_shape_tells() {
         ("f32", r#","type":"complex64""#, 12, false),
         ("f32", r#","type":"complex64""#, 16, true),
     ] {
-        let mut bytes = b"ZTEN1000".to_vec();
-        bytes.resize(64 + size, 0);
-        let manifest = ztensor::wire::json::parse(&format!(
+        let manifest = format!(
             r#"{{"version":"1.2.0","objects":{{"a":{{"shape":[],"format":"mine","components":{{
                 "data":{{"dtype":"{dtype}"{logical},"offset":64,"length":{size}}}}}}}}}}}"#
-        ));
-        let start = bytes.len();
-        ztensor::wire::cbor_encode::value(&mut bytes, &manifest.unwrap()).unwrap();
-        let length = (bytes.len() - start) as u64;
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(b"ZTEN1000");
+        );
+        let bytes = file_of(&vec![0; size], &manifest);
         let (outcome, _) = run(&common::open(bytes), &everything(1));
         assert_eq!(outcome.is_ok(), fine, "{size} bytes of {dtype}{logical}: {outcome:?}");
         assert_eq!(outcome.err().and_then(|e| e.rule()), (!fine).then_some(Rule::ElementSize));
     }
 }
 
+/// A file of these bytes from 64 on and a manifest, which is given as JSON.
+fn file_of(blobs: &[u8], manifest: &str) -> Vec<u8> {
+    let mut bytes = b"ZTEN1000".to_vec();
+    bytes.resize(64, 0);
+    bytes.extend_from_slice(blobs);
+    let start = bytes.len();
+    ztensor::wire::cbor_encode::value(&mut bytes, &ztensor::wire::json::parse(manifest).unwrap()).unwrap();
+    let length = (bytes.len() - start) as u64;
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(b"ZTEN1000");
+    bytes
+}
+
 #[test]
 fn an_f8_of_1_1_is_no_index_though_it_is_stored_as_u8() {
-    let old = WriterOptions { version: Version::V1_1, ..WriterOptions::default() };
-    let bytes = common::written(&old, |w| {
-        let object = ObjectSpec { name: "s", format: "sparse_coo", shape: &[3] };
-        let logical = Some(LogicalName::Known(Logical::F8E4m3fn));
-        let coords = ComponentSpec { logical, ..ComponentSpec::new("coords", Dtype::U8) };
-        let values = ComponentSpec::new("values", Dtype::F32);
-        w.write_object(&object, Vec::new(), &[(values, &[0; 4]), (coords, &[2])]).unwrap();
-    });
+    let mut blobs = vec![0; 65];
+    blobs[64] = 2;
+    let manifest = r#"{"version":"1.1.0","objects":{"s":{"shape":[3],"format":"sparse_coo","components":{
+        "values":{"dtype":"f32","offset":64,"length":4},"coords":{"dtype":"f8_e4m3","offset":128,"length":1}}}}}"#;
+    let bytes = file_of(&blobs, manifest);
     let file = common::open(bytes);
     let refused = file.object(0).unwrap().coo_view().map(drop).unwrap_err();
     assert_eq!(refused.cause(), Cause::Broken(Rule::IndexDtype), "{refused}");

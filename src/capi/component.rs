@@ -167,7 +167,7 @@ pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> 
 ///
 /// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
 /// manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
-/// damaged or pass max_decoded_size.
+/// damaged or pass max_decoded_size, which is found out once, too.
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {

@@ -1,6 +1,6 @@
 //! Functions of the caller: their context, what they return, and reports of progress.
 
-use super::status::{value, zt_status};
+use super::status::{value, zt_status, NAMES};
 use crate::error::{Cause, Error, Result};
 use std::ffi::c_void;
 
@@ -40,7 +40,16 @@ pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
         (value::ZT_ERROR_STATE, Cause::State),
     ];
     let found = known.into_iter().find(|(v, _)| status == *v as zt_status);
-    let cause = found.map_or(Cause::Io, |(_, cause)| cause);
+    let cause = match found {
+        Some((_, cause)) => cause,
+        // What these mean of a file is not for a callback to say, so they are carried through as they are.
+        None if (0..NAMES.len() as zt_status).contains(&status)
+            && status != value::ZT_ERROR_IO as zt_status =>
+        {
+            Cause::Caller(status)
+        }
+        None => Cause::Io,
+    };
     Err(Error::new(cause, format_args!("the caller's {doing} returned status {status}")))
 }
 

@@ -16,7 +16,8 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where the bytes of a written file go: the caller's functions, called with context from the thread
-/// that uses the writer, front to back.
+/// that uses the writer, front to back. They return ZT_OK or the status that the failing call shall
+/// return; one that is no ZT_ERROR_ value becomes ZT_ERROR_IO.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_sink {

@@ -14,7 +14,8 @@ use std::ops::Range;
 
 /// Where the bytes of a file come from: the caller's functions. All are called with context, from any
 /// thread that uses the file, also several at once; they must not call back into the same file's
-/// zt_close. They return ZT_OK or the status that the failing call shall return.
+/// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
+/// ZT_ERROR_ value becomes ZT_ERROR_IO.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_source {

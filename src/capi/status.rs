@@ -66,6 +66,7 @@ pub(super) fn of(cause: Cause) -> zt_status {
         Cause::Cancelled => value::ZT_ERROR_CANCELLED,
         Cause::OutOfMemory => value::ZT_ERROR_OUT_OF_MEMORY,
         Cause::Internal => value::ZT_ERROR_INTERNAL,
+        Cause::Caller(status) => return status,
     };
     value as zt_status
 }

@@ -18,8 +18,9 @@ use std::ptr::null_mut;
 /// A file that is being written. It belongs to one thread at a time.
 ///
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
-/// zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
+/// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way):
+/// then it has failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the
+/// destination is as it was before the writer. What a call has accepted zt_writer_finish can write.
 pub struct zt_writer {
     writer: Writer,
     /// The caller's sink that it writes to; 0 for a file.
@@ -85,8 +86,10 @@ pub(super) fn deliver(
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
 /// zt_writer_finish; until then whatever is at path stays as it is.
 ///
-/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced. A
-/// replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. options: NULL for the
+/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or
+/// created where there is none, and the link stays. A replaced file's permissions are kept; a
+/// read-only one is ZT_ERROR_IO. The folder has to keep its path until the writer ends: if it is
+/// renamed meanwhile, zt_writer_finish is ZT_ERROR_IO and the unfinished file stays in it. options: NULL for the
 /// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
 /// zt_writer_abort.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
@@ -111,7 +114,7 @@ pub unsafe extern "C" fn zt_writer_create(
 /// zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
 /// place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
 /// an object that is there would break a rule of 1.2; then the version stays, as the released writers
-/// leave it. File attributes that are set replace those of the same key.
+/// leave it. What is added keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same key.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 1.0.
@@ -213,11 +216,18 @@ pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
 }
 
 /// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
-/// attributes stay.
+/// attributes stay. What the version to be written cannot represent as it stands is decoded and
+/// written anew, with a digest of the same kind: big-endian data, bools of 0.1 that are neither 0 nor
+/// 1, sparse indices that are not u64 where 1.2 is written or appended to, and, before 1.2, compressed
+/// bytes whose size neither a shape nor their frames give.
 ///
+/// All of the object is checked, and what will be decoded is decoded once, before a byte is written:
+/// an object that is refused leaves the writer as it was.
 /// object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in
-/// 0.1), else as zt_write_dense and zt_component_read.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
+/// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
+/// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_write_dense and
+/// zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 1.0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_copy(

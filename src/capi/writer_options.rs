@@ -77,7 +77,7 @@ pub struct zt_writer_options {
     /// 4 MiB of the library's memory elsewhere.
     pub durable: u32,
     /// A compressed component of more bytes than this is written as independent zstd frames of this
-    /// many bytes, so that it decodes in parallel and by range; 0 for 1 MiB.
+    /// many bytes, so that it decodes in parallel and by range: from 1024 to 2^30; 0 for 1 MiB.
     pub frame_size: u64,
 }
 

@@ -165,6 +165,26 @@ mod platform {
             unsafe { libc::free(found.cast()) };
             copied.map_err(|_| ErrorKind::OutOfMemory.into())
         }
+
+        /// Where a symbolic link leads, as it says; none if the path is no link.
+        pub fn link_target(&self) -> std::io::Result<Option<PathBuf>> {
+            const LONGEST: usize = libc::PATH_MAX as usize;
+            let mut found: Vec<u8> = Vec::new();
+            found.try_reserve_exact(LONGEST).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
+            found.resize(LONGEST, 0); // within what was reserved
+                                      // SAFETY: a NUL-ended string that lives here, and room for as many bytes as are told.
+            let size = unsafe { libc::readlink(self.as_ptr(), found.as_mut_ptr().cast(), LONGEST) };
+            match usize::try_from(size).ok().and_then(|size| found.get(..size)) {
+                Some(target) if target.len() < LONGEST => copy(Path::new(OsStr::from_bytes(target)))
+                    .map(Some)
+                    .map_err(|_| ErrorKind::OutOfMemory.into()),
+                Some(_) => Err(Error::from_raw_os_error(libc::ENAMETOOLONG)),
+                None => match Error::last_os_error() {
+                    e if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => Ok(None),
+                    e => Err(e),
+                },
+            }
+        }
     }
 }
 
@@ -238,5 +258,23 @@ mod platform {
         pub fn resolved(&self) -> std::io::Result<PathBuf> {
             self.0.canonicalize()
         }
+
+        /// Where a symbolic link leads, as it says; none if the path is no link.
+        pub fn link_target(&self) -> std::io::Result<Option<PathBuf>> {
+            match self.0.symlink_metadata() {
+                Ok(meta) if meta.is_symlink() => std::fs::read_link(&self.0).map(Some),
+                _ => Ok(None),
+            }
+        }
     }
+}
+
+/// `name` as a process in `folder` would find it.
+pub fn join(folder: &Path, name: &Path) -> Result<PathBuf> {
+    let mut joined = PathBuf::new();
+    let room = folder.as_os_str().len().saturating_add(name.as_os_str().len()).saturating_add(2);
+    joined.try_reserve(room)?;
+    joined.push(folder); // what follows fits what was reserved
+    joined.push(name);
+    Ok(joined)
 }

@@ -103,9 +103,26 @@ fn resolve(path: &Path) -> Result<PathBuf> {
         Ok(status) if !status.is_file() => Err(fail!(Io, "it is there already and is no regular file")),
         Ok(status) if status.is_readonly() => Err(fail!(Io, "it is there already and is read-only")),
         Ok(_) => given.resolved().map_err(|e| Error::io("could not resolve the path", &e)),
-        Err(e) if e.kind() == ErrorKind::NotFound => super::path::copy(path),
+        Err(e) if e.kind() == ErrorKind::NotFound => behind_links(path),
         Err(e) => Err(Error::io("could not look at the path", &e)),
     }
+}
+
+/// Of a path with nothing there: what the symbolic links lead to, if it is one.
+fn behind_links(path: &Path) -> Result<PathBuf> {
+    /// More would be a circle, which looking at the path has already refused.
+    const MOST: usize = 40;
+    let mut end = super::path::copy(path)?;
+    for _ in 0..MOST {
+        match SystemPath::new(&end)?
+            .link_target()
+            .map_err(|e| Error::io("could not read a symbolic link", &e))?
+        {
+            Some(target) => end = super::path::join(folder_of(&end), &target)?,
+            None => return Ok(end),
+        }
+    }
+    Err(fail!(Io, "more than {MOST} symbolic links follow each other"))
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -10,7 +10,6 @@ use crate::model::manifest::Encoding;
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
 use crate::payload::digest;
 use crate::payload::zstd::{self, KnownSize};
-use std::sync::atomic::Ordering;
 
 /// Where memory pages and direct reads agree to start.
 const DIRECT_ALIGNMENT: u64 = 4096;
@@ -68,7 +67,8 @@ impl<'f> Component<'f> {
     }
 
     /// Decoded bytes. Where neither manifest nor shape tells, the frame headers or, if they do not
-    /// either, decoding once finds it out; the answer is kept.
+    /// either, decoding once finds it out; the answer is kept, also where it is a
+    /// failure that is the file's.
     pub fn size(&self) -> Result<u64> {
         self.size_inner().map_err(|e| self.wrap(e))
     }
@@ -78,20 +78,13 @@ impl<'f> Component<'f> {
             return Ok(size);
         }
         self.check_known()?;
-        // 0 is "not asked yet"; the size plus one is kept. Two threads may both find it out.
-        let place = self.file.found_sizes.get(self.index);
-        if let Some(found) = place.map(|p| p.load(Ordering::Relaxed)).and_then(|v| v.checked_sub(1)) {
-            return Ok(found);
-        }
-        let limit = self.decoded_limit();
-        let size = match zstd::known_size(self.headers()?)? {
-            KnownSize::Exact(size) => size,
-            KnownSize::AtMost(_) => self.with_stored(|stored| zstd::decode_counted(stored, limit))?,
-        };
-        if let Some(place) = place {
-            place.store(size.saturating_add(1), Ordering::Relaxed);
-        }
-        Ok(size)
+        self.file.found_sizes.get_or_find(self.index, || {
+            let limit = self.decoded_limit();
+            match zstd::known_size(self.headers()?)? {
+                KnownSize::Exact(size) => Ok(size),
+                KnownSize::AtMost(_) => self.with_stored(|stored| zstd::decode_counted(stored, limit)),
+            }
+        })
     }
 
     /// Refuses what this version does not know how to read.
@@ -149,11 +142,16 @@ impl<'f> Component<'f> {
         }
     }
 
-    pub(super) fn check_bool(&self, bytes: &[u8]) -> Result<()> {
+    /// In strict mode refuses bools that are neither 0 nor 1; `base` is where the bytes begin in the component.
+    pub(super) fn check_bool_from(&self, base: u64, bytes: &[u8]) -> Result<()> {
         if self.file.strict && self.entry.dtype == Some(Dtype::Bool) {
-            return check_bool_bytes(bytes, 0);
+            return check_bool_bytes(bytes, base);
         }
         Ok(())
+    }
+
+    pub(super) fn check_bool(&self, bytes: &[u8]) -> Result<()> {
+        self.check_bool_from(0, bytes)
     }
 
     /// Lends the bytes where they are.
@@ -261,7 +259,7 @@ impl<'f> Component<'f> {
             return self.read_range_swapped(offset, dst, size);
         }
         let read = self.read_stored_order(offset, dst, size)?;
-        self.check_bool(dst)?;
+        self.check_bool_from(offset, dst)?;
         Ok(read)
     }
 

@@ -19,7 +19,10 @@ impl Component<'_> {
         let swap = self.swaps();
         let width = self.width();
         let mut turned = Vec::new();
+        let mut base = 0u64;
         let mut give = |chunk: &[u8]| -> Result<()> {
+            self.check_bool_from(base, chunk)?;
+            base = base.saturating_add(chunk.len() as u64);
             if !swap {
                 return body(chunk);
             }

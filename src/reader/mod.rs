@@ -7,6 +7,7 @@ mod advise;
 mod batch;
 mod bytes;
 mod decoded;
+mod found_sizes;
 mod index;
 mod marked;
 mod object;
@@ -40,7 +41,6 @@ use crate::model::manifest::{self, Encoding, Manifest, Version};
 use crate::model::value::Value;
 use crate::wire::{self, frame, Frame, Limits};
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 
 /// How a file's bytes are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub struct File {
     threads: usize,
     label: String,
     /// Decoded sizes that no manifest tells, found when first asked for; see `Component::size`.
-    found_sizes: Vec<AtomicU64>,
+    found_sizes: found_sizes::FoundSizes,
     marked: Lock<marked::Marked>,
     kept: Shelf,
 }
@@ -159,10 +159,9 @@ impl File {
         index::mark_page_exclusive(&mut manifest, page_size() as u64)?;
         let untold = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
         let untold = manifest.components.iter().any(untold);
-        let mut found_sizes = Vec::new();
+        let mut found_sizes = found_sizes::FoundSizes::default();
         if untold && manifest.components.iter().any(|c| c.size().is_none() && c.encoding == Encoding::Zstd) {
-            found_sizes.try_reserve_exact(manifest.components.len())?;
-            found_sizes.resize_with(manifest.components.len(), AtomicU64::default);
+            found_sizes.make_room(manifest.components.len())?;
         }
         let file = File {
             source,

@@ -163,23 +163,29 @@ impl Component<'_> {
         for_each_chunk(self.file.source(), self.stored_range(), body)
     }
 
-    /// Whether its zstd frames can hold `size` bytes; nothing to check for other encodings.
-    pub(crate) fn check_frames(&self, size: u64) -> Result<()> {
-        if self.entry.encoding != Encoding::Zstd {
-            return Ok(());
-        }
+    /// Whether its zstd frames give `size` as their decoded size by themselves; an error if they give another.
+    pub(crate) fn frames_give_size(&self, size: u64) -> Result<bool> {
         let known = self.headers().and_then(zstd::known_size).map_err(|e| self.wrap(e))?;
-        let fits = match known {
-            KnownSize::Exact(exact) => exact == size,
-            KnownSize::AtMost(most) => size <= most,
-        };
-        match fits {
-            true => Ok(()),
-            false => Err(self.wrap(broken!(
+        match known {
+            KnownSize::Exact(exact) if exact == size => Ok(true),
+            KnownSize::AtMost(most) if size <= most => Ok(false),
+            KnownSize::Exact(other) | KnownSize::AtMost(other) => Err(self.wrap(broken!(
                 Rule::ZstdLength,
-                "{size} bytes are declared, but its zstd frames hold another size"
+                "its decoded size is {size} bytes, but its zstd frames hold {other}"
             ))),
         }
+    }
+
+    /// That it can be decoded, and that `check` takes what comes out, chunk by chunk, with the position of the
+    /// first element of each.
+    pub(crate) fn check_decodes(&self, check: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
+        let width = self.width() as u64;
+        let mut base = 0u64;
+        self.for_each_decoded(&mut |chunk| {
+            check(chunk, base)?;
+            base = base.saturating_add((chunk.len() as u64).checked_div(width).unwrap_or(0));
+            Ok(())
+        })
     }
 
     /// Which text of the spec its file follows.

@@ -1,13 +1,14 @@
 //! More objects for a file that is there. The old manifest is carried over as it is spelled: its
 //! entries are copied byte for byte, unknown fields included, and new ones are put behind them.
 
-use super::{set_pair, State, Summary, Writer, WriterOptions};
+use super::stream::rules::is_index;
+use super::{State, Summary, Writer, WriterOptions};
 use crate::error::{fail, try_format, Result, Rule};
 use crate::io::append_sink::AppendSink;
 use crate::io::boxed;
 use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, Format, LogicalType, Manifest, Version};
+use crate::model::manifest::{Encoding, LogicalType, Manifest, Version};
 use crate::model::value::Value;
 use crate::reader::{File, Mode, OpenOptions};
 use crate::wire::cbor::{Cursor, Head};
@@ -134,14 +135,21 @@ impl Writer {
             merged.push((key.try_clone()?, value.try_clone()?));
         }
         for (key, value) in std::mem::take(&mut self.attributes) {
-            set_pair(&mut merged, key.as_text().unwrap_or_default(), value)?;
+            // Not only texts are keys.
+            match merged.iter_mut().find(|(old, _)| old.order(&key).is_eq()) {
+                Some((_, place)) => *place = value,
+                None => {
+                    merged.try_reserve(1)?;
+                    merged.push((key, value));
+                }
+            }
         }
         Ok(Some(Value::Map(merged)))
     }
 
     /// A 1.1 file becomes 1.2 when something of 1.2 is added, unless an object that is there would
     /// break a rule of 1.2: then the version stays, as the releases leave it, and readers take the new
-    /// fields all the same.
+    /// fields all the same. What is added keeps the rules of both.
     fn raises_version(&self, old: &Manifest) -> bool {
         let added = self.manifest.components.iter();
         let mut added = added.filter(|c| c.encoding == Encoding::Zstd || c.logical != LogicalType::Absent);
@@ -151,12 +159,14 @@ impl Writer {
     }
 }
 
-/// Whether an object of a 1.1 file keeps the rules that only 1.2 has.
+/// Whether an object of a 1.1 file keeps the rules that only 1.2 has. A logical type may stand in its dtype, as
+/// in 1.1 and nowhere else.
 fn keeps_1_2(manifest: &Manifest, object: &crate::model::manifest::Object) -> bool {
-    let sparse = matches!(object.format, Format::SparseCsr | Format::SparseCoo);
     manifest.components(object).iter().all(|c| {
-        let index = sparse && matches!(manifest.texts.get(c.role), "indices" | "indptr" | "coords");
-        (c.encoding != Encoding::Zstd || c.is_size_declared()) && (!index || c.dtype == Some(Dtype::U64))
+        let index = is_index(object.format, manifest.texts.get(c.role));
+        (c.encoding != Encoding::Zstd || c.is_size_declared())
+            && (!index || c.dtype == Some(Dtype::U64))
+            && c.known_logical().is_none()
     })
 }
 

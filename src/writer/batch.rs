@@ -6,7 +6,8 @@ mod unhashed;
 
 use super::objects::check_name_size;
 use super::store;
-use super::stream::{check_final_size, component_entry, expected_size};
+use super::stream::component_entry;
+use super::stream::rules::{check_final_size, expected_size};
 use super::{name_at, Algorithm, ComponentSpec, LogicalName, Writer};
 use crate::error::{fail, Error, Result};
 use crate::io::behind::{Behind, GATHER};
@@ -179,7 +180,7 @@ impl Writer {
         let mut check = || {
             made.entry(self, request)?;
             let expected = expected_size(Format::Dense, request.shape, &request.component())?;
-            check_final_size(request.dtype, expected, request.data.len() as u64)
+            check_final_size(request.dtype, request.logical, expected, request.data.len() as u64)
         };
         check().map_err(|e| e.within(format_args!("component \"data\"")))
     }

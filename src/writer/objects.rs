@@ -1,5 +1,6 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
+use super::stream::rules;
 use super::{check_attributes, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
@@ -188,8 +189,10 @@ impl Writer {
             let in_component =
                 |e: crate::error::Error| e.within(format_args!("component {:?}", component.role));
             let tried = self.try_entry(component).and_then(|()| {
-                let expected = super::stream::expected_size(object.format, spec.shape, component)?;
-                super::stream::check_final_size(component.dtype, expected, data.len() as u64)
+                rules::check_index_dtype(object.format, component, self.options.version)?;
+                let expected = rules::expected_size(object.format, spec.shape, component)?;
+                let logical = rules::known(component.logical);
+                rules::check_final_size(component.dtype, logical, expected, data.len() as u64)
             });
             tried.map_err(in_component)?;
         }

@@ -1,14 +1,17 @@
 //! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
 //! may be larger than memory.
 
+pub mod rules;
+
 use super::frames::{compress, Inputs};
 use super::{Algorithm, ComponentSpec, LogicalName, Writer};
-use crate::error::{fail, Result};
-use crate::model::dtype::Dtype;
-use crate::model::manifest::{element_count, Component, Encoding, Extra, Format, LogicalType, Text, Version};
+use crate::error::{fail, Error, Result};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Component, Encoding, Extra, LogicalType, Text, Version};
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
 use crate::payload::digest::{self, Claim, Hasher};
 use crate::threads;
+use rules::{check_final_size, check_index_dtype, expected_size, known};
 
 /// A component whose bytes are still coming.
 pub struct OpenComponent {
@@ -27,35 +30,6 @@ pub struct OpenComponent {
     partial: Vec<u8>,
     /// Its bytes come with `data`, not all at once.
     streamed: bool,
-}
-
-/// Bytes that a component must have, if its object's shape tells.
-pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
-    if format != Format::Dense || spec.role != "data" {
-        return Ok(None);
-    }
-    let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
-    let elements = element_count(shape).ok_or_else(overflow)?;
-    let ratio = match spec.logical {
-        None => 1,
-        Some(LogicalName::Known(logical)) => logical.ratio(),
-        Some(LogicalName::Other(_)) => return Ok(None),
-    };
-    let width = spec.dtype.size() as u64;
-    elements.checked_mul(ratio).and_then(|n| n.checked_mul(width)).ok_or_else(overflow).map(Some)
-}
-
-/// Whether a component may end with so many bytes.
-pub fn check_final_size(dtype: Dtype, expected: Option<u64>, size: u64) -> Result<()> {
-    match expected {
-        Some(expected) if expected != size => {
-            Err(fail!(BufferSize, "it takes {expected} bytes, {size} are given"))
-        }
-        None if size % (dtype.size() as u64) != 0 => {
-            Err(fail!(BufferSize, "{size} bytes are no whole number of {}-byte elements", dtype.size()))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The manifest's entry for a component, without what only its bytes tell.
@@ -83,7 +57,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
             LogicalType::Known(logical)
         }
         Some(LogicalName::Other(name)) => {
-            if Dtype::from_name(name).is_some() || crate::model::dtype::Logical::from_name(name).is_some() {
+            if Dtype::from_name(name).is_some() || Logical::from_name(name).is_some() {
                 return Err(fail!(
                     InvalidArgument,
                     "the type {name:?} is a known one; give it by its number"
@@ -120,7 +94,7 @@ impl Writer {
         let object = self.open_object()?;
         let shape = self.manifest.shape(&object);
         let expected = expected_size(object.format, shape, spec)?;
-        check_final_size(spec.dtype, expected, data.len() as u64)
+        check_final_size(spec.dtype, known(spec.logical), expected, data.len() as u64)
             .map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
         self.open_component(spec, Some(data.len() as u64), false)?;
         self.take_in(data)?;
@@ -174,7 +148,7 @@ impl Writer {
     }
 
     /// Whether the open object can have such a component, and how many bytes it takes, if that is known.
-    fn check_component(&self, spec: &ComponentSpec<'_>, size: Option<u64>) -> Result<Option<u64>> {
+    pub(super) fn check_component(&self, spec: &ComponentSpec<'_>, size: Option<u64>) -> Result<Option<u64>> {
         let object = self.open_object()?;
         let open = self.component.as_ref().map(|c| self.manifest.texts.get(c.entry.role));
         if open == Some(spec.role) || self.manifest.component(&object, spec.role).is_some() {
@@ -183,9 +157,11 @@ impl Writer {
         if self.options.version == Version::V0_1 && (object.component_count > 0 || open.is_some()) {
             return Err(fail!(Unsupported, "spec 0.1.0 cannot say an object of several components"));
         }
+        let in_component = |e: Error| e.within(format_args!("component {:?}", spec.role));
+        check_index_dtype(object.format, spec, self.options.version).map_err(in_component)?;
         let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
-        if let (Some(said), Some(due)) = (size, by_shape) {
-            check_final_size(spec.dtype, Some(due), said)?;
+        if let Some(said) = size {
+            check_final_size(spec.dtype, known(spec.logical), by_shape, said)?;
         }
         Ok(by_shape.or(size))
     }
@@ -299,7 +275,7 @@ impl Writer {
     pub(super) fn end_component(&mut self) -> Result<()> {
         let Some(open) = self.component.as_ref() else { return Ok(()) };
         let dtype = open.entry.dtype.unwrap_or(Dtype::U8);
-        check_final_size(dtype, open.expected, open.given).map_err(|e| {
+        check_final_size(dtype, open.entry.known_logical(), open.expected, open.given).map_err(|e| {
             let role = self.manifest.texts.get(open.entry.role);
             e.within(format_args!("component {role:?}"))
         })?;

@@ -1,0 +1,184 @@
+//! What becomes of each component of a copy, found out and checked before a byte is written.
+
+use super::Recode;
+use crate::error::{broken, Result, Rule};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Component as Entry, Encoding, Extra, Format, LogicalType, Version};
+use crate::payload::convert;
+use crate::payload::digest::{self, Claim};
+use crate::payload::structure::each_index;
+use crate::reader::{Component, Object};
+use crate::writer::stream::rules::is_index;
+use crate::writer::{ComponentSpec, LogicalName, Writer};
+
+/// How a component gets into the file.
+pub enum Plan<'f> {
+    Stored(Stored<'f>),
+    Anew(Anew<'f>),
+}
+
+/// Its stored bytes are copied.
+pub struct Stored<'f> {
+    pub component: Component<'f>,
+    /// Its entry, but for the offset.
+    pub entry: Entry,
+    pub extra: Extra,
+}
+
+/// It is decoded and written again: its bytes become little-endian, its bools 0 and 1, its elements of the
+/// dtype in `spec`.
+pub struct Anew<'f> {
+    pub component: Component<'f>,
+    pub spec: ComponentSpec<'f>,
+}
+
+impl Writer {
+    /// The plans of all components of the object, for which the open object is meant.
+    pub(super) fn plan_copy<'f>(&mut self, object: &Object<'f>, recode: &Recode) -> Result<Vec<Plan<'f>>> {
+        let mut plans = Vec::new();
+        let count = object.components().len();
+        plans.try_reserve_exact(count)?;
+        self.manifest.components.try_reserve(count)?;
+        self.manifest.extras.try_reserve(count)?;
+        for component in object.components() {
+            plans.push(match self.change(object, &component, recode)? {
+                Some(dtype) => Plan::Anew(self.plan_anew(object, component, dtype, recode)?),
+                None => Plan::Stored(self.plan_stored(component)?),
+            });
+        }
+        Ok(plans)
+    }
+
+    /// The dtype in which a component has to be written again; none if its stored bytes can be copied.
+    fn change(
+        &self,
+        object: &Object<'_>,
+        component: &Component<'_>,
+        recode: &Recode,
+    ) -> Result<Option<Dtype>> {
+        let Some(dtype) = component.dtype() else { return Ok(None) };
+        let to = self.options.version;
+        let entry = component.entry();
+        // What is appended follows 1.2, for the file may be raised to it.
+        let narrow = entry.integer_dtype().is_some_and(|dtype| dtype != Dtype::U64);
+        if narrow && is_index(object.format(), component.role()) && to == Version::V1_2 {
+            return Ok(Some(Dtype::U64));
+        }
+        if *recode != Recode::default() && component.encoding() != Encoding::Other {
+            return Ok(Some(dtype));
+        }
+        if entry.is_big_endian() && to != Version::V0_1 {
+            return Ok(Some(dtype));
+        }
+        let any_is_true = component.source_version() == Version::V0_1 && to != Version::V0_1;
+        if dtype == Dtype::Bool && any_is_true && component.has_odd_bools()? {
+            return Ok(Some(dtype));
+        }
+        Ok(match self.loses_its_size(object, component)? {
+            true => Some(dtype),
+            false => None,
+        })
+    }
+
+    /// Whether the file's readers could not tell the decoded size of a component whose stored bytes are copied.
+    /// Before 1.2 the manifest cannot give it: the shape of a dense object does, or the frames have to.
+    fn loses_its_size(&self, object: &Object<'_>, component: &Component<'_>) -> Result<bool> {
+        let zstd = component.encoding() == Encoding::Zstd;
+        let Some(size) = component.entry().size().filter(|_| zstd && self.options.version < Version::V1_2)
+        else {
+            return Ok(false);
+        };
+        let by_shape = object.format() == Format::Dense && component.role() == "data";
+        Ok(!component.frames_give_size(size)? && !by_shape)
+    }
+
+    /// The entry of a component whose stored bytes are copied.
+    fn plan_stored<'f>(&mut self, component: Component<'f>) -> Result<Stored<'f>> {
+        let source = component.entry();
+        let older = self.options.version < Version::V1_2;
+        let decoded = match source.encoding {
+            Encoding::Zstd if !older => Some(component.size()?),
+            _ => source.size(),
+        };
+        let mut entry = *source;
+        entry.role = self.manifest.intern_role(component.role())?;
+        let mut extra = Extra::default();
+        if source.dtype.is_none() {
+            extra.dtype = Some(self.manifest.texts.add(component.dtype_name())?);
+        }
+        match (source.logical, component.logical_name()) {
+            // It means the same as none, which is what can be written.
+            (LogicalType::SameAsDtype, _) if older => entry.logical = LogicalType::Absent,
+            (LogicalType::SameAsDtype | LogicalType::Other, Some(name)) => {
+                extra.logical = Some(self.manifest.texts.add(name)?);
+            }
+            _ => {}
+        }
+        if source.encoding == Encoding::Other {
+            extra.encoding = Some(self.manifest.texts.add(component.encoding_name())?);
+        }
+        if let Some(digest) = component.digest() {
+            extra.digest = Some(self.manifest.texts.add(digest)?);
+        }
+        entry.set_size(decoded);
+        entry.set_size_declared(source.encoding != Encoding::Raw);
+        entry.set_page_exclusive(false);
+        Ok(Stored { component, entry, extra })
+    }
+
+    /// A component that is written again as `dtype`: as the source is, or as `recode` has it.
+    fn plan_anew<'f>(
+        &mut self,
+        object: &Object<'f>,
+        component: Component<'f>,
+        dtype: Dtype,
+        recode: &Recode,
+    ) -> Result<Anew<'f>> {
+        let from = component.dtype().unwrap_or(dtype);
+        let claim = component.digest().and_then(|text| digest::parse(text).ok());
+        let algorithm = claim.as_ref().and_then(Claim::algorithm);
+        let index = is_index(object.format(), component.role());
+        component.check_decodes(&mut |chunk, base| match index {
+            true => check_not_negative(component.role(), from, chunk, base),
+            false => Ok(()),
+        })?;
+        if algorithm.is_some() {
+            component.verify_digest()?; // a new one would hide that the old one does not agree
+        }
+        let size = convert::converted_size(component.size()?, (from, None), dtype)?;
+        let spec = ComponentSpec {
+            logical: match component.logical() {
+                LogicalType::Known(known) => Some(LogicalName::Known(known)),
+                LogicalType::Other => component.logical_name().map(LogicalName::Other),
+                LogicalType::Absent | LogicalType::SameAsDtype => None,
+            },
+            encoding: Some(recode.encoding.unwrap_or(component.encoding())),
+            digest: Some(recode.digest.unwrap_or(algorithm)),
+            size: Some(size),
+            ..ComponentSpec::new(component.role(), dtype)
+        };
+        let check = |writer: &mut Writer| {
+            writer.check_component(&spec, spec.size)?;
+            writer.try_entry(&spec)
+        };
+        check(self)
+            .map_err(|e| e.within(format_args!("object {:?} component {:?}", object.name(), spec.role)))?;
+        Ok(Anew { component, spec })
+    }
+}
+
+/// Refuses a negative index: as an unsigned number it would be another one.
+fn check_not_negative(role: &str, dtype: Dtype, chunk: &[u8], base: u64) -> Result<()> {
+    if matches!(dtype, Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8) {
+        return Ok(());
+    }
+    let rule = match role {
+        "indptr" => Rule::CsrIndptrOrder,
+        "coords" => Rule::CooCoordinate,
+        _ => Rule::CsrColumn,
+    };
+    each_index(dtype, chunk, base, |value, at| match value {
+        u64::MAX => Err(broken!(rule, "its element {at} is negative, but an index is not")),
+        _ => Ok(()),
+    })
+}

@@ -1,0 +1,168 @@
+//! One sequence: a file is begun or appended to, gets random calls, is finished or not.
+
+use crate::common::{self, Folder, Random};
+use crate::model::{Load, Model};
+use crate::sources::{self, Source};
+use crate::validator;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
+use ztensor::model::manifest::Version;
+use ztensor::writer::{Writer, WriterOptions};
+
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    pub finished: u64,
+    pub aborted: u64,
+    pub appended: u64,
+    pub written: u64,
+    pub streamed: u64,
+    pub copied: u64,
+    pub recoded: u64,
+    pub refused: u64,
+    /// Files that were held against a strict reader.
+    pub strict: u64,
+    /// Files with something damaged in them.
+    pub damaged: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, other: &Counts) {
+        self.finished += other.finished;
+        self.aborted += other.aborted;
+        self.appended += other.appended;
+        self.written += other.written;
+        self.streamed += other.streamed;
+        self.copied += other.copied;
+        self.recoded += other.recoded;
+        self.refused += other.refused;
+        self.strict += other.strict;
+        self.damaged += other.damaged;
+    }
+}
+
+/// What sequences share: where to copy from, and what earlier ones left.
+pub struct Pool<'s> {
+    sources: &'s [Source],
+    made: Vec<Source>,
+    path: PathBuf,
+    pub counts: Counts,
+}
+
+impl<'s> Pool<'s> {
+    pub fn new(sources: &'s [Source], folder: &Folder) -> Pool<'s> {
+        Pool { sources, made: Vec::new(), path: folder.path("file.zt"), counts: Counts::default() }
+    }
+}
+
+pub struct Session<'p> {
+    pub random: Random,
+    pub writer: Writer,
+    pub version: Version,
+    pub model: Model,
+    pub sources: Vec<&'p Source>,
+    pub counts: Counts,
+    pub next: u64,
+}
+
+impl Session<'_> {
+    pub fn run(pool: &mut Pool<'_>, seed: u64) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(pool, seed)));
+        if let Err(panic) = outcome {
+            eprintln!("the sequence of ZT_SEED={seed} ZT_SEQUENCES=1 failed (it may need those before it)");
+            resume_unwind(panic);
+        }
+    }
+}
+
+fn options(random: &mut Random) -> WriterOptions {
+    WriterOptions {
+        version: common::VERSIONS[random.below(3) as usize],
+        alignment: 64 << random.below(3),
+        large_alignment: [0, 4096][random.below(2) as usize],
+        large_size: 1 << random.below(14),
+        encoding: common::ENCODINGS[random.below(2) as usize],
+        zstd_level: 1 + random.below(3) as i32,
+        digest: common::DIGESTS[random.below(3) as usize],
+        threads: 1 + random.below(2) as usize,
+        durable: false,
+        frame_size: 1024 << random.below(3),
+    }
+}
+
+fn run(pool: &mut Pool<'_>, seed: u64) {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    for _ in 0..4 {
+        random.next();
+    }
+    let sources: Vec<&Source> = pool.sources.iter().chain(&pool.made).collect();
+    let bases: Vec<&Source> = sources.iter().copied().filter(|s| s.can_be_appended_to()).collect();
+    let base = (random.below(5) < 2).then(|| bases[random.below(bases.len() as u64) as usize]);
+    let options = options(&mut random);
+    let before = match base {
+        Some(base) => base.bytes.clone(),
+        None => b"was there".to_vec(),
+    };
+    std::fs::write(&pool.path, &before).unwrap();
+    let (writer, version, model) = match base {
+        None => {
+            let model = Model { strict: true, ..Model::default() };
+            (Writer::create(&pool.path, &options).unwrap(), options.version, model)
+        }
+        Some(base) => {
+            let objects = base.valid.as_ref().unwrap().objects.clone();
+            let model = Model { objects, strict: base.strict, ..Model::default() };
+            (Writer::append(&pool.path, &options).unwrap(), Version::V1_2, model)
+        }
+    };
+    let counts = Counts::default();
+    let append = base.is_some();
+    let name = format!("{seed} after {:?}", base.map(|b| &b.name));
+    let mut session = Session { random, writer, version, model, sources, counts, next: 0 };
+    for _ in 0..1 + session.random.below(9) {
+        session.call();
+    }
+    let Session { mut random, mut writer, model, mut counts, .. } = session;
+    if random.below(12) == 0 {
+        counts.aborted += 1;
+        drop(writer);
+        let after = std::fs::read(&pool.path).unwrap();
+        assert!(after == before, "an abort changed what was there");
+        pool.counts.add(&counts);
+        return;
+    }
+    let summary = writer.finish().unwrap_or_else(|e| panic!("finish: {e}"));
+    counts.finished += 1;
+    counts.appended += u64::from(append);
+    let bytes = std::fs::read(&pool.path).unwrap();
+    assert_eq!(summary.file_size, bytes.len() as u64);
+    counts.damaged += u64::from(model.damaged);
+    counts.strict += u64::from(model.strict && !model.damaged);
+    if model.damaged {
+        let file = common::open(bytes);
+        let names: Vec<_> = file.objects().map(|o| o.name().to_owned()).collect();
+        assert_eq!(names, model.objects.iter().map(|o| o.name.clone()).collect::<Vec<_>>());
+        for (name, parts) in &model.loads {
+            let object = file.required(name).unwrap();
+            for (component, due) in object.components().zip(parts) {
+                let found = Load::of(&component);
+                assert!(found == *due || found.is_other_spelling(due), "{name:?} {:?}", component.role());
+            }
+        }
+        pool.counts.add(&counts);
+        return;
+    }
+    let valid = validator::validate(&bytes).unwrap_or_else(|e| panic!("not valid: {e}"));
+    model.compare(&valid);
+    sources::passes(&bytes, model.strict).unwrap_or_else(|e| panic!("strict {}: {e}", model.strict));
+    if !append {
+        assert_eq!(valid.padding_nonzero, 0);
+    }
+    pool.counts.add(&counts);
+    if bytes.len() < 64 << 10 && valid.objects.len() < 40 {
+        let made = Source::of(name, bytes).expect("it opens");
+        match pool.made.len() {
+            24.. => pool.made[random.below(24) as usize] = made,
+            _ => pool.made.push(made),
+        }
+    }
+}
