@@ -69,8 +69,8 @@
 #define ZT_CAP_RANGE 4
 
 /**
- * The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file: they can go
- * from the disk to their place without a copy.
+ * The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from
+ * its own start (zt_open_fd's offset included): they can go from the disk to their place without a copy.
  */
 #define ZT_CAP_DIRECT 8
 
@@ -80,8 +80,9 @@
 #define ZT_CAP_VERIFY 16
 
 /**
- * It starts at a page boundary and no byte of another component is in its pages: ZT_ADVICE_DONTNEED
- * evicts all of it and nothing else.
+ * It starts at a page boundary of the real file, counted from that file's own start, or of memory, and
+ * no byte of another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and
+ * ZT_ADVICE_EVICT reach all of it and nothing else.
  */
 #define ZT_CAP_PAGE_EXCLUSIVE 32
 
@@ -375,6 +376,20 @@ typedef enum zt_mode_value {
      * Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
      */
     ZT_MODE_READ = 1,
+    /**
+     * As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
+     * (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; told on Linux and macOS), where the system refuses the mapping,
+     * and where the file does not fit the process's address space. zt_file_mode tells which it is.
+     */
+    ZT_MODE_AUTO = 2,
+    /**
+     * As ZT_MODE_MAP, and the caller may write, const cast away, to what is lent (zt_component_ptr, zt_file_bytes,
+     * views, zt_component_load, DLPack): a page that is written to becomes this file handle's own copy, in memory;
+     * neither the file on disk nor anybody else sees it. All that the handle lends shows the change. What copies or
+     * checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_write_copy) sees the file's
+     * bytes. The library writes nothing there. Two threads at the same bytes are the caller's to keep apart.
+     */
+    ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
 
 /**
@@ -402,13 +417,26 @@ typedef enum zt_advice_value {
      */
     ZT_ADVICE_POPULATE = 4,
     /**
-     * Locks the whole mapping in memory, within the process's limit on locked memory.
+     * Now, and keeps the bytes in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the process's limit on
+     * locked memory: just these, with the pages that they touch. Of a mapping only.
      */
     ZT_ADVICE_LOCK = 5,
     /**
-     * Not again: the pages may be dropped from memory. Their content is read anew when it is touched.
+     * Not again by anybody, soon: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
+     * back, too, unless another process has them mapped or they were not written yet. Linux only.
      */
-    ZT_ADVICE_DONTNEED = 6,
+    ZT_ADVICE_EVICT = 6,
+    /**
+     * Not again by this process, soon: it gives back its pages of the mapping; the page cache keeps them. They are
+     * mapped anew, with the same content, when they are touched. Of a mapping only, and not in ZT_MODE_PRIVATE, where
+     * it would undo what was changed.
+     */
+    ZT_ADVICE_RELEASE = 7,
+    /**
+     * Undoes ZT_ADVICE_LOCK of just these bytes, however often it was given: a page stays locked as long as any byte
+     * of it is.
+     */
+    ZT_ADVICE_UNLOCK = 8,
 } zt_advice_value;
 
 /**
@@ -426,8 +454,8 @@ typedef enum zt_direct_value {
      */
     ZT_DIRECT_NEVER = 1,
     /**
-     * Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where it refuses
-     * one all the same, that and those after it go through the page cache, and zt_read_stats tells.
+     * Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
+     * all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
      */
     ZT_DIRECT_ALWAYS = 2,
 } zt_direct_value;
@@ -643,9 +671,12 @@ typedef struct zt_read_options {
      */
     uint32_t verify;
     /**
-     * Must be 0.
+     * 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
+     * pool), so that reads past the page cache go straight into them where their address and the offset
+     * are aligned, and the kernel is not asked for their pages. 0: only into memory on huge pages; else
+     * through memory of the library's, which is quicker for pages that lie anywhere.
      */
-    uint32_t reserved;
+    uint32_t pinned;
     /**
      * Passed to the callbacks; may be NULL.
      */
@@ -697,7 +728,8 @@ typedef struct zt_read_stats {
      */
     uint32_t direct;
     /**
-     * Why the reads took the way that they took: one line, lives as long as the library.
+     * Why the reads took the way that they took: one line, lives as long as the library. Where a read past
+     * the page cache failed and the page cache was taken instead, it tells with which error.
      */
     const char *reason;
 } zt_read_stats;
@@ -812,7 +844,7 @@ typedef struct zt_open_options {
      */
     size_t struct_size;
     /**
-     * How the bytes are reached: ZT_MODE_MAP (default) or ZT_MODE_READ.
+     * How the bytes are reached: ZT_MODE_MAP (default), ZT_MODE_READ, ZT_MODE_AUTO or ZT_MODE_PRIVATE.
      */
     zt_mode mode;
     /**
@@ -826,7 +858,8 @@ typedef struct zt_open_options {
      */
     uint32_t strict;
     /**
-     * What will be done with the whole file: ZT_ADVICE_NONE (default) and so on.
+     * What will be done with the whole file: ZT_ADVICE_NONE (default) and so on. A hint that cannot be had
+     * is passed over; only ZT_ADVICE_LOCK has to work.
      */
     zt_advice advice;
     /**
@@ -1838,7 +1871,7 @@ uint32_t zt_component_caps(const struct zt_component *component);
  * Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
  * is neither mapped nor in memory (zt_component_read and zt_component_load work then);
  * ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
- * The bytes are read-only; writing to them is a fault. In ZT_MODE_MAP see there what a file that
+ * The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
  * changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
  */
 zt_status zt_component_ptr(const struct zt_component *component,
@@ -1898,12 +1931,19 @@ zt_status zt_component_read_as(const struct zt_component *component,
 
 /**
  * Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
- * reading them, ZT_ADVICE_DONTNEED lets them go.
+ * reading them, ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK
+ * keep just them in memory.
  *
- * ZT_ADVICE_DONTNEED reaches only pages that hold nothing of another component, so a neighbour's bytes
- * stay: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. Where bytes are not in a file, nothing happens.
- * Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses,
- * ZT_ERROR_UNSUPPORTED for ZT_ADVICE_LOCK in ZT_MODE_READ: only a mapping can be locked.
+ * ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of
+ * what the file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside
+ * any other. The others reach every page that the bytes touch. In ZT_MODE_READ on Linux,
+ * ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM and ZT_ADVICE_NONE count for the whole file.
+ * Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but
+ * ZT_ADVICE_NONE where the bytes are in memory or of a zt_source, and on Windows; all but that, in
+ * ZT_MODE_READ, off Linux; ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in
+ * ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
+ * are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
+ * locking more than the process may.
  * Threads: any. Since 1.0.
  */
 zt_status zt_component_advise(const struct zt_component *component,
@@ -2037,6 +2077,33 @@ zt_status zt_object_list(const struct zt_file *file,
                          size_t *filled);
 
 /**
+ * The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
+ * which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
+ * ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
+ *
+ * Threads: any. Since 1.0.
+ */
+zt_mode zt_file_mode(const struct zt_file *file);
+
+/**
+ * Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping,
+ * or the memory that zt_open_memory was given. zt_component_offset counts from the first of them. For
+ * registering a whole mapping with a device, advice of one's own, or sending a file as it is.
+ *
+ * part: 0, the only one there is today. ptr: receives a pointer that lives until the last zt_close; at a
+ * page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
+ * the bytes, zt_file_size; may be NULL. Both are untouched on failure.
+ * Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
+ * ZT_ERROR_INVALID_ARGUMENT if there is no such part.
+ * The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what
+ * a file that changes under us does. Threads: any. Since 1.0.
+ */
+zt_status zt_file_bytes(const struct zt_file *file,
+                        size_t part,
+                        const void **ptr,
+                        uint64_t *size);
+
+/**
  * Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
  *
  * Returns a string that lives until the last zt_close; NULL for NULL.
@@ -2152,13 +2219,16 @@ zt_status zt_object_read_slice(const struct zt_object *object,
  * path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
  * options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
  * Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
- * ZT_ERROR_UNSUPPORTED (another major version), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
+ * ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
+ * refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
  * verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
  * A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
  * good end is; zt_repair cuts it back.
  * Threads: any. Since 1.0. Spec 1.2 section 5.
  */
-zt_status zt_open(const char *path, const struct zt_open_options *options, struct zt_file **file);
+zt_status zt_open(const char *path,
+                  const struct zt_open_options *options,
+                  struct zt_file **file);
 
 /**
  * Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).

@@ -204,7 +204,7 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
 /// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
 /// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
-/// The bytes are read-only; writing to them is a fault. In ZT_MODE_MAP see there what a file that
+/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
 /// changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_ptr(
@@ -298,12 +298,19 @@ pub unsafe extern "C" fn zt_component_read_as(
 }
 
 /// Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
-/// reading them, ZT_ADVICE_DONTNEED lets them go.
+/// reading them, ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK
+/// keep just them in memory.
 ///
-/// ZT_ADVICE_DONTNEED reaches only pages that hold nothing of another component, so a neighbour's bytes
-/// stay: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. Where bytes are not in a file, nothing happens.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses,
-/// ZT_ERROR_UNSUPPORTED for ZT_ADVICE_LOCK in ZT_MODE_READ: only a mapping can be locked.
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of
+/// what the file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside
+/// any other. The others reach every page that the bytes touch. In ZT_MODE_READ on Linux,
+/// ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM and ZT_ADVICE_NONE count for the whole file.
+/// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but
+/// ZT_ADVICE_NONE where the bytes are in memory or of a zt_source, and on Windows; all but that, in
+/// ZT_MODE_READ, off Linux; ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in
+/// ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
+/// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
+/// locking more than the process may.
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {

@@ -11,18 +11,32 @@ pub fn copy(path: &Path) -> Result<PathBuf> {
     Ok(copy)
 }
 
+/// Bytes of the longest path, with its NUL.
+#[cfg(unix)]
+const ROOM: usize = libc::PATH_MAX as usize;
+
+/// The path as the system wants it: ended by a NUL, of which there is no other.
+#[cfg(unix)]
+pub(super) fn ended(path: &Path) -> std::io::Result<[u8; ROOM]> {
+    use std::os::unix::ffi::OsStrExt;
+    let text = path.as_os_str().as_bytes();
+    let mut ended = [0; ROOM];
+    match ended.get_mut(..text.len()) {
+        _ if text.contains(&0) => Err(std::io::ErrorKind::InvalidInput.into()),
+        Some(place) if text.len() < ROOM => {
+            place.copy_from_slice(text);
+            Ok(ended)
+        }
+        _ => Err(std::io::Error::from_raw_os_error(libc::ENAMETOOLONG)),
+    }
+}
+
 /// The path without symbolic links, of a file that is there.
 #[cfg(unix)]
 pub fn resolved(path: &Path) -> std::io::Result<PathBuf> {
     use std::ffi::{CStr, OsStr};
     use std::os::unix::ffi::OsStrExt;
-    const ROOM: usize = libc::PATH_MAX as usize;
-    let text = path.as_os_str().as_bytes();
-    let mut given = [0; ROOM];
-    match given.get_mut(..text.len()) {
-        Some(place) if text.len() < ROOM => place.copy_from_slice(text),
-        _ => return Err(std::io::Error::from_raw_os_error(libc::ENAMETOOLONG)),
-    }
+    let given = ended(path)?;
     let mut found: [std::ffi::c_char; ROOM] = [0; ROOM];
     // SAFETY: a string that ends within its array, and room for the PATH_MAX bytes that may come back,
     // which then end in NUL.

@@ -4,6 +4,7 @@
 use super::behind::Behind;
 use super::direct_sink::{DirectSink, Pieces};
 use super::gather::Gather;
+use super::stat::{self, Kind};
 use super::ByteSink;
 use crate::error::{fail, try_format, Error, Result};
 use std::ffi::OsStr;
@@ -76,8 +77,8 @@ impl FileSink {
     /// A file that replaces another keeps its permissions.
     fn keep_permissions(&self) -> Result<()> {
         // Not knowing them is no leave to publish it with others: it may have been private.
-        let kept = match self.destination.metadata() {
-            Ok(meta) => std::fs::set_permissions(&self.temporary, meta.permissions()),
+        let kept = match stat::of_path(&self.destination) {
+            Ok(stat) => std::fs::set_permissions(&self.temporary, stat.permissions),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             Err(e) => Err(e),
         };
@@ -87,10 +88,12 @@ impl FileSink {
 
 /// What will be replaced: behind a symbolic link its target, so that the link stays one.
 fn resolve(path: &Path) -> Result<PathBuf> {
-    match path.metadata() {
-        Ok(meta) if meta.is_dir() => Err(fail!(Io, "it is a folder")),
-        Ok(meta) if !meta.is_file() => Err(fail!(Io, "it is there already and is no regular file")),
-        Ok(meta) if meta.permissions().readonly() => Err(fail!(Io, "it is there already and is read-only")),
+    match stat::of_path(path) {
+        Ok(stat) if stat.kind == Kind::Folder => Err(fail!(Io, "it is a folder")),
+        Ok(stat) if stat.kind != Kind::Regular => {
+            Err(fail!(Io, "it is there already and is no regular file"))
+        }
+        Ok(stat) if stat.permissions.readonly() => Err(fail!(Io, "it is there already and is read-only")),
         Ok(_) => super::path::resolved(path).map_err(|e| Error::io("could not resolve the path", &e)),
         Err(e) if e.kind() == ErrorKind::NotFound => super::path::copy(path),
         Err(e) => Err(Error::io("could not look at the path", &e)),

@@ -69,13 +69,17 @@ ZT_DIGEST_CRC32C = 2
 ZT_DIGEST_SHA256 = 3
 ZT_MODE_MAP = 0
 ZT_MODE_READ = 1
+ZT_MODE_AUTO = 2
+ZT_MODE_PRIVATE = 3
 ZT_ADVICE_NONE = 0
 ZT_ADVICE_SEQUENTIAL = 1
 ZT_ADVICE_RANDOM = 2
 ZT_ADVICE_WILLNEED = 3
 ZT_ADVICE_POPULATE = 4
 ZT_ADVICE_LOCK = 5
-ZT_ADVICE_DONTNEED = 6
+ZT_ADVICE_EVICT = 6
+ZT_ADVICE_RELEASE = 7
+ZT_ADVICE_UNLOCK = 8
 ZT_DIRECT_AUTO = 0
 ZT_DIRECT_NEVER = 1
 ZT_DIRECT_ALWAYS = 2
@@ -132,7 +136,7 @@ class zt_read_options(Structure):
         ("chunk_size", c_uint64),
         ("in_flight", c_uint64),
         ("verify", c_uint32),
-        ("reserved", c_uint32),
+        ("pinned", c_uint32),
         ("context", c_void_p),
         ("on_done", zt_done_callback),
         ("progress", zt_progress_callback),
@@ -453,6 +457,8 @@ FUNCTIONS = {
     "zt_format_name": (c_char_p, [zt_format]),
     "zt_encoding_name": (c_char_p, [zt_encoding]),
     "zt_object_list": (zt_status, [c_void_p, c_size_t, POINTER(zt_object_info), c_size_t, POINTER(c_size_t)]),
+    "zt_file_mode": (zt_mode, [c_void_p]),
+    "zt_file_bytes": (zt_status, [c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_uint64)]),
     "zt_object_name": (c_char_p, [c_void_p]),
     "zt_object_name_len": (c_size_t, [c_void_p]),
     "zt_object_rank": (c_size_t, [c_void_p]),
