@@ -69,7 +69,9 @@ mod x86 {
                 }
                 #[allow(unused_unsafe)]
                 // SAFETY: it needs nothing. Unsafe to call before Rust 1.87.
-                unsafe { _mm_sfence() }; // such writes may be late: other threads see them from here on
+                unsafe {
+                    _mm_sfence()
+                }; // such writes may be late: other threads see them from here on
             } else {
                 for (from, to) in eights {
                     // SAFETY: likewise, and nothing has to be aligned.

@@ -65,8 +65,11 @@ pub struct zt_read_options {
     pub in_flight: u64,
     /// 1: check the digest of every component that is read whole and has one that can be checked.
     pub verify: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
+    /// pool), so that reads past the page cache go straight into them where their address and the offset
+    /// are aligned, and the kernel is not asked for their pages. 0: only into memory on huge pages; else
+    /// through memory of the library's, which is quicker for pages that lie anywhere.
+    pub pinned: u32,
     /// Passed to the callbacks; may be NULL.
     pub context: *mut c_void,
     /// Told about every request that is done; may be NULL.
@@ -95,7 +98,8 @@ pub struct zt_read_stats {
     pub threads: u32,
     /// 1 if reads went past the page cache.
     pub direct: u32,
-    /// Why the reads took the way that they took: one line, lives as long as the library.
+    /// Why the reads took the way that they took: one line, lives as long as the library. Where a read past
+    /// the page cache failed and the page cache was taken instead, it tells with which error.
     pub reason: *const c_char,
 }
 
@@ -165,9 +169,6 @@ pub unsafe extern "C" fn zt_read_batch(
 }
 
 fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
-    if options.reserved != 0 {
-        return Err(fail!(InvalidArgument, "zt_read_options.reserved is {}, not 0", options.reserved));
-    }
     let default = BatchOptions::default();
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     Ok(BatchOptions {
@@ -176,6 +177,7 @@ fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
         chunk_size: or_default(options.chunk_size, default.chunk_size),
         in_flight: or_default(options.in_flight, default.in_flight),
         verify: arg::flag(options.verify, "zt_read_options.verify")?,
+        pinned: arg::flag(options.pinned, "zt_read_options.pinned")?,
     })
 }
 
