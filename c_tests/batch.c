@@ -355,7 +355,7 @@ static void unknown_options(void)
     o.direct = -1;
     CHECK_STATUS(zt_read_batch(file, NULL, 0, &o, NULL), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
-    o.reserved = 1;
+    o.pinned = 2;
     CHECK_STATUS(zt_read_batch(file, NULL, 0, &o, NULL), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
     o.verify = 2;

@@ -198,38 +198,92 @@ static void damaged(void)
     }
 }
 
+/* What a mode has not is ZT_ERROR_UNSUPPORTED; what was let go is read anew. */
 static void advice(void)
 {
     static const char *const names[] = {"v1.2/rs-1.2.3-1m.zt", "valid-odd/empty-anywhere.zt"};
     size_t i, mode, o;
     for (i = 0; i < COUNT(names); i++) {
-        for (mode = 0; mode < 2; mode++) {
+        for (mode = ZT_MODE_MAP; mode <= ZT_MODE_PRIVATE; mode++) {
             zt_file *file = open_data_mode(names[i], (zt_mode)mode);
+            const int maps = zt_file_mode(file) != ZT_MODE_READ, is_private = zt_file_mode(file) == ZT_MODE_PRIVATE;
             for (o = 0; o < zt_object_count(file); o++) {
                 const zt_component *c = zt_component_at(zt_object_at(file, o), 0);
                 size_t size;
                 unsigned char *before = read_component(c, &size), *after;
+                const int empty = zt_component_stored_size(c) == 0;
+                zt_status status;
                 uint32_t a;
-                for (a = ZT_ADVICE_NONE; a <= ZT_ADVICE_DONTNEED; a++)
-                    if (a != ZT_ADVICE_LOCK) /* locked pages cannot be let go */
-                        CHECK_STATUS(zt_component_advise(c, a), ZT_OK);
-                CHECK_STATUS(zt_component_advise(c, 7), ZT_ERROR_INVALID_ARGUMENT);
+                for (a = ZT_ADVICE_NONE; a <= ZT_ADVICE_POPULATE; a++)
+                    CHECK_STATUS(zt_component_advise(c, a), ZT_OK);
+                if (!(maps && empty)) { /* of no bytes, nothing is to do */
+                    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_RELEASE),
+                                 !maps || is_private ? ZT_ERROR_UNSUPPORTED : ZT_OK);
+                    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), is_private ? ZT_ERROR_UNSUPPORTED : ZT_OK);
+                    status = zt_component_advise(c, ZT_ADVICE_LOCK);
+                    if (!maps)
+                        CHECK_STATUS(status, ZT_ERROR_UNSUPPORTED);
+                    else
+                        CHECK(status == ZT_OK || status == ZT_ERROR_IO); /* up to the process's limit */
+                    if (status == ZT_OK && !is_private && size > 200000)
+                        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), ZT_ERROR_STATE);
+                    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_UNLOCK), maps ? ZT_OK : ZT_ERROR_UNSUPPORTED);
+                    if (!is_private)
+                        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), ZT_OK);
+                }
+                CHECK_STATUS(zt_component_advise(c, 9), ZT_ERROR_INVALID_ARGUMENT);
                 CHECK_STATUS(zt_component_advise(c, UINT32_MAX), ZT_ERROR_INVALID_ARGUMENT);
-                after = read_component(c, &size); /* what was let go is read anew */
+                after = read_component(c, &size);
                 CHECK(memcmp(before, after, size) == 0);
                 free(before);
                 free(after);
             }
-            if (zt_object_count(file)) { /* up to the process's limit */
-                zt_status status = zt_component_advise(zt_component_at(zt_object_at(file, 0), 0), ZT_ADVICE_LOCK);
-                if (mode == ZT_MODE_READ)
-                    CHECK_STATUS(status, ZT_ERROR_UNSUPPORTED);
-                else
-                    CHECK(status == ZT_OK || status == ZT_ERROR_IO);
-            }
             zt_close(file);
         }
     }
+}
+
+static void whole_files(void)
+{
+    static const char name[] = "v1.2/rs-1.2.3-1m.zt";
+    const zt_mode modes[] = {ZT_MODE_MAP, ZT_MODE_READ, ZT_MODE_AUTO, ZT_MODE_PRIVATE};
+    size_t i, size;
+    unsigned char *bytes = read_file(data_path(name), &size);
+    CHECK(zt_file_mode(NULL) == ZT_MODE_MAP);
+    for (i = 0; i < COUNT(modes); i++) {
+        zt_file *file = open_data_mode(name, modes[i]);
+        const void *ptr = &size, *lent;
+        uint64_t whole = 7;
+        const zt_component *c = zt_component_at(zt_object_at(file, 0), 0);
+        CHECK(zt_file_mode(file) == modes[i] || modes[i] == ZT_MODE_AUTO);
+        CHECK(zt_file_mode(file) != ZT_MODE_AUTO);
+        CHECK_STATUS(zt_file_bytes(file, 1, &ptr, &whole), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK_STATUS(zt_file_bytes(file, 0, NULL, &whole), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK_STATUS(zt_file_bytes(NULL, 0, &ptr, &whole), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK(ptr == &size && whole == 7);
+        if (zt_file_mode(file) == ZT_MODE_READ) {
+            CHECK_STATUS(zt_file_bytes(file, 0, &ptr, &whole), ZT_ERROR_NOT_MAPPABLE);
+            CHECK(ptr == &size && whole == 7);
+        } else {
+            CHECK_STATUS(zt_file_bytes(file, 0, &ptr, NULL), ZT_OK);
+            CHECK_STATUS(zt_file_bytes(file, 0, &ptr, &whole), ZT_OK);
+            CHECK_U64(whole, size);
+            CHECK(memcmp(ptr, bytes, size) == 0);
+            CHECK_STATUS(zt_component_ptr(c, &lent, NULL), ZT_OK);
+            CHECK(lent == (const unsigned char *)ptr + zt_component_offset(c));
+        }
+        if (modes[i] == ZT_MODE_PRIVATE) { /* written to: only what is lent shows it */
+            unsigned char *here = (unsigned char *)(uintptr_t)lent, first = *here, got[1];
+            *here ^= 0xff;
+            CHECK_STATUS(zt_component_read_range(c, 0, got, 1), ZT_OK);
+            CHECK(got[0] == first && bytes[zt_component_offset(c)] == first);
+            CHECK_STATUS(zt_component_ptr(c, &lent, NULL), ZT_OK);
+            CHECK(*(const unsigned char *)lent == (unsigned char)(first ^ 0xff));
+            CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
+        }
+        zt_close(file);
+    }
+    free(bytes);
 }
 
 int main(void)
@@ -241,5 +295,6 @@ int main(void)
     buffers_outlive_the_file();
     damaged();
     advice();
+    whole_files();
     return check_done("component_bytes");
 }

@@ -93,6 +93,9 @@ static void objects_and_components(void)
     CHECK(zt_component_encoding(NULL) == 0 && zt_component_encoding_name(NULL) == NULL);
     CHECK(zt_component_offset(NULL) == 0 && zt_component_stored_size(NULL) == 0 && zt_component_size(NULL) == 0);
     CHECK(zt_component_digest(NULL) == NULL && zt_component_caps(NULL) == 0);
+    CHECK(zt_file_mode(NULL) == ZT_MODE_MAP);
+    CHECK_STATUS(zt_file_bytes(NULL, 0, &ptr, NULL), INVALID);
+    CHECK_STATUS(zt_file_bytes(file, 0, NULL, NULL), INVALID);
     CHECK_STATUS(zt_component_ptr(NULL, &ptr, &size), INVALID);
     CHECK(ptr == room && size == 7);
     CHECK_STATUS(zt_component_ptr(component, NULL, &size), INVALID);

@@ -184,12 +184,12 @@ static void unknown_options(void)
     zt_open_options options;
     uint32_t advice;
     INIT(options);
-    options.mode = 2;
+    options.mode = 4;
     expect_failure(path, &options, ZT_ERROR_INVALID_ARGUMENT);
     options.mode = -1;
     expect_failure(path, &options, ZT_ERROR_INVALID_ARGUMENT);
     INIT(options);
-    options.advice = 7;
+    options.advice = 9;
     expect_failure(path, &options, ZT_ERROR_INVALID_ARGUMENT);
     INIT(options);
     options.verify = 2;
@@ -197,7 +197,7 @@ static void unknown_options(void)
     INIT(options);
     options.strict = 2;
     expect_failure(path, &options, ZT_ERROR_INVALID_ARGUMENT);
-    for (advice = ZT_ADVICE_NONE; advice <= ZT_ADVICE_DONTNEED; advice++) {
+    for (advice = ZT_ADVICE_NONE; advice <= ZT_ADVICE_UNLOCK; advice++) {
         zt_file *file = NULL;
         zt_status status;
         INIT(options);

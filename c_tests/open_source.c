@@ -156,7 +156,10 @@ static void good_source(const unsigned char *bytes, size_t size)
         CHECK(memcmp(got, bytes + zt_component_offset(component), (size_t)zt_component_size(component)) == 0);
         CHECK_STATUS(zt_component_read_range(component, 3, got, 7), ZT_OK);
         CHECK(memcmp(got, bytes + zt_component_offset(component) + 3, 7) == 0);
-        CHECK_STATUS(zt_component_advise(component, ZT_ADVICE_WILLNEED), ZT_OK);
+        CHECK_STATUS(zt_component_advise(component, ZT_ADVICE_NONE), ZT_OK);
+        CHECK_STATUS(zt_component_advise(component, ZT_ADVICE_WILLNEED), ZT_ERROR_UNSUPPORTED);
+        CHECK(zt_file_mode(file) == ZT_MODE_READ);
+        CHECK_STATUS(zt_file_bytes(file, 0, &ptr, NULL), ZT_ERROR_NOT_MAPPABLE);
     }
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     CHECK_STATUS(zt_component_load(component_of(file, "f64", "data"), &buffer), ZT_OK);

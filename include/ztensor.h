@@ -89,8 +89,9 @@ typedef struct zt_buffer zt_buffer;
 /// A file that is being written. It belongs to one thread at a time.
 ///
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED or what a sink returned): then it has failed for good, every further call but
-/// zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before the writer.
+/// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way):
+/// then it has failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the
+/// destination is as it was before the writer. What a call has accepted zt_writer_finish can write.
 typedef struct zt_writer zt_writer;
 
 /// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable
@@ -293,6 +294,16 @@ typedef enum zt_mode_value {
     ZT_MODE_MAP = 0,
     /// Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
     ZT_MODE_READ = 1,
+    /// As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
+    /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; told on Linux and macOS), where the system refuses the mapping,
+    /// and where the file does not fit the process's address space. zt_file_mode tells which it is.
+    ZT_MODE_AUTO = 2,
+    /// As ZT_MODE_MAP, and the caller may write, const cast away, to what is lent (zt_component_ptr, zt_file_bytes,
+    /// views, zt_component_load, DLPack): a page that is written to becomes this file handle's own copy, in memory;
+    /// neither the file on disk nor anybody else sees it. All that the handle lends shows the change. What copies or
+    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_write_copy) sees the file's
+    /// bytes. The library writes nothing there. Two threads at the same bytes are the caller's to keep apart.
+    ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
 
 /// What will be done with bytes: one of the ZT_ADVICE_ values.
@@ -306,10 +317,19 @@ typedef enum zt_advice_value {
     ZT_ADVICE_WILLNEED = 3, ///< Soon: starts reading and returns at once.
     /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
     ZT_ADVICE_POPULATE = 4,
-    /// Locks the whole mapping in memory, within the process's limit on locked memory.
+    /// Now, and keeps the bytes in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the process's limit on
+    /// locked memory: just these, with the pages that they touch. Of a mapping only.
     ZT_ADVICE_LOCK = 5,
-    /// Not again: the pages may be dropped from memory. Their content is read anew when it is touched.
-    ZT_ADVICE_DONTNEED = 6,
+    /// Not again by anybody, soon: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
+    /// back, too, unless another process has them mapped or they were not written yet. Linux only.
+    ZT_ADVICE_EVICT = 6,
+    /// Not again by this process, soon: it gives back its pages of the mapping; the page cache keeps them. They are
+    /// mapped anew, with the same content, when they are touched. Of a mapping only, and not in ZT_MODE_PRIVATE, where
+    /// it would undo what was changed.
+    ZT_ADVICE_RELEASE = 7,
+    /// Undoes ZT_ADVICE_LOCK of just these bytes, however often it was given: a page stays locked as long as any byte
+    /// of it is.
+    ZT_ADVICE_UNLOCK = 8,
 } zt_advice_value;
 
 /// Told about progress: done of total bytes. Returns 0 to go on, anything else to stop with
@@ -319,14 +339,16 @@ typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t t
 /// How to open a file. All fields zero (but struct_size) are the defaults.
 typedef struct zt_open_options {
     size_t struct_size; ///< sizeof (zt_open_options)
-    zt_mode mode; ///< How the bytes are reached: ZT_MODE_MAP (default) or ZT_MODE_READ.
+    /// How the bytes are reached: ZT_MODE_MAP (default), ZT_MODE_READ, ZT_MODE_AUTO or ZT_MODE_PRIVATE.
+    zt_mode mode;
     /// 0: the structure is checked. 1: every digest too, which reads every byte that has one.
     uint32_t verify;
     /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
     /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
     /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
     uint32_t strict;
-    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on.
+    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on. A hint that cannot be had
+    /// is passed over; only ZT_ADVICE_LOCK has to work.
     zt_advice advice;
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
     /// Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
@@ -348,7 +370,8 @@ typedef struct zt_open_options {
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (another major version), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
+/// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
+/// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
 /// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
 /// good end is; zt_repair cuts it back.
@@ -431,6 +454,26 @@ const zt_object *zt_object_find(const zt_file *file, const char *name);
 /// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
 /// Threads: any. Since 1.0.
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
+
+/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
+/// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
+/// ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
+///
+/// Threads: any. Since 1.0.
+zt_mode zt_file_mode(const zt_file *file);
+
+/// Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping,
+/// or the memory that zt_open_memory was given. zt_component_offset counts from the first of them. For
+/// registering a whole mapping with a device, advice of one's own, or sending a file as it is.
+///
+/// part: 0, the only one there is today. ptr: receives a pointer that lives until the last zt_close; at a
+/// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
+/// the bytes, zt_file_size; may be NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
+/// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
+/// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what
+/// a file that changes under us does. Threads: any. Since 1.0.
+zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint64_t *size);
 
 // -------------------------------------------------------------------------------------------------
 // 4. Objects and components
@@ -529,13 +572,14 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start,
 #define ZT_CAP_READ 2
 /// A range of the decoded bytes can be had without decoding all of them.
 #define ZT_CAP_RANGE 4
-/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file: they can go
-/// from the disk to their place without a copy.
+/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from
+/// its own start (zt_open_fd's offset included): they can go from the disk to their place without a copy.
 #define ZT_CAP_DIRECT 8
 /// There is a digest that this version can check.
 #define ZT_CAP_VERIFY 16
-/// It starts at a page boundary and no byte of another component is in its pages: ZT_ADVICE_DONTNEED
-/// evicts all of it and nothing else.
+/// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and
+/// no byte of another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and
+/// ZT_ADVICE_EVICT reach all of it and nothing else.
 #define ZT_CAP_PAGE_EXCLUSIVE 32
 
 /// The component's name within its object: UTF-8 and NUL-ended.
@@ -598,7 +642,7 @@ uint64_t zt_component_stored_size(const zt_component *component);
 ///
 /// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
 /// manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
-/// damaged or pass max_decoded_size.
+/// damaged or pass max_decoded_size, which is found out once, too.
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
 uint64_t zt_component_size(const zt_component *component);
 
@@ -621,7 +665,7 @@ uint32_t zt_component_caps(const zt_component *component);
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
 /// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
 /// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
-/// The bytes are read-only; writing to them is a fault. In ZT_MODE_MAP see there what a file that
+/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
 /// changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
 zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
 
@@ -665,12 +709,19 @@ zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, vo
     size_t dst_size);
 
 /// Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
-/// reading them, ZT_ADVICE_DONTNEED lets them go.
+/// reading them, ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK
+/// keep just them in memory.
 ///
-/// ZT_ADVICE_DONTNEED reaches only pages that hold nothing of another component, so a neighbour's bytes
-/// stay: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. Where bytes are not in a file, nothing happens.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses,
-/// ZT_ERROR_UNSUPPORTED for ZT_ADVICE_LOCK in ZT_MODE_READ: only a mapping can be locked.
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of
+/// what the file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside
+/// any other. The others reach every page that the bytes touch. In ZT_MODE_READ on Linux,
+/// ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM and ZT_ADVICE_NONE count for the whole file.
+/// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but
+/// ZT_ADVICE_NONE where the bytes are in memory or of a zt_source, and on Windows; all but that, in
+/// ZT_MODE_READ, off Linux; ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in
+/// ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
+/// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
+/// locking more than the process may.
 /// Threads: any. Since 1.0.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
@@ -863,8 +914,8 @@ typedef enum zt_direct_value {
     /// cache afterwards.
     ZT_DIRECT_AUTO = 0,
     ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again soon.
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where it refuses
-    /// one all the same, that and those after it go through the page cache, and zt_read_stats tells.
+    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
+    /// all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
     ZT_DIRECT_ALWAYS = 2,
 } zt_direct_value;
 
@@ -904,7 +955,11 @@ typedef struct zt_read_options {
     uint64_t in_flight;
     /// 1: check the digest of every component that is read whole and has one that can be checked.
     uint32_t verify;
-    uint32_t reserved; ///< Must be 0.
+    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
+    /// pool), so that reads past the page cache go straight into them where their address and the offset
+    /// are aligned, and the kernel is not asked for their pages. 0: only into memory on huge pages; else
+    /// through memory of the library's, which is quicker for pages that lie anywhere.
+    uint32_t pinned;
     void *context; ///< Passed to the callbacks; may be NULL.
     zt_done_callback on_done; ///< Told about every request that is done; may be NULL.
     /// Told about bytes that were delivered, and asked whether to go on; may be NULL.
@@ -922,7 +977,8 @@ typedef struct zt_read_stats {
     uint64_t nanoseconds; ///< Time, in nanoseconds.
     uint32_t threads; ///< Threads that were used.
     uint32_t direct; ///< 1 if reads went past the page cache.
-    /// Why the reads took the way that they took: one line, lives as long as the library.
+    /// Why the reads took the way that they took: one line, lives as long as the library. Where a read past
+    /// the page cache failed and the page cache was taken instead, it tells with which error.
     const char *reason;
 } zt_read_stats;
 
@@ -1192,7 +1248,7 @@ typedef struct zt_writer_options {
     /// 4 MiB of the library's memory elsewhere.
     uint32_t durable;
     /// A compressed component of more bytes than this is written as independent zstd frames of this
-    /// many bytes, so that it decodes in parallel and by range; 0 for 1 MiB.
+    /// many bytes, so that it decodes in parallel and by range: from 1024 to 2^30; 0 for 1 MiB.
     uint64_t frame_size;
 } zt_writer_options;
 
@@ -1267,8 +1323,10 @@ typedef struct zt_write_summary {
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
 /// zt_writer_finish; until then whatever is at path stays as it is.
 ///
-/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced. A
-/// replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. options: NULL for the
+/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or
+/// created where there is none, and the link stays. A replaced file's permissions are kept; a
+/// read-only one is ZT_ERROR_IO. The folder has to keep its path until the writer ends: if it is
+/// renamed meanwhile, zt_writer_finish is ZT_ERROR_IO and the unfinished file stays in it. options: NULL for the
 /// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
 /// zt_writer_abort.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
@@ -1282,7 +1340,7 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 /// zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
 /// place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
 /// an object that is there would break a rule of 1.2; then the version stays, as the released writers
-/// leave it. File attributes that are set replace those of the same key.
+/// leave it. What is added keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same key.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 1.0.
@@ -1323,11 +1381,18 @@ zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 zt_status zt_write_end(zt_writer *writer);
 
 /// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
-/// attributes stay.
+/// attributes stay. What the version to be written cannot represent as it stands is decoded and
+/// written anew, with a digest of the same kind: big-endian data, bools of 0.1 that are neither 0 nor
+/// 1, sparse indices that are not u64 where 1.2 is written or appended to, and, before 1.2, compressed
+/// bytes whose size neither a shape nor their frames give.
 ///
+/// All of the object is checked, and what will be decoded is decoded once, before a byte is written:
+/// an object that is refused leaves the writer as it was.
 /// object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in
-/// 0.1), else as zt_write_dense and zt_component_read.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
+/// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
+/// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_write_dense and
+/// zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 1.0.
 zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *new_name);
 
@@ -1555,7 +1620,8 @@ zt_status zt_write_attribute_json(zt_writer *writer, const char *key, const char
 
 /// Where the bytes of a file come from: the caller's functions. All are called with context, from any
 /// thread that uses the file, also several at once; they must not call back into the same file's
-/// zt_close. They return ZT_OK or the status that the failing call shall return.
+/// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
+/// ZT_ERROR_ value becomes ZT_ERROR_IO.
 typedef struct zt_source {
     size_t struct_size; ///< sizeof (zt_source)
     void *context; ///< Passed to every function; may be NULL.
@@ -1578,7 +1644,8 @@ typedef struct zt_source {
 zt_status zt_open_source(const zt_source *source, const zt_open_options *options, zt_file **file);
 
 /// Where the bytes of a written file go: the caller's functions, called with context from the thread
-/// that uses the writer, front to back.
+/// that uses the writer, front to back. They return ZT_OK or the status that the failing call shall
+/// return; one that is no ZT_ERROR_ value becomes ZT_ERROR_IO.
 typedef struct zt_sink {
     size_t struct_size; ///< sizeof (zt_sink)
     void *context; ///< Passed to every function; may be NULL.

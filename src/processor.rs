@@ -67,7 +67,11 @@ mod x86 {
                         _mm256_stream_ps(to.as_mut_ptr().cast(), value);
                     }
                 }
-                _mm_sfence(); // such writes may be late: other threads see them from here on
+                #[allow(unused_unsafe)]
+                // SAFETY: it needs nothing. Unsafe to call before Rust 1.87.
+                unsafe {
+                    _mm_sfence()
+                }; // such writes may be late: other threads see them from here on
             } else {
                 for (from, to) in eights {
                     // SAFETY: likewise, and nothing has to be aligned.
@@ -87,7 +91,9 @@ mod x86 {
 
     #[target_feature(enable = "avx2")]
     pub unsafe fn widen_bf16(src: &[u8], dst: &mut [u8], past_cache: bool) {
-        let quiet = _mm256_castsi256_ps(_mm256_set1_epi32(0x0040_0000));
+        #[allow(unused_unsafe)]
+        // SAFETY: the caller saw to avx2.
+        let quiet = unsafe { _mm256_castsi256_ps(_mm256_set1_epi32(0x0040_0000)) };
         loop_over!(src, dst, past_cache, |codes: __m128i| {
             let value = _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(codes)));
             _mm256_or_ps(value, _mm256_and_ps(quiet, _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value)))

@@ -214,7 +214,7 @@ fn files_and_mappings_fill_many_pieces_in_one_call() {
     let inner = FileSource::from_file(std::fs::File::open(&path).unwrap(), 100, 2000).unwrap();
     let sources: [(u64, Box<dyn ByteSource>); 3] = [
         (0, boxed(file()).unwrap()),
-        (0, boxed(MapSource::new(file()).unwrap()).unwrap()),
+        (0, boxed(MapSource::new(file(), false).map_err(|(_, e)| e).unwrap()).unwrap()),
         (100, boxed(inner).unwrap()),
     ];
     for (base, source) in sources {

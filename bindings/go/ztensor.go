@@ -69,6 +69,7 @@ func refuse(status Status, message string) error { return &Error{status, message
 // Options of Open. The zero value has the defaults.
 type Options struct {
 	ReadMode        bool   // Reads instead of mapping: survives files that are cut short while they are open.
+	AutoMode        bool   // Maps where that can be done and the file is on this machine, else reads.
 	Verify          bool   // Checks digests when components are read.
 	Strict          bool   // See zt_open_options.
 	MaxManifestSize uint64 // Bytes; 0 for 1 GiB.
@@ -82,6 +83,8 @@ func (o *Options) c() *C.zt_open_options {
 		made.mode = C.ZT_MODE_MAP
 		if o.ReadMode {
 			made.mode = C.ZT_MODE_READ
+		} else if o.AutoMode {
+			made.mode = C.ZT_MODE_AUTO
 		}
 		made.verify = flag(o.Verify)
 		made.strict = flag(o.Strict)

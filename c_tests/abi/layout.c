@@ -129,7 +129,7 @@ AT(zt_read_options, direct, 12);
 AT(zt_read_options, chunk_size, 16);
 AT(zt_read_options, in_flight, 24);
 AT(zt_read_options, verify, 32);
-AT(zt_read_options, reserved, 36);
+AT(zt_read_options, pinned, 36);
 AT(zt_read_options, context, 40);
 AT(zt_read_options, on_done, 48);
 AT(zt_read_options, progress, 56);

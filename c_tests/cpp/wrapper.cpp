@@ -85,6 +85,10 @@ void reading()
     const zt::file file = zt::file::open_source(memory_source{bytes});
     CHECK(file && file.size() == 5 && !file.empty() && file.file_size() == bytes.size());
     CHECK_STR(file.version(), "1.2.0");
+    CHECK(file.mode() == ZT_MODE_READ);
+    const zt::file in_memory = zt::file::open_memory(bytes.data(), bytes.size());
+    CHECK(in_memory.mode() == ZT_MODE_MAP && in_memory.bytes().size() == bytes.size());
+    CHECK(static_cast<const void *>(in_memory.bytes().data()) == bytes.data());
     std::string names;
     std::size_t parts = 0;
     for (zt::object object : file) {

@@ -95,6 +95,16 @@ class file {
 
     [[nodiscard]] const char *version() const noexcept { return zt_file_version(get()); }
     [[nodiscard]] std::uint64_t file_size() const noexcept { return zt_file_size(get()); }
+    /* What came of ZT_MODE_AUTO, else what was asked for. */
+    [[nodiscard]] zt_mode mode() const noexcept { return zt_file_mode(get()); }
+    /* All bytes of the file, where they can be lent. */
+    [[nodiscard]] returns<span<const std::byte>> bytes(std::size_t part = 0) const
+    {
+        const void *data = nullptr;
+        std::uint64_t size = 0;
+        const zt_status status = zt_file_bytes(get(), part, &data, &size);
+        return detail::give(status, span<const std::byte>(static_cast<const std::byte *>(data), static_cast<std::size_t>(size)));
+    }
     [[nodiscard]] value attributes() const noexcept { return zt_file_attributes(get()); }
     [[nodiscard]] std::size_t size() const noexcept { return zt_object_count(get()); }
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }

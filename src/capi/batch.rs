@@ -27,8 +27,8 @@ pub enum zt_direct_value {
     ZT_DIRECT_AUTO = 0,
     /// Through the page cache: for what will be read again soon.
     ZT_DIRECT_NEVER = 1,
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where it refuses
-    /// one all the same, that and those after it go through the page cache, and zt_read_stats tells.
+    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
+    /// all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
     ZT_DIRECT_ALWAYS = 2,
 }
 
@@ -82,8 +82,11 @@ pub struct zt_read_options {
     pub in_flight: u64,
     /// 1: check the digest of every component that is read whole and has one that can be checked.
     pub verify: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
+    /// pool), so that reads past the page cache go straight into them where their address and the offset
+    /// are aligned, and the kernel is not asked for their pages. 0: only into memory on huge pages; else
+    /// through memory of the library's, which is quicker for pages that lie anywhere.
+    pub pinned: u32,
     /// Passed to the callbacks; may be NULL.
     pub context: *mut c_void,
     /// Told about every request that is done; may be NULL.
@@ -112,7 +115,8 @@ pub struct zt_read_stats {
     pub threads: u32,
     /// 1 if reads went past the page cache.
     pub direct: u32,
-    /// Why the reads took the way that they took: one line, lives as long as the library.
+    /// Why the reads took the way that they took: one line, lives as long as the library. Where a read past
+    /// the page cache failed and the page cache was taken instead, it tells with which error.
     pub reason: *const c_char,
 }
 
@@ -121,7 +125,7 @@ sized_struct!(zt_read_request: component, offset, length, start, count, step, ds
 
 // SAFETY: as above.
 sized_struct!(zt_read_options:
-    threads, direct, chunk_size, in_flight, verify, reserved, context, on_done, progress
+    threads, direct, chunk_size, in_flight, verify, pinned, context, on_done, progress
 );
 
 // SAFETY: as above.
@@ -177,9 +181,6 @@ pub unsafe extern "C" fn zt_read_batch(
 }
 
 fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
-    if options.reserved != 0 {
-        return Err(fail!(InvalidArgument, "zt_read_options.reserved is {}, not 0", options.reserved));
-    }
     let default = BatchOptions::default();
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     Ok(BatchOptions {
@@ -188,6 +189,7 @@ fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
         chunk_size: or_default(options.chunk_size, default.chunk_size),
         in_flight: or_default(options.in_flight, default.in_flight),
         verify: arg::flag(options.verify, "zt_read_options.verify")?,
+        pinned: arg::flag(options.pinned, "zt_read_options.pinned")?,
     })
 }
 

@@ -20,13 +20,14 @@ pub const ZT_CAP_MAP: u32 = 1;
 pub const ZT_CAP_READ: u32 = 2;
 /// A range of the decoded bytes can be had without decoding all of them.
 pub const ZT_CAP_RANGE: u32 = 4;
-/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file: they can go
-/// from the disk to their place without a copy.
+/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from
+/// its own start (zt_open_fd's offset included): they can go from the disk to their place without a copy.
 pub const ZT_CAP_DIRECT: u32 = 8;
 /// There is a digest that this version can check.
 pub const ZT_CAP_VERIFY: u32 = 16;
-/// It starts at a page boundary and no byte of another component is in its pages: ZT_ADVICE_DONTNEED
-/// evicts all of it and nothing else.
+/// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and
+/// no byte of another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and
+/// ZT_ADVICE_EVICT reach all of it and nothing else.
 pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
 /// One blob of an object; borrowed, lives until the file's last zt_close.
@@ -217,7 +218,7 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
 /// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
 /// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
-/// The bytes are read-only; writing to them is a fault. In ZT_MODE_MAP see there what a file that
+/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
 /// changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_ptr(
@@ -311,12 +312,19 @@ pub unsafe extern "C" fn zt_component_read_as(
 }
 
 /// Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
-/// reading them, ZT_ADVICE_DONTNEED lets them go.
+/// reading them, ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK
+/// keep just them in memory.
 ///
-/// ZT_ADVICE_DONTNEED reaches only pages that hold nothing of another component, so a neighbour's bytes
-/// stay: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. Where bytes are not in a file, nothing happens.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the kernel refuses,
-/// ZT_ERROR_UNSUPPORTED for ZT_ADVICE_LOCK in ZT_MODE_READ: only a mapping can be locked.
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of
+/// what the file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside
+/// any other. The others reach every page that the bytes touch. In ZT_MODE_READ on Linux,
+/// ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM and ZT_ADVICE_NONE count for the whole file.
+/// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but
+/// ZT_ADVICE_NONE where the bytes are in memory or of a zt_source, and on Windows; all but that, in
+/// ZT_MODE_READ, off Linux; ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in
+/// ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
+/// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
+/// locking more than the process may.
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {

@@ -11,6 +11,7 @@ use super::writer::{open, zt_writer};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};
+use crate::reader::Mode;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -184,7 +185,12 @@ fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, V
         strides,
         byte_offset: 0,
     };
-    Ok((tensor, if lent { READ_ONLY } else { IS_COPIED }, numbers, buffer))
+    let flags = match lent {
+        true if place.owner().file().mode() == Mode::Private => 0, // the caller's to change
+        true => READ_ONLY,
+        false => IS_COPIED,
+    };
+    Ok((tensor, flags, numbers, buffer))
 }
 
 fn product(shape: &[u64]) -> Option<u64> {

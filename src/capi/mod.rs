@@ -32,6 +32,7 @@ mod component;
 mod dlpack;
 mod library;
 mod list;
+mod mapping;
 mod mode;
 mod names;
 mod object;

@@ -15,6 +15,16 @@ pub enum zt_mode_value {
     ZT_MODE_MAP = 0,
     /// Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
     ZT_MODE_READ = 1,
+    /// As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
+    /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; told on Linux and macOS), where the system refuses the mapping,
+    /// and where the file does not fit the process's address space. zt_file_mode tells which it is.
+    ZT_MODE_AUTO = 2,
+    /// As ZT_MODE_MAP, and the caller may write, const cast away, to what is lent (zt_component_ptr, zt_file_bytes,
+    /// views, zt_component_load, DLPack): a page that is written to becomes this file handle's own copy, in memory;
+    /// neither the file on disk nor anybody else sees it. All that the handle lends shows the change. What copies or
+    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_write_copy) sees the file's
+    /// bytes. The library writes nothing there. Two threads at the same bytes are the caller's to keep apart.
+    ZT_MODE_PRIVATE = 3,
 }
 
 /// What will be done with bytes: one of the ZT_ADVICE_ values.
@@ -33,16 +43,27 @@ pub enum zt_advice_value {
     ZT_ADVICE_WILLNEED = 3,
     /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
     ZT_ADVICE_POPULATE = 4,
-    /// Locks the whole mapping in memory, within the process's limit on locked memory.
+    /// Now, and keeps the bytes in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the process's limit on
+    /// locked memory: just these, with the pages that they touch. Of a mapping only.
     ZT_ADVICE_LOCK = 5,
-    /// Not again: the pages may be dropped from memory. Their content is read anew when it is touched.
-    ZT_ADVICE_DONTNEED = 6,
+    /// Not again by anybody, soon: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
+    /// back, too, unless another process has them mapped or they were not written yet. Linux only.
+    ZT_ADVICE_EVICT = 6,
+    /// Not again by this process, soon: it gives back its pages of the mapping; the page cache keeps them. They are
+    /// mapped anew, with the same content, when they are touched. Of a mapping only, and not in ZT_MODE_PRIVATE, where
+    /// it would undo what was changed.
+    ZT_ADVICE_RELEASE = 7,
+    /// Undoes ZT_ADVICE_LOCK of just these bytes, however often it was given: a page stays locked as long as any byte
+    /// of it is.
+    ZT_ADVICE_UNLOCK = 8,
 }
 
 pub(super) fn mode(value: zt_mode) -> Result<crate::reader::Mode> {
     match value {
         0 => Ok(crate::reader::Mode::Map),
         1 => Ok(crate::reader::Mode::Read),
+        2 => Ok(crate::reader::Mode::Auto),
+        3 => Ok(crate::reader::Mode::Private),
         other => Err(unknown("zt_mode", other)),
     }
 }
@@ -55,7 +76,20 @@ pub(super) fn advice(value: zt_advice) -> Result<Advice> {
         3 => Ok(Advice::WillNeed),
         4 => Ok(Advice::Populate),
         5 => Ok(Advice::Lock),
-        6 => Ok(Advice::DontNeed),
+        6 => Ok(Advice::Evict),
+        7 => Ok(Advice::Release),
+        8 => Ok(Advice::Unlock),
         other => Err(unknown("zt_advice", other)),
     }
+}
+
+pub(super) fn mode_number(mode: crate::reader::Mode) -> zt_mode {
+    use crate::reader::Mode;
+    let value = match mode {
+        Mode::Map => zt_mode_value::ZT_MODE_MAP,
+        Mode::Read => zt_mode_value::ZT_MODE_READ,
+        Mode::Auto => zt_mode_value::ZT_MODE_AUTO,
+        Mode::Private => zt_mode_value::ZT_MODE_PRIVATE,
+    };
+    value as zt_mode
 }

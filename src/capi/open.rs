@@ -32,7 +32,7 @@ pub struct zt_file {
 pub struct zt_open_options {
     /// sizeof (zt_open_options)
     pub struct_size: usize,
-    /// How the bytes are reached: ZT_MODE_MAP (default) or ZT_MODE_READ.
+    /// How the bytes are reached: ZT_MODE_MAP (default), ZT_MODE_READ, ZT_MODE_AUTO or ZT_MODE_PRIVATE.
     pub mode: zt_mode,
     /// 0: the structure is checked. 1: every digest too, which reads every byte that has one.
     pub verify: u32,
@@ -40,7 +40,8 @@ pub struct zt_open_options {
     /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
     /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
     pub strict: u32,
-    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on.
+    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on. A hint that cannot be had
+    /// is passed over; only ZT_ADVICE_LOCK has to work.
     pub advice: zt_advice,
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,
@@ -155,7 +156,8 @@ pub(super) fn deliver(
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (another major version), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
+/// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
+/// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
 /// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
 /// good end is; zt_repair cuts it back.

@@ -173,7 +173,7 @@ pub fn reopen(file: &File, access: &mut OpenOptions) -> Result<Option<File>> {
 /// A second handle on `file` for writes past the page cache, where the platform and the file system have such.
 pub fn uncached(file: &File) -> Option<Uncached> {
     let Alignment { memory, offset } = direct_access(file).alignment()?;
-    let block = usize::try_from(offset).ok()?.max(PAGE).max(super::map::page_size());
+    let block = usize::try_from(offset).ok()?.max(PAGE).max(super::advice::page_size());
     let file = reopen(file, OpenOptions::new().write(true)).ok()??;
     Some(Uncached { file, memory, block })
 }

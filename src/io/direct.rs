@@ -1,12 +1,14 @@
 //! Reads past the page cache, where the file system can: whole blocks into aligned memory.
 
 use super::blocks::{self, Alignment, DirectAccess, PAGE};
-use super::file::read_exact_at;
+use super::file::{read_exact_at, size_of};
 use super::residence::on_huge_pages;
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Result};
 use crate::memory::{AlignedBuffer, HUGE_PAGE};
+use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The largest block that is read: no device that Linux drives today wants a larger one.
 pub(crate) const BLOCK: u64 = PAGE as u64;
@@ -66,6 +68,8 @@ pub struct DirectFile {
     size: u64,
     alignment: Alignment,
     told: bool,
+    /// What the last read that was refused failed with: a number of the system's, or 0.
+    refusal: AtomicI32,
 }
 
 impl DirectFile {
@@ -74,10 +78,10 @@ impl DirectFile {
         let access = blocks::direct_access(file);
         let readable = |a: &Alignment| a.offset <= BLOCK && a.memory <= PAGE;
         let Some(alignment) = access.alignment().filter(readable) else { return Ok(None) };
-        let size = file.metadata().map_err(|e| Error::io("could not ask for its size", &e))?.len();
+        let size = size_of(file)?;
         let told = access != DirectAccess::Untold;
         let opened = blocks::reopen(file, OpenOptions::new().read(true))?;
-        Ok(opened.map(|file| DirectFile { file, base, size, alignment, told }))
+        Ok(opened.map(|file| DirectFile { file, base, size, alignment, told, refusal: AtomicI32::new(0) }))
     }
 
     /// Whether the file system says that it has direct reads, and how they are aligned.
@@ -85,10 +89,16 @@ impl DirectFile {
         self.told
     }
 
-    /// Fills `dst` with the bytes from `offset` on: straight where that has huge pages and its address allows,
-    /// else through `bounce`: into small pages, which lie anywhere, the device has to be told of each, which was
-    /// measured to take up to twice as long. False where the file system refuses; `dst` is undefined then.
-    pub fn read_at(&self, offset: u64, dst: &mut [u8], bounce: &mut Bounce) -> Result<bool> {
+    /// Why the page cache was taken after a direct read that failed.
+    pub fn refusal(&self) -> &'static CStr {
+        platform::reason(self.refusal.load(Ordering::Relaxed))
+    }
+
+    /// Fills `dst` with the bytes from `offset` on: straight where that is `pinned` or has huge pages and its address
+    /// allows, else through `bounce`: into small pages, which lie anywhere, the device has to be told of each, which
+    /// was measured to take up to twice as long. False where such a read fails, for whatever reason: the page cache
+    /// may have the bytes all the same, and if not, its error is the one that counts. `dst` is undefined then.
+    pub fn read_at(&self, offset: u64, dst: &mut [u8], pinned: bool, bounce: &mut Bounce) -> Result<bool> {
         let start = self.base.saturating_add(offset);
         let end = start.saturating_add(dst.len() as u64);
         let unit = self.alignment.offset;
@@ -96,7 +106,7 @@ impl DirectFile {
         let high = (end - end % unit).max(low);
         let lead = usize::try_from(low.saturating_sub(start)).unwrap_or(0);
         let aligned = dst.as_ptr().addr().wrapping_add(lead).checked_rem(self.alignment.memory) == Some(0);
-        if !aligned || high.saturating_sub(low) < STRAIGHT || !on_huge_pages(dst) {
+        if !aligned || high.saturating_sub(low) < STRAIGHT || !(pinned || on_huge_pages(dst)) {
             return self.through(start, dst, bounce);
         }
         let middle_size = usize::try_from(high.saturating_sub(low)).unwrap_or(0);
@@ -169,8 +179,10 @@ impl DirectFile {
                     }
                 }
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) if e.raw_os_error() == Some(libc::EINVAL) => return Ok(false),
-                Err(e) => return Err(Error::io("a direct read failed", &e)),
+                Err(e) => {
+                    self.refusal.store(e.raw_os_error().unwrap_or(0), Ordering::Relaxed);
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
@@ -180,5 +192,31 @@ impl DirectFile {
     fn fill(&self, offset: u64, window: &mut [u8], needed: usize) -> Result<bool> {
         read_exact_at(&self.file, offset, window.get_mut(..needed).unwrap_or_default())?;
         Ok(true)
+    }
+}
+
+#[cfg(unix)]
+mod platform {
+    use super::CStr;
+
+    pub fn reason(error: i32) -> &'static CStr {
+        match error {
+            libc::EINVAL => c"page cache: the file system refused a direct read all the same (EINVAL)",
+            libc::EFAULT => c"page cache: the memory was refused for a direct read (EFAULT)",
+            libc::EOPNOTSUPP => {
+                c"page cache: the file system refused a direct read all the same (EOPNOTSUPP)"
+            }
+            libc::EIO => c"page cache: a direct read failed (EIO)",
+            _ => c"page cache: the file system refused a direct read all the same",
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    use super::CStr;
+
+    pub fn reason(_error: i32) -> &'static CStr {
+        c"page cache: the file system refused a direct read all the same"
     }
 }

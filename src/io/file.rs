@@ -2,7 +2,10 @@
 //! an error and not a signal.
 
 use super::direct::DirectFile;
+use super::pages::{page_size, Pages};
 use super::path::{Access, SystemPath};
+use super::refusal::is_refusal;
+use super::stat::{self, Kind};
 use super::{Advice, ByteSource};
 use crate::error::{fail, Error, Result};
 use std::fs::File;
@@ -15,6 +18,8 @@ pub struct FileSource {
     file: File,
     base: u64,
     size: u64,
+    /// Whether the real file ends where ours does.
+    to_end: bool,
 }
 
 /// Opens a path for reading: a regular file or a block device, never waiting for a FIFO's writer.
@@ -22,30 +27,27 @@ pub fn open_for_reading(path: &Path) -> Result<File> {
     SystemPath::new(path)?.open(Access::Read).map_err(|e| Error::io("could not open it", &e))
 }
 
-/// The size of an open file, found by asking or, where that says nothing, by seeking.
-fn size_of(file: &File) -> Result<u64> {
-    let meta = file.metadata().map_err(|e| Error::io("could not ask for its size", &e))?;
-    if meta.is_dir() {
-        return Err(fail!(Io, "it is a folder"));
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        let kind = meta.file_type();
-        if kind.is_fifo() || kind.is_socket() || kind.is_char_device() {
-            return Err(fail!(
-                Io,
-                "it is a FIFO, a socket or a character device, which cannot be read at an offset"
-            ));
-        }
-        if kind.is_block_device() {
-            use std::io::Seek;
-            let mut seeker: &File = file;
-            let end = seeker.seek(std::io::SeekFrom::End(0));
-            return end.map_err(|e| Error::io("could not find the end of the device", &e));
+/// The size of an open file, found by asking or, where nobody answers, by seeking.
+pub(super) fn size_of(file: &File) -> Result<u64> {
+    let stat = match stat::of_file(file) {
+        Ok(stat) => stat,
+        Err(e) if is_refusal(&e) => return seek_end(file),
+        Err(e) => return Err(Error::io("could not ask for its size", &e)),
+    };
+    match stat.kind {
+        Kind::Regular => Ok(stat.size),
+        Kind::BlockDevice => seek_end(file),
+        Kind::Folder => Err(fail!(Io, "it is a folder")),
+        Kind::Other => {
+            Err(fail!(Io, "it is a FIFO, a socket or a character device, which cannot be read at an offset"))
         }
     }
-    Ok(meta.len())
+}
+
+fn seek_end(file: &File) -> Result<u64> {
+    use std::io::Seek;
+    let mut seeker: &File = file;
+    seeker.seek(std::io::SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))
 }
 
 impl FileSource {
@@ -53,7 +55,7 @@ impl FileSource {
     pub fn open(path: &Path) -> Result<Self> {
         let file = open_for_reading(path)?;
         let size = size_of(&file)?;
-        Ok(FileSource { file, base: 0, size })
+        Ok(FileSource { file, base: 0, size, to_end: true })
     }
 
     /// `length` bytes from `base` on; a length of 0 means to the end.
@@ -69,7 +71,7 @@ impl FileSource {
             ));
         }
         let size = if length == 0 { room } else { length };
-        Ok(FileSource { file, base, size })
+        Ok(FileSource { file, base, size, to_end: size == room })
     }
 
     /// Whether the byte at `offset` is in memory; `mapped` is that byte in a map, where there is one.
@@ -91,15 +93,22 @@ pub fn read_exact_at(file: &File, offset: u64, dst: &mut [u8]) -> Result<()> {
     exactly(offset, size, |at, done| read_some_at(file, dst.get_mut(done..).unwrap_or_default(), at))
 }
 
-/// The same for pieces of memory that are filled one after the other.
-fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
+/// The same for pieces of memory that are filled one after the other; false, with nothing read, where the system refuses
+/// that.
+fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
     let size = pieces.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.len()));
-    let mut before = 0;
-    exactly(offset, size, |at, done| {
+    let (mut before, mut refused) = (0, false);
+    let outcome = exactly(offset, size, |at, done| {
         IoSliceMut::advance_slices(&mut pieces, done.saturating_sub(before));
         before = done;
-        super::blocks::read_scattered_at(file, pieces, at)
-    })
+        let read = super::blocks::read_scattered_at(file, pieces, at);
+        refused = done == 0 && read.as_ref().is_err_and(is_refusal);
+        read
+    });
+    if refused {
+        return Ok(false);
+    }
+    outcome.map(|()| true)
 }
 
 /// Calls `read` with an offset and how many bytes are done until all `size` are; it says how many it read.
@@ -159,11 +168,15 @@ impl ByteSource for FileSource {
         if !super::blocks::SCATTERS {
             return Ok(false);
         }
-        read_exact_scattered(&self.file, self.base.saturating_add(offset), pieces).map(|()| true)
+        read_exact_scattered(&self.file, self.base.saturating_add(offset), pieces)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
-        super::map::advise_file(&self.file, self.base, range, advice)
+        super::advice::advise_file(&self.file, self.base, &self.pages(), &range, advice)
+    }
+
+    fn pages(&self) -> Pages {
+        Pages::new(page_size(), self.base, self.size, self.to_end)
     }
 
     fn is_file(&self) -> bool {

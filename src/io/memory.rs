@@ -1,5 +1,6 @@
 //! Bytes that are in memory already, and stay there.
 
+use super::pages::{page_size, Pages};
 use super::ByteSource;
 use crate::error::{fail, Result};
 use std::ops::Range;
@@ -30,6 +31,12 @@ impl<B: AsRef<[u8]> + Send + Sync> ByteSource for MemorySource<B> {
 
     fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
         part(self.bytes.as_ref(), range)
+    }
+
+    /// Those of the memory, as far as addresses tell.
+    fn pages(&self) -> Pages {
+        let bytes = self.bytes.as_ref();
+        Pages::new(page_size(), bytes.as_ptr().addr() as u64 % page_size(), bytes.len() as u64, false)
     }
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {

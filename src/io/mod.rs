@@ -3,6 +3,8 @@
 //! [`ByteSource`] and [`ByteSink`] are the one small door to the platform. Everything behind it that
 //! is not portable Rust has a portable fallback beside it.
 
+#[allow(unsafe_code)] // advises the kernel
+pub mod advice;
 pub mod append_sink;
 pub mod behind;
 #[allow(unsafe_code)] // asks the system for what the standard library has no call for
@@ -11,19 +13,27 @@ pub mod direct;
 pub mod direct_sink;
 pub mod file;
 mod gather;
-#[allow(unsafe_code)] // maps files, advises the kernel
+mod locked;
+#[allow(unsafe_code)] // maps files
 pub mod map;
 pub mod memory;
+#[allow(unsafe_code)] // asks the kernel which file system it is
+pub mod network;
+pub mod pages;
 #[allow(unsafe_code)] // resolves paths in memory of its own
 pub mod path;
+mod refusal;
 #[allow(unsafe_code)] // asks the kernel what is in memory
 pub mod residence;
 pub mod shelf;
 #[allow(unsafe_code)] // sets the thread's signals
 mod signals;
 pub mod sink;
+#[allow(unsafe_code)] // asks the kernel about files
+pub mod stat;
 
 use crate::error::Result;
+use pages::Pages;
 use std::io::IoSliceMut;
 use std::ops::Range;
 
@@ -38,12 +48,33 @@ pub enum Advice {
     Random,
     /// Soon: start reading.
     WillNeed,
-    /// Not again: the pages may go.
-    DontNeed,
     /// Now: read everything before the call returns.
     Populate,
     /// Now, and keep it in memory.
     Lock,
+    /// Need not be kept in memory any longer.
+    Unlock,
+    /// Not again by this process: it gives its pages back.
+    Release,
+    /// Not again by anybody: the page cache gives them back, too.
+    Evict,
+}
+
+impl Advice {
+    /// As the C interface calls it, behind `ZT_ADVICE_`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Advice::Normal => "NONE",
+            Advice::Sequential => "SEQUENTIAL",
+            Advice::Random => "RANDOM",
+            Advice::WillNeed => "WILLNEED",
+            Advice::Populate => "POPULATE",
+            Advice::Lock => "LOCK",
+            Advice::Unlock => "UNLOCK",
+            Advice::Release => "RELEASE",
+            Advice::Evict => "EVICT",
+        }
+    }
 }
 
 /// Where a file's bytes come from. Any number of threads may read at once.
@@ -51,8 +82,14 @@ pub trait ByteSource: Send + Sync {
     /// Bytes in all.
     fn size(&self) -> u64;
 
-    /// These bytes, if they can be lent without copying.
+    /// These bytes, if they can be looked at without copying.
     fn slice(&self, range: Range<u64>) -> Option<&[u8]>;
+
+    /// These bytes for the caller to keep, if they can be lent: those of [`ByteSource::slice`], or a view that the
+    /// caller may change.
+    fn lend(&self, range: Range<u64>) -> Option<&[u8]> {
+        self.slice(range)
+    }
 
     /// Fills `dst` with the bytes from `offset` on: all of it, or an error.
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()>;
@@ -63,9 +100,19 @@ pub trait ByteSource: Send + Sync {
         Ok(false)
     }
 
-    /// Says what will be done with the bytes of `range`. A source that cannot use it does nothing.
-    fn advise(&self, _range: Range<u64>, _advice: Advice) -> Result<()> {
-        Ok(())
+    /// Says what will be done with the bytes of `range`; an error where that cannot be done for them.
+    fn advise(&self, _range: Range<u64>, advice: Advice) -> Result<()> {
+        match advice {
+            Advice::Normal => Ok(()),
+            _ => {
+                Err(advice::unsupported(advice, "the bytes are not those of a file that this library opened"))
+            }
+        }
+    }
+
+    /// How the bytes lie in pages.
+    fn pages(&self) -> Pages {
+        Pages::new(pages::page_size(), 0, self.size(), true)
     }
 
     /// Whether the bytes are those of a real file, so that direct reads make sense.
@@ -142,9 +189,19 @@ impl<S: ByteSource> ByteSource for [S; 1] {
         source.read_scattered(offset, pieces)
     }
 
+    fn lend(&self, range: Range<u64>) -> Option<&[u8]> {
+        let [source] = self;
+        source.lend(range)
+    }
+
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
         let [source] = self;
         source.advise(range, advice)
+    }
+
+    fn pages(&self) -> Pages {
+        let [source] = self;
+        source.pages()
     }
 
     fn is_file(&self) -> bool {

@@ -25,51 +25,27 @@ pub fn copy(path: &Path) -> Result<PathBuf> {
     Ok(copy)
 }
 
-pub use platform::{Status, SystemPath};
+pub use platform::SystemPath;
 
 #[cfg(unix)]
 mod platform {
     use super::{copy, Access, Path, PathBuf, Result};
     use crate::error::fail;
     use std::ffi::{c_char, c_int, CStr, OsStr};
-    use std::fs::File;
+    use std::fs::{File, Permissions};
     use std::io::{Error, ErrorKind};
-    use std::mem::MaybeUninit;
     use std::os::fd::FromRawFd;
     use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::PermissionsExt;
 
     // Those that know large files on 32-bit machines, too.
     #[cfg(not(target_env = "gnu"))]
-    use libc::{open, stat};
+    use libc::open;
     #[cfg(target_env = "gnu")]
-    use libc::{open64 as open, stat64 as stat};
+    use libc::open64 as open;
 
     /// A path as the system takes it, NUL-ended.
     pub struct SystemPath(Vec<u8>);
-
-    /// What the system says of the file at a path.
-    pub struct Status(libc::mode_t);
-
-    impl Status {
-        fn is(&self, kind: libc::mode_t) -> bool {
-            self.0 & libc::S_IFMT == kind
-        }
-
-        /// Whether it is a folder.
-        pub fn is_dir(&self) -> bool {
-            self.is(libc::S_IFDIR)
-        }
-
-        /// Whether it is a regular file.
-        pub fn is_file(&self) -> bool {
-            self.is(libc::S_IFREG)
-        }
-
-        /// Whether nobody may write to it.
-        pub fn is_readonly(&self) -> bool {
-            self.0 & 0o222 == 0
-        }
-    }
 
     /// Calls until no signal comes in between.
     fn uninterrupted(call: impl Fn() -> c_int) -> std::io::Result<c_int> {
@@ -98,7 +74,8 @@ mod platform {
             Ok(SystemPath(text))
         }
 
-        fn as_ptr(&self) -> *const c_char {
+        /// The NUL-ended string.
+        pub fn as_ptr(&self) -> *const c_char {
             self.0.as_ptr().cast()
         }
 
@@ -117,20 +94,16 @@ mod platform {
             Ok(unsafe { File::from_raw_fd(fd) })
         }
 
-        /// What it is, behind symbolic links.
-        pub fn status(&self) -> std::io::Result<Status> {
-            let mut found = MaybeUninit::<stat>::zeroed();
-            let place = found.as_mut_ptr();
-            // SAFETY: a NUL-ended string that lives here, and room for what is told.
-            uninterrupted(|| unsafe { stat(self.as_ptr(), place) })?;
-            // SAFETY: integers, zeroed and then filled.
-            Ok(Status(unsafe { found.assume_init() }.st_mode))
+        /// Decides who may do what with it.
+        pub fn set_permissions(&self, permissions: &Permissions) -> std::io::Result<()> {
+            let mode = permissions.mode() as libc::mode_t;
+            // SAFETY: a NUL-ended string that lives here.
+            uninterrupted(|| unsafe { libc::chmod(self.as_ptr(), mode & 0o7777) }).map(drop)
         }
 
-        /// Gives it the permissions of another.
-        pub fn keep_permissions_of(&self, other: &Status) -> std::io::Result<()> {
-            // SAFETY: a NUL-ended string that lives here.
-            uninterrupted(|| unsafe { libc::chmod(self.as_ptr(), other.0 & 0o7777) }).map(drop)
+        /// As the standard library takes it.
+        pub fn as_path(&self) -> &Path {
+            Path::new(OsStr::from_bytes(self.0.strip_suffix(&[0]).unwrap_or_default()))
         }
 
         /// Gives it another name, also where that is taken.
@@ -172,7 +145,8 @@ mod platform {
             let mut found: Vec<u8> = Vec::new();
             found.try_reserve_exact(LONGEST).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
             found.resize(LONGEST, 0); // within what was reserved
-                                      // SAFETY: a NUL-ended string that lives here, and room for as many bytes as are told.
+
+            // SAFETY: a NUL-ended string that lives here, and room for as many bytes as are told.
             let size = unsafe { libc::readlink(self.as_ptr(), found.as_mut_ptr().cast(), LONGEST) };
             match usize::try_from(size).ok().and_then(|size| found.get(..size)) {
                 Some(target) if target.len() < LONGEST => copy(Path::new(OsStr::from_bytes(target)))
@@ -191,30 +165,10 @@ mod platform {
 #[cfg(not(unix))]
 mod platform {
     use super::{copy, Access, Path, PathBuf, Result};
-    use std::fs::{File, Metadata, OpenOptions};
+    use std::fs::{File, OpenOptions, Permissions};
 
     /// A path as the system takes it.
     pub struct SystemPath(PathBuf);
-
-    /// What the system says of the file at a path.
-    pub struct Status(Metadata);
-
-    impl Status {
-        /// Whether it is a folder.
-        pub fn is_dir(&self) -> bool {
-            self.0.is_dir()
-        }
-
-        /// Whether it is a regular file.
-        pub fn is_file(&self) -> bool {
-            self.0.is_file()
-        }
-
-        /// Whether nobody may write to it.
-        pub fn is_readonly(&self) -> bool {
-            self.0.permissions().readonly()
-        }
-    }
 
     impl SystemPath {
         /// A copy of `path`.
@@ -234,14 +188,14 @@ mod platform {
             options.open(&self.0)
         }
 
-        /// What it is, behind symbolic links.
-        pub fn status(&self) -> std::io::Result<Status> {
-            self.0.metadata().map(Status)
+        /// Decides who may do what with it.
+        pub fn set_permissions(&self, permissions: &Permissions) -> std::io::Result<()> {
+            std::fs::set_permissions(&self.0, permissions.clone())
         }
 
-        /// Gives it the permissions of another.
-        pub fn keep_permissions_of(&self, other: &Status) -> std::io::Result<()> {
-            std::fs::set_permissions(&self.0, other.0.permissions())
+        /// As the standard library takes it.
+        pub fn as_path(&self) -> &Path {
+            &self.0
         }
 
         /// Gives it another name, also where that is taken.

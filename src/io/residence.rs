@@ -21,7 +21,7 @@ pub fn resident(file: &File, offset: u64, mapped: Option<&[u8]>) -> Option<bool>
 /// Whether the page of a byte is said not to be in memory.
 #[cfg(target_os = "linux")]
 fn is_absent(file: &File, offset: u64) -> bool {
-    let page = super::map::page_size();
+    let page = super::advice::page_size();
     let start = offset - offset % page as u64;
     // SAFETY: the map is not looked into, and gone before anybody else knows of it.
     let Ok(map) = (unsafe { memmap2::MmapOptions::new().offset(start).len(page).map(file) }) else {
@@ -34,7 +34,7 @@ fn is_absent(file: &File, offset: u64) -> bool {
 /// everything is said to be there, so that nobody learns what others read.
 #[cfg(target_os = "linux")]
 fn is_page_absent(address: *const u8) -> bool {
-    let page = super::map::page_size();
+    let page = super::advice::page_size();
     let start = address.wrapping_sub(address.addr().checked_rem(page).unwrap_or(0));
     let mut told = 1u8;
     // SAFETY: one page, which is not looked into, and the one byte that is written of it. Where there is no such page,
@@ -50,9 +50,13 @@ fn is_read_at_once(file: &File, offset: u64) -> Option<bool> {
     use std::os::fd::AsRawFd;
     let mut byte = 0u8;
     let place = libc::iovec { iov_base: std::ptr::from_mut(&mut byte).cast(), iov_len: 1 };
-    let offset = libc::off_t::try_from(offset).ok()?;
+    let offset = i64::try_from(offset).ok()?;
+    // By number, because musl has the function only since 1.2.5. The offset's upper half is an argument of its own,
+    // which the kernel does not look at where a register has room for all.
+    let (low, high) = (offset as libc::c_long, (offset >> 32) as libc::c_long);
+    let (fd, flags) = (file.as_raw_fd(), libc::RWF_NOWAIT);
     // SAFETY: one byte that lives here.
-    let count = unsafe { libc::preadv2(file.as_raw_fd(), &raw const place, 1, offset, libc::RWF_NOWAIT) };
+    let count = unsafe { libc::syscall(libc::SYS_preadv2, fd, &raw const place, 1_usize, low, high, flags) };
     match count {
         1.. => Some(true),
         0 => None, // past the end: the read itself will say so
@@ -88,7 +92,7 @@ pub fn on_huge_pages(memory: &[u8]) -> bool {
         any_of: u64,
         told: u64,
     }
-    let page = super::map::page_size() as u64;
+    let page = super::advice::page_size() as u64;
     let first = memory.as_ptr().addr() as u64;
     let start = first - first.checked_rem(page).unwrap_or(0);
     let end = first.saturating_add(memory.len() as u64).checked_next_multiple_of(page).unwrap_or(start);

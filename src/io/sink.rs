@@ -5,6 +5,7 @@ use super::behind::Behind;
 use super::direct_sink::{DirectSink, Pieces};
 use super::gather::Gather;
 use super::path::{Access, SystemPath};
+use super::stat::{self, Kind};
 use super::ByteSink;
 use crate::error::{fail, try_format, Error, Result};
 use std::ffi::OsStr;
@@ -86,8 +87,8 @@ impl FileSink {
     /// A file that replaces another keeps its permissions.
     fn keep_permissions(&self) -> Result<()> {
         // Not knowing them is no leave to publish it with others: it may have been private.
-        let kept = match self.destination.status() {
-            Ok(status) => self.temporary.keep_permissions_of(&status),
+        let kept = match stat::of_path(&self.destination) {
+            Ok(stat) => self.temporary.set_permissions(&stat.permissions),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             Err(e) => Err(e),
         };
@@ -98,10 +99,12 @@ impl FileSink {
 /// What will be replaced: behind a symbolic link its target, so that the link stays one.
 fn resolve(path: &Path) -> Result<PathBuf> {
     let given = SystemPath::new(path)?;
-    match given.status() {
-        Ok(status) if status.is_dir() => Err(fail!(Io, "it is a folder")),
-        Ok(status) if !status.is_file() => Err(fail!(Io, "it is there already and is no regular file")),
-        Ok(status) if status.is_readonly() => Err(fail!(Io, "it is there already and is read-only")),
+    match stat::of_path(&given) {
+        Ok(stat) if stat.kind == Kind::Folder => Err(fail!(Io, "it is a folder")),
+        Ok(stat) if stat.kind != Kind::Regular => {
+            Err(fail!(Io, "it is there already and is no regular file"))
+        }
+        Ok(stat) if stat.permissions.readonly() => Err(fail!(Io, "it is there already and is read-only")),
         Ok(_) => given.resolved().map_err(|e| Error::io("could not resolve the path", &e)),
         Err(e) if e.kind() == ErrorKind::NotFound => behind_links(path),
         Err(e) => Err(Error::io("could not look at the path", &e)),

@@ -1,7 +1,8 @@
 //! What many bytes are worth: threads, and the system told of them ahead.
 
-use super::File;
-use crate::error::{Error, Result};
+use super::{Component, File};
+use crate::error::{Cause, Error, Result};
+use crate::io::direct::BLOCK;
 use crate::io::{Advice, ByteSource};
 use crate::lock::Lock;
 use crate::threads;
@@ -23,8 +24,20 @@ impl File {
         }
     }
 
+    /// Tells the system what will be done with the whole file, which is being opened. A hint that it does not take is no
+    /// reason not to open it; a lock is more than a hint. Bytes that are in no file need none.
+    pub(super) fn advise_all(&self, advice: Advice) -> Result<()> {
+        if advice == Advice::Normal || !self.source().is_file() {
+            return Ok(());
+        }
+        match self.advise(0..self.size(), advice) {
+            Err(e) if e.cause() == Cause::Unsupported && advice != Advice::Lock => Ok(()),
+            outcome => outcome,
+        }
+    }
+
     /// Tells the system what will be done with the bytes of `range`.
-    pub(super) fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
+    fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
         let threads = match advice {
             Advice::Populate if self.source().is_file() => {
                 self.threads_for(range.end.saturating_sub(range.start))
@@ -32,6 +45,24 @@ impl File {
             _ => 1,
         };
         advise(self.source(), range, advice, threads)
+    }
+}
+
+impl Component<'_> {
+    /// Tells the system what will be done with the stored bytes.
+    pub fn advise(&self, advice: Advice) -> Result<()> {
+        let mut range = self.stored_range();
+        if self.entry.is_page_exclusive() && matches!(advice, Advice::Release | Advice::Evict) {
+            // The rest of its last page is padding, or of the manifest, which is not read again.
+            range.end = self.file.source().pages().border_after(range.end);
+        }
+        self.file.advise(range, advice).map_err(|e| self.wrap(e))
+    }
+
+    /// Whether it begins where direct reads can, in the real file.
+    pub(super) fn is_direct_border(&self) -> bool {
+        let source = self.file.source();
+        source.pages().with_page(BLOCK).is_border(self.entry.offset)
     }
 }
 

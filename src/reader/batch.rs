@@ -42,6 +42,8 @@ pub struct BatchOptions {
     pub in_flight: u64,
     /// Check the digests of components that are read whole.
     pub verify: bool,
+    /// The destinations are pinned and contiguous: no read past the page cache needs a bounce for their pages' sake.
+    pub pinned: bool,
 }
 
 impl Default for BatchOptions {
@@ -52,6 +54,7 @@ impl Default for BatchOptions {
             chunk_size: 4 << 20,
             in_flight: 256 << 20,
             verify: false,
+            pinned: false,
         }
     }
 }

@@ -1,18 +1,14 @@
 //! The ways to a component's bytes, cheapest first: lent, copied, decoded, converted.
 
 use super::stored::{for_each_chunk, zeroed};
-use super::{Advice, Component, Part};
+use super::{Component, Part};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::io::map::page_size;
 use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
 use crate::payload::digest;
 use crate::payload::zstd::{self, KnownSize};
-
-/// Where memory pages and direct reads agree to start.
-const DIRECT_ALIGNMENT: u64 = 4096;
 
 /// A component's decoded bytes: lent by the file, or in memory of their own.
 pub enum Loaded<'f> {
@@ -60,7 +56,7 @@ impl<'f> Component<'f> {
             map: self.lend_inner().is_ok(),
             read: readable,
             range: readable,
-            direct: entry.encoding == Encoding::Raw && file_backed && entry.offset % DIRECT_ALIGNMENT == 0,
+            direct: entry.encoding == Encoding::Raw && file_backed && self.is_direct_border(),
             verify: claim.is_some_and(|c| c.algorithm().is_some()),
             page_exclusive: entry.is_page_exclusive(),
         }
@@ -168,7 +164,7 @@ impl<'f> Component<'f> {
         if self.swaps() {
             return not("its byte order is not this machine's");
         }
-        let Some(bytes) = self.file.source.slice(self.stored_range()) else {
+        let Some(bytes) = self.file.source.lend(self.stored_range()) else {
             return not("the file is neither mapped nor in memory");
         };
         if bytes.is_empty() {
@@ -321,17 +317,6 @@ impl<'f> Component<'f> {
         let size = usize::try_from(size)
             .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;
         Ok(Loaded::Owned(AlignedBuffer::zeroed(size)?))
-    }
-
-    /// Tells the system what will be done with the stored bytes.
-    pub fn advise(&self, advice: Advice) -> Result<()> {
-        let mut range = self.stored_range();
-        if advice == Advice::DontNeed && self.entry.is_page_exclusive() {
-            // The rest of its last page is padding, or of the manifest, which is not read again.
-            let page_end = range.end.checked_next_multiple_of(page_size() as u64);
-            range.end = page_end.unwrap_or(range.end).min(self.file.size());
-        }
-        self.file.advise(range, advice).map_err(|e| self.wrap(e))
     }
 
     /// Checks the digest against the stored bytes.

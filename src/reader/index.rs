@@ -1,6 +1,7 @@
 //! Finding things in a manifest: by name, and who shares whose pages.
 
 use crate::error::{broken, fail, Result, Rule};
+use crate::io::pages::Pages;
 use crate::model::manifest::{Component, Manifest};
 use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_table::{Entry, HashTable};
@@ -77,11 +78,11 @@ fn is_same(wanted: &[u8], other: &[u8]) -> bool {
         }
 }
 
-/// Marks the components whose pages hold no byte of another component.
-pub fn mark_page_exclusive(manifest: &mut Manifest, page: u64) -> Result<()> {
-    let mask = page.saturating_sub(1);
-    let page_end = |c: &Component| c.end().checked_next_multiple_of(page).unwrap_or(u64::MAX);
-    let candidate = |c: &Component| c.offset & mask == 0 && c.stored_size > 0;
+/// Marks the components whose pages hold no byte of another component, nor of what the file is part of.
+pub fn mark_page_exclusive(manifest: &mut Manifest, pages: &Pages) -> Result<()> {
+    let page_end = |c: &Component| pages.border_after(c.end());
+    let candidate =
+        |c: &Component| pages.is_border(c.offset) && c.stored_size > 0 && pages.is_own_up_to(c.end());
     if mark_in_order(&mut manifest.components, candidate, page_end) {
         return Ok(());
     }

@@ -33,8 +33,9 @@ pub use crate::io::{Advice, ByteSource};
 use crate::error::{fail, try_format, Error, Result};
 use crate::io::boxed;
 use crate::io::file::FileSource;
-use crate::io::map::{page_size, MapSource};
+use crate::io::map::MapSource;
 use crate::io::memory::MemorySource;
+use crate::io::network::is_remote;
 use crate::io::shelf::Shelf;
 use crate::lock::Lock;
 use crate::model::manifest::{self, Encoding, Manifest, Version};
@@ -50,6 +51,10 @@ pub enum Mode {
     Map,
     /// Read on demand, never through a map.
     Read,
+    /// Mapped where that can be done and the file is on this machine; else read on demand.
+    Auto,
+    /// Mapped, and the caller may change the bytes that it is lent: copied on write, which nobody else sees.
+    Private,
 }
 
 /// How to open a file.
@@ -93,6 +98,7 @@ impl Default for OpenOptions {
 /// An open `.zt` file.
 pub struct File {
     source: Box<dyn ByteSource>,
+    mode: Mode,
     manifest: Manifest,
     names: index::Names,
     frame: Frame,
@@ -156,7 +162,7 @@ impl File {
         let (frame, mut manifest) = read_manifest(source.as_ref(), &limits)
             .map_err(|e| unfinished::explain(source.as_ref(), &limits, e))?;
         let names = index::Names::build(&manifest, manifest.version == Some(Version::V0_1))?;
-        index::mark_page_exclusive(&mut manifest, page_size() as u64)?;
+        index::mark_page_exclusive(&mut manifest, &source.pages())?;
         let untold = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
         let untold = manifest.components.iter().any(untold);
         let mut found_sizes = found_sizes::FoundSizes::default();
@@ -164,6 +170,7 @@ impl File {
             found_sizes.make_room(manifest.components.len())?;
         }
         let file = File {
+            mode: Mode::of(source.as_ref()),
             source,
             manifest,
             names,
@@ -182,9 +189,7 @@ impl File {
         if options.strict {
             structure::check_strict_metadata(&file)?;
         }
-        if options.advice != Advice::Normal {
-            file.advise(0..file.frame.file_size, options.advice)?;
-        }
+        file.advise_all(options.advice)?;
         if options.verify {
             let digests_only = VerifyOptions { contents: false, ..VerifyOptions::default() };
             file.verify(&digests_only, &|_, _| true, &mut VerifyReport::default())?;
@@ -200,6 +205,23 @@ impl File {
     /// Bytes of the file.
     pub fn size(&self) -> u64 {
         self.frame.file_size
+    }
+
+    /// How its bytes are reached: never [`Mode::Auto`]. Bytes in memory are as good as mapped, those of any other source
+    /// are read.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// All bytes of the file, where they can be lent.
+    pub fn lend(&self) -> Result<&[u8]> {
+        let bytes = self.source.lend(0..self.size());
+        bytes.ok_or_else(|| {
+            self.in_file(fail!(
+                NotMappable,
+                "its bytes cannot be lent: the file is neither mapped nor in memory"
+            ))
+        })
     }
 
     /// The file's own attributes, a map.
@@ -267,11 +289,27 @@ impl File {
     }
 }
 
+impl Mode {
+    /// The mode that a source is of.
+    fn of(source: &dyn ByteSource) -> Mode {
+        match (source.slice(0..0), source.lend(0..0)) {
+            (Some(_), _) => Mode::Map,
+            (None, Some(_)) => Mode::Private,
+            (None, None) => Mode::Read,
+        }
+    }
+}
+
 fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSource>> {
-    Ok(match options.mode {
-        Mode::Map => boxed(MapSource::new(file)?)?,
-        Mode::Read => boxed(file)?,
-    })
+    let auto = options.mode == Mode::Auto;
+    if options.mode == Mode::Read || (auto && is_remote(file.parts().0)) {
+        return Ok(boxed(file)?);
+    }
+    match MapSource::new(file, options.mode == Mode::Private) {
+        Ok(mapped) => Ok(boxed(mapped)?),
+        Err((file, _)) if auto => Ok(boxed(file)?),
+        Err((_, e)) => Err(e),
+    }
 }
 
 /// Detects, reads and decodes; checked against everything that needs no component's bytes.

@@ -374,3 +374,10 @@ pub fn digest_text(algorithm: Algorithm, stored: &[u8]) -> String {
 pub fn rule<T: std::fmt::Debug>(result: Result<T>) -> Option<Rule> {
     result.expect_err("it should have failed").rule()
 }
+
+/// Bytes of a page of this system.
+#[cfg(unix)]
+pub fn page_size() -> u64 {
+    // SAFETY: a question without arguments in memory.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
+}

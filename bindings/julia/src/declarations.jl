@@ -62,13 +62,17 @@ const ZT_ENCODING_ZSTD = 2
 const ZT_ENCODING_OTHER = 3
 const ZT_MODE_MAP = 0
 const ZT_MODE_READ = 1
+const ZT_MODE_AUTO = 2
+const ZT_MODE_PRIVATE = 3
 const ZT_ADVICE_NONE = 0
 const ZT_ADVICE_SEQUENTIAL = 1
 const ZT_ADVICE_RANDOM = 2
 const ZT_ADVICE_WILLNEED = 3
 const ZT_ADVICE_POPULATE = 4
 const ZT_ADVICE_LOCK = 5
-const ZT_ADVICE_DONTNEED = 6
+const ZT_ADVICE_EVICT = 6
+const ZT_ADVICE_RELEASE = 7
+const ZT_ADVICE_UNLOCK = 8
 const ZT_DIRECT_AUTO = 0
 const ZT_DIRECT_NEVER = 1
 const ZT_DIRECT_ALWAYS = 2
@@ -192,7 +196,7 @@ struct zt_read_options
     chunk_size::UInt64
     in_flight::UInt64
     verify::UInt32
-    reserved::UInt32
+    pinned::UInt32
     context::Ptr{Cvoid}
     on_done::Ptr{Cvoid}
     progress::Ptr{Cvoid}
@@ -363,6 +367,8 @@ zt_object_count(file) = ccall((:zt_object_count, libztensor), Csize_t, (Ptr{Cvoi
 zt_object_at(file, index) = ccall((:zt_object_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), file, index)
 zt_object_find(file, name) = ccall((:zt_object_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), file, name)
 zt_object_find_n(file, name, length) = ccall((:zt_object_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), file, name, length)
+zt_file_mode(file) = ccall((:zt_file_mode, libztensor), Int32, (Ptr{Cvoid},), file)
+zt_file_bytes(file, part, ptr, size) = ccall((:zt_file_bytes, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}, Ptr{UInt64}), file, part, ptr, size)
 zt_object_name(object) = ccall((:zt_object_name, libztensor), Cstring, (Ptr{Cvoid},), object)
 zt_object_name_len(object) = ccall((:zt_object_name_len, libztensor), Csize_t, (Ptr{Cvoid},), object)
 zt_object_rank(object) = ccall((:zt_object_rank, libztensor), Csize_t, (Ptr{Cvoid},), object)

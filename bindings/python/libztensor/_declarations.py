@@ -65,13 +65,17 @@ ZT_ENCODING_ZSTD = 2
 ZT_ENCODING_OTHER = 3
 ZT_MODE_MAP = 0
 ZT_MODE_READ = 1
+ZT_MODE_AUTO = 2
+ZT_MODE_PRIVATE = 3
 ZT_ADVICE_NONE = 0
 ZT_ADVICE_SEQUENTIAL = 1
 ZT_ADVICE_RANDOM = 2
 ZT_ADVICE_WILLNEED = 3
 ZT_ADVICE_POPULATE = 4
 ZT_ADVICE_LOCK = 5
-ZT_ADVICE_DONTNEED = 6
+ZT_ADVICE_EVICT = 6
+ZT_ADVICE_RELEASE = 7
+ZT_ADVICE_UNLOCK = 8
 ZT_DIRECT_AUTO = 0
 ZT_DIRECT_NEVER = 1
 ZT_DIRECT_ALWAYS = 2
@@ -227,7 +231,7 @@ class zt_read_options(Structure):
         ("chunk_size", c_uint64),
         ("in_flight", c_uint64),
         ("verify", c_uint32),
-        ("reserved", c_uint32),
+        ("pinned", c_uint32),
         ("context", c_void_p),
         ("on_done", zt_done_callback),
         ("progress", zt_progress_callback),
@@ -426,6 +430,8 @@ FUNCTIONS = {
     "zt_object_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_object_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_object_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_file_mode": (zt_mode, [c_void_p]),
+    "zt_file_bytes": (zt_status, [c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_uint64)]),
     "zt_object_name": (c_char_p, [c_void_p]),
     "zt_object_name_len": (c_size_t, [c_void_p]),
     "zt_object_rank": (c_size_t, [c_void_p]),

@@ -233,6 +233,7 @@ def _capsule(tensor, name):
     return _new_capsule(tensor, name, ctypes.cast(_end_capsule, ctypes.c_void_p))
 
 
+_MODES = {"map": c.ZT_MODE_MAP, "read": c.ZT_MODE_READ, "auto": c.ZT_MODE_AUTO}
 _DIRECT = {"auto": c.ZT_DIRECT_AUTO, "never": c.ZT_DIRECT_NEVER, "always": c.ZT_DIRECT_ALWAYS}
 
 
@@ -240,13 +241,13 @@ class File(Mapping):
     """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it."""
 
     def __init__(self, path, *, mode: str = "map", strict: bool = False, verify: bool = False, threads: int = 0):
-        wanted = options(c.zt_open_options, mode={"map": c.ZT_MODE_MAP, "read": c.ZT_MODE_READ}[mode], strict=strict, verify=verify,
-                         threads=threads)
+        wanted = options(c.zt_open_options, mode=_MODES[mode], strict=strict, verify=verify, threads=threads)
         self._handle = ctypes.c_void_p()
         check(lib.zt_open(os.fsencode(path), ctypes.byref(wanted), ctypes.byref(self._handle)))
 
     version: str = property(lambda s: _text(lib.zt_file_version(s._live())))
     size: int = property(lambda s: lib.zt_file_size(s._live()))
+    mode: str = property(lambda s: {number: name for name, number in _MODES.items()}[lib.zt_file_mode(s._live())])
     attributes: dict = property(lambda s: _attributes(lib.zt_file_attributes(s._live())))
 
     def _live(self):
@@ -318,6 +319,6 @@ class File(Mapping):
 
 
 def open(path, **how) -> File:
-    """Opens a .zt file. mode: "map" lends bytes in place, "read" survives files that are cut short meanwhile. strict,
-    verify, threads: as zt_open_options says."""
+    """Opens a .zt file. mode: "map" lends bytes in place, "read" survives files that are cut short meanwhile, "auto"
+    maps where that can be done and the file is on this machine, else reads. strict, verify, threads: as zt_open_options says."""
     return File(path, **how)

@@ -116,7 +116,10 @@ def test_batches_slices_and_progress(path):
     with libztensor.create(path, encoding="zstd", digest="sha256") as w:
         for name, array in arrays.items():
             w.add(name, array.reshape(50, 20))
+    with libztensor.open(path) as f, libztensor.open(path, mode="auto") as auto:
+        assert f.mode == "map" and auto.mode in ("map", "read")
     with libztensor.open(path, mode="read") as f:
+        assert f.mode == "read"
         targets = {name: np.empty((50, 20), "int32") for name in arrays}
         seen = []
         stats = f.read_batch(targets, verify=True, progress=lambda done, total: seen.append((done, total)))

@@ -31,7 +31,7 @@ pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
         // What goes wrong here names its file; else it is about what is to be written.
         writer.copy_as(object, object.name(), &recode).map_err(|e| Failure::at_either(input, output, e))?;
         for component in object.components() {
-            let _ = component.advise(Advice::DontNeed); // a hint: it will not be looked at again
+            let _ = component.advise(Advice::Evict); // a hint: it will not be looked at again
             bar.inc(component.stored_size());
         }
         Ok(())

@@ -39,6 +39,8 @@ pub struct Road<'a> {
     source: &'a dyn ByteSource,
     direct: Option<DirectFile>,
     always: bool,
+    /// Whether the callers' memory is pinned and contiguous.
+    pinned: bool,
     in_memory: Memory,
     random: SeedableRandomState,
     refused: AtomicBool,
@@ -92,6 +94,7 @@ impl<'a> Road<'a> {
             source,
             direct,
             always,
+            pinned: options.pinned,
             in_memory,
             random,
             refused: AtomicBool::new(false),
@@ -120,10 +123,10 @@ impl<'a> Road<'a> {
     pub fn reason(&self) -> &'static CStr {
         let (past, through) = (self.past.load(Ordering::Relaxed), self.through.load(Ordering::Relaxed));
         match (past > 0, through > 0) {
-            _ if self.direct.is_none() => self.without,
             _ if self.refused.load(Ordering::Relaxed) => {
-                c"page cache: the file system refused a direct read all the same"
+                self.direct.as_ref().map_or(self.without, DirectFile::refusal)
             }
+            _ if self.direct.is_none() => self.without,
             _ if self.always => self.without,
             (true, false) => c"direct: the bytes were not in memory",
             (true, true) => c"direct and page cache: part of the bytes was in memory",
@@ -170,7 +173,7 @@ impl<'a> Road<'a> {
     /// Fills `dst` with the bytes from `offset` on.
     pub fn read(&self, way: Way<'_>, offset: u64, dst: &mut [u8], bounce: &mut Bounce) -> Result<()> {
         if let Some(direct) = self.still(way) {
-            let done = direct.read_at(offset, dst, bounce)?;
+            let done = direct.read_at(offset, dst, self.pinned, bounce)?;
             self.book(dst.len() as u64, done);
             if done {
                 return Ok(());

@@ -1,0 +1,173 @@
+//! What the system is told about bytes: of a mapping, of the page cache.
+
+use super::pages::Pages;
+use super::refusal::is_refusal;
+use super::Advice;
+use crate::error::{fail, Error, Result};
+use std::fs::File;
+use std::ops::Range;
+
+/// The error of an advice that is not to be had here.
+#[cold]
+pub fn unsupported(advice: Advice, why: &str) -> Error {
+    fail!(Unsupported, "ZT_ADVICE_{} is not to be had: {why}", advice.name())
+}
+
+/// The error of an advice that the system did not take.
+#[cold]
+#[cfg_attr(not(unix), allow(dead_code))]
+fn failed(advice: Advice, error: &std::io::Error) -> Error {
+    match is_refusal(error) {
+        _ if advice == Advice::Lock && is_over_limit(error) => {
+            fail!(
+                Io,
+                "ZT_ADVICE_LOCK: {error}: more than this process may lock (RLIMIT_MEMLOCK), or than there is"
+            )
+        }
+        true => fail!(Unsupported, "the system refused ZT_ADVICE_{}: {error}", advice.name()),
+        false => {
+            Error::io("", error).within(format_args!("the system failed at ZT_ADVICE_{}", advice.name()))
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_over_limit(error: &std::io::Error) -> bool {
+    [libc::ENOMEM, libc::EAGAIN, libc::EPERM].map(Some).contains(&error.raw_os_error())
+}
+
+#[cfg(not(unix))]
+#[allow(dead_code)]
+fn is_over_limit(_error: &std::io::Error) -> bool {
+    false
+}
+
+#[cfg(unix)]
+mod platform {
+    use super::{failed, Advice, Range, Result};
+    use std::io::Error as IoError;
+
+    /// The pages of a mapping that hold the bytes `range` of it.
+    fn place(map: &[u8], range: &Range<u64>) -> Option<(*mut libc::c_void, usize)> {
+        let start = usize::try_from(range.start).ok()?.min(map.len());
+        let end = usize::try_from(range.end).unwrap_or(usize::MAX).min(map.len());
+        let first = map.as_ptr().addr().checked_add(start)?;
+        let over = first.checked_rem(page_size())?;
+        // Down to the page's first byte, which is mapped, too, and may be in front of ours.
+        let address = map.as_ptr().wrapping_add(start).wrapping_sub(over);
+        let length = end.checked_sub(start).filter(|length| *length > 0)?.checked_add(over)?;
+        Some((address.cast_mut().cast(), length))
+    }
+
+    fn checked(advice: Advice, status: libc::c_int) -> Result<()> {
+        if status == 0 {
+            return Ok(());
+        }
+        Err(failed(advice, &IoError::last_os_error()))
+    }
+
+    pub fn advise(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
+        let Some((address, length)) = place(map, range) else { return Ok(()) };
+        // SAFETY: pages of our own mapping of a file; none of these changes a byte that is seen through it, as what
+        // is dropped is read again when it is touched. Where it was changed, `map` drops nothing.
+        let told = |kernel| checked(advice, unsafe { libc::madvise(address, length, kernel) });
+        match advice {
+            Advice::Normal => told(libc::MADV_NORMAL),
+            Advice::Sequential => told(libc::MADV_SEQUENTIAL),
+            Advice::Random => told(libc::MADV_RANDOM),
+            Advice::WillNeed => told(libc::MADV_WILLNEED),
+            #[cfg(target_os = "linux")] // since 5.14
+            Advice::Populate => told(libc::MADV_POPULATE_READ).or_else(|_| told(libc::MADV_WILLNEED)),
+            #[cfg(not(target_os = "linux"))]
+            Advice::Populate => told(libc::MADV_WILLNEED),
+            Advice::Release | Advice::Evict => told(libc::MADV_DONTNEED),
+            // SAFETY: as above.
+            Advice::Lock => checked(advice, unsafe { libc::mlock(address, length) }),
+            // SAFETY: as above.
+            Advice::Unlock => checked(advice, unsafe { libc::munlock(address, length) }),
+        }
+    }
+
+    pub fn page_size() -> usize {
+        // SAFETY: a query without arguments in memory.
+        let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        usize::try_from(size).ok().filter(|s| s.is_power_of_two()).unwrap_or(4096)
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    use super::{unsupported, Advice, Range, Result};
+
+    pub fn advise(_map: &[u8], _range: &Range<u64>, advice: Advice) -> Result<()> {
+        match advice {
+            Advice::Normal => Ok(()),
+            _ => Err(unsupported(advice, "this platform has no such thing")),
+        }
+    }
+
+    pub fn page_size() -> usize {
+        4096
+    }
+}
+
+/// Tells the system about the bytes `range` of a mapping: of all pages that they touch. Without unix, nothing is.
+pub fn advise_mapped(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
+    platform::advise(map, range, advice)
+}
+
+/// Bytes of a page.
+pub fn page_size() -> usize {
+    platform::page_size()
+}
+
+/// Tells the page cache about the bytes `range` of an open file, of which ours begin at `base`.
+#[cfg(target_os = "linux")]
+pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, advice: Advice) -> Result<()> {
+    use std::os::fd::AsRawFd;
+    let kernel = match advice {
+        Advice::Normal => libc::POSIX_FADV_NORMAL,
+        Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+        Advice::Random => libc::POSIX_FADV_RANDOM,
+        Advice::WillNeed | Advice::Populate => libc::POSIX_FADV_WILLNEED,
+        Advice::Evict => libc::POSIX_FADV_DONTNEED,
+        Advice::Lock | Advice::Unlock | Advice::Release => {
+            return Err(unsupported(
+                advice,
+                "the file is read, and not mapped: this process has no page of it",
+            ));
+        }
+    };
+    let range = match advice {
+        Advice::Evict => match pages.inside(range) {
+            Some(inside) => inside,
+            None => return Ok(()),
+        },
+        _ => range.clone(),
+    };
+    let start = libc::off_t::try_from(base.saturating_add(range.start)).unwrap_or(libc::off_t::MAX);
+    let length = libc::off_t::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
+    if length == 0 && range.start == range.end {
+        return Ok(()); // a length of 0 would be all the rest
+    }
+    // SAFETY: a system call on a descriptor that `file` keeps open; it touches no memory of ours.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, kernel) } {
+        0 => Ok(()),
+        code => Err(failed(advice, &std::io::Error::from_raw_os_error(code))),
+    }
+}
+
+/// Tells the page cache about a range of an open file; here there is no way to.
+#[cfg(not(target_os = "linux"))]
+pub fn advise_file(
+    _file: &File,
+    _base: u64,
+    _pages: &Pages,
+    _range: &Range<u64>,
+    advice: Advice,
+) -> Result<()> {
+    match advice {
+        Advice::Normal => Ok(()),
+        _ => Err(unsupported(advice, "this platform cannot be told about a file's pages in the page cache")),
+    }
+}

@@ -1,0 +1,149 @@
+//! What the system says of a file: kind, size, permissions. Where a filter of system calls refuses statx, which the
+//! standard library asks, fstat and stat still answer; and the other way round.
+
+use super::path::SystemPath;
+use super::refusal::is_refusal;
+use std::fs::{File, Permissions};
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    Regular,
+    /// A folder.
+    Folder,
+    /// A block device, whose size is not told.
+    BlockDevice,
+    /// A FIFO, a socket, a character device.
+    Other,
+}
+
+/// What the system says of a file.
+pub struct Stat {
+    /// What it is.
+    pub kind: Kind,
+    /// Its bytes.
+    pub size: u64,
+    /// Who may do what with it.
+    pub permissions: Permissions,
+}
+
+/// Of an open file.
+pub fn of_file(file: &File) -> std::io::Result<Stat> {
+    match platform::of_file(file) {
+        Err(e) if is_refusal(&e) => file.metadata().map(|meta| from_metadata(&meta)),
+        outcome => outcome,
+    }
+}
+
+/// Of the file at a path, behind symbolic links.
+pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
+    match platform::of_path(path) {
+        Err(e) if is_refusal(&e) => path.as_path().metadata().map(|meta| from_metadata(&meta)),
+        outcome => outcome,
+    }
+}
+
+#[cfg(unix)]
+fn from_metadata(meta: &std::fs::Metadata) -> Stat {
+    use std::os::unix::fs::MetadataExt;
+    Stat { kind: platform::kind(meta.mode()), size: meta.len(), permissions: meta.permissions() }
+}
+
+#[cfg(not(unix))]
+fn from_metadata(meta: &std::fs::Metadata) -> Stat {
+    let kind = match meta.is_dir() {
+        true => Kind::Folder,
+        false if meta.is_file() => Kind::Regular,
+        false => Kind::Other,
+    };
+    Stat { kind, size: meta.len(), permissions: meta.permissions() }
+}
+
+#[cfg(unix)]
+#[allow(clippy::useless_conversion, reason = "a mode has 16 bits on some systems")]
+mod platform {
+    use super::{File, Kind, Permissions, Stat, SystemPath};
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    use libc::{fstat, stat};
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    use libc::{fstat64 as fstat, stat64 as stat};
+    use std::mem::MaybeUninit;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::PermissionsExt;
+
+    pub fn of_file(file: &File) -> std::io::Result<Stat> {
+        // SAFETY: a descriptor that is open.
+        told(|place| unsafe { fstat(file.as_raw_fd(), place) })
+    }
+
+    pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
+        // SAFETY: a NUL-ended string.
+        told(|place| unsafe { stat(path.as_ptr(), place) })
+    }
+
+    fn told(ask: impl FnOnce(*mut stat) -> libc::c_int) -> std::io::Result<Stat> {
+        let mut place = MaybeUninit::<stat>::zeroed();
+        if ask(place.as_mut_ptr()) != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: integers, all of them written by now.
+        let told = unsafe { place.assume_init() };
+        let mode = u32::from(told.st_mode);
+        Ok(Stat {
+            kind: kind(mode),
+            size: u64::try_from(told.st_size).unwrap_or(0),
+            permissions: Permissions::from_mode(mode & 0o7777),
+        })
+    }
+
+    pub fn kind(mode: u32) -> Kind {
+        match mode & u32::from(libc::S_IFMT) {
+            m if m == u32::from(libc::S_IFREG) => Kind::Regular,
+            m if m == u32::from(libc::S_IFDIR) => Kind::Folder,
+            m if m == u32::from(libc::S_IFBLK) => Kind::BlockDevice,
+            _ => Kind::Other,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    use super::{File, Stat, SystemPath};
+
+    pub fn of_file(file: &File) -> std::io::Result<Stat> {
+        file.metadata().map(|meta| super::from_metadata(&meta))
+    }
+
+    pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
+        path.as_path().metadata().map(|meta| super::from_metadata(&meta))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn of_path(path: &Path) -> std::io::Result<Stat> {
+        super::of_path(&SystemPath::new(path).map_err(|_| std::io::ErrorKind::InvalidInput)?)
+    }
+
+    #[test]
+    fn it_is_what_the_standard_library_says() {
+        let path = std::env::temp_dir().join(format!("ztensor-stat-{}", std::process::id()));
+        std::fs::write(&path, [7; 1234]).unwrap();
+        let meta = path.metadata().unwrap();
+        for stat in [of_path(&path).unwrap(), of_file(&File::open(&path).unwrap()).unwrap()] {
+            assert_eq!((stat.kind, stat.size), (Kind::Regular, meta.len()));
+            assert_eq!(stat.permissions.readonly(), meta.permissions().readonly());
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(of_path(&path).err().unwrap().kind(), std::io::ErrorKind::NotFound);
+        assert_eq!(of_path(&std::env::temp_dir()).unwrap().kind, Kind::Folder);
+        #[cfg(unix)]
+        assert_eq!(of_path(Path::new("/dev/null")).unwrap().kind, Kind::Other);
+        let long = "x".repeat(100_000);
+        assert!(of_path(Path::new(&long)).is_err() && of_path(Path::new("a\0b")).is_err());
+    }
+}
