@@ -11,10 +11,10 @@ mod index;
 mod marked;
 mod object;
 mod padding;
+mod recovery;
 mod slice;
 mod stored;
 mod structure;
-mod unfinished;
 mod verify;
 mod view;
 
@@ -25,7 +25,7 @@ pub use slice::Hyperslab;
 pub use verify::{VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
-pub(crate) use unfinished::{is_about_the_tail, last_good_end};
+pub(crate) use recovery::{is_about_the_tail, last_good_end};
 
 pub use crate::io::{Advice, ByteSource};
 
@@ -154,7 +154,7 @@ impl File {
             objects: options.max_objects.min(u64::from(u32::MAX)),
         };
         let (frame, mut manifest) = read_manifest(source.as_ref(), &limits)
-            .map_err(|e| unfinished::explain(source.as_ref(), &limits, e))?;
+            .map_err(|e| recovery::explain(source.as_ref(), &limits, e))?;
         let names = index::Names::build(&manifest, manifest.version == Some(Version::V0_1))?;
         index::mark_page_exclusive(&mut manifest, page_size() as u64)?;
         let untold = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
