@@ -1,19 +1,38 @@
-//! Files that end in an unfinished append: the old file is whole in front of what was added.
+//! Where a file that does not end as a file does ended before: an append was killed, or is under way.
+//!
+//! An append of this library says so in the file's head ([`AppendRecord`]), where nothing that is appended can
+//! stand; then the record decides, whatever the file ends in. Files without a record (cut short, or left by
+//! writers that keep none) are searched for the places where a whole file ends. Such a place may be in the data,
+//! of which anybody may have made every byte. So one place is the answer only if it is the only one in the whole
+//! file and nothing but zeros stands where its manifest has nothing; in every other case the caller decides.
 
+use super::index::Names;
+use super::item_extent::{is_one_map, Budget};
 use super::stored::{for_each_chunk, zeroed, CHUNK};
 use super::{padding, read_manifest};
-use crate::error::{broken, Cause, Error, Result, Rule};
+use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::ByteSource;
 use crate::model::manifest::Manifest;
-use crate::wire::{frame, Limits};
+use crate::wire::append_record::{self, AppendRecord};
+use crate::wire::{frame, Frame, Limits};
+use std::fmt;
 use std::ops::Range;
 
-/// How far back from the end of a file an open looks for the last good end. A repair looks everywhere.
+/// A place where a whole file ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Behind its footer.
+    pub end: u64,
+    /// Objects of the file that ends there.
+    pub objects: u64,
+}
+
+/// How far back from the end of a file an open looks. A repair looks everywhere.
 const LOOK_BACK: u64 = 256 << 20;
 
 /// Whether a failure can come from a tail that is not a tail: no footer, or, where the debris happens to
 /// end in the footer's magic, a size or a manifest that is none.
-pub fn is_about_the_tail(error: &Error) -> bool {
+fn is_about_the_tail(error: &Error) -> bool {
     match error.cause() {
         Cause::Limit => true, // of the manifest size; the number of objects is only known of a manifest
         Cause::Broken(rule) => matches!(
@@ -35,196 +54,255 @@ pub fn is_about_the_tail(error: &Error) -> bool {
     }
 }
 
-/// The failure of a file's tail, or, if a whole file ends within it, where.
+/// The record of an append that has written behind the old end, from the file's first bytes. Until then the file is
+/// whole, with a record or without.
+pub fn pending(head: &[u8], file_size: u64) -> Option<AppendRecord> {
+    AppendRecord::find(head).filter(|record| record.tail.end != file_size)
+}
+
+/// The failure of a file whose head has the record of an unfinished append.
+#[cold]
+pub fn has_record(record: &AppendRecord, file_size: u64) -> Error {
+    unfinished(record.tail.end, file_size)
+}
+
+#[cold]
+fn unfinished(end: u64, file_size: u64) -> Error {
+    broken!(
+        Rule::UnfinishedAppend,
+        "the file ends in an unfinished append; last good end at byte {end} of {file_size}; zt_repair cuts it back, \
+         if nobody is appending to it now"
+    )
+}
+
+/// The failure to open a file, with what else can be told of how it ends.
 pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error {
+    if error.rule() == Some(Rule::UnfinishedAppend) {
+        return recorded_end(source, limits).err().unwrap_or(error);
+    }
     if !is_about_the_tail(&error) {
         return error;
     }
-    match last_good_end(source, limits, LOOK_BACK) {
-        Ok(Some((end, _))) => broken!(
-            Rule::UnfinishedAppend,
-            "the file ends in an unfinished append; last good end at byte {end} of {}; zt_repair cuts it back",
-            source.size()
-        ),
-        Ok(None) => error,
+    let from = source.size().saturating_sub(LOOK_BACK);
+    match search(source, limits, from) {
+        Ok(search) if search.count == 0 && search.is_whole => error,
+        Ok(search) if search.count == 0 => {
+            error.within(format_args!("zt_repair looks for where the file ended before an append"))
+        }
+        Ok(search) if from == 0 => match search.decide(source, limits) {
+            Ok(location) => unfinished(location.end, source.size()),
+            Err(e) => e,
+        },
+        Ok(search) => search.in_doubt("zt_repair looks for more further in front"),
         Err(e) => e, // what could not be read may be a whole file's end
     }
 }
 
-/// The last byte position at which a whole 1.x file ends, and its number of objects, looking at no
-/// more than `look_back` bytes.
-///
-/// What was being appended may itself hold a whole file (a .zt file kept as bytes in a tensor), whose end
-/// is no end of this one: its manifest speaks of other places than it stands at, so that what it takes for
-/// padding is not zero. So the last end with zero gaps it is, or the last one behind it that is as good: see
-/// [`Later::last_behind`]. Where there is none, the last one at all.
-pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, look_back: u64) -> Result<Option<(u64, u64)>> {
-    const OVERLAP: u64 = 7;
-    /// Places that look like an end at first sight; a file made of nothing else takes no longer than this.
-    const MOST_MAGICS: u32 = 1 << 20;
-    let mut magics_left = MOST_MAGICS;
-    let mut later = Later::default();
-    let size = source.size();
-    if !begins_like_1(source)? {
+/// Where a file that does not open for `error` is to end.
+pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, error: Error) -> Result<Location> {
+    if error.rule() == Some(Rule::UnfinishedAppend) {
+        return recorded_end(source, limits)?.ok_or(error);
+    }
+    if !is_about_the_tail(&error) {
+        return Err(error);
+    }
+    let search = search(source, limits, 0)?;
+    if search.count == 0 && search.is_whole {
+        return Err(error.within(format_args!("no whole file ends within it, so nothing can be cut back")));
+    }
+    search.decide(source, limits)
+}
+
+/// The record in a file's head, and the file's end when it was written: still the same, or the append is unfinished.
+pub fn record_of(source: &dyn ByteSource) -> Result<Option<AppendRecord>> {
+    let mut head = [0; append_record::HEAD_BYTES];
+    if source.size() < head.len() as u64 {
         return Ok(None);
     }
-    let floor = size.saturating_sub(look_back);
-    let mut end = size;
-    // Bytes that look like an end cost a look each; together no more than a few passes over the file.
-    let mut budget = size.saturating_mul(4).saturating_add(1 << 20);
-    let mut buffer = zeroed(usize::try_from(size).unwrap_or(CHUNK).min(CHUNK))?;
-    while end > floor {
-        let start = end.saturating_sub(CHUNK as u64).max(floor);
-        let length = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
-        let window = buffer.get_mut(..length).unwrap_or_default();
-        source.read_at(start, window)?;
-        let magics = window.windows(8).enumerate().rev().filter(|(_, w)| *w == frame::MAGIC_1);
-        for (at, _) in magics {
-            magics_left = magics_left.saturating_sub(1);
-            if magics_left == 0 {
-                return Ok(later.last());
-            }
-            let behind = start.saturating_add(at as u64).saturating_add(8);
-            let Some(manifest_size) = could_end_at(source, behind)?.filter(|_| behind != size) else {
-                continue;
-            };
-            let Some(left) = budget.checked_sub(manifest_size.saturating_add(LOOK)) else {
-                return Ok(later.last());
-            };
-            budget = left;
-            let prefix = Prefix { source, size: behind };
-            let (frame, manifest) = match read_manifest(&prefix, limits) {
-                Ok(read) => read,
-                // What could not be looked at may have been the one.
-                Err(e) if matches!(e.cause(), Cause::Io | Cause::OutOfMemory) => return Err(e),
-                Err(_) => continue,
-            };
-            let filled = filled_gaps(source, &manifest, frame.manifest.start, &mut budget)?;
-            let found = End::new(frame.manifest.start..behind, &manifest)?;
-            match filled {
-                Some(filled) if filled.is_empty() => return later.last_behind(found).map(Some),
-                filled => later.push(found, filled.unwrap_or_else(everything))?,
-            }
-        }
-        end = if start == floor { floor } else { start.saturating_add(OVERLAP) };
-    }
-    Ok(later.last())
+    source.read_at(0, &mut head)?;
+    Ok(AppendRecord::find(&head))
 }
 
-/// What a look at a place costs beside the manifest's bytes.
-const LOOK: u64 = 4096;
-
-/// Gaps of which nothing is known.
-fn everything() -> Vec<Range<u64>> {
-    let mut all = Vec::new();
-    if all.try_reserve_exact(1).is_ok() {
-        all.push(0..u64::MAX);
+/// Where a file with an append's record ended before, seen to be whole up to there; none without a record.
+pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<Location>> {
+    let Some(AppendRecord { tail, tail_crc }) = record_of(source)? else { return Ok(None) };
+    let misfit = |why: fmt::Arguments<'_>| {
+        broken!(
+            Rule::UnfinishedAppend,
+            "the append record says that the file of now {} bytes ended at byte {} before, but {why}",
+            source.size(),
+            tail.end
+        )
+    };
+    if tail.end > source.size() {
+        return Err(misfit(format_args!("that is past its end")));
     }
-    all
+    let prefix = Prefix { source, size: tail.end };
+    let (frame, manifest) = read_manifest(&prefix, limits).map_err(|e| match e.cause() {
+        Cause::Broken(_) => misfit(format_args!("no whole file ends there: {e}")),
+        _ => e,
+    })?;
+    if frame.manifest.start != tail.start {
+        let found = frame.manifest.start;
+        return Err(misfit(format_args!("its manifest begins at {found}, not at {}", tail.start)));
+    }
+    let mut crc = 0;
+    for_each_chunk(source, tail.clone(), &mut |chunk| {
+        crc = crc32c::crc32c_append(crc, chunk);
+        Ok(())
+    })?;
+    if crc != tail_crc {
+        return Err(misfit(format_args!(
+            "the CRC-32C of its manifest is {crc:08x}, not {tail_crc:08x}: it is damaged, or another one"
+        )));
+    }
+    Ok(Some(Location { end: tail.end, objects: manifest.objects.len() as u64 }))
 }
 
-/// A manifest with its footer, and what it has.
-struct End {
-    range: Range<u64>,
-    objects: u64,
-    /// Where its components are and how large, sorted.
-    places: Vec<(u64, u64)>,
+/// Places where a whole file ends.
+struct Search {
+    /// The first of them.
+    first: Vec<Location>,
+    count: u64,
+    /// Whether all was looked at that looks like an end.
+    is_whole: bool,
 }
 
-impl End {
-    fn new(range: Range<u64>, manifest: &Manifest) -> Result<End> {
-        let mut places = Vec::new();
-        places.try_reserve_exact(manifest.components.len())?;
-        places.extend(manifest.components.iter().map(|c| (c.offset, c.stored_size)));
-        places.sort_unstable();
-        Ok(End { range, objects: manifest.objects.len() as u64, places })
-    }
+impl Search {
+    /// How many are named.
+    const NAMED: usize = 8;
 
-    /// Whether it has all that an earlier end has, and there is something to tell that by.
-    fn has_grown_from(&self, earlier: &End) -> bool {
-        let has = |place| self.places.binary_search(place).is_ok();
-        !earlier.places.is_empty() && earlier.places.iter().all(has)
-    }
-
-    fn told(&self) -> (u64, u64) {
-        (self.range.end, self.objects)
-    }
-}
-
-/// Ends behind the place that is looked at, whose gaps are not zero.
-#[derive(Default)]
-struct Later {
-    /// From the last one to the front, each with what its gaps hold.
-    ends: Vec<(End, Vec<Range<u64>>)>,
-}
-
-impl Later {
-    /// Kills that each leave an end uncleared come in small numbers; files that mean harm in large ones.
-    const MOST: usize = 64;
-
-    fn push(&mut self, end: End, filled: Vec<Range<u64>>) -> Result<()> {
-        if self.ends.len() < Self::MOST {
-            self.ends.try_reserve(1)?;
-            self.ends.push((end, filled));
+    fn push(&mut self, location: Location) -> Result<()> {
+        self.count = self.count.saturating_add(1);
+        if self.first.len() < Self::NAMED {
+            self.first.try_reserve(1)?;
+            self.first.push(location);
         }
         Ok(())
     }
 
-    fn last(&self) -> Option<(u64, u64)> {
-        self.ends.first().map(|(end, _)| end.told())
+    /// The only place, if it is beyond doubt.
+    fn decide(&self, source: &dyn ByteSource, limits: &Limits) -> Result<Location> {
+        match self.first.as_slice() {
+            _ if !self.is_whole => {
+                Err(self.in_doubt("too much looks like an end for all of it to be looked at"))
+            }
+            [only] => match is_zero_between(source, limits, only)? {
+                true => Ok(*only),
+                false => Err(self.in_doubt("bytes in front of it that belong to nothing are not zero")),
+            },
+            _ => Err(self.in_doubt("its own data can hold such places")),
+        }
     }
 
-    /// The last end that `first`, a good one, grew to: one whose gaps hold nothing but good ends, which a
-    /// kill kept from being cleared, or one that has all that was there before. There are writers that
-    /// leave what is not zero.
-    fn last_behind(self, first: End) -> Result<(u64, u64)> {
-        let mut good = Vec::new();
-        good.try_reserve_exact(self.ends.len().saturating_add(1))?;
-        good.push(first.range.clone()); // within what was reserved, as are those below
-        let mut best = first;
-        for (end, filled) in self.ends.into_iter().rev() {
-            let old = |r: &Range<u64>| good.iter().any(|g| g.start <= r.start && r.end <= g.end);
-            if end.objects >= best.objects && (filled.iter().all(old) || end.has_grown_from(&best)) {
-                good.push(end.range.clone());
-                best = end;
-            }
-        }
-        Ok(best.told())
+    #[cold]
+    fn in_doubt(&self, why: &str) -> Error {
+        broken!(
+            Rule::UnfinishedAppend,
+            "the file does not end as a file does, and has no append record; a whole file could end {self}; {why}; \
+             zt_repair cuts it where zt_repair_options.cut_at says"
+        )
     }
 }
 
-/// What is between the components and not zero: of each gap from the first such byte to the last. Nothing
-/// where that is more than kills leave, or costs too much to tell.
-fn filled_gaps(
-    source: &dyn ByteSource,
-    manifest: &Manifest,
-    manifest_start: u64,
-    budget: &mut u64,
-) -> Result<Option<Vec<Range<u64>>>> {
-    let mut all: Vec<Range<u64>> = Vec::new();
-    for gap in padding::gaps(manifest, manifest_start)? {
-        let Some(left) = budget.checked_sub(gap.end.saturating_sub(gap.start)) else { return Ok(None) };
-        *budget = left;
-        let mut at = gap.start;
-        let mut filled: Option<Range<u64>> = None;
-        for_each_chunk(source, gap, &mut |chunk| {
-            if let Some(first) = chunk.iter().position(|b| *b != 0) {
-                let behind = chunk.iter().rposition(|b| *b != 0).unwrap_or(first).saturating_add(1);
-                let start = filled.as_ref().map_or(at.saturating_add(first as u64), |f| f.start);
-                filled = Some(start..at.saturating_add(behind as u64));
+impl fmt::Display for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.count != 1 || !self.is_whole {
+            let least = if self.is_whole { "" } else { "at least " };
+            write!(f, "at {least}{} places: ", self.count)?;
+        }
+        for (at, Location { end, objects }) in self.first.iter().enumerate() {
+            let (comma, s) = (if at > 0 { ", " } else { "" }, if *objects == 1 { "" } else { "s" });
+            write!(f, "{comma}at byte {end} ({objects} object{s})")?;
+        }
+        f.write_str(if self.count > self.first.len() as u64 { ", ..." } else { "" })
+    }
+}
+
+/// Looks for places where a whole 1.x file ends, behind `from` and in front of the end of `source`. Takes time in
+/// proportion to the file, whatever it holds.
+fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search> {
+    /// A footer: the manifest's size, and the magic.
+    const FOOTER: usize = 16;
+    let mut search = Search { first: Vec::new(), count: 0, is_whole: true };
+    let size = source.size();
+    if !begins_like_1(source)? {
+        return Ok(search);
+    }
+    // One look at what looks like an end takes no more than it shows to be one; all together, this.
+    let mut budget = Budget(size.saturating_mul(8).saturating_add(16 << 20));
+    let mut buffer = zeroed(usize::try_from(size).unwrap_or(CHUNK).min(CHUNK))?;
+    let mut start = from.max(8);
+    while size.saturating_sub(start) > FOOTER as u64 {
+        let length = usize::try_from(size.saturating_sub(start)).unwrap_or(CHUNK).min(buffer.len());
+        let window = buffer.get_mut(..length).unwrap_or_default();
+        source.read_at(start, window)?;
+        for (at, footer) in window.windows(FOOTER).enumerate() {
+            let Some((manifest_size, _)) =
+                footer.split_first_chunk().filter(|(_, magic)| magic == frame::MAGIC_1)
+            else {
+                continue;
+            };
+            let manifest_end = start.saturating_add(at as u64);
+            let end = manifest_end.saturating_add(FOOTER as u64);
+            let manifest_start = manifest_end.checked_sub(u64::from_le_bytes(*manifest_size));
+            let Some(manifest_start) = manifest_start.filter(|s| (8..manifest_end).contains(s) && end < size)
+            else {
+                continue;
+            };
+            match ends_at(source, limits, manifest_start..manifest_end, &mut budget)? {
+                Some(Some(location)) => search.push(location)?,
+                Some(None) => {}
+                None => {
+                    search.is_whole = false;
+                    return Ok(search);
+                }
             }
-            at = at.saturating_add(chunk.len() as u64);
+        }
+        start = start.saturating_add((length as u64).saturating_sub(FOOTER as u64 - 1));
+    }
+    Ok(search)
+}
+
+/// Whether a whole file ends in that manifest; the outer none where the budget does not suffice to tell.
+fn ends_at(
+    source: &dyn ByteSource,
+    limits: &Limits,
+    manifest: Range<u64>,
+    budget: &mut Budget,
+) -> Result<Option<Option<Location>>> {
+    match is_one_map(source, manifest.clone(), budget)? {
+        None => return Ok(None),
+        Some(false) => return Ok(Some(None)),
+        // Decoding takes more than looking at heads.
+        Some(true) if !budget.spend(manifest.end.saturating_sub(manifest.start).saturating_mul(2)) => {
+            return Ok(None)
+        }
+        Some(true) => {}
+    }
+    let prefix = Prefix { source, size: manifest.end.saturating_add(16) };
+    let found = read_manifest(&prefix, limits)
+        .and_then(|(_, manifest)| Names::build(&manifest, false).map(|_| manifest.objects.len() as u64));
+    match found {
+        Ok(objects) => Ok(Some(Some(Location { end: prefix.size, objects }))),
+        // What could not be looked at may be the one.
+        Err(e) if matches!(e.cause(), Cause::Io | Cause::OutOfMemory | Cause::Limit) => Err(e),
+        Err(_) => Ok(Some(None)),
+    }
+}
+
+/// Whether nothing but zeros is in front of that end where its manifest has nothing.
+fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location) -> Result<bool> {
+    let prefix = Prefix { source, size: location.end };
+    let (Frame { manifest: range, .. }, manifest): (Frame, Manifest) = read_manifest(&prefix, limits)?;
+    let mut zero = true;
+    for gap in padding::gaps(&manifest, range.start)? {
+        for_each_chunk(source, gap, &mut |chunk| {
+            zero &= chunk.iter().all(|b| *b == 0);
             Ok(())
         })?;
-        if let Some(filled) = filled {
-            if all.len() == Later::MOST {
-                return Ok(None);
-            }
-            all.try_reserve(1)?;
-            all.push(filled);
-        }
     }
-    Ok(Some(all))
+    Ok(zero)
 }
 
 fn begins_like_1(source: &dyn ByteSource) -> Result<bool> {
@@ -236,20 +314,20 @@ fn begins_like_1(source: &dyn ByteSource) -> Result<bool> {
     Ok(&head == frame::MAGIC_1)
 }
 
-/// Cheap to tell: in front of a footer's magic stands a size that fits, and the manifest is a map. The
-/// manifest's size, if so.
-fn could_end_at(source: &dyn ByteSource, end: u64) -> Result<Option<u64>> {
-    const MAP: u8 = 5;
-    let Some(room) = end.checked_sub(24) else { return Ok(None) };
-    let mut size = [0; 8];
-    source.read_at(end.saturating_sub(16), &mut size)?;
-    let size = u64::from_le_bytes(size);
-    if size == 0 || size > room {
-        return Ok(None);
+/// Checks that a file may be cut to `end`, which its append record does not contradict.
+pub fn check_cut(source: &dyn ByteSource, limits: &Limits, end: u64) -> Result<()> {
+    let size = source.size();
+    if end > size {
+        return Err(fail!(InvalidArgument, "cut_at is {end}, past the end of the file of {size} bytes"));
     }
-    let mut first = [0; 1];
-    source.read_at(end.saturating_sub(16).saturating_sub(size), &mut first)?;
-    Ok(first.first().is_some_and(|b| b >> 5 == MAP).then_some(size))
+    match recorded_end(source, limits) {
+        Ok(Some(recorded)) if recorded.end != end => Err(fail!(
+            InvalidArgument,
+            "cut_at is {end}, but by the append record the file ended at byte {} before",
+            recorded.end
+        )),
+        _ => Ok(()), // a record that does not fit decides nothing
+    }
 }
 
 /// The front of a source, as if the file ended there.
