@@ -53,6 +53,8 @@ enum Progress {
     Begun,
     /// The file may be longer than it was.
     Grown,
+    /// The record may be gone: the file may have its new end.
+    Cleared,
 }
 
 /// An existing file that grows behind its end. Until it is published, what was there is whole:
@@ -110,23 +112,27 @@ impl AppendSink {
         let writer = self.writer()?;
         writer.flush()?;
         sync(writer.file(), "could not sync what was added")?;
-        put_back(writer.file(), offset, &before)?;
-        sync(writer.file(), "could not sync the new end")
+        self.progress = Progress::Cleared;
+        let file = self.writer()?.file();
+        put_back(file, offset, &before)?;
+        sync(file, "could not sync the new end")
     }
 
     /// The file as it was, or one that has what it had.
     fn restore(&self, writer: &Gather) -> Result<()> {
         let file = writer.file();
-        if self.progress == Progress::Grown {
+        if matches!(self.progress, Progress::Grown | Progress::Cleared) {
             let old_end = self.tail.end;
             if let Err(cut) = writer.set_length(old_end) {
+                let is_new = if self.progress == Progress::Cleared { "has its new objects, or " } else { "" };
                 let ended = self.end_validly(file);
                 let what = format_args!("the file could not be cut back to {old_end} bytes: {cut}");
                 return Err(match ended {
                     Ok(()) => fail!(Io, "{what}; it has its old objects, and zeros instead of the new ones"),
-                    Err(e) => {
-                        fail!(Io, "{what}; it ends in an unfinished append, which zt_repair cuts off ({e})")
-                    }
+                    Err(e) => fail!(
+                        Io,
+                        "{what}; it {is_new}ends in an unfinished append, which zt_repair cuts off ({e})"
+                    ),
                 });
             }
             // Where that fails the record stays: the disk may still have what was added.
@@ -151,11 +157,8 @@ impl AppendSink {
         sync(file, "could not sync the old manifest")?;
         put_back(file, self.record.offset, &self.record.before)?;
         sync(file, "could not sync the old manifest")?;
-        zero(file, self.tail.clone())?;
-        match self.durable {
-            true => sync(file, "could not sync the old manifest"),
-            false => Ok(()),
-        }
+        let _ = zero(file, self.tail.clone()); // what is left of it is padding
+        Ok(())
     }
 }
 
