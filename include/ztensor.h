@@ -972,6 +972,11 @@ typedef struct zt_repair_options {
      * Largest manifest in bytes; 0 for the specs' 1 GiB.
      */
     uint64_t max_manifest_size;
+    /**
+     * Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
+     * ends is refused. Since 1.1.
+     */
+    uint64_t cut_at;
 } zt_repair_options;
 
 /**
@@ -2154,11 +2159,13 @@ zt_status zt_object_read_slice(const struct zt_object *object,
  * Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
  * ZT_ERROR_UNSUPPORTED (another major version), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
  * verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
- * A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
- * good end is; zt_repair cuts it back.
+ * A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
+ * says where its last good end is, or which places it could be; zt_repair cuts it back.
  * Threads: any. Since 1.0. Spec 1.2 section 5.
  */
-zt_status zt_open(const char *path, const struct zt_open_options *options, struct zt_file **file);
+zt_status zt_open(const char *path,
+                  const struct zt_open_options *options,
+                  struct zt_file **file);
 
 /**
  * Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
@@ -2422,15 +2429,23 @@ zt_status zt_verify(const struct zt_file *file,
                     struct zt_verify_report *report);
 
 /**
- * Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
- * before the append is there again, and what was appended, too, where its end had been written whole.
- * A file that opens is left as it is.
+ * Cuts a file that ends in an unfinished append back to where it ended before: everything that was in it before
+ * the append is there again. What it leaves opens, checked as zt_open checks it.
+ *
+ * An append records in the file's head where the file ended, and clears that record when its new end is on the
+ * disk: until then a killed append is taken back, from then on it is complete. A file that opens keeps its bytes,
+ * but for the record of an append that was killed before it wrote anything more; then old_size is new_size.
+ * A file without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such
+ * place in it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
+ * decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses.
  *
  * path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
  * success, untouched on failure.
  * Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
- * repaired), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT; the
- * file is then as it was.
+ * repaired) or if it is in doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO,
+ * ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that is past the end or contradicts the record. The file is then as
+ * it was, with one exception: ZT_ERROR_IO whose message says that it is cut back already, but could not be synced, or
+ * that the append record could not be cleared. Such a file loses nothing; call zt_repair again.
  * Threads: any; nobody else may have the file open for writing. Since 1.0.
  */
 zt_status zt_repair(const char *path,
@@ -2610,10 +2625,13 @@ zt_status zt_writer_create(const char *path,
  *
  * What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
  * either the new file or the old bytes followed by an unfinished append, which zt_open names and
- * zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
- * place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
- * an object that is there would break a rule of 1.2; then the version stays, as the released writers
- * leave it. File attributes that are set replace those of the same key.
+ * zt_repair cuts off. What is appended does not matter for that: from its first write to its end a
+ * record of the append stands in the file's head, and until it is gone zt_open refuses the file. A
+ * file without any data has no room for that record; a new one takes its place at zt_writer_finish.
+ * The old manifest is carried over as it is, unknown fields included, and its place becomes padding.
+ * The file's version is raised to 1.2.0 where 1.2 features are added, unless an object that is there
+ * would break a rule of 1.2; then the version stays, as the released writers leave it. File
+ * attributes that are set replace those of the same key.
  * path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
  * Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
  * Threads: any; nobody else may be writing the file. Since 1.0.
@@ -2704,7 +2722,9 @@ zt_status zt_writer_finish(struct zt_writer *writer,
                            struct zt_write_summary *summary);
 
 /**
- * Ends the writer and leaves the destination as it was before.
+ * Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
+ * fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
+ * is mapped), it is longer, and holds what it held.
  *
  * writer: NULL is fine, and one that is finished. Threads: one at a time. Since 1.0.
  */

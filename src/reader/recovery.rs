@@ -191,7 +191,7 @@ impl Search {
                 true => Ok(*only),
                 false => Err(self.in_doubt("bytes in front of it that belong to nothing are not zero")),
             },
-            _ => Err(self.in_doubt("its own data can hold such places")),
+            _ => Err(self.in_doubt("a tensor that holds .zt files has such places")),
         }
     }
 
