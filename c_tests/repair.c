@@ -92,6 +92,65 @@ static void cut_append(void)
     free(old);
 }
 
+/* An append of this library, killed in a tensor that is a whole file: its record says where the old file ends. Without
+ * the record there are two places, and the caller chooses. */
+static void held_file(void)
+{
+    const char *path = scratch_path("held.zt");
+    size_t before, held, size, i;
+    unsigned char *old = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &before);
+    unsigned char *inner = read_file(data_path("v1.1/rs-1.1.1-attributes.zt"), &held);
+    static unsigned char large[1 << 20];
+    const uint64_t shape = sizeof large;
+    unsigned char *bytes;
+    zt_writer *writer = NULL;
+    zt_file *file = NULL;
+    zt_repair_options o;
+    zt_repair_report r;
+    char end[64];
+    for (i = 0; i + held < sizeof large; i += held)
+        memcpy(large + i, inner, held);
+    write_file(path, old, before);
+    CHECK_STATUS(zt_writer_append(path, NULL, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_dense(writer, "held", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, sizeof large), ZT_OK);
+    bytes = read_file(path, &size); /* as a kill leaves it */
+    zt_writer_abort(writer);
+    CHECK(file_is(path, old, before));
+    REQUIRE(size > before + 64 + held);
+    CHECK(memcmp(bytes + 8, "ZTAPPEND", 8) == 0);
+    for (i = 0; i < 2; i++) {
+        size = before + 64 - before % 64 + held + 10 * (i == 1); /* once where the held file ends */
+        if (i == 1)
+            memset(bytes + 8, 0, 32);
+        write_file(path, bytes, size);
+        CHECK_STATUS(zt_open(path, NULL, &file), ZT_ERROR_CORRUPT);
+        snprintf(end, sizeof end, i == 0 ? "last good end at byte %lu of" : "at byte %lu (13 objects)", (unsigned long)before);
+        CHECK(strstr(zt_last_error(), end) != NULL);
+        INIT(o);
+        INIT(r);
+        o.cut_at = size + 1;
+        CHECK_STATUS(zt_repair(path, &o, &r), ZT_ERROR_INVALID_ARGUMENT);
+        o.cut_at = before - 1;
+        CHECK_STATUS(zt_repair(path, &o, &r), i == 0 ? ZT_ERROR_INVALID_ARGUMENT : ZT_ERROR_CORRUPT);
+        if (i == 0) {
+            o.cut_at = size; /* a whole file ends there, but not this one */
+            CHECK_STATUS(zt_repair(path, &o, &r), ZT_ERROR_INVALID_ARGUMENT);
+            r = repaired(path, 0, ZT_OK);
+        } else {
+            repaired(path, 0, ZT_ERROR_CORRUPT);
+            CHECK(file_is(path, bytes, size));
+            o.cut_at = before;
+            CHECK_STATUS(zt_repair(path, &o, &r), ZT_OK);
+        }
+        CHECK(r.old_size == size && r.new_size == before && r.objects == 13);
+        CHECK(file_is(path, old, before));
+    }
+    CHECK(remove(path) == 0);
+    free(bytes);
+    free(inner);
+    free(old);
+}
+
 static void left_alone(void)
 {
     static const struct { const char *file; size_t objects; } good[] = {
@@ -155,6 +214,7 @@ int main(void)
     unfinished("v1.1/rs-1.1.1-attributes.zt", 333, 'Z');
     unfinished("v1.2/py-1.2.3-empty.zt", 64, 0xff);
     cut_append();
+    held_file();
     left_alone();
     bad_calls();
     return check_done("repair");

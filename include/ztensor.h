@@ -373,8 +373,8 @@ typedef struct zt_open_options {
 /// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
 /// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
 /// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
-/// good end is; zt_repair cuts it back.
+/// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
+/// says where its last good end is, or which places it could be; zt_repair cuts it back.
 /// Threads: any. Since 1.0. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
@@ -1167,6 +1167,9 @@ typedef struct zt_repair_options {
     uint32_t dry_run; ///< 1: only tell what would be done.
     uint32_t reserved; ///< Must be 0.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
+    /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
+    /// ends is refused. Since 1.1.
+    uint64_t cut_at;
 } zt_repair_options;
 
 /// What a repair did, or would do.
@@ -1177,15 +1180,23 @@ typedef struct zt_repair_report {
     uint64_t objects; ///< Objects that the file then has.
 } zt_repair_report;
 
-/// Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
-/// before the append is there again, and what was appended, too, where its end had been written whole.
-/// A file that opens is left as it is.
+/// Cuts a file that ends in an unfinished append back to where it ended before: everything that was in it before
+/// the append is there again. What it leaves opens, checked as zt_open checks it.
+///
+/// An append records in the file's head where the file ended, and clears that record when its new end is on the
+/// disk: until then a killed append is taken back, from then on it is complete. A file that opens keeps its bytes,
+/// but for the record of an append that was killed before it wrote anything more; then old_size is new_size.
+/// A file without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such
+/// place in it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
+/// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses.
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
 /// success, untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
-/// repaired), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT; the
-/// file is then as it was.
+/// repaired) or if it is in doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO,
+/// ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that is past the end or contradicts the record. The file is then as
+/// it was, with one exception: ZT_ERROR_IO whose message says that it is cut back already, but could not be synced, or
+/// that the append record could not be cleared. Such a file loses nothing; call zt_repair again.
 /// Threads: any; nobody else may have the file open for writing. Since 1.0.
 zt_status zt_repair(const char *path, const zt_repair_options *options, zt_repair_report *report);
 
@@ -1337,10 +1348,14 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 ///
 /// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
 /// either the new file or the old bytes followed by an unfinished append, which zt_open names and
-/// zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
-/// place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
-/// an object that is there would break a rule of 1.2; then the version stays, as the released writers
-/// leave it. What is added keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same key.
+/// zt_repair cuts off. What is appended does not matter for that: from its first write to its end a
+/// record of the append stands in the file's head, and until it is gone zt_open refuses the file. A
+/// file without any data has no room for that record; a new one takes its place at zt_writer_finish.
+/// The old manifest is carried over as it is, unknown fields included, and its place becomes padding.
+/// The file's version is raised to 1.2.0 where 1.2 features are added, unless an object that is there
+/// would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
+/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace
+/// those of the same key.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 1.0.
@@ -1406,7 +1421,9 @@ zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
 zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
 
-/// Ends the writer and leaves the destination as it was before.
+/// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
+/// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
+/// is mapped), it is longer, and holds what it held.
 ///
 /// writer: NULL is fine. Threads: one at a time. Since 1.0.
 void zt_writer_abort(zt_writer *writer);

@@ -2,9 +2,12 @@
 //! a repair cuts back to them.
 
 mod common;
+#[path = "common/fakes.rs"]
+mod fakes;
 
 use common::content::{append, contents, new_object, raw, zstd};
 use common::{compressible, Folder, Sample};
+use fakes::appending;
 use std::path::Path;
 use ztensor::error::{Cause, Rule};
 use ztensor::model::dtype::Dtype;
@@ -25,6 +28,23 @@ fn crashed(folder: &Folder, new: &[Sample]) -> (Vec<u8>, Vec<u8>) {
     let after = std::fs::read(&path).unwrap();
     let uncleared = [&before[..], &after[before.len()..]].concat();
     (before, uncleared)
+}
+
+/// A file that ends in an unfinished append, with other places where it could end: an open says so, a repair does
+/// nothing, and where it is told the place it makes the file `before`.
+fn assert_in_doubt(path: &Path, image: &[u8], before: &[u8], what: &str) {
+    std::fs::write(path, image).unwrap();
+    for outcome in [
+        File::open(path, &OpenOptions::default()).map(drop),
+        repair(path, &RepairOptions::default()).map(drop),
+    ] {
+        let error = outcome.expect_err(what);
+        assert_eq!(error.rule(), Some(Rule::UnfinishedAppend), "{what}: {error}");
+        assert!(error.message().contains(&format!("at byte {} (", before.len())), "{what}: {error}");
+        assert!(std::fs::read(path).unwrap() == image, "{what}: it changed");
+    }
+    repair(path, &RepairOptions { cut_at: before.len() as u64, ..RepairOptions::default() }).unwrap();
+    assert!(std::fs::read(path).unwrap() == before, "{what}: not repaired");
 }
 
 /// A file that ends in an unfinished append: an open says so, and a repair makes it `before`.
@@ -144,16 +164,22 @@ fn the_end_of_a_file_that_is_the_content_of_a_tensor_is_no_end_of_the_file_aroun
         });
         let after = std::fs::read(&path).unwrap();
         let another = common::data(&common::open(after.clone()), "another").offset() as usize;
-        // At the inner end itself no file of ours ever stops: see the next test.
+        assert_unfinished(
+            &path,
+            &appending(&before, &after[before.len()..another + inner.len()]),
+            &before,
+            "at the inner end",
+        );
         for cut in [another + inner.len() - 1, another + inner.len() + 1, after.len() - 9] {
-            let image = [&before[..], &after[before.len()..cut]].concat();
-            assert_unfinished(&path, &image, &before, &format!("cut at {cut}"));
+            let appended = &after[before.len()..cut];
+            assert_unfinished(&path, &appending(&before, appended), &before, &format!("cut at {cut}"));
+            assert_in_doubt(&path, &[&before[..], appended].concat(), &before, &format!("cut at {cut}"));
         }
     }
 }
 
 #[test]
-fn an_append_never_ends_where_the_file_within_it_ends() {
+fn an_append_that_stops_where_the_file_within_it_ends_is_not_that_file() {
     let folder = Folder::new();
     let path = folder.path("growing.zt");
     // Large enough that it is not gathered but written at once.
@@ -165,7 +191,7 @@ fn an_append_never_ends_where_the_file_within_it_ends() {
     let mut writer = Writer::append(&path, &raw()).unwrap();
     held.write(&mut writer).unwrap();
     let killed_here = std::fs::read(&path).unwrap();
-    assert!(killed_here.len() > held.parts[0].bytes.len());
+    assert_eq!(killed_here[8..40], fakes::record_of(&before));
     drop(writer);
     assert!(std::fs::read(&path).unwrap() == before);
     assert_unfinished(&path, &killed_here, &before, "killed behind the inner file");
@@ -175,24 +201,7 @@ fn an_append_never_ends_where_the_file_within_it_ends() {
 }
 
 #[test]
-fn an_older_manifest_that_an_append_left_in_a_gap_is_not_gone_back_to() {
-    let folder = Folder::new();
-    // Some writer appended and did not clear the manifest before: the end is the last one all the same.
-    let (first, second) = crashed(&folder, &[new_object("c")]);
-    assert!(second.starts_with(&first), "the old end is still there");
-    let path = folder.path("thrice.zt");
-    std::fs::write(&path, &second).unwrap();
-    append(&path, &raw(), |w| new_object("d").write(w).unwrap());
-    let third = std::fs::read(&path).unwrap();
-    let image = [&second[..], &third[second.len()..third.len() - 3]].concat();
-    std::fs::write(&path, &image).unwrap();
-    let report = repair(&path, &RepairOptions::default()).unwrap();
-    assert_eq!((report.new_size, report.objects), (second.len() as u64, 3));
-    assert!(std::fs::read(&path).unwrap() == second);
-}
-
-#[test]
-fn old_manifests_that_kills_left_uncleared_do_not_make_a_repair_go_back_to_them() {
+fn old_manifests_that_writers_left_uncleared_are_not_gone_back_to() {
     let folder = Folder::new();
     let path = folder.path("again.zt");
     let mut now = common::file_of(&raw(), &[new_object("a"), new_object("b")]);
@@ -202,11 +211,12 @@ fn old_manifests_that_kills_left_uncleared_do_not_make_a_repair_go_back_to_them(
         append(&path, &raw(), |w| new_object(&format!("round {round}")).write(w).unwrap());
         let after = std::fs::read(&path).unwrap();
         now = if clears { after } else { [&now[..], &after[now.len()..]].concat() };
-        // The next append is killed, too.
-        let objects = common::open(now.clone()).object_count() as u64;
-        std::fs::write(&path, [&now[..], &compressible(500)].concat()).unwrap();
+        // The next append is killed, too: one that keeps a record, and one of a writer that keeps none.
+        let what = format!("round {round}");
+        std::fs::write(&path, appending(&now, &compressible(500))).unwrap();
         let report = repair(&path, &RepairOptions::default()).unwrap();
-        assert_eq!((report.new_size, report.objects), (now.len() as u64, objects), "round {round}");
-        assert!(std::fs::read(&path).unwrap() == now, "round {round}");
+        assert_eq!(report.new_size, now.len() as u64, "{what}");
+        assert!(std::fs::read(&path).unwrap() == now, "{what}");
+        assert_in_doubt(&path, &[&now[..], &compressible(500)].concat(), &now, &what);
     }
 }

@@ -3,46 +3,20 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "common/fakes.rs"]
+mod fakes;
 #[path = "common/traced.rs"]
 mod traced;
 
 use common::content::{append, contents, new_object, raw, zstd};
 use common::{compressible, Folder, Random, Sample};
+use fakes::appending;
 use std::path::Path;
-use traced::Ended;
+use traced::{at_every_stop, Ended, SKIPPED};
 use ztensor::error::Rule;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
-
-/// What stands for the number of kills where none could be done.
-const SKIPPED: usize = usize::MAX;
-
-/// Kills `body` at each stop in turn, and has `check` look at what is left; `prepare` comes before each.
-/// Returns how often it was killed.
-fn at_every_stop(what: &str, prepare: &dyn Fn(), body: &dyn Fn(), check: &mut dyn FnMut(&str)) -> usize {
-    for point in 0.. {
-        prepare();
-        let mut seen = 0;
-        let ended = traced::run(body, &mut |_| {
-            seen += 1;
-            seen <= point
-        });
-        match ended {
-            Ended::Killed => check(&format!("{what}, killed at stop {point}")),
-            Ended::Refused => {
-                println!("{what}: skipped: this process may not trace its children");
-                return SKIPPED;
-            }
-            Ended::Exit(code) => {
-                assert_eq!(code, 0, "{what}");
-                return point;
-            }
-        }
-        assert!(point < 5000, "{what} never ends");
-    }
-    0
-}
 
 /// The child is a fork of one thread of many, so it starts none.
 fn one_thread(options: WriterOptions, durable: bool) -> WriterOptions {
@@ -124,8 +98,10 @@ fn a_writer_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
 /// After a kill during an append: the old file once repaired, or the new one. Says whether it is the new one.
 fn settle(path: &Path, before: &[u8], after: &[u8], old_manifest: usize, what: &str) -> bool {
     let killed = std::fs::read(path).unwrap();
-    if let Err(e) = File::open(path, &OpenOptions::default()) {
-        let report = repair(path, &RepairOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let opened = File::open(path, &OpenOptions::default());
+    // Also where it opens: the record of an append that wrote nothing more is cleared.
+    let report = repair(path, &RepairOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+    if let Err(e) = opened {
         let said =
             format!("unfinished append; last good end at byte {} of {}", report.new_size, killed.len());
         assert_eq!(e.rule(), Some(Rule::UnfinishedAppend), "{what}: {e}");
@@ -175,16 +151,23 @@ fn an_append_killed_at_any_system_call_loses_nothing() {
 fn a_repair_killed_at_any_system_call_can_be_done_again() {
     let (folder, before) = (Folder::new(), old());
     let path = folder.path("file.zt");
-    let debris = [&before[..], &compressible(5000)].concat();
-    let body = || assert_eq!(repair(&path, &RepairOptions::default()).unwrap().objects, 2);
+    // With a record that is cleared when the file is cut, and without.
+    for debris in [appending(&before, &compressible(5000)), [&before[..], &compressible(5000)].concat()] {
+        a_repair_killed(&path, &before, &debris);
+    }
+}
+
+fn a_repair_killed(path: &Path, before: &[u8], debris: &[u8]) {
+    let cut = &debris[..before.len()];
+    let body = || assert_eq!(repair(path, &RepairOptions::default()).unwrap().objects, 2);
     let (mut olds, mut news) = (0, 0);
-    let killed = at_every_stop("repair", &|| std::fs::write(&path, &debris).unwrap(), &body, &mut |what| {
-        let now = std::fs::read(&path).unwrap();
-        assert!(now == before || now == debris, "{what}: {} bytes", now.len());
+    let killed = at_every_stop("repair", &|| std::fs::write(path, debris).unwrap(), &body, &mut |what| {
+        let now = std::fs::read(path).unwrap();
+        assert!(now == before || now == cut || now == debris, "{what}: {} bytes", now.len());
         olds += usize::from(now == debris);
         news += usize::from(now == before);
         body();
-        assert!(std::fs::read(&path).unwrap() == before, "{what}");
+        assert!(std::fs::read(path).unwrap() == before, "{what}");
     });
     println!("repair: killed {killed} times, {olds} before, {news} after");
     assert!(killed == SKIPPED || killed > 10 && olds > 0 && news > 0, "{killed} {olds} {news}");

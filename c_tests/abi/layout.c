@@ -162,11 +162,12 @@ AT(zt_verify_report, digests_absent, 40);
 AT(zt_verify_report, digests_unknown, 48);
 AT(zt_verify_report, padding_nonzero, 56);
 
-SIZE(zt_repair_options, 24);
+SIZE(zt_repair_options, 32);
 AT(zt_repair_options, struct_size, 0);
 AT(zt_repair_options, dry_run, 8);
 AT(zt_repair_options, reserved, 12);
 AT(zt_repair_options, max_manifest_size, 16);
+AT(zt_repair_options, cut_at, 24);
 
 SIZE(zt_repair_report, 32);
 AT(zt_repair_report, struct_size, 0);

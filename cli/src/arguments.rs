@@ -119,6 +119,9 @@ pub struct Repair {
     /// Only tell what would be done
     #[arg(long)]
     pub dry_run: bool,
+    /// Where the file is to end, where that is in doubt
+    #[arg(long, value_name = "BYTE", value_parser = clap::value_parser!(u64).range(1..))]
+    pub cut_at: Option<u64>,
 }
 
 fn glob(text: &str) -> Result<GlobMatcher, String> {

@@ -8,7 +8,8 @@ use ztensor::writer::{repair, RepairOptions};
 
 pub fn run(arguments: &Repair) -> Outcome<()> {
     let path = &arguments.file;
-    let options = RepairOptions { dry_run: arguments.dry_run, ..RepairOptions::default() };
+    let cut_at = arguments.cut_at.unwrap_or(0);
+    let options = RepairOptions { dry_run: arguments.dry_run, cut_at, ..RepairOptions::default() };
     let report = repair(path, &options).map_err(|e| Failure::at(path, e))?;
     let shown = path.display().to_string();
     let shown = text::one_line(&shown);

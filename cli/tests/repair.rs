@@ -36,3 +36,21 @@ fn what_cannot_be_repaired_stays_as_it_is() {
     assert_eq!(std::fs::read(&path).unwrap(), &bytes[..bytes.len() - 20]);
     run(&[&"repair", &folder("repair-not").join("missing.zt")]).bad(&["missing.zt: "]);
 }
+
+#[test]
+fn where_the_end_is_in_doubt_it_is_said_and_can_be_chosen() {
+    let path = folder("repair-doubt").join("doubt.zt");
+    let outer = std::fs::read(data().join("v1.2/py-1.2.3-appended.zt")).unwrap();
+    let inner = std::fs::read(data().join("v1.2/py-1.2.3-empty.zt")).unwrap();
+    // Two places: the file's own end, and that of a file in what was added.
+    let torn = [&outer[..], &inner, &[7; 100]].concat();
+    std::fs::write(&path, &torn).unwrap();
+    let place = format!("at byte {} (4 objects)", outer.len());
+    run(&[&"repair", &path]).bad(&["2 places", &place]);
+    assert_eq!(std::fs::read(&path).unwrap(), torn);
+    run(&[&"repair", &"--cut-at", &"70", &path]).bad(&["cut at byte 70 it would not open"]);
+    let chosen = outer.len().to_string();
+    let out = run(&[&"repair", &"--cut-at", &chosen, &path]).good();
+    assert!(out.ends_with(&format!("to {chosen} bytes, 4 objects\n")), "{out}");
+    assert_eq!(std::fs::read(&path).unwrap(), outer);
+}

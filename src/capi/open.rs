@@ -159,8 +159,8 @@ pub(super) fn deliver(
 /// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
 /// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
 /// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// A file that ends in an unfinished append is ZT_ERROR_CORRUPT, and the message says where its last
-/// good end is; zt_repair cuts it back.
+/// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
+/// says where its last good end is, or which places it could be; zt_repair cuts it back.
 /// Threads: any. Since 1.0. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(

@@ -133,6 +133,9 @@ pub struct zt_repair_options {
     pub reserved: u32,
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,
+    /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
+    /// ends is refused. Since 1.1.
+    pub cut_at: u64,
 }
 
 /// What a repair did, or would do.
@@ -150,20 +153,28 @@ pub struct zt_repair_report {
 }
 
 // SAFETY: as above.
-sized_struct!(zt_repair_options: dry_run, reserved, max_manifest_size);
+sized_struct!(zt_repair_options: dry_run, reserved, max_manifest_size, cut_at);
 
 // SAFETY: as above.
 sized_struct!(zt_repair_report: old_size, new_size, objects);
 
-/// Cuts a file that ends in an unfinished append back to its last good end: everything that was in it
-/// before the append is there again, and what was appended, too, where its end had been written whole.
-/// A file that opens is left as it is.
+/// Cuts a file that ends in an unfinished append back to where it ended before: everything that was in it before
+/// the append is there again. What it leaves opens, checked as zt_open checks it.
+///
+/// An append records in the file's head where the file ended, and clears that record when its new end is on the
+/// disk: until then a killed append is taken back, from then on it is complete. A file that opens keeps its bytes,
+/// but for the record of an append that was killed before it wrote anything more; then old_size is new_size.
+/// A file without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such
+/// place in it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
+/// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses.
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
 /// success, untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
-/// repaired), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT; the
-/// file is then as it was.
+/// repaired) or if it is in doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO,
+/// ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that is past the end or contradicts the record. The file is then as
+/// it was, with one exception: ZT_ERROR_IO whose message says that it is cut back already, but could not be synced, or
+/// that the append record could not be cleared. Such a file loses nothing; call zt_repair again.
 /// Threads: any; nobody else may have the file open for writing. Since 1.0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_repair(
@@ -180,6 +191,7 @@ pub unsafe extern "C" fn zt_repair(
         }
         let mut wanted = RepairOptions {
             dry_run: arg::flag(options.dry_run, "zt_repair_options.dry_run")?,
+            cut_at: options.cut_at,
             ..RepairOptions::default()
         };
         if options.max_manifest_size != 0 {

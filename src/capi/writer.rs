@@ -111,10 +111,14 @@ pub unsafe extern "C" fn zt_writer_create(
 ///
 /// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
 /// either the new file or the old bytes followed by an unfinished append, which zt_open names and
-/// zt_repair cuts off. The old manifest is carried over as it is, unknown fields included, and its
-/// place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless
-/// an object that is there would break a rule of 1.2; then the version stays, as the released writers
-/// leave it. What is added keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same key.
+/// zt_repair cuts off. What is appended does not matter for that: from its first write to its end a
+/// record of the append stands in the file's head, and until it is gone zt_open refuses the file. A
+/// file without any data has no room for that record; a new one takes its place at zt_writer_finish.
+/// The old manifest is carried over as it is, unknown fields included, and its place becomes padding.
+/// The file's version is raised to 1.2.0 where 1.2 features are added, unless an object that is there
+/// would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
+/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace
+/// those of the same key.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 1.0.
@@ -283,7 +287,9 @@ pub unsafe extern "C" fn zt_writer_finish(
     })
 }
 
-/// Ends the writer and leaves the destination as it was before.
+/// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
+/// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
+/// is mapped), it is longer, and holds what it held.
 ///
 /// writer: NULL is fine. Threads: one at a time. Since 1.0.
 #[unsafe(no_mangle)]

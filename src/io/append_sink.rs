@@ -1,131 +1,261 @@
 //! An existing file that grows behind its end, and what it takes that no kill and no power cut loses it.
+//!
+//! What the file ends in while an append is under way is made by whoever appends, so nothing is read from it.
+//! A record in the file's head, where no component can be, says that an append is under way and where the file
+//! ended before. The steps, each on the disk before the next one begins:
+//!
+//! | step | what is on the disk then | what the file is after a kill or a power cut |
+//! |---|---|---|
+//! | 1. write the record, sync | old file, record | the old file: it ends where the record says |
+//! | 2. append components, manifest and footer, sync | old file, record, any part of what is new | the old file, once a repair has cut off what is behind its end; in the end the same |
+//! | 3. clear the record, sync | old file, what is new | the new file, from the moment that the record is gone |
+//! | 4. overwrite the old manifest and footer with zeros | new file, any part of the old manifest as padding | the new file |
+//!
+//! A disk may write in any order between two syncs. Within step 1 nothing but the record changes, and the file
+//! still ends in its old footer, whatever part of the record is there. Within step 2 the record is whole. Within
+//! step 3 nothing but the record changes, and the file ends in its new footer. Steps 1 to 3 are synced whether or
+//! not the append is to be durable; step 4 is if it is.
+//!
+//! Taking an append back: cut the file to its old end, sync, then put back what stood in the record's place. Where
+//! a file cannot be cut (Windows, while it is mapped) it is ended validly: zeros for what was added, the old
+//! manifest and footer once more behind them, sync, then steps 3 and 4.
 
-use super::gather::Gather;
+use super::gather::{write_all, Gather};
 use super::path::{Access, SystemPath};
 use super::ByteSink;
 use crate::error::{fail, Error, Result};
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
-/// The size of a footer.
-const FOOTER: usize = 16;
+/// Bytes of a [`HeadRecord`].
+const RECORD: usize = 32;
+/// What is copied or cleared at once.
+const CHUNK: usize = 4096;
+
+/// What an append keeps in the head of a file while it is under way.
+#[derive(Clone)]
+pub struct HeadRecord {
+    /// Where it stands.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: [u8; RECORD],
+    /// What stands there otherwise: zeros, or padding that somebody filled.
+    pub before: [u8; RECORD],
+}
+
+/// How far an append has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// The file is as it was.
+    Untouched,
+    /// The record may be in its place.
+    Begun,
+    /// The file may be longer than it was.
+    Grown,
+    /// The record may be gone: the file may have its new end.
+    Cleared,
+}
 
 /// An existing file that grows behind its end. Until it is published, what was there is whole:
-/// dropping the sink cuts the file back to it.
+/// dropping the sink puts the file back to it.
 pub struct AppendSink {
     writer: Option<Gather>,
-    /// The last bytes, as many as a footer has: they wait until all in front of them is on the disk.
-    last: Vec<u8>,
-    old_manifest: u64,
-    old_end: u64,
-    /// Where the next byte goes.
-    end: u64,
-    /// How long the file is; always past `end`. See [`AppendSink::stretch`].
-    stretched: u64,
+    record: HeadRecord,
+    /// The old manifest and footer.
+    tail: Range<u64>,
+    progress: Progress,
     durable: bool,
 }
 
 impl AppendSink {
-    /// Appends to the file at `path`, whose manifest and footer are the bytes `old`.
-    pub fn open(path: &Path, old: std::ops::Range<u64>, durable: bool) -> Result<Self> {
-        let old_end = old.end;
+    /// Appends to the file at `path`, whose manifest and footer are the bytes `tail`.
+    pub fn open(path: &Path, tail: Range<u64>, record: HeadRecord, durable: bool) -> Result<Self> {
         let mut file = SystemPath::new(path)?
             .open(Access::ReadWrite)
             .map_err(|e| Error::io("could not open it for writing", &e))?;
         let end = file.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
-        if end != old_end {
-            return Err(fail!(Io, "it changed from {old_end} to {end} bytes while it was being opened"));
+        if end != tail.end {
+            let old = tail.end;
+            return Err(fail!(Io, "it changed from {old} to {end} bytes while it was being opened"));
         }
         let writer = Some(Gather::new(file)?);
-        let mut last = Vec::new();
-        last.try_reserve_exact(FOOTER)?;
-        Ok(AppendSink { writer, last, old_manifest: old.start, old_end, end, stretched: end, durable })
+        Ok(AppendSink { writer, record, tail, progress: Progress::Untouched, durable })
     }
 
-    /// Keeps the file's end ahead of what is written. A process can be killed between any two writes,
-    /// and what is appended may end like a file does (a .zt file kept as bytes in a tensor): then the
-    /// whole would open as something that it is not. Behind a stretch of zeros nothing ends.
-    fn stretch(&mut self, more: usize) -> Result<()> {
-        const BEHIND: u64 = 8;
-        const AHEAD: u64 = 1 << 20;
-        self.end = self.end.saturating_add(more as u64);
-        let writer = self.writer.as_ref().ok_or_else(|| fail!(State, "the file is closed"))?;
-        if self.stretched < self.end.saturating_add(BEHIND) {
-            let length = self.end.saturating_add(BEHIND).saturating_add(AHEAD);
-            writer.set_length(length).map_err(|e| Error::io("could not make it longer", &e))?;
-            self.stretched = length;
+    fn writer(&mut self) -> Result<&mut Gather> {
+        self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))
+    }
+
+    /// Step 1, if it has not been done: nothing is written behind the old end before.
+    fn begin(&mut self) -> Result<()> {
+        if self.progress != Progress::Untouched {
+            return Ok(());
         }
+        self.progress = Progress::Begun;
+        let (offset, record, end) = (self.record.offset, self.record.bytes, self.tail.end);
+        let file = self.writer()?.file();
+        put(file, offset, &record)
+            .map_err(|e| e.within(format_args!("could not write the append record")))?;
+        sync(file, "could not sync the append record")?;
+        seek(file, end)?;
+        self.progress = Progress::Grown;
         Ok(())
     }
 
-    /// Writes and syncs the new end; the old one still stands.
-    fn complete(&self, writer: &mut Gather) -> Result<()> {
-        // A disk writes in any order between two syncs. A footer over bytes that never got there would make
-        // a file that opens and is not whole; so there is none before they are.
+    /// Steps 1 to 3.
+    fn commit(&mut self) -> Result<()> {
+        self.begin()?;
+        let HeadRecord { offset, before, .. } = self.record.clone();
+        let writer = self.writer()?;
         writer.flush()?;
-        writer.file().sync_all().map_err(|e| Error::io("could not sync what was added", &e))?;
-        writer.write(&self.last)?;
-        writer.flush()?;
-        writer.set_length(self.end).map_err(|e| Error::io("could not set its length", &e))?;
-        // The order is the promise: new footer on disk first, old footer gone after, in any mode.
-        writer.file().sync_all().map_err(|e| Error::io("could not sync the new end", &e))
+        sync(writer.file(), "could not sync what was added")?;
+        self.progress = Progress::Cleared;
+        let file = self.writer()?.file();
+        put_back(file, offset, &before)?;
+        sync(file, "could not sync the new end")
+    }
+
+    /// The file as it was, or one that has what it had.
+    fn restore(&self, writer: &Gather) -> Result<()> {
+        let file = writer.file();
+        if matches!(self.progress, Progress::Grown | Progress::Cleared) {
+            let old_end = self.tail.end;
+            if let Err(cut) = writer.set_length(old_end) {
+                let is_new = if self.progress == Progress::Cleared { "has its new objects, or " } else { "" };
+                let ended = self.end_validly(file);
+                let what = format_args!("the file could not be cut back to {old_end} bytes: {cut}");
+                return Err(match ended {
+                    Ok(()) => fail!(Io, "{what}; it has its old objects, and zeros instead of the new ones"),
+                    Err(e) => fail!(
+                        Io,
+                        "{what}; it {is_new}ends in an unfinished append, which zt_repair cuts off ({e})"
+                    ),
+                });
+            }
+            // Where that fails the record stays: the disk may still have what was added.
+            sync(file, "the file is cut back, but could not be synced")?;
+        }
+        put_back(file, self.record.offset, &self.record.before)
+            .map_err(|e| e.within(format_args!("the file has its old end, but")))?;
+        match self.durable {
+            true => sync(file, "the file is cut back, but could not be synced"),
+            false => Ok(()),
+        }
+    }
+
+    /// The old manifest and footer behind what was added, of which nothing is left but zeros.
+    fn end_validly(&self, file: &File) -> Result<()> {
+        put(file, self.record.offset, &self.record.bytes)?; // the last step may have cleared it
+        sync(file, "could not sync the append record")?;
+        let mut seeker: &File = file;
+        let end = seeker.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
+        zero(file, self.tail.end..end)?;
+        copy(file, self.tail.clone(), end)?;
+        sync(file, "could not sync the old manifest")?;
+        put_back(file, self.record.offset, &self.record.before)?;
+        sync(file, "could not sync the old manifest")?;
+        let _ = zero(file, self.tail.clone()); // what is left of it is padding
+        Ok(())
     }
 }
 
+/// Ends a file at `end`, where it ended before an append that was killed; then clears the append's record, if it
+/// has one.
+pub fn cut_back(file: &File, end: Option<u64>, record: Option<u64>) -> Result<()> {
+    if let Some(end) = end {
+        file.set_len(end).map_err(|e| Error::io("could not cut it back", &e))?;
+        sync(file, "it is cut back, but could not be synced")?;
+    }
+    if let Some(offset) = record {
+        put_back(file, offset, &[0; RECORD])?;
+        sync(file, "it is cut back, but could not be synced")?;
+    }
+    Ok(())
+}
+
+/// What stands in the record's place when there is none.
+fn put_back(file: &File, offset: u64, before: &[u8]) -> Result<()> {
+    put(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
+}
+
+fn seek(mut file: &File, to: u64) -> Result<()> {
+    file.seek(SeekFrom::Start(to)).map(drop).map_err(|e| Error::io("could not seek", &e))
+}
+
+/// Writes `bytes` at `offset`.
+fn put(file: &File, offset: u64, bytes: &[u8]) -> Result<()> {
+    seek(file, offset)?;
+    write_all(file, bytes)
+}
+
+fn sync(file: &File, failed: &str) -> Result<()> {
+    file.sync_all().map_err(|e| Error::io(failed, &e))
+}
+
 /// Overwrites a range with zero bytes.
-fn zero(file: &File, range: std::ops::Range<u64>) -> Result<()> {
-    const ZEROS: [u8; 4096] = [0; 4096];
-    let failed = |e: std::io::Error| {
-        Error::io("the append is in place, but the old manifest could not be cleared", &e)
-    };
-    let mut writer: &File = file;
-    writer.seek(SeekFrom::Start(range.start)).map_err(failed)?;
+fn zero(file: &File, range: Range<u64>) -> Result<()> {
+    const ZEROS: [u8; CHUNK] = [0; CHUNK];
+    seek(file, range.start)?;
     let mut left = range.end.saturating_sub(range.start);
     while left > 0 {
-        let now = usize::try_from(left).unwrap_or(usize::MAX).min(ZEROS.len());
-        std::io::Write::write_all(&mut writer, ZEROS.get(..now).unwrap_or_default()).map_err(failed)?;
+        let now = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK);
+        write_all(file, ZEROS.get(..now).unwrap_or_default())?;
         left = left.saturating_sub(now as u64);
+    }
+    Ok(())
+}
+
+/// Copies a range to another place behind it.
+fn copy(mut file: &File, from: Range<u64>, mut to: u64) -> Result<()> {
+    let mut buffer = [0; CHUNK];
+    let mut at = from.start;
+    while at < from.end {
+        let now = usize::try_from(from.end.saturating_sub(at)).unwrap_or(usize::MAX).min(CHUNK);
+        let chunk = buffer.get_mut(..now).unwrap_or_default();
+        seek(file, at)?;
+        file.read_exact(chunk).map_err(|e| Error::io("could not read its manifest", &e))?;
+        put(file, to, chunk)?;
+        at = at.saturating_add(now as u64);
+        to = to.saturating_add(now as u64);
     }
     Ok(())
 }
 
 impl Drop for AppendSink {
     fn drop(&mut self) {
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.file().set_len(self.old_end);
-        }
+        let _ = self.roll_back(); // what it leaves where it fails, zt_open names and zt_repair mends
     }
 }
 
 impl ByteSink for AppendSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.stretch(bytes.len())?;
-        let writer = self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?;
-        let kept = bytes.len().min(FOOTER);
-        let (front, last) = bytes.split_at(bytes.len().saturating_sub(kept));
-        let due = self.last.len().saturating_add(kept).saturating_sub(FOOTER);
-        writer.write(self.last.get(..due).unwrap_or_default())?;
-        self.last.drain(..due);
-        writer.write(front)?; // where there is any, nothing was left in front of it
-        self.last.extend_from_slice(last); // within what was reserved
-        Ok(())
+        if self.writer()?.would_write(bytes.len()) {
+            self.begin()?;
+        }
+        self.writer()?.write(bytes)
     }
 
-    /// The new manifest and footer are written: syncs them, then turns those that they replace to
+    /// The new manifest and footer are written: makes them the file's, then turns those that they replace to
     /// zero padding.
     fn publish(&mut self) -> Result<()> {
-        let mut writer = self.writer.take().ok_or_else(|| fail!(State, "the file is closed"))?;
-        if let Err(e) = self.complete(&mut writer) {
-            let _ = writer.file().set_len(self.old_end);
-            return Err(e);
+        self.commit()?;
+        // From here on the new state stands; failing to clear the old manifest loses nothing.
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        zero(writer.file(), self.tail.clone()).map_err(|e| {
+            e.within(format_args!("the append is in place, but the old manifest could not be cleared"))
+        })?;
+        match self.durable {
+            true => sync(writer.file(), "the append is in place, but could not be synced"),
+            false => Ok(()),
         }
-        // From here on the new state stands; failing to clear the old footer loses nothing.
-        zero(writer.file(), self.old_manifest..self.old_end)?;
-        if self.durable {
-            let synced = writer.file().sync_all();
-            synced.map_err(|e| Error::io("the append is in place, but could not be synced", &e))?;
+    }
+
+    fn roll_back(&mut self) -> Result<()> {
+        match self.writer.take() {
+            Some(writer) if self.progress != Progress::Untouched => self.restore(&writer),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

@@ -157,6 +157,11 @@ pub trait ByteSink: Send {
 
     /// Everything was written: publishes it. The sink is done after that, whatever comes back.
     fn publish(&mut self) -> Result<()>;
+
+    /// Writing or publishing failed: puts the destination back to what it was. A failure says what it is now.
+    fn roll_back(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A value on the heap, in memory that is asked for fallibly. An array of one, because the standard
@@ -244,5 +249,10 @@ impl<S: ByteSink> ByteSink for [S; 1] {
     fn publish(&mut self) -> Result<()> {
         let [sink] = self;
         sink.publish()
+    }
+
+    fn roll_back(&mut self) -> Result<()> {
+        let [sink] = self;
+        sink.roll_back()
     }
 }

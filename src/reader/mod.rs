@@ -9,13 +9,14 @@ mod bytes;
 mod decoded;
 mod found_sizes;
 mod index;
+mod item_extent;
 mod marked;
 mod object;
 mod padding;
+mod recovery;
 mod slice;
 mod stored;
 mod structure;
-mod unfinished;
 mod verify;
 mod view;
 
@@ -26,7 +27,7 @@ pub use slice::Hyperslab;
 pub use verify::{VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
-pub(crate) use unfinished::{is_about_the_tail, last_good_end};
+pub(crate) use recovery::{check_cut, last_good_end, record_of};
 
 pub use crate::io::{Advice, ByteSource};
 
@@ -40,6 +41,7 @@ use crate::io::shelf::Shelf;
 use crate::lock::Lock;
 use crate::model::manifest::{self, Encoding, Manifest, Version};
 use crate::model::value::Value;
+use crate::wire::append_record::HEAD_BYTES;
 use crate::wire::{self, frame, Frame, Limits};
 use std::path::Path;
 
@@ -145,7 +147,7 @@ impl File {
 
     /// Opens whatever can be read at an offset; `label` is what messages call it.
     pub fn from_source(source: Box<dyn ByteSource>, options: &OpenOptions, label: String) -> Result<File> {
-        match File::assemble(source, options) {
+        match File::assemble(source, options, true) {
             Ok(mut file) => {
                 file.label = label;
                 Ok(file)
@@ -154,13 +156,23 @@ impl File {
         }
     }
 
-    fn assemble(source: Box<dyn ByteSource>, options: &OpenOptions) -> Result<File> {
+    /// The same without a word on how the file ends where it does not end as a file does.
+    pub(crate) fn from_whole(source: Box<dyn ByteSource>, options: &OpenOptions) -> Result<File> {
+        File::assemble(source, options, false)
+    }
+
+    fn assemble(source: Box<dyn ByteSource>, options: &OpenOptions, explained: bool) -> Result<File> {
         let limits = Limits {
             manifest_size: options.max_manifest_size.min(u64::from(u32::MAX)),
             objects: options.max_objects.min(u64::from(u32::MAX)),
         };
-        let (frame, mut manifest) = read_manifest(source.as_ref(), &limits)
-            .map_err(|e| unfinished::explain(source.as_ref(), &limits, e))?;
+        let (frame, mut manifest) = read_manifest(source.as_ref(), &limits).map_err(|e| {
+            if explained {
+                recovery::explain(source.as_ref(), &limits, e)
+            } else {
+                e
+            }
+        })?;
         let names = index::Names::build(&manifest, manifest.version == Some(Version::V0_1))?;
         index::mark_page_exclusive(&mut manifest, &source.pages())?;
         let untold = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
@@ -315,13 +327,16 @@ fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSour
 /// Detects, reads and decodes; checked against everything that needs no component's bytes.
 pub(crate) fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
     let size = source.size();
-    let mut head = [0; frame::END_BYTES];
+    let mut head = [0; HEAD_BYTES];
     let mut tail = [0; frame::END_BYTES];
-    let ends = usize::try_from(size).unwrap_or(usize::MAX).min(frame::END_BYTES);
-    let head = head.get_mut(..ends).unwrap_or_default();
-    let tail = tail.get_mut(..ends).unwrap_or_default();
+    let size_here = usize::try_from(size).unwrap_or(usize::MAX);
+    let head = head.get_mut(..size_here.min(HEAD_BYTES)).unwrap_or_default();
+    let tail = tail.get_mut(..size_here.min(frame::END_BYTES)).unwrap_or_default();
     source.read_at(0, head)?;
-    source.read_at(size.saturating_sub(ends as u64), tail)?;
+    source.read_at(size.saturating_sub(tail.len() as u64), tail)?;
+    if let Some(record) = recovery::pending(head, size) {
+        return Err(recovery::has_record(&record, size)); // whatever the file ends in
+    }
     let frame = frame::detect(size, head, tail, limits)?;
     let validated =
         stored::with_range(source, frame.manifest.clone(), |bytes| wire::decode(&frame, bytes, limits))?;

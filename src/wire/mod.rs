@@ -18,6 +18,7 @@
 )]
 
 mod alike;
+pub mod append_record;
 pub mod cbor;
 pub mod cbor_encode;
 pub mod fields;

@@ -4,15 +4,17 @@
 use super::stream::rules::is_index;
 use super::{State, Summary, Writer, WriterOptions};
 use crate::error::{fail, try_format, Result, Rule};
-use crate::io::append_sink::AppendSink;
-use crate::io::boxed;
+use crate::io::append_sink::{AppendSink, HeadRecord};
+use crate::io::sink::FileSink;
+use crate::io::{boxed, ByteSink};
 use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, LogicalType, Manifest, Version};
 use crate::model::value::Value;
-use crate::reader::{File, Mode, OpenOptions};
+use crate::reader::{record_of, File, Mode, OpenOptions};
+use crate::wire::append_record::{self, AppendRecord};
 use crate::wire::cbor::{Cursor, Head};
-use crate::wire::{self, cbor_encode as put, Container, Frame, Limits};
+use crate::wire::{self, cbor_encode as put, frame, Container, Frame, Limits};
 use std::ops::Range;
 use std::path::Path;
 
@@ -59,10 +61,15 @@ impl Writer {
         let mut manifest = AlignedBuffer::zeroed(size)?;
         file.source().read_at(range.start, manifest.as_mut_slice())?;
         let end = file.size();
-        let sink = AppendSink::open(path, range.start..end, options.durable)?;
+        let sink: Box<dyn ByteSink> = if AppendRecord::has_room(range.start) {
+            let record = head_record(&file, manifest.as_slice())?;
+            boxed(AppendSink::open(path, range.start..end, record, options.durable)?)?
+        } else {
+            boxed(new_file(path, end, options.durable)?)?
+        };
         // What is added is spelled as 1.2; whether the file then says so is decided at the end.
         let options = WriterOptions { version: Version::V1_2, ..options.clone() };
-        let mut writer = Writer::over(boxed(sink)?, &options, end);
+        let mut writer = Writer::over(sink, &options, end);
         writer.base = Some(Base { file, manifest });
         Ok(writer)
     }
@@ -107,6 +114,7 @@ impl Writer {
             }
         }
         let combined = self.check_combined(&bytes)?;
+        drop(base); // where a file that is open cannot be replaced, it is to be closed by then
         self.put_end(&bytes, &[])?;
         Ok(self.summary(combined.0, combined.1))
     }
@@ -168,6 +176,33 @@ fn keeps_1_2(manifest: &Manifest, object: &crate::model::manifest::Object) -> bo
             && (!index || c.dtype == Some(Dtype::U64))
             && c.known_logical().is_none()
     })
+}
+
+/// The record of an append to `file`, whose manifest is `manifest`.
+fn head_record(file: &File, manifest: &[u8]) -> Result<HeadRecord> {
+    let footer = wire::v1_encode::footer(manifest.len() as u64);
+    let tail_crc = crc32c::crc32c_append(crc32c::crc32c(manifest), &footer);
+    let record = AppendRecord { tail: file.frame().manifest.start..file.size(), tail_crc };
+    let mut before = [0; append_record::SIZE];
+    if record_of(file.source())?.is_none() {
+        file.source().read_at(append_record::OFFSET, &mut before)?;
+    } // else of an append that was killed before it wrote anything: that one is not put back
+    Ok(HeadRecord { offset: append_record::OFFSET, bytes: record.to_bytes(), before })
+}
+
+/// A file without data has no room for a record; its bytes are all in the manifest, which is written anew. So it
+/// is replaced by a new file: padding up to the old end, and what is added.
+fn new_file(path: &Path, old_end: u64, durable: bool) -> Result<FileSink> {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    let mut sink = FileSink::create(path, durable)?;
+    sink.write(frame::MAGIC_1)?;
+    let mut left = old_end.saturating_sub(frame::MAGIC_1.len() as u64);
+    while left > 0 {
+        let now = usize::try_from(left).unwrap_or(usize::MAX).min(ZEROS.len());
+        sink.write(ZEROS.get(..now).unwrap_or_default())?;
+        left = left.saturating_sub(now as u64);
+    }
+    Ok(sink)
 }
 
 fn copy(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {

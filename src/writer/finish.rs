@@ -1,7 +1,7 @@
 //! The end of a file: manifest and footer, then it is published.
 
 use super::{State, Summary, Writer};
-use crate::error::{fail, Result};
+use crate::error::{fail, Error, Result};
 use crate::model::manifest::{Manifest, Version};
 use crate::model::value::Value;
 use crate::wire::{self, frame, Container, Frame};
@@ -79,6 +79,19 @@ impl Writer {
             None => Err(fail!(State, "the writer is finished")),
         };
         published.map_err(|e| self.break_down(e))
+    }
+
+    /// The sink is rolled back, which leaves the destination as it was; where it cannot be, the error says what it is.
+    pub(super) fn break_down(&mut self, error: Error) -> Error {
+        let rolled_back = self.sink.take().map(|mut sink| sink.roll_back());
+        self.component = None;
+        self.state = State::Over("the writer has failed");
+        let label = if self.label.is_empty() { "the file" } else { self.label.as_str() };
+        let error = error.within(format_args!("{label}"));
+        match rolled_back {
+            Some(Err(e)) => Error::new(error.cause(), format_args!("{error}; {e}")),
+            _ => error,
+        }
     }
 
     pub(super) fn summary(&self, objects: u64, components: u64) -> Summary {

@@ -256,15 +256,6 @@ impl Writer {
         }
     }
 
-    /// The sink is dropped, which leaves the destination as it was.
-    fn break_down(&mut self, error: Error) -> Error {
-        self.sink = None;
-        self.component = None;
-        self.state = State::Over("the writer has failed");
-        let label = if self.label.is_empty() { "the file" } else { self.label.as_str() };
-        error.within(format_args!("{label}"))
-    }
-
     /// Zero bytes up to a multiple of `alignment`.
     fn align(&mut self, alignment: u64) -> Result<()> {
         self.align_by(alignment, None)

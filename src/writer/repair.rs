@@ -1,10 +1,13 @@
 //! A file that ends in an unfinished append, cut back to its last good end.
 
 use crate::error::{Error, Result};
+use crate::io::append_sink::cut_back;
 use crate::io::file::FileSource;
 use crate::io::path::{Access, SystemPath};
-use crate::reader::{is_about_the_tail, last_good_end, read_manifest};
-use crate::wire::{frame, Limits};
+use crate::io::{boxed, ByteSource};
+use crate::reader::{check_cut, last_good_end, record_of, File, OpenOptions};
+use crate::wire::{append_record, frame, Limits};
+use std::ops::Range;
 use std::path::Path;
 
 /// How to repair.
@@ -14,11 +17,13 @@ pub struct RepairOptions {
     pub dry_run: bool,
     /// Largest manifest, in bytes.
     pub max_manifest_size: u64,
+    /// Where the file is to end; 0 where the repair is to find out.
+    pub cut_at: u64,
 }
 
 impl Default for RepairOptions {
     fn default() -> Self {
-        RepairOptions { dry_run: false, max_manifest_size: frame::MANIFEST_LIMIT }
+        RepairOptions { dry_run: false, max_manifest_size: frame::MANIFEST_LIMIT, cut_at: 0 }
     }
 }
 
@@ -33,7 +38,7 @@ pub struct RepairReport {
     pub objects: u64,
 }
 
-/// Repairs the file at `path`; one that opens is left as it is.
+/// Repairs the file at `path`; one that opens keeps its bytes, but for the record of an append that wrote nothing.
 pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairReport> {
     let path = path.as_ref();
     repair_file(path, options).map_err(|e| e.within(format_args!("{}", path.display())))
@@ -42,25 +47,69 @@ pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairR
 fn repair_file(path: &Path, options: &RepairOptions) -> Result<RepairReport> {
     let limits = Limits { manifest_size: options.max_manifest_size, objects: u64::from(u32::MAX) };
     let source = FileSource::open(path)?;
-    let old_size = crate::io::ByteSource::size(&source);
-    let error = match read_manifest(&source, &limits) {
-        Ok((_, manifest)) => {
-            let objects = manifest.objects.len() as u64;
-            return Ok(RepairReport { old_size, new_size: old_size, objects });
+    let (_, _, old_size) = source.parts();
+    let new_size = match options.cut_at {
+        0 => match objects_of(part(&source, old_size)?, options) {
+            Ok(_) => old_size,
+            Err(e) => last_good_end(&source, &limits, e)?.end,
+        },
+        end => {
+            check_cut(&source, &limits, end)?;
+            end
         }
-        Err(error) => error,
     };
-    if !is_about_the_tail(&error) {
-        return Err(error);
-    }
-    let Some((new_size, objects)) = last_good_end(&source, &limits, u64::MAX)? else {
-        return Err(error.within(format_args!("no whole file ends within it, so nothing can be cut back")));
+    let record = record_of(&source)?.map(|_| append_record::OFFSET);
+    // What is left is to open, so it is opened as it will be.
+    let left = part(&source, new_size)?;
+    let objects = match record {
+        Some(_) => objects_of(Cleared(left), options),
+        None => objects_of(left, options),
     };
-    if !options.dry_run {
+    let objects = objects.map_err(|e| e.within(format_args!("cut at byte {new_size} it would not open")))?;
+    let end = (new_size != old_size).then_some(new_size);
+    if !options.dry_run && (end.is_some() || record.is_some()) {
         let file = SystemPath::new(path)?.open(Access::Write);
         let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
-        file.set_len(new_size).map_err(|e| Error::io("could not cut it back", &e))?;
-        file.sync_all().map_err(|e| Error::io("it is cut back, but could not be synced", &e))?;
+        cut_back(&file, end, record)?;
     }
     Ok(RepairReport { old_size, new_size, objects })
+}
+
+/// The first `end` bytes.
+fn part(source: &FileSource, end: u64) -> Result<FileSource> {
+    let (file, _, _) = source.parts();
+    let file = file.try_clone().map_err(|e| Error::io("could not open it once more", &e))?;
+    FileSource::from_file(file, 0, end)
+}
+
+/// The number of objects in a file that a reader opens.
+fn objects_of(source: impl ByteSource + 'static, options: &RepairOptions) -> Result<u64> {
+    let open = OpenOptions {
+        max_manifest_size: options.max_manifest_size,
+        max_objects: u64::MAX,
+        ..OpenOptions::default()
+    };
+    File::from_whole(boxed(source)?, &open).map(|file| file.object_count() as u64)
+}
+
+/// A file with zeros in the place of its append record.
+struct Cleared(FileSource);
+
+impl ByteSource for Cleared {
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
+        None
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.0.read_at(offset, dst)?;
+        let record = append_record::OFFSET..append_record::OFFSET.saturating_add(append_record::SIZE as u64);
+        for (byte, at) in dst.iter_mut().zip(offset..).take_while(|(_, at)| *at < record.end) {
+            *byte = if record.contains(&at) { 0 } else { *byte };
+        }
+        Ok(())
+    }
 }

@@ -140,3 +140,32 @@ fn stop(pid: libc::pid_t) -> Stop {
     arguments.copy_from_slice(&info[4..10]);
     Stop { pid, entry, number: info[3] as libc::c_long, arguments }
 }
+
+/// What stands for the number of kills where none could be done.
+pub const SKIPPED: usize = usize::MAX;
+
+/// Kills `body` at each stop in turn, and has `check` look at what is left; `prepare` comes before each.
+/// Returns how often it was killed.
+pub fn at_every_stop(what: &str, prepare: &dyn Fn(), body: &dyn Fn(), check: &mut dyn FnMut(&str)) -> usize {
+    for point in 0.. {
+        prepare();
+        let mut seen = 0;
+        let ended = run(body, &mut |_| {
+            seen += 1;
+            seen <= point
+        });
+        match ended {
+            Ended::Killed => check(&format!("{what}, killed at stop {point}")),
+            Ended::Refused => {
+                println!("{what}: skipped: this process may not trace its children");
+                return SKIPPED;
+            }
+            Ended::Exit(code) => {
+                assert_eq!(code, 0, "{what}");
+                return point;
+            }
+        }
+        assert!(point < 5000, "{what} never ends");
+    }
+    0
+}

@@ -238,6 +238,7 @@ struct zt_repair_options
     dry_run::UInt32
     reserved::UInt32
     max_manifest_size::UInt64
+    cut_at::UInt64
 end
 
 struct zt_repair_report

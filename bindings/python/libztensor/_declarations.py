@@ -281,6 +281,7 @@ class zt_repair_options(Structure):
         ("dry_run", c_uint32),
         ("reserved", c_uint32),
         ("max_manifest_size", c_uint64),
+        ("cut_at", c_uint64),
     ]
 
 

@@ -136,9 +136,9 @@ def append(path, **how) -> Writer:
     return Writer(path, append=True, **how)
 
 
-def repair(path, *, dry_run: bool = False) -> dict:
+def repair(path, *, dry_run: bool = False, cut_at: int = 0) -> dict:
     """Cuts an unfinished append back; see zt_repair."""
-    wanted = options(c.zt_repair_options, dry_run=dry_run)
+    wanted = options(c.zt_repair_options, dry_run=dry_run, cut_at=cut_at)
     report = options(c.zt_repair_report)
     check(lib.zt_repair(os.fsencode(path), ctypes.byref(wanted), ctypes.byref(report)))
     return {name: getattr(report, name) for name, _ in report._fields_[1:]}

@@ -1,0 +1,165 @@
+//! Whether some bytes of a file are one CBOR map, found without decoding it: only heads are looked at, and no
+//! more is read than it takes to see that they are not.
+
+use super::stored::zeroed;
+use crate::error::Result;
+use crate::io::ByteSource;
+use std::ops::Range;
+
+/// Bytes that may still be looked at. What is in a file decides how much there is to look at, so it is counted.
+pub(super) struct Budget(pub u64);
+
+impl Budget {
+    /// Whether so many bytes are still within it.
+    pub fn spend(&mut self, bytes: u64) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// Containers that are open within each other; attributes may have 64 of them.
+const MOST_OPEN: usize = 128;
+
+/// Whether `range` is exactly one well-formed map; none where the budget does not suffice to tell.
+pub(super) fn is_one_map(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    budget: &mut Budget,
+) -> Result<Option<bool>> {
+    let mut heads =
+        Heads { source, at: range.start, end: range.end, window: Vec::new(), window_start: 0, budget };
+    let mut open: Vec<Option<u64>> = Vec::new(); // items that follow in each container; none: up to a break
+    open.try_reserve_exact(MOST_OPEN)?;
+    loop {
+        let head = match heads.next()? {
+            Next::Head(head) => head,
+            Next::Malformed => return Ok(Some(false)),
+            Next::Spent => return Ok(None),
+        };
+        if open.is_empty() && head.major != MAP {
+            return Ok(Some(false));
+        }
+        let items = match (head.major, head.argument) {
+            (BYTES | TEXT, Some(length)) => {
+                if !heads.skip(length) {
+                    return Ok(Some(false));
+                }
+                Some(0)
+            }
+            (MAP, Some(pairs)) => Some(pairs.saturating_mul(2)),
+            (ARRAY, count) => count,
+            (BYTES | TEXT | MAP, None) => None,
+            (TAG, Some(_)) => continue, // what it is about follows
+            (SIMPLE, None) => match open.pop() {
+                Some(None) => Some(0), // the end of the container, which is an item of the one around it
+                _ => return Ok(Some(false)),
+            },
+            (_, Some(_)) => Some(0),
+            (_, None) => return Ok(Some(false)),
+        };
+        if items != Some(0) {
+            if open.len() == MOST_OPEN {
+                return Ok(Some(false));
+            }
+            open.push(items); // within what was reserved
+            continue;
+        }
+        // An item is complete; so may be those around it.
+        while let Some(Some(left)) = open.last_mut() {
+            *left = left.saturating_sub(1);
+            if *left > 0 {
+                break;
+            }
+            open.pop();
+        }
+        if open.is_empty() {
+            return Ok(Some(heads.at == heads.end));
+        }
+    }
+}
+
+const BYTES: u8 = 2;
+const TEXT: u8 = 3;
+const ARRAY: u8 = 4;
+const MAP: u8 = 5;
+const TAG: u8 = 6;
+const SIMPLE: u8 = 7;
+
+struct Head {
+    major: u8,
+    /// None for an indefinite length, or the break that ends one.
+    argument: Option<u64>,
+}
+
+enum Next {
+    Head(Head),
+    Malformed,
+    Spent,
+}
+
+/// Heads, read piece by piece: little at first, for most of what looks like a map is none.
+struct Heads<'a> {
+    source: &'a dyn ByteSource,
+    at: u64,
+    end: u64,
+    window: Vec<u8>,
+    window_start: u64,
+    budget: &'a mut Budget,
+}
+
+impl Heads<'_> {
+    const FIRST: usize = 256;
+    const LARGEST: usize = 64 << 10;
+
+    fn skip(&mut self, length: u64) -> bool {
+        match self.at.checked_add(length).filter(|to| *to <= self.end) {
+            Some(to) => {
+                self.at = to;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn next(&mut self) -> Result<Next> {
+        /// A head has at most so many bytes.
+        const LONGEST: u64 = 9;
+        let left = self.end.saturating_sub(self.at);
+        let in_window = self.at.checked_sub(self.window_start);
+        let in_window = in_window.and_then(|from| self.window.get(usize::try_from(from).ok()?..));
+        if in_window.is_none_or(|w| (w.len() as u64) < left.min(LONGEST)) {
+            let size = self.window.len().saturating_mul(4).clamp(Self::FIRST, Self::LARGEST);
+            let size = usize::try_from(left).unwrap_or(size).min(size);
+            if !self.budget.spend(Self::FIRST.max(size) as u64) {
+                return Ok(Next::Spent);
+            }
+            if self.window.len() != size {
+                self.window = zeroed(size)?;
+            }
+            self.source.read_at(self.at, &mut self.window)?;
+            self.window_start = self.at;
+        }
+        let from = usize::try_from(self.at.saturating_sub(self.window_start)).unwrap_or(usize::MAX);
+        let Some((first, rest)) = self.window.get(from..).and_then(<[u8]>::split_first) else {
+            return Ok(Next::Malformed);
+        };
+        let (major, info) = (first >> 5, first & 31);
+        let size = match info {
+            0..=23 => 0,
+            24..=27 => 1_usize << (info & 3),
+            31 => {
+                self.at = self.at.saturating_add(1);
+                return Ok(Next::Head(Head { major, argument: None }));
+            }
+            _ => return Ok(Next::Malformed),
+        };
+        let Some(bytes) = rest.get(..size).filter(|_| left > size as u64) else { return Ok(Next::Malformed) };
+        let argument = match size {
+            0 => u64::from(info),
+            _ => bytes.iter().fold(0, |value, b| value << 8 | u64::from(*b)),
+        };
+        self.at = self.at.saturating_add(1).saturating_add(size as u64);
+        Ok(Next::Head(Head { major, argument: Some(argument) }))
+    }
+}

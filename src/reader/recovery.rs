@@ -1,0 +1,351 @@
+//! Where a file that does not end as a file does ended before: an append was killed, or is under way.
+//!
+//! An append of this library says so in the file's head ([`AppendRecord`]), where nothing that is appended can
+//! stand; then the record decides, whatever the file ends in. Files without a record (cut short, or left by
+//! writers that keep none) are searched for the places where a whole file ends. Such a place may be in the data,
+//! of which anybody may have made every byte. So one place is the answer only if it is the only one in the whole
+//! file and nothing but zeros stands where its manifest has nothing; in every other case the caller decides.
+
+use super::index::Names;
+use super::item_extent::{is_one_map, Budget};
+use super::stored::{for_each_chunk, zeroed, CHUNK};
+use super::{padding, read_manifest};
+use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::io::ByteSource;
+use crate::model::manifest::Manifest;
+use crate::wire::append_record::{self, AppendRecord};
+use crate::wire::{frame, Frame, Limits};
+use std::fmt;
+use std::ops::Range;
+
+/// A place where a whole file ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Behind its footer.
+    pub end: u64,
+    /// Objects of the file that ends there.
+    pub objects: u64,
+}
+
+/// How far back from the end of a file an open looks. A repair looks everywhere.
+const LOOK_BACK: u64 = 256 << 20;
+
+/// Whether a failure can come from a tail that is not a tail: no footer, or, where the debris happens to
+/// end in the footer's magic, a size or a manifest that is none.
+fn is_about_the_tail(error: &Error) -> bool {
+    match error.cause() {
+        Cause::Limit => true, // of the manifest size; the number of objects is only known of a manifest
+        Cause::Broken(rule) => matches!(
+            rule,
+            Rule::FooterMagic
+                | Rule::ManifestEmpty
+                | Rule::ManifestRange
+                | Rule::RootType
+                | Rule::KeyType
+                | Rule::CborMalformed
+                | Rule::CborTrailing
+                | Rule::CborUtf8
+                | Rule::CborDepth
+                | Rule::CborDuplicateKey
+                | Rule::VersionMissing
+                | Rule::ObjectsMissing
+        ),
+        _ => false,
+    }
+}
+
+/// The record of an append that has written behind the old end, from the file's first bytes. Until then the file is
+/// whole, with a record or without.
+pub fn pending(head: &[u8], file_size: u64) -> Option<AppendRecord> {
+    AppendRecord::find(head).filter(|record| record.tail.end != file_size)
+}
+
+/// The failure of a file whose head has the record of an unfinished append.
+#[cold]
+pub fn has_record(record: &AppendRecord, file_size: u64) -> Error {
+    unfinished(record.tail.end, file_size)
+}
+
+#[cold]
+fn unfinished(end: u64, file_size: u64) -> Error {
+    broken!(
+        Rule::UnfinishedAppend,
+        "the file ends in an unfinished append; last good end at byte {end} of {file_size}; zt_repair cuts it back, \
+         if nobody is appending to it now"
+    )
+}
+
+/// The failure to open a file, with what else can be told of how it ends.
+pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error {
+    if error.rule() == Some(Rule::UnfinishedAppend) {
+        return recorded_end(source, limits).err().unwrap_or(error);
+    }
+    if !is_about_the_tail(&error) {
+        return error;
+    }
+    let from = source.size().saturating_sub(LOOK_BACK);
+    match search(source, limits, from) {
+        Ok(search) if search.count == 0 && search.is_whole => error,
+        Ok(search) if search.count == 0 => {
+            error.within(format_args!("zt_repair looks for where the file ended before an append"))
+        }
+        Ok(search) if from == 0 => match search.decide(source, limits) {
+            Ok(location) => unfinished(location.end, source.size()),
+            Err(e) => e,
+        },
+        Ok(search) => search.in_doubt("zt_repair looks for more further in front"),
+        Err(e) => e, // what could not be read may be a whole file's end
+    }
+}
+
+/// Where a file that does not open for `error` is to end.
+pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, error: Error) -> Result<Location> {
+    if error.rule() == Some(Rule::UnfinishedAppend) {
+        return recorded_end(source, limits)?.ok_or(error);
+    }
+    if !is_about_the_tail(&error) {
+        return Err(error);
+    }
+    let search = search(source, limits, 0)?;
+    if search.count == 0 && search.is_whole {
+        return Err(error.within(format_args!("no whole file ends within it, so nothing can be cut back")));
+    }
+    search.decide(source, limits)
+}
+
+/// The record in a file's head, and the file's end when it was written: still the same, or the append is unfinished.
+pub fn record_of(source: &dyn ByteSource) -> Result<Option<AppendRecord>> {
+    let mut head = [0; append_record::HEAD_BYTES];
+    if source.size() < head.len() as u64 {
+        return Ok(None);
+    }
+    source.read_at(0, &mut head)?;
+    Ok(AppendRecord::find(&head))
+}
+
+/// Where a file with an append's record ended before, seen to be whole up to there; none without a record.
+pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<Location>> {
+    let Some(AppendRecord { tail, tail_crc }) = record_of(source)? else { return Ok(None) };
+    let misfit = |why: fmt::Arguments<'_>| {
+        broken!(
+            Rule::UnfinishedAppend,
+            "the append record says that the file of now {} bytes ended at byte {} before, but {why}",
+            source.size(),
+            tail.end
+        )
+    };
+    if tail.end > source.size() {
+        return Err(misfit(format_args!("that is past its end")));
+    }
+    let prefix = Prefix { source, size: tail.end };
+    let (frame, manifest) = read_manifest(&prefix, limits).map_err(|e| match e.cause() {
+        Cause::Broken(_) => misfit(format_args!("no whole file ends there: {e}")),
+        _ => e,
+    })?;
+    if frame.manifest.start != tail.start {
+        let found = frame.manifest.start;
+        return Err(misfit(format_args!("its manifest begins at {found}, not at {}", tail.start)));
+    }
+    let mut crc = 0;
+    for_each_chunk(source, tail.clone(), &mut |chunk| {
+        crc = crc32c::crc32c_append(crc, chunk);
+        Ok(())
+    })?;
+    if crc != tail_crc {
+        return Err(misfit(format_args!(
+            "the CRC-32C of its manifest is {crc:08x}, not {tail_crc:08x}: it is damaged, or another one"
+        )));
+    }
+    Ok(Some(Location { end: tail.end, objects: manifest.objects.len() as u64 }))
+}
+
+/// Places where a whole file ends.
+struct Search {
+    /// The first of them.
+    first: Vec<Location>,
+    count: u64,
+    /// Whether all was looked at that looks like an end.
+    is_whole: bool,
+}
+
+impl Search {
+    /// How many are named.
+    const NAMED: usize = 8;
+
+    fn push(&mut self, location: Location) -> Result<()> {
+        self.count = self.count.saturating_add(1);
+        if self.first.len() < Self::NAMED {
+            self.first.try_reserve(1)?;
+            self.first.push(location);
+        }
+        Ok(())
+    }
+
+    /// The only place, if it is beyond doubt.
+    fn decide(&self, source: &dyn ByteSource, limits: &Limits) -> Result<Location> {
+        match self.first.as_slice() {
+            _ if !self.is_whole => {
+                Err(self.in_doubt("too much looks like an end for all of it to be looked at"))
+            }
+            [only] => match is_zero_between(source, limits, only)? {
+                true => Ok(*only),
+                false => Err(self.in_doubt("bytes in front of it that belong to nothing are not zero")),
+            },
+            _ => Err(self.in_doubt("a tensor that holds .zt files has such places")),
+        }
+    }
+
+    #[cold]
+    fn in_doubt(&self, why: &str) -> Error {
+        broken!(
+            Rule::UnfinishedAppend,
+            "the file does not end as a file does, and has no append record; a whole file could end {self}; {why}; \
+             zt_repair cuts it where zt_repair_options.cut_at says"
+        )
+    }
+}
+
+impl fmt::Display for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.count != 1 || !self.is_whole {
+            let least = if self.is_whole { "" } else { "at least " };
+            write!(f, "at {least}{} places: ", self.count)?;
+        }
+        for (at, Location { end, objects }) in self.first.iter().enumerate() {
+            let (comma, s) = (if at > 0 { ", " } else { "" }, if *objects == 1 { "" } else { "s" });
+            write!(f, "{comma}at byte {end} ({objects} object{s})")?;
+        }
+        f.write_str(if self.count > self.first.len() as u64 { ", ..." } else { "" })
+    }
+}
+
+/// Looks for places where a whole 1.x file ends, behind `from` and in front of the end of `source`. Takes time in
+/// proportion to the file, whatever it holds.
+fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search> {
+    /// A footer: the manifest's size, and the magic.
+    const FOOTER: usize = 16;
+    let mut search = Search { first: Vec::new(), count: 0, is_whole: true };
+    let size = source.size();
+    if !begins_like_1(source)? {
+        return Ok(search);
+    }
+    // One look at what looks like an end takes no more than it shows to be one; all together, this.
+    let mut budget = Budget(size.saturating_mul(8).saturating_add(16 << 20));
+    let mut buffer = zeroed(usize::try_from(size).unwrap_or(CHUNK).min(CHUNK))?;
+    let mut start = from.max(8);
+    while size.saturating_sub(start) > FOOTER as u64 {
+        let length = usize::try_from(size.saturating_sub(start)).unwrap_or(CHUNK).min(buffer.len());
+        let window = buffer.get_mut(..length).unwrap_or_default();
+        source.read_at(start, window)?;
+        for (at, footer) in window.windows(FOOTER).enumerate() {
+            let Some((manifest_size, _)) =
+                footer.split_first_chunk().filter(|(_, magic)| magic == frame::MAGIC_1)
+            else {
+                continue;
+            };
+            let manifest_end = start.saturating_add(at as u64);
+            let end = manifest_end.saturating_add(FOOTER as u64);
+            let manifest_start = manifest_end.checked_sub(u64::from_le_bytes(*manifest_size));
+            let Some(manifest_start) = manifest_start.filter(|s| (8..manifest_end).contains(s) && end < size)
+            else {
+                continue;
+            };
+            match ends_at(source, limits, manifest_start..manifest_end, &mut budget)? {
+                Some(Some(location)) => search.push(location)?,
+                Some(None) => {}
+                None => {
+                    search.is_whole = false;
+                    return Ok(search);
+                }
+            }
+        }
+        start = start.saturating_add((length as u64).saturating_sub(FOOTER as u64 - 1));
+    }
+    Ok(search)
+}
+
+/// Whether a whole file ends in that manifest; the outer none where the budget does not suffice to tell.
+fn ends_at(
+    source: &dyn ByteSource,
+    limits: &Limits,
+    manifest: Range<u64>,
+    budget: &mut Budget,
+) -> Result<Option<Option<Location>>> {
+    match is_one_map(source, manifest.clone(), budget)? {
+        None => return Ok(None),
+        Some(false) => return Ok(Some(None)),
+        // Decoding takes more than looking at heads.
+        Some(true) if !budget.spend(manifest.end.saturating_sub(manifest.start).saturating_mul(2)) => {
+            return Ok(None)
+        }
+        Some(true) => {}
+    }
+    let prefix = Prefix { source, size: manifest.end.saturating_add(16) };
+    let found = read_manifest(&prefix, limits)
+        .and_then(|(_, manifest)| Names::build(&manifest, false).map(|_| manifest.objects.len() as u64));
+    match found {
+        Ok(objects) => Ok(Some(Some(Location { end: prefix.size, objects }))),
+        // What could not be looked at may be the one.
+        Err(e) if matches!(e.cause(), Cause::Io | Cause::OutOfMemory | Cause::Limit) => Err(e),
+        Err(_) => Ok(Some(None)),
+    }
+}
+
+/// Whether nothing but zeros is in front of that end where its manifest has nothing.
+fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location) -> Result<bool> {
+    let prefix = Prefix { source, size: location.end };
+    let (Frame { manifest: range, .. }, manifest): (Frame, Manifest) = read_manifest(&prefix, limits)?;
+    let mut zero = true;
+    for gap in padding::gaps(&manifest, range.start)? {
+        for_each_chunk(source, gap, &mut |chunk| {
+            zero &= chunk.iter().all(|b| *b == 0);
+            Ok(())
+        })?;
+    }
+    Ok(zero)
+}
+
+fn begins_like_1(source: &dyn ByteSource) -> Result<bool> {
+    let mut head = [0; 8];
+    if source.size() < 8 {
+        return Ok(false);
+    }
+    source.read_at(0, &mut head)?;
+    Ok(&head == frame::MAGIC_1)
+}
+
+/// Checks that a file may be cut to `end`, which its append record does not contradict.
+pub fn check_cut(source: &dyn ByteSource, limits: &Limits, end: u64) -> Result<()> {
+    let size = source.size();
+    if end > size {
+        return Err(fail!(InvalidArgument, "cut_at is {end}, past the end of the file of {size} bytes"));
+    }
+    match recorded_end(source, limits) {
+        Ok(Some(recorded)) if recorded.end != end => Err(fail!(
+            InvalidArgument,
+            "cut_at is {end}, but by the append record the file ended at byte {} before",
+            recorded.end
+        )),
+        _ => Ok(()), // a record that does not fit decides nothing
+    }
+}
+
+/// The front of a source, as if the file ended there.
+struct Prefix<'a> {
+    source: &'a dyn ByteSource,
+    size: u64,
+}
+
+impl ByteSource for Prefix<'_> {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
+        self.source.slice(range)
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.source.read_at(offset, dst)
+    }
+}
