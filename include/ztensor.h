@@ -853,6 +853,13 @@ typedef struct zt_open_options {
      * Must be 0.
      */
     uint32_t reserved;
+    /**
+     * Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
+     * read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
+     * the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
+     * not counted: see max_decoded_size.
+     */
+    uint64_t max_memory;
 } zt_open_options;
 
 /**
@@ -2412,6 +2419,7 @@ zt_status zt_value_to_json(const struct zt_value *value,
  *
  * options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
  * what was checked so far, on failure. A file without digests verifies: digests_absent tells.
+ * Bytes that several components have are looked at once, and counted for each.
  * Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
  * ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
  * ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
@@ -2678,7 +2686,8 @@ zt_status zt_write_end(struct zt_writer *writer);
 
 /**
  * Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
- * attributes stay.
+ * attributes stay. Each copy has bytes of its own: components that are the same bytes of the file (tied
+ * weights) are written once for each, so the sum of zt_component_stored_size says how much is written.
  *
  * object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
  * Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in

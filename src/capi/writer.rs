@@ -260,7 +260,8 @@ pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
 }
 
 /// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
-/// attributes stay.
+/// attributes stay. Each copy has bytes of its own: components that are the same bytes of the file (tied
+/// weights) are written once for each, so the sum of zt_component_stored_size says how much is written.
 ///
 /// object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot say it (an unknown encoding in

@@ -79,7 +79,7 @@ impl<'f> Component<'f> {
         }
         self.check_known()?;
         // 0 is "not asked yet"; the size plus one is kept. Two threads may both find it out.
-        let place = self.file.found_sizes.get(self.index);
+        let place = self.file.found_sizes.get(self.size_place());
         if let Some(found) = place.map(|p| p.load(Ordering::Relaxed)).and_then(|v| v.checked_sub(1)) {
             return Ok(found);
         }
@@ -92,6 +92,12 @@ impl<'f> Component<'f> {
             place.store(size.saturating_add(1), Ordering::Relaxed);
         }
         Ok(size)
+    }
+
+    /// Where its size is kept: components of the same bytes have the same.
+    fn size_place(&self) -> usize {
+        let shared = self.file.aliases.range(self.index);
+        shared.map_or(self.index, |range| self.file.manifest.components.len().saturating_add(range))
     }
 
     /// Refuses what this version does not know how to read.
