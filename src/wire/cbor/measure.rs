@@ -2,7 +2,7 @@
 
 use super::{Cursor, Head};
 use crate::error::{broken, Result, Rule};
-use crate::memory::{block, bytes_of};
+use crate::memory::{block, bytes_of, Budget};
 use crate::model::value::{Value, MAX_DEPTH};
 
 /// What making a value takes.
@@ -70,8 +70,21 @@ impl Cursor<'_> {
 
     /// Steps over the next item; neither its texts nor the keys of its maps are looked at.
     pub(super) fn pass(&mut self) -> Result<Need> {
+        const FEW: usize = 4; // of which nearly all values have less; places for all levels take time to clear
+        let held = self.budget.map_or(0, Budget::held);
+        let mut ahead = self.clone();
+        if let Ok(need) = ahead.pass_within::<FEW>() {
+            *self = ahead;
+            return Ok(need);
+        }
+        self.give_back(self.budget.map_or(0, Budget::held).saturating_sub(held));
+        self.pass_within::<{ MAX_DEPTH + 1 }>()
+    }
+
+    /// The same for an item of no more than so many levels.
+    fn pass_within<const LEVELS: usize>(&mut self) -> Result<Need> {
         let mut need = Need::default();
-        let mut open = [Open::default(); MAX_DEPTH + 1];
+        let mut open = [Open::default(); LEVELS];
         let mut depth = 0usize;
         loop {
             let head = self.head()?;
