@@ -240,6 +240,14 @@ static void limits(void)
     options.max_objects = 1000;
     CHECK_STATUS(zt_open(data_path("v1.2/py-1.2.3-1000.zt"), &options, &file), ZT_OK);
     zt_close(file);
+    /* 1000 names and objects take more than 16 KiB and less than 1 MiB. */
+    INIT(options);
+    options.max_memory = 16 << 10;
+    expect_failure(data_path("v1.2/py-1.2.3-1000.zt"), &options, ZT_ERROR_LIMIT);
+    expect_failure(data_path("v0.1/py-0.1.4-1000.zt"), &options, ZT_ERROR_LIMIT);
+    options.max_memory = 1 << 20;
+    CHECK_STATUS(zt_open(data_path("v1.2/py-1.2.3-1000.zt"), &options, &file), ZT_OK);
+    zt_close(file);
     /* One component above the limit does not make the file unreadable. */
     INIT(options);
     options.max_decoded_size = 1048575;

@@ -29,7 +29,7 @@ SIZE(zt_digest, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
 
-SIZE(zt_open_options, 56);
+SIZE(zt_open_options, 64);
 AT(zt_open_options, struct_size, 0);
 AT(zt_open_options, mode, 8);
 AT(zt_open_options, verify, 12);
@@ -40,6 +40,7 @@ AT(zt_open_options, max_decoded_size, 32);
 AT(zt_open_options, max_objects, 40);
 AT(zt_open_options, threads, 48);
 AT(zt_open_options, reserved, 52);
+AT(zt_open_options, max_memory, 56);
 
 SIZE(zt_source, 40);
 AT(zt_source, struct_size, 0);

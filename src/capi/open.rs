@@ -57,11 +57,17 @@ pub struct zt_open_options {
     pub threads: u32,
     /// Must be 0.
     pub reserved: u32,
+    /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
+    /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
+    /// the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
+    /// not counted: see max_decoded_size.
+    pub max_memory: u64,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
-    mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, reserved
+    mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, reserved,
+    max_memory
 );
 
 pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
@@ -77,6 +83,7 @@ pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         max_manifest_size: or_default(options.max_manifest_size, default.max_manifest_size),
         max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
         max_objects: or_default(options.max_objects, default.max_objects),
+        max_memory: Some(options.max_memory).filter(|limit| *limit != 0),
         advice: mode::advice(options.advice)?,
         threads: options.threads as usize,
     })

@@ -69,6 +69,7 @@ sized_struct!(zt_verify_report:
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
 /// what was checked so far, on failure. A file without digests verifies: digests_absent tells.
+/// Bytes that several components have are looked at once, and counted for each.
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.

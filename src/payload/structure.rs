@@ -45,6 +45,8 @@ pub(crate) enum IndexCheck<'a> {
     Columns { columns: u64 },
     /// Runs of `nnz`, each below its dimension.
     Coordinates { shape: &'a [u64], nnz: u64 },
+    /// No check: finds the largest of each run of `length`.
+    Largest { largest: &'a mut [u64], length: u64 },
 }
 
 impl IndexCheck<'_> {
@@ -73,6 +75,13 @@ impl IndexCheck<'_> {
                     )),
                 })
             }
+            IndexCheck::Largest { largest, length } => each_index(dtype, bytes, base, |value, at| {
+                let run = usize::try_from(at.checked_div(*length).unwrap_or(0)).unwrap_or(usize::MAX);
+                if let Some(largest) = largest.get_mut(run) {
+                    *largest = value.max(*largest);
+                }
+                Ok(())
+            }),
             IndexCheck::Coordinates { shape, nnz } => each_index(dtype, bytes, base, |value, at| {
                 let dimension = at.checked_div(*nnz).unwrap_or(0);
                 let bound = usize::try_from(dimension).ok().and_then(|d| shape.get(d)).copied().unwrap_or(0);

@@ -74,13 +74,19 @@ impl<'f> Component<'f> {
             return Ok(size);
         }
         self.check_known()?;
-        self.file.found_sizes.get_or_find(self.index, || {
+        self.file.found_sizes.get_or_find(self.size_place(), || {
             let limit = self.decoded_limit();
             match zstd::known_size(self.headers()?)? {
                 KnownSize::Exact(size) => Ok(size),
                 KnownSize::AtMost(_) => self.with_stored(|stored| zstd::decode_counted(stored, limit)),
             }
         })
+    }
+
+    /// Where its size is kept: components of the same bytes have the same.
+    fn size_place(&self) -> usize {
+        let shared = self.file.aliases.range(self.index);
+        shared.map_or(self.index, |range| self.file.manifest.components.len().saturating_add(range))
     }
 
     /// Refuses what this version does not know how to read.

@@ -2,6 +2,7 @@
 
 use crate::error::{broken, fail, Result, Rule};
 use crate::io::pages::Pages;
+use crate::memory::bytes_of;
 use crate::model::manifest::{Component, Manifest};
 use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_table::{Entry, HashTable};
@@ -15,6 +16,14 @@ pub struct Names {
 }
 
 impl Names {
+    /// Bytes of memory for so many names: positions in a table of a power of two, at most seven eighths full, and a
+    /// byte beside each.
+    pub fn size(names: usize) -> u64 {
+        let places =
+            (names as u64).saturating_mul(8).div_ceil(7).checked_next_power_of_two().unwrap_or(u64::MAX);
+        places.saturating_mul(bytes_of::<u32>(1).saturating_add(1)).saturating_add(64)
+    }
+
     /// Looks at every name once. Two of one name are an error, unless `first_wins` (0.1).
     pub fn build(manifest: &Manifest, first_wins: bool) -> Result<Names> {
         let hasher = crate::hash::state();

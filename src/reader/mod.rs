@@ -4,6 +4,7 @@
 //! [`Component`] are places in it, as cheap as two numbers.
 
 mod advise;
+mod aliases;
 mod batch;
 mod bytes;
 mod decoded;
@@ -31,7 +32,7 @@ pub(crate) use recovery::{check_cut, last_good_end, record_of};
 
 pub use crate::io::{Advice, ByteSource};
 
-use crate::error::{fail, try_format, Error, Result};
+use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::boxed;
 use crate::io::file::FileSource;
 use crate::io::map::MapSource;
@@ -39,6 +40,7 @@ use crate::io::memory::MemorySource;
 use crate::io::network::is_remote;
 use crate::io::shelf::Shelf;
 use crate::lock::Lock;
+use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{self, Encoding, Manifest, Version};
 use crate::model::value::Value;
 use crate::wire::append_record::HEAD_BYTES;
@@ -75,6 +77,9 @@ pub struct OpenOptions {
     pub max_decoded_size: Option<u64>,
     /// Most objects.
     pub max_objects: u64,
+    /// Most memory that opening the file may take, in bytes; none for the default, which is 256 MiB or
+    /// 16 times the manifest, whichever is more.
+    pub max_memory: Option<u64>,
     /// What will be done with the bytes.
     pub advice: Advice,
     /// Threads for a large component that is read by one call; 0 where the library is to say.
@@ -91,6 +96,7 @@ impl Default for OpenOptions {
             max_manifest_size: limits.manifest_size,
             max_decoded_size: None,
             max_objects: limits.objects,
+            max_memory: limits.memory,
             advice: Advice::Normal,
             threads: 0,
         }
@@ -108,7 +114,10 @@ pub struct File {
     max_decoded_size: Option<u64>,
     threads: usize,
     label: String,
-    /// Decoded sizes that no manifest tells, found when first asked for; see `Component::size`.
+    /// Components of the same bytes, where decoded sizes are to be found out.
+    aliases: aliases::Aliases,
+    /// Decoded sizes that no manifest tells, found when first asked for; see `Component::size`: those of components,
+    /// and then those of bytes that several components have.
     found_sizes: found_sizes::FoundSizes,
     marked: Lock<marked::Marked>,
     kept: Shelf,
@@ -165,21 +174,22 @@ impl File {
         let limits = Limits {
             manifest_size: options.max_manifest_size.min(u64::from(u32::MAX)),
             objects: options.max_objects.min(u64::from(u32::MAX)),
+            memory: options.max_memory,
         };
-        let (frame, mut manifest) = read_manifest(source.as_ref(), &limits).map_err(|e| {
-            if explained {
-                recovery::explain(source.as_ref(), &limits, e)
-            } else {
-                e
-            }
-        })?;
+        let explain = |e| match explained {
+            true => recovery::explain(source.as_ref(), &limits, e),
+            false => e,
+        };
+        let (frame, mut manifest, budget) = read_within(source.as_ref(), &limits, &explain)?;
+        budget.charge(side_tables(&manifest), "the index of names and handles")?;
         let names = index::Names::build(&manifest, manifest.version == Some(Version::V0_1))?;
         index::mark_page_exclusive(&mut manifest, &source.pages())?;
         let untold = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
         let untold = manifest.components.iter().any(untold);
+        let aliases = if untold { aliases::Aliases::of(&manifest)? } else { aliases::Aliases::default() };
         let mut found_sizes = found_sizes::FoundSizes::default();
         if untold && manifest.components.iter().any(|c| c.size().is_none() && c.encoding == Encoding::Zstd) {
-            found_sizes.make_room(manifest.components.len())?;
+            found_sizes.make_room(manifest.components.len().saturating_add(aliases.count()))?;
         }
         let file = File {
             mode: Mode::of(source.as_ref()),
@@ -191,6 +201,7 @@ impl File {
             max_decoded_size: options.max_decoded_size,
             threads: options.threads,
             label: String::new(), // `from_source` puts it in front of what goes wrong here
+            aliases,
             found_sizes,
             marked: Lock::default(),
             kept: Shelf::default(),
@@ -324,8 +335,27 @@ fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSour
     }
 }
 
+/// Bytes of memory that an open file takes beside its manifest: the index of names, the handles that C borrows, decoded
+/// sizes that are found later, and places that are sorted.
+fn side_tables(manifest: &Manifest) -> u64 {
+    let (objects, components) = (manifest.objects.len(), manifest.components.len());
+    let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
+    let sizes = bytes_of::<(u64, u64, u64)>(components);
+    index::Names::size(objects).saturating_add(handles).saturating_add(sizes)
+}
+
 /// Detects, reads and decodes; checked against everything that needs no component's bytes.
 pub(crate) fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
+    read_within(source, limits, &|e| e).map(|(frame, manifest, _)| (frame, manifest))
+}
+
+/// The same, and what the manifest takes of the memory that `limits` allow. `explain` is asked about failures that the
+/// file's last bytes may be the cause of; what a whole manifest claims, and is not allowed, is none of them.
+fn read_within(
+    source: &dyn ByteSource,
+    limits: &Limits,
+    explain: &dyn Fn(Error) -> Error,
+) -> Result<(Frame, Manifest, Budget)> {
     let size = source.size();
     let mut head = [0; HEAD_BYTES];
     let mut tail = [0; frame::END_BYTES];
@@ -337,8 +367,15 @@ pub(crate) fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<
     if let Some(record) = recovery::pending(head, size) {
         return Err(recovery::has_record(&record, size)); // whatever the file ends in
     }
-    let frame = frame::detect(size, head, tail, limits)?;
+    let frame = frame::detect(size, head, tail, limits).map_err(explain)?;
+    let range = frame.manifest.clone();
+    let manifest_size = range.end.saturating_sub(range.start);
+    let budget = Budget::new(limits.memory_for(manifest_size));
+    let read = if source.slice(range.clone()).is_some() { 0 } else { manifest_size };
+    budget.charge(read, "the manifest")?;
     let validated =
-        stored::with_range(source, frame.manifest.clone(), |bytes| wire::decode(&frame, bytes, limits))?;
-    Ok((frame, validated.into_inner()))
+        stored::with_range(source, range, |bytes| wire::decode_within(&frame, bytes, limits, &budget));
+    let validated = validated.map_err(|e| if e.cause() == Cause::Limit { e } else { explain(e) })?;
+    budget.give_back(read);
+    Ok((frame, validated.into_inner(), budget))
 }

@@ -214,6 +214,10 @@ impl Component<'_> {
 /// cannot fill the shape, that is told at open.
 pub fn check_short_frames(file: &File) -> Result<()> {
     const SMALL: u64 = 4096;
+    // Of bytes that several components have: what they hold, once that was looked at.
+    let mut met: Vec<Option<Option<KnownSize>>> = Vec::new();
+    met.try_reserve_exact(file.aliases.count())?;
+    met.resize(file.aliases.count(), None);
     for object in file.objects() {
         for component in object.components() {
             let entry = component.entry();
@@ -221,11 +225,18 @@ pub fn check_short_frames(file: &File) -> Result<()> {
             let (Some(expected), true) = (entry.size(), untold && entry.stored_size <= SMALL) else {
                 continue;
             };
-            let known = match component.headers().and_then(zstd::known_size) {
-                Ok(known) => Some(known),
-                Err(e) if matches!(e.cause(), Cause::Broken(_)) => None,
-                Err(e) => return Err(component.wrap(e)),
+            let mut place = file.aliases.range(component.index).and_then(|range| met.get_mut(range));
+            let known = match place.as_deref().copied().flatten() {
+                Some(known) => known,
+                None => match component.headers().and_then(zstd::known_size) {
+                    Ok(known) => Some(known),
+                    Err(e) if matches!(e.cause(), Cause::Broken(_)) => None,
+                    Err(e) => return Err(component.wrap(e)),
+                },
             };
+            if let Some(place) = &mut place {
+                **place = Some(known);
+            }
             let short = match known {
                 Some(KnownSize::Exact(size)) if size < expected => Some(size),
                 _ => None,

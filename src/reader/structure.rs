@@ -1,6 +1,7 @@
 //! What the bytes of sparse and quantized objects have to keep, checked over decoded chunks so that
 //! the memory needed does not depend on the file.
 
+use super::aliases::Verified;
 use super::{Component, File, Object};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
@@ -83,6 +84,25 @@ impl<'f> Component<'f> {
     }
 }
 
+impl Component<'_> {
+    /// Whether its numbers, in runs of `length`, are known to be below `bounds`: false where they are not, or where it
+    /// takes a look at each, as no other component has the same bytes.
+    fn is_below(&self, verified: &Verified, bounds: &[u64], length: u64) -> Result<bool> {
+        let largest = || {
+            let mut largest = Vec::new();
+            largest.try_reserve_exact(bounds.len())?;
+            largest.resize(bounds.len(), 0);
+            self.check_indices(&mut IndexCheck::Largest { largest: &mut largest, length })?;
+            Ok(largest)
+        };
+        // Of no numbers there is no largest.
+        match length {
+            0 => Ok(false),
+            _ => Ok(verified.all_below(self, bounds, largest)?.unwrap_or(false)),
+        }
+    }
+}
+
 impl<'f> Object<'f> {
     pub(super) fn csr_geometry(&self) -> Result<CsrGeometry<'f>> {
         let (values, indices, indptr) =
@@ -130,17 +150,29 @@ impl<'f> Object<'f> {
         Ok(CooGeometry { values, coords, nnz })
     }
 
-    /// The structure of a sparse or quantized object; nothing to check for other formats.
-    pub(super) fn check_structure(&self) -> Result<()> {
+    /// The structure of a sparse or quantized object; nothing to check for other formats. What is known of bytes that
+    /// other objects have, too, is not looked at again.
+    pub(super) fn check_structure(&self, verified: &Verified) -> Result<()> {
         match self.format() {
             Format::SparseCsr => {
                 let g = self.csr_geometry()?;
-                g.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: g.nnz })?;
-                g.indices.check_indices(&mut IndexCheck::Columns { columns: g.columns })
+                let pointers =
+                    || g.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: g.nnz });
+                verified.pointers(&g.indptr, g.nnz, pointers)?;
+                match g.indices.is_below(verified, &[g.columns], g.nnz)? {
+                    true => Ok(()),
+                    false => g.indices.check_indices(&mut IndexCheck::Columns { columns: g.columns }),
+                }
             }
             Format::SparseCoo => {
                 let g = self.coo_geometry()?;
-                g.coords.check_indices(&mut IndexCheck::Coordinates { shape: self.shape(), nnz: g.nnz })
+                match g.coords.is_below(verified, self.shape(), g.nnz)? {
+                    true => Ok(()),
+                    false => {
+                        let mut check = IndexCheck::Coordinates { shape: self.shape(), nnz: g.nnz };
+                        g.coords.check_indices(&mut check)
+                    }
+                }
             }
             Format::QuantizedGroup => self.quantized_geometry().map(drop),
             Format::Dense | Format::Other(_) => Ok(()),

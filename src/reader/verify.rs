@@ -1,5 +1,6 @@
 //! Verification of a whole file: digests, decoding, structure, bool bytes, padding.
 
+use super::aliases::Verified;
 use super::bytes::check_bool_bytes;
 use super::padding;
 use super::stored::for_each_chunk;
@@ -8,6 +9,7 @@ use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Lock;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Version};
+use crate::payload::digest;
 use crate::threads;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -72,6 +74,8 @@ struct Shared<'a> {
     /// The failure of that object.
     failure: Lock<Option<(usize, Error)>>,
     report: Lock<VerifyReport>,
+    /// What was found out about bytes that several components have.
+    verified: Verified,
     /// Bytes done, as told; progress is told by one thread at a time.
     told: Lock<u64>,
 }
@@ -94,6 +98,7 @@ impl File {
             failed_at: AtomicUsize::new(usize::MAX),
             failure: Lock::new(None),
             report: Lock::new(VerifyReport::default()),
+            verified: Verified::nothing_of(self)?,
             told: Lock::new(0),
         };
         let wanted = threads::count(options.threads).min(self.object_count().max(1));
@@ -158,7 +163,7 @@ impl File {
 impl Object<'_> {
     fn verify(&self, shared: &Shared<'_>, report: &mut VerifyReport) -> Result<()> {
         for component in self.components() {
-            component.verify(shared.options, report)?;
+            component.verify(shared, report)?;
             let size = component.stored_size();
             let mut done = shared.told.hold();
             *done = done.saturating_add(size);
@@ -172,7 +177,7 @@ impl Object<'_> {
             }
         }
         if shared.options.contents {
-            self.check_structure()?;
+            self.check_structure(&shared.verified)?;
         }
         report.objects = report.objects.saturating_add(1);
         Ok(())
@@ -180,24 +185,28 @@ impl Object<'_> {
 }
 
 impl Component<'_> {
-    fn verify(&self, options: &VerifyOptions, report: &mut VerifyReport) -> Result<()> {
-        if options.digests {
-            self.verify_digest_into(report)?;
+    fn verify(&self, shared: &Shared<'_>, report: &mut VerifyReport) -> Result<()> {
+        if shared.options.digests {
+            self.verify_digest_into(&shared.verified, report)?;
         }
-        if options.contents {
-            self.verify_contents().map_err(|e| self.wrap(e))?;
+        if shared.options.contents {
+            self.verify_contents(&shared.verified).map_err(|e| self.wrap(e))?;
         }
         report.components = report.components.saturating_add(1);
         report.bytes = report.bytes.saturating_add(self.stored_size());
         Ok(())
     }
 
-    fn verify_digest_into(&self, report: &mut VerifyReport) -> Result<()> {
-        if self.digest().is_none() {
+    fn verify_digest_into(&self, verified: &Verified, report: &mut VerifyReport) -> Result<()> {
+        let Some(digest) = self.digest() else {
             report.digests_absent = report.digests_absent.saturating_add(1);
             return Ok(());
-        }
-        match self.verify_digest() {
+        };
+        let checked = match digest::parse(digest) {
+            Ok(claim) => verified.digest(self, claim, || self.verify_digest()),
+            Err(_) => self.verify_digest(), // which says what is wrong
+        };
+        match checked {
             Ok(()) => report.digests_verified = report.digests_verified.saturating_add(1),
             // Not an error of the file, and not a success: it is counted.
             Err(e) if e.cause() == Cause::Unsupported => {
@@ -209,7 +218,7 @@ impl Component<'_> {
     }
 
     /// That it can be decoded to its size, that this is a number of elements, and that bools are bools.
-    fn verify_contents(&self) -> Result<()> {
+    fn verify_contents(&self, verified: &Verified) -> Result<()> {
         self.check_known()?;
         if self.entry.element_size().is_some() {
             self.value_count()?;
@@ -221,12 +230,14 @@ impl Component<'_> {
             return Ok(());
         }
         let mut base = 0u64;
-        self.for_each_decoded_inner(&mut |chunk| {
-            if bools {
-                check_bool_bytes(chunk, base)?;
-            }
-            base = base.saturating_add(chunk.len() as u64);
-            Ok(())
+        verified.contents(self, self.size_inner()?, bools, || {
+            self.for_each_decoded_inner(&mut |chunk| {
+                if bools {
+                    check_bool_bytes(chunk, base)?;
+                }
+                base = base.saturating_add(chunk.len() as u64);
+                Ok(())
+            })
         })
     }
 }

@@ -6,9 +6,11 @@
 //! and recurses; a manifest of 100,000 objects is opened without either.)
 
 mod container;
+mod measure;
 mod quick;
 
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{broken, Result, Rule};
+use crate::memory::{bytes_of, Budget};
 use crate::model::value::{Value, MAX_DEPTH};
 use container::{Container, Step};
 pub use quick::word;
@@ -38,6 +40,9 @@ pub enum Head {
     /// The end of an indefinite length.
     Break,
 }
+
+/// Bytes of memory for each byte of a string that comes in chunks: what is joined grows, and is copied.
+const PER_CHUNK: u64 = 4;
 
 pub(super) const FALSE: u8 = 20;
 pub(super) const TRUE: u8 = 21;
@@ -72,18 +77,36 @@ pub struct Cursor<'a> {
     rest: &'a [u8],
     size: usize,
     base: u64,
-    /// Values that were made so far.
-    values: u64,
+    /// What memory is charged to, unless there may be any amount.
+    budget: Option<&'a Budget>,
 }
-
-/// Most values of attributes and unknown fields in a manifest: one byte there may become a value of 32
-/// bytes, so that a manifest of the size that the specs allow could take tens of gigabytes.
-const MOST_VALUES: u64 = 1 << 24;
 
 impl<'a> Cursor<'a> {
     /// At the start of `input`, which begins `base` bytes into the file.
     pub fn new(input: &'a [u8], base: u64) -> Self {
-        Cursor { rest: input, size: input.len(), base, values: 0 }
+        Cursor { rest: input, size: input.len(), base, budget: None }
+    }
+
+    /// The same, with memory charged to `budget`.
+    pub fn within(self, budget: &'a Budget) -> Self {
+        Cursor { budget: Some(budget), ..self }
+    }
+
+    /// Counts memory that is about to be asked for.
+    pub(super) fn charge(&self, bytes: u64, what: &str) -> Result<()> {
+        self.budget.map_or(Ok(()), |budget| budget.charge(bytes, what))
+    }
+
+    /// Counts memory that was given back.
+    pub(super) fn give_back(&self, bytes: u64) {
+        if let Some(budget) = self.budget {
+            budget.give_back(bytes);
+        }
+    }
+
+    /// Whether so many bytes of memory may be asked for.
+    pub(super) fn has(&self, bytes: u64) -> bool {
+        self.budget.is_none_or(|budget| budget.has(bytes))
     }
 
     /// Bytes consumed so far.
@@ -211,6 +234,7 @@ impl<'a> Cursor<'a> {
                 Head::Text(Some(length)) => {
                     let bytes = self.take(length)?;
                     let chunk = self.utf8(bytes)?;
+                    self.charge(PER_CHUNK.saturating_mul(length), "strings in chunks")?;
                     joined.try_reserve(chunk.len())?;
                     joined.push_str(chunk);
                 }
@@ -229,6 +253,7 @@ impl<'a> Cursor<'a> {
                 Head::Break => return Value::bytes(&joined),
                 Head::Bytes(Some(length)) => {
                     let chunk = self.take(length)?;
+                    self.charge(PER_CHUNK.saturating_mul(length), "strings in chunks")?;
                     joined.try_reserve(chunk.len())?;
                     joined.extend_from_slice(chunk);
                 }
@@ -240,13 +265,27 @@ impl<'a> Cursor<'a> {
     /// The next item whole. It is checked to be well-formed, valid UTF-8, at most `MAX_DEPTH`
     /// deep, and without duplicate keys.
     pub fn value(&mut self) -> Result<Value> {
+        self.counted_value().map(|(value, _)| value)
+    }
+
+    /// The same, and the bytes of memory that were charged for it.
+    fn counted_value(&mut self) -> Result<(Value, u64)> {
+        let mut need = self.measure()?;
+        let counts = std::mem::take(&mut need.counts);
+        let passing = need.passing.saturating_add(bytes_of::<u32>(counts.capacity()));
+        self.charge(need.held.saturating_add(need.passing), "attributes")?;
+        let value = self.made(&counts)?;
+        drop(counts);
+        self.give_back(passing);
+        Ok((value, need.held))
+    }
+
+    /// The next item, which was found to be well-formed and to have containers with `counts` items.
+    fn made(&mut self, counts: &[u32]) -> Result<Value> {
+        let mut counts = counts.iter().copied();
         let mut open: Vec<Container> = Vec::new();
         loop {
             let head = self.head()?;
-            self.values = self.values.saturating_add(1);
-            if self.values > MOST_VALUES {
-                return Err(fail!(Limit, "the manifest has more than {MOST_VALUES} values in attributes"));
-            }
             let mut complete = match head {
                 Head::Unsigned(v) => Value::Unsigned(v),
                 Head::Negative(v) => Value::Negative(v),
@@ -259,13 +298,9 @@ impl<'a> Cursor<'a> {
                 Head::Bytes(length) => self.bytes_body(length)?,
                 Head::Array(_) | Head::Map(_) | Head::Tag(_) => {
                     if open.len() > MAX_DEPTH {
-                        return Err(broken!(
-                            Rule::CborDepth,
-                            "CBOR at offset {} nests deeper than {MAX_DEPTH} levels",
-                            self.file_offset()
-                        ));
+                        return Err(self.too_deep());
                     }
-                    match Container::open(head, self)? {
+                    match Container::open(head, &mut counts, self)? {
                         Step::Finished(value) => value,
                         Step::Open(container) => {
                             open.try_reserve(1)?;
@@ -296,7 +331,12 @@ impl<'a> Cursor<'a> {
     /// Steps over the next item; checks the same as [`Cursor::value`].
     pub fn skip(&mut self) -> Result<()> {
         match self.peek()? {
-            Head::Array(_) | Head::Map(_) | Head::Tag(_) | Head::Bytes(None) => self.value().map(drop),
+            Head::Array(_) | Head::Map(_) | Head::Tag(_) | Head::Bytes(None) => {
+                let (value, held) = self.counted_value()?;
+                drop(value);
+                self.give_back(held);
+                Ok(())
+            }
             Head::Text(length) => {
                 self.head()?;
                 self.text_body(length).map(drop)
@@ -308,6 +348,13 @@ impl<'a> Cursor<'a> {
             Head::Break => Err(self.malformed("a break outside of an indefinite length")),
             _ => self.head().map(drop),
         }
+    }
+
+    /// Steps over the next item, which is found to be well-formed; texts and keys are not looked at.
+    pub fn pass_over(&mut self) -> Result<()> {
+        let need = self.pass()?;
+        self.give_back(bytes_of::<u32>(need.counts.capacity()));
+        Ok(())
     }
 
     /// Whether another element follows in an array or map of which `left` are left.

@@ -4,8 +4,9 @@ use super::alike::{Alike, Field};
 use super::cbor::{word, Cursor, Head};
 use super::frame::{Frame, Limits};
 use super::shared::{Maps, Shapes};
-use super::tables::{keep, push, table_position};
+use super::tables::{keep, make_room, push, table_position};
 use crate::error::{broken, fail, Error, Result, Rule};
+use crate::memory::{block, bytes_of, Budget};
 use crate::model::manifest::{Manifest, Position, Text};
 use crate::model::value::{self, Value};
 use std::borrow::Cow;
@@ -48,6 +49,8 @@ pub struct Keys {
     known: u32,
     /// Most maps have none.
     unknown: Option<Vec<(Value, Value)>>,
+    /// Bytes of memory that these take, as charged.
+    held: u64,
 }
 
 impl Keys {
@@ -68,10 +71,32 @@ impl Keys {
     }
 
     /// Keeps an unknown key with what stands under it.
-    pub fn keep(&mut self, key: &str, value: Value) -> Result<()> {
+    #[inline(never)]
+    pub fn keep(&mut self, cursor: &Cursor<'_>, key: &str, value: Value) -> Result<()> {
         let unknown = self.unknown.get_or_insert_default();
-        unknown.try_reserve(1)?;
+        let text = block((key.len() as u64).saturating_add(1));
+        cursor.charge(text, "unknown fields")?;
+        self.held = self.held.saturating_add(text);
+        if unknown.len() == unknown.capacity() {
+            let (before, more) = (unknown.capacity(), unknown.len().max(1));
+            let [before, after] = [before, before.saturating_add(more)].map(bytes_of::<(Value, Value)>);
+            cursor.charge(block(after), "unknown fields")?;
+            unknown.try_reserve_exact(more)?;
+            cursor.give_back(block(before));
+            self.held = self.held.saturating_add(block(after)).saturating_sub(block(before));
+        }
         unknown.push((Value::text(key)?, value));
+        Ok(())
+    }
+
+    /// The unknown ones were only kept to be compared.
+    #[inline(always)]
+    pub fn end(self, cursor: &Cursor<'_>) -> Result<()> {
+        if self.unknown.is_some() {
+            let held = self.held;
+            drop(self.into_unknown()?);
+            cursor.give_back(held);
+        }
         Ok(())
     }
 
@@ -102,9 +127,9 @@ fn wrong(at: u64, rule: Rule, what: &str, wanted: &str, found: &Head) -> Error {
 
 impl<'a> Decoder<'a> {
     /// At the start of the manifest.
-    pub fn new(frame: &Frame, bytes: &'a [u8]) -> Self {
+    pub fn new(frame: &Frame, bytes: &'a [u8], budget: &'a Budget) -> Self {
         Decoder {
-            cursor: Cursor::new(bytes, frame.manifest.start),
+            cursor: Cursor::new(bytes, frame.manifest.start).within(budget),
             manifest: Manifest::default(),
             alike: Alike::new(bytes),
             roles: Vec::new(),
@@ -171,6 +196,7 @@ impl<'a> Decoder<'a> {
     fn new_role(&mut self, word: Option<u64>) -> Result<Text> {
         const MOST: usize = 8;
         let role = self.text(Rule::KeyType, "a key")?;
+        make_room(&self.cursor, &mut self.manifest, role.len())?;
         let role = self.manifest.intern_role(&role)?;
         if let Some(word) = word.filter(|_| self.roles.len() < MOST) {
             self.roles.try_reserve(1)?;
@@ -321,7 +347,7 @@ impl<'a> Decoder<'a> {
     pub fn unknown_field(&mut self, keys: &mut Keys, key: &[u8]) -> Result<()> {
         let key = self.checked(key)?;
         self.cursor.skip()?;
-        keys.keep(key, Value::Null)
+        keys.keep(&self.cursor, key, Value::Null)
     }
 
     /// Keeps a text in the manifest's arena.

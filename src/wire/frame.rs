@@ -52,11 +52,26 @@ pub struct Limits {
     pub manifest_size: u64,
     /// Number of objects.
     pub objects: u64,
+    /// Bytes of memory that opening it may take; none for [`Limits::memory_for`]'s default.
+    pub memory: Option<u64>,
+}
+
+/// Memory that opening any file may take by default.
+const LEAST_MEMORY: u64 = 256 << 20;
+/// The same for a file with a large manifest, in bytes for each of its bytes.
+const MEMORY_PER_BYTE: u64 = 16;
+
+impl Limits {
+    /// Bytes of memory that opening a file with a manifest of that size may take.
+    pub fn memory_for(&self, manifest_size: u64) -> u64 {
+        let default = manifest_size.saturating_mul(MEMORY_PER_BYTE).max(LEAST_MEMORY);
+        self.memory.unwrap_or(default)
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { manifest_size: MANIFEST_LIMIT, objects: 1 << 24 }
+        Limits { manifest_size: MANIFEST_LIMIT, objects: 1 << 24, memory: None }
     }
 }
 

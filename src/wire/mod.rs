@@ -36,15 +36,31 @@ pub use frame::{detect, Container, Frame, Limits};
 pub use validate::Validated;
 
 use crate::error::Result;
+use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::Manifest;
 
 /// The manifest in `bytes`, which are those of `frame.manifest`, checked against every rule that
 /// the manifest and the file's size can tell.
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Validated> {
+    decode_within(frame, bytes, limits, &Budget::new(limits.memory_for(bytes.len() as u64)))
+}
+
+/// The same; what it takes is charged to `budget`.
+pub(crate) fn decode_within(
+    frame: &Frame,
+    bytes: &[u8],
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Validated> {
     let manifest: Manifest = match frame.container {
-        Container::V0_1 => v0_1::decode(frame, bytes, limits)?,
-        Container::V1_0 => v1_0::decode(frame, bytes, limits)?,
-        Container::V1 => v1::decode(frame, bytes, limits)?,
+        Container::V0_1 => v0_1::decode(frame, bytes, limits, budget)?,
+        Container::V1_0 => v1_0::decode(frame, bytes, limits, budget)?,
+        Container::V1 => v1::decode(frame, bytes, limits, budget)?,
     };
-    validate::validate(manifest, frame)
+    // Validation sorts components by reference, and then by their places.
+    let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
+    budget.charge(sorted, "components that are sorted")?;
+    let validated = validate::validate(manifest, frame)?;
+    budget.give_back(sorted);
+    Ok(validated)
 }

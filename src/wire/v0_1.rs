@@ -11,6 +11,7 @@ use super::fields::{Decoder, Keys};
 use super::frame::{Frame, Limits};
 use super::tables::{add, add_like, keep, keep_extra, table_position};
 use crate::error::{broken, fail, Result, Rule};
+use crate::memory::Budget;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Version};
 use crate::model::value::Value;
@@ -30,8 +31,8 @@ const DATA_ENDIANNESS: u64 = word(b"data_endianness");
 const CHECKSUM: u64 = word(b"checksum");
 
 /// Reads a 0.1 index.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> {
-    let mut d = Decoder::new(frame, bytes);
+pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
+    let mut d = Decoder::new(frame, bytes, budget);
     d.manifest.version = Some(Version::V0_1);
     d.manifest.version_text = Some(d.keep("0.1.0")?);
     if bytes.is_empty() {
@@ -154,7 +155,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
             _ => {
                 let custom = d.checked(&key)?;
                 let value = d.cursor.value().map_err(|e| e.within(format_args!("field {custom:?}")))?;
-                keys.keep(custom, value)?;
+                keys.keep(&d.cursor, custom, value)?;
             }
         }
     }
@@ -287,7 +288,8 @@ mod tests {
             [tensor_of("a", 64, "crc32c:01234567"), tensor_of("longer", 128, "crc32c:89abcdef")].concat();
         let manifest = 256..256 + bytes.len() as u64;
         let frame = Frame { container: Container::V0_1, file_size: manifest.end + 8, manifest };
-        let mut d = Decoder::new(&frame, &bytes);
+        let budget = Budget::new(u64::MAX);
+        let mut d = Decoder::new(&frame, &bytes, &budget);
         tensor(&mut d).unwrap();
         let like = d.alike.read(&mut d.cursor).expect("it is spelled as the first");
         assert_eq!((like.name(), d.cursor.remaining()), (Some(&b"longer"[..]), 0));

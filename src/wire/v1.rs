@@ -5,8 +5,9 @@ use super::alike::Field;
 use super::cbor::word;
 use super::fields::{Decoder, Keys};
 use super::frame::{Frame, Limits};
-use super::tables::{add, add_like, keep_extra, table_position};
+use super::tables::{add, add_like, expect, keep_extra, table_position};
 use crate::error::{broken, fail, Result, Rule};
+use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
     Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Text, Version,
@@ -51,13 +52,19 @@ fn dtype_by_name(name: &str) -> Option<NamedDtype> {
 }
 
 /// Reads a 1.1 or 1.2 manifest.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> {
-    decode_dialect(frame, bytes, limits, &DIALECT)
+pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
+    decode_dialect(frame, bytes, limits, budget, &DIALECT)
 }
 
 /// Reads a 1.x manifest.
-pub fn decode_dialect(frame: &Frame, bytes: &[u8], limits: &Limits, dialect: &Dialect) -> Result<Manifest> {
-    let mut d = Decoder::new(frame, bytes);
+pub fn decode_dialect(
+    frame: &Frame,
+    bytes: &[u8],
+    limits: &Limits,
+    budget: &Budget,
+    dialect: &Dialect,
+) -> Result<Manifest> {
+    let mut d = Decoder::new(frame, bytes, budget);
     let mut keys = Keys::default();
     let mut left = d.map(Rule::RootType, "the manifest")?;
     while d.cursor.another(&mut left)? {
@@ -85,7 +92,7 @@ pub fn decode_dialect(frame: &Frame, bytes: &[u8], limits: &Limits, dialect: &Di
     if !keys.has(2) {
         return Err(broken!(Rule::ObjectsMissing, "the manifest has no \"{}\"", dialect.objects_key));
     }
-    keys.into_unknown()?;
+    keys.end(&d.cursor)?;
     let mut manifest = d.end()?;
     manifest.version = Some(version(manifest.version_text())?);
     Ok(manifest)
@@ -114,8 +121,8 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
     let what = if dialect.dtype_in_object { "\"tensors\"" } else { "\"objects\"" };
     let mut left = d.map(Rule::ObjectsMissing, what)?;
     let expected = d.cursor.plausible(left, LEAST);
-    d.manifest.objects.try_reserve_exact(expected)?;
-    d.manifest.components.try_reserve_exact(expected)?;
+    expect(&d.cursor, &mut d.manifest.objects, expected)?;
+    expect(&d.cursor, &mut d.manifest.components, expected)?;
     while d.cursor.another(&mut left)? {
         d.count_object(limits)?;
         let name = d.name()?;
@@ -168,14 +175,14 @@ fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
     if !keys.has(3) {
         return Err(broken!(Rule::ComponentsType, "it has no \"components\""));
     }
-    keys.into_unknown()?;
+    keys.end(&d.cursor)?;
     let component_end = table_position(d.manifest.components.len())?;
     let component_count = component_end.saturating_sub(component_start);
     let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
     add(&d.cursor, &mut d.manifest.objects, object)?;
     if dialect.dtype_in_object {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
-        super::v1_0::spread_dtype(&mut d.manifest, component_start as usize, &dtype)?;
+        super::v1_0::spread_dtype(&d.cursor, &mut d.manifest, component_start as usize, &dtype)?;
     }
     d.alike.learn(start, &d.cursor, &d.manifest, &object);
     Ok(())
@@ -300,7 +307,7 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
     component.extra = keep_extra(&d.cursor, &mut d.manifest, extra)?;
     component.set_size(size);
     component.set_size_declared(size.is_some());
-    keys.into_unknown()?;
+    keys.end(&d.cursor)?;
     add(&d.cursor, &mut d.manifest.components, component)?;
     Ok(())
 }

@@ -2,10 +2,13 @@
 //! magic), spelled like 1.1 but with `tensors` instead of `objects`, the old dtype names, and the
 //! dtype in the tensor: it is that of `values` or `data`, while sparse indices are always u64.
 
+use super::cbor::Cursor;
 use super::fields::Decoder;
 use super::frame::{footer_missing, Frame, Limits};
+use super::tables::{keep, keep_extra};
 use super::v1::{self, Dialect};
 use crate::error::{Cause, Result, Rule};
+use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Manifest, Version};
 
@@ -17,25 +20,25 @@ fn dtype_by_name(name: &str) -> Option<(Dtype, Option<Logical>)> {
 
 /// Reads a 1.0 manifest. A 1.1 file that lost its last bytes frames like one: only `tensors` makes
 /// it 1.0.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Manifest> {
-    if !has_tensors(frame, bytes)? {
+pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
+    if !has_tensors(frame, bytes, budget)? {
         return Err(footer_missing(frame.file_size));
     }
-    let mut manifest = v1::decode_dialect(frame, bytes, limits, &DIALECT)?;
+    let mut manifest = v1::decode_dialect(frame, bytes, limits, budget, &DIALECT)?;
     manifest.version = Some(Version::V1_0);
     Ok(manifest)
 }
 
 /// What cannot be read has none; for lack of memory nobody knows.
-fn has_tensors(frame: &Frame, bytes: &[u8]) -> Result<bool> {
+fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
     let look = || -> Result<bool> {
-        let mut d = Decoder::new(frame, bytes);
+        let mut d = Decoder::new(frame, bytes, budget);
         let mut left = d.map(Rule::RootType, "the manifest")?;
         while d.cursor.another(&mut left)? {
             if *d.key()? == *b"tensors" {
                 return Ok(true);
             }
-            d.cursor.skip()?;
+            d.cursor.pass_over()?;
         }
         Ok(false)
     };
@@ -43,8 +46,9 @@ fn has_tensors(frame: &Frame, bytes: &[u8]) -> Result<bool> {
 }
 
 /// Gives the components from `first` on the dtype that their tensor names, where they name none.
-pub fn spread_dtype(manifest: &mut Manifest, first: usize, name: &str) -> Result<()> {
+pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, name: &str) -> Result<()> {
     let known = Dtype::from_old_name(name);
+    let mut kept = None; // once, however many components have it
     for at in first..manifest.components.len() {
         let Some(mut component) = manifest.components.get(at).copied() else { continue };
         let mut extra = manifest.extra(&component);
@@ -54,8 +58,13 @@ pub fn spread_dtype(manifest: &mut Manifest, first: usize, name: &str) -> Result
         let is_index = matches!(manifest.texts.get(component.role), "indices" | "indptr" | "coords");
         component.dtype = if is_index { Some(Dtype::U64) } else { known };
         if component.dtype.is_none() {
-            extra.dtype = Some(manifest.texts.add(name)?);
-            component.extra = manifest.add_extra(extra)?;
+            let text = match kept {
+                Some(text) => text,
+                None => keep(cursor, manifest, name.as_bytes())?,
+            };
+            kept = Some(text);
+            extra.dtype = Some(text);
+            component.extra = keep_extra(cursor, manifest, extra)?;
         }
         if let Some(place) = manifest.components.get_mut(at) {
             *place = component;

@@ -1,6 +1,7 @@
 //! Objects of a manifest, read as a writer spells them.
 
 use super::*;
+use crate::memory::Budget;
 use crate::model::manifest::Position;
 use crate::model::value::Value;
 use crate::wire::v1_encode::encode_object;
@@ -51,7 +52,8 @@ fn the_second_of_two_objects_is_told_by_how_the_first_is_spelled() {
                     let bytes = two_objects(roles, digest, encoding, attributes);
                     let manifest = 64..64 + bytes.len() as u64;
                     let frame = Frame { container: Container::V1, file_size: manifest.end + 16, manifest };
-                    let mut d = Decoder::new(&frame, &bytes);
+                    let budget = Budget::new(u64::MAX);
+                    let mut d = Decoder::new(&frame, &bytes, &budget);
                     let name = d.name().unwrap();
                     object(&mut d, &name, &DIALECT).unwrap();
                     d.name().unwrap();
@@ -72,7 +74,8 @@ fn attributes_that_are_spelled_alike_are_kept_once() {
     let map = |bits: u8| [&b"\xa1\x64bits"[..], &[bits]].concat();
     let bytes = [map(4), map(8), map(4), map(4), map(8)].concat();
     let frame = Frame { container: Container::V1, manifest: 64..64 + bytes.len() as u64, file_size: 1000 };
-    let mut d = Decoder::new(&frame, &bytes);
+    let budget = Budget::new(u64::MAX);
+    let mut d = Decoder::new(&frame, &bytes, &budget);
     let kept: Vec<usize> = (0..5).map(|_| d.object_attributes().unwrap().unwrap().index()).collect();
     assert_eq!((kept, d.manifest.values.len()), (vec![0, 1, 0, 0, 1], 2));
 }

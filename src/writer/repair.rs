@@ -45,7 +45,11 @@ pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairR
 }
 
 fn repair_file(path: &Path, options: &RepairOptions) -> Result<RepairReport> {
-    let limits = Limits { manifest_size: options.max_manifest_size, objects: u64::from(u32::MAX) };
+    let limits = Limits {
+        manifest_size: options.max_manifest_size,
+        objects: u64::from(u32::MAX),
+        ..Limits::default()
+    };
     let source = FileSource::open(path)?;
     let (_, _, old_size) = source.parts();
     let new_size = match options.cut_at {

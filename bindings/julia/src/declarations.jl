@@ -106,6 +106,7 @@ struct zt_open_options
     max_objects::UInt64
     threads::UInt32
     reserved::UInt32
+    max_memory::UInt64
 end
 
 struct zt_array

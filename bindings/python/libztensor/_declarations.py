@@ -125,6 +125,7 @@ class zt_open_options(Structure):
         ("max_objects", c_uint64),
         ("threads", c_uint32),
         ("reserved", c_uint32),
+        ("max_memory", c_uint64),
     ]
 
 

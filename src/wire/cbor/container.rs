@@ -22,11 +22,27 @@ pub(super) enum Step {
 }
 
 impl Container {
-    pub(super) fn open(head: Head, cursor: &Cursor<'_>) -> Result<Step> {
+    /// Memory for all items is asked for at once: that they are there was found out before, and how many the next of
+    /// `counts` says where the head does not.
+    pub(super) fn open(
+        head: Head,
+        counts: &mut impl Iterator<Item = u32>,
+        cursor: &Cursor<'_>,
+    ) -> Result<Step> {
+        let mut room = |left: Option<u64>| {
+            let count = left.unwrap_or_else(|| u64::from(counts.next().unwrap_or_default()));
+            usize::try_from(count).unwrap_or(usize::MAX)
+        };
         match head {
-            Head::Array(left) => Container { left, content: Content::Array(Vec::new()) }.unless_full(cursor),
+            Head::Array(left) => {
+                let mut items = Vec::new();
+                items.try_reserve_exact(room(left))?;
+                Container { left, content: Content::Array(items) }.unless_full(cursor)
+            }
             Head::Map(left) => {
-                Container { left, content: Content::Map(Vec::new(), None) }.unless_full(cursor)
+                let mut pairs = Vec::new();
+                pairs.try_reserve_exact(room(left))?;
+                Container { left, content: Content::Map(pairs, None) }.unless_full(cursor)
             }
             Head::Tag(tag) => Ok(Step::Open(Container { left: Some(1), content: Content::Tag(tag) })),
             _ => Err(cursor.malformed("not a container")),

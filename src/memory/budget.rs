@@ -1,0 +1,96 @@
+//! How much memory opening a file may take: charged before it is asked for.
+
+use crate::error::{fail, Result};
+use std::cell::Cell;
+
+/// Bytes that are held and may be held.
+#[derive(Debug)]
+pub struct Budget {
+    limit: u64,
+    held: Cell<u64>,
+}
+
+impl Budget {
+    /// Nothing is held yet, and at most `limit` bytes may be.
+    pub fn new(limit: u64) -> Budget {
+        Budget { limit, held: Cell::new(0) }
+    }
+
+    /// Bytes that are held.
+    pub fn held(&self) -> u64 {
+        self.held.get()
+    }
+
+    /// Whether `bytes` more may be held.
+    pub fn has(&self, bytes: u64) -> bool {
+        self.held.get().checked_add(bytes).is_some_and(|sum| sum <= self.limit)
+    }
+
+    /// Counts `bytes` for `what` as held; an error, and nothing is counted, if that is more than may be.
+    #[inline]
+    pub fn charge(&self, bytes: u64, what: &str) -> Result<()> {
+        match self.has(bytes) {
+            true => {
+                self.held.set(self.held.get().saturating_add(bytes));
+                Ok(())
+            }
+            false => Err(self.exceeded(bytes, what)),
+        }
+    }
+
+    /// Counts them as held no longer.
+    #[inline]
+    pub fn give_back(&self, bytes: u64) {
+        self.held.set(self.held.get().saturating_sub(bytes));
+    }
+
+    #[cold]
+    fn exceeded(&self, bytes: u64, what: &str) -> crate::error::Error {
+        let sum = self.held.get().saturating_add(bytes);
+        fail!(
+            Limit,
+            "opening it takes {sum} bytes of memory, {bytes} of them for {what}, above the limit of {} (max_memory)",
+            self.limit
+        )
+    }
+}
+
+/// Bytes of so many entries.
+pub fn bytes_of<T>(count: usize) -> u64 {
+    (count as u64).saturating_mul(size_of::<T>() as u64)
+}
+
+/// Bytes that an allocator takes for a block of `size` bytes: with its header, in steps of 16. Nothing for none.
+pub fn block(size: u64) -> u64 {
+    match size {
+        0 => 0,
+        _ => size.saturating_add(8).max(32).checked_next_multiple_of(16).unwrap_or(u64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Cause;
+
+    #[test]
+    fn what_was_charged_is_held_until_it_is_given_back() {
+        let budget = Budget::new(100);
+        budget.charge(60, "names").unwrap();
+        let over = budget.charge(41, "objects").unwrap_err();
+        assert_eq!(over.cause(), Cause::Limit);
+        for part in ["101", "41", "objects", "100", "max_memory"] {
+            assert!(over.to_string().contains(part), "{over}");
+        }
+        budget.charge(40, "objects").unwrap();
+        assert!(!budget.has(1) && budget.has(0) && !budget.has(u64::MAX) && budget.held() == 100);
+        budget.give_back(70);
+        budget.charge(70, "values").unwrap();
+        assert!(Budget::new(u64::MAX).has(u64::MAX));
+    }
+
+    #[test]
+    fn a_block_takes_more_than_it_holds() {
+        assert_eq!([0, 1, 24, 25, 40, 41, u64::MAX].map(block), [0, 32, 32, 48, 48, 64, u64::MAX]);
+    }
+}
