@@ -321,7 +321,12 @@ static zt_status entry_metadata(const zt_file *file)
     size_t i, j, n;
     INIT(infos[0]);
     TRY(zt_object_list(file, 0, infos, COUNT(infos), &n));
-    (void)(zt_file_version(file) && zt_file_size(file));
+    (void)(zt_file_version(file) && zt_file_size(file) && zt_file_mode(file));
+    {
+        const void *bytes;
+        uint64_t length;
+        (void)zt_file_bytes(file, 0, &bytes, &length);
+    }
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *o = zt_object_at(file, i);
         if (zt_object_find(file, zt_object_name(o)) != o || zt_object_find_n(file, zt_object_name(o), zt_object_name_len(o)) != o)

@@ -188,14 +188,14 @@ static const field zt_open_options_fields[] = {
     F(zt_open_options, struct_size), F(zt_open_options, mode), F(zt_open_options, verify),
     F(zt_open_options, strict), F(zt_open_options, advice), F(zt_open_options, max_manifest_size),
     F(zt_open_options, max_decoded_size), F(zt_open_options, max_objects), F(zt_open_options, threads),
-    F(zt_open_options, reserved)};
+    F(zt_open_options, reserved), F(zt_open_options, max_memory)};
 static const field zt_source_fields[] = {
     F(zt_source, struct_size), F(zt_source, context), F(zt_source, size), F(zt_source, read_at),
     F(zt_source, close)};
 static const field zt_read_options_fields[] = {
     F(zt_read_options, struct_size), F(zt_read_options, threads), F(zt_read_options, direct),
     F(zt_read_options, chunk_size), F(zt_read_options, in_flight), F(zt_read_options, verify),
-    F(zt_read_options, reserved), F(zt_read_options, context), F(zt_read_options, on_done),
+    F(zt_read_options, pinned), F(zt_read_options, context), F(zt_read_options, on_done),
     F(zt_read_options, progress)};
 static const field zt_read_request_fields[] = {
     F(zt_read_request, struct_size), F(zt_read_request, component), F(zt_read_request, offset),
@@ -214,7 +214,7 @@ static const field zt_verify_report_fields[] = {
     F(zt_verify_report, digests_unknown), F(zt_verify_report, padding_nonzero)};
 static const field zt_repair_options_fields[] = {
     F(zt_repair_options, struct_size), F(zt_repair_options, dry_run), F(zt_repair_options, reserved),
-    F(zt_repair_options, max_manifest_size)};
+    F(zt_repair_options, max_manifest_size), F(zt_repair_options, cut_at)};
 static const field zt_repair_report_fields[] = {
     F(zt_repair_report, struct_size), F(zt_repair_report, old_size), F(zt_repair_report, new_size),
     F(zt_repair_report, objects)};
