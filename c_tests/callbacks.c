@@ -35,7 +35,7 @@ static zt_status take(void *context, const void *data, size_t n)
     return ZT_OK;
 }
 
-static const void *lent(const zt_component *c)
+static const void *borrowed(const zt_component *c)
 {
     const void *bytes = NULL;
     REQUIRE(CHECK_STATUS(zt_component_ptr(c, &bytes, NULL), ZT_OK));
@@ -72,7 +72,7 @@ static void a_sink_that_uses_its_own_writer(void)
     CHECK_U64(s.refused, 4 * s.calls);
     REQUIRE(CHECK_STATUS(zt_open_memory(s.bytes, s.size, NULL, &file), ZT_OK));
     CHECK_U64(zt_object_count(file), 1);
-    CHECK(memcmp(lent(component_of(file, "a", "data")), data, sizeof data) == 0);
+    CHECK(memcmp(borrowed(component_of(file, "a", "data")), data, sizeof data) == 0);
     zt_close(file);
 }
 
@@ -106,7 +106,7 @@ static void a_sink_that_feeds_another_writer(void)
         REQUIRE(CHECK_STATUS(zt_open_memory(outer.bytes, outer.size, NULL, &file), ZT_OK));
         c = component_of(file, "a file in a file", "bytes");
         CHECK_U64(zt_component_size(c), inner.size);
-        REQUIRE(CHECK_STATUS(zt_open_memory(lent(c), inner.size, NULL, &within), ZT_OK));
+        REQUIRE(CHECK_STATUS(zt_open_memory(borrowed(c), inner.size, NULL, &within), ZT_OK));
         CHECK(zt_object_find(within, "a") != NULL);
         zt_close(within);
         zt_close(file);
@@ -151,7 +151,7 @@ static int32_t verify_again(void *context, uint64_t done, uint64_t total)
     return 0;
 }
 
-static void tell(void *context, uint64_t tag, zt_status status)
+static void on_done(void *context, uint64_t tag, zt_status status)
 {
     (void)tag;
     if (status == ZT_OK)
@@ -164,7 +164,7 @@ static void progress_that_reads(void)
     zt_verify_options v;
     zt_read_options o;
     zt_read_request requests[64];
-    static unsigned char room[64][4096];
+    static unsigned char buffer[64][4096];
     size_t i, n = 0;
     s.file = open_data("v1.2/py-1.2.3-digests.zt");
     s.calls = s.good = 0;
@@ -179,13 +179,13 @@ static void progress_that_reads(void)
     o.context = &s;
     o.threads = 2;
     o.progress = slow_progress;
-    o.on_done = tell;
+    o.on_done = on_done;
     for (i = 0; i < zt_object_count(s.file) && n < 64; i++) {
         const zt_component *c = zt_component_at(zt_object_at(s.file, i), 0);
         INIT(requests[n]);
         requests[n].component = c;
-        requests[n].dst = room[n];
-        requests[n].dst_size = sizeof room[n];
+        requests[n].dst = buffer[n];
+        requests[n].dst_size = sizeof buffer[n];
         n++;
     }
     CHECK_STATUS(zt_read_batch(s.file, requests, n, &o, NULL), ZT_OK);

@@ -1,7 +1,7 @@
 /* Chapter "component": the ways to bytes: ptr, read, read_range, load, advise. Conversion: convert.c. */
 #include "support.h"
 
-static void lent(void)
+static void borrowed(void)
 {
     static const char *const names[] = {"v0.1/py-0.1.4-all-dtypes.zt", "v1.0/py-1.0.0-all-dtypes.zt",
                                         "v1.1/py-1.1.1-all-dtypes.zt", "v1.2/py-1.2.3-all-dtypes.zt",
@@ -29,7 +29,7 @@ static void lent(void)
     }
 }
 
-static void not_lent(void)
+static void not_borrowed(void)
 {
     static const struct { const char *file, *object; zt_mode mode; } rows[] = {
         {"v1.2/py-1.2.3-zstd.zt", "f64@1", ZT_MODE_MAP},
@@ -57,24 +57,24 @@ static void not_lent(void)
 }
 
 /* One component, every way, compared with `want`. */
-static void every_way(const zt_component *c, const unsigned char *want, size_t size, uint32_t seed)
+static void every_reader(const zt_component *c, const unsigned char *want, size_t size, uint32_t seed)
 {
-    unsigned char *room = (unsigned char *)malloc(size + 80);
+    unsigned char *out_bytes = (unsigned char *)malloc(size + 80);
     zt_buffer *buffer = NULL;
     size_t i;
-    REQUIRE(room != NULL);
+    REQUIRE(out_bytes != NULL);
     for (i = 0; i < 4; i++) { /* of any alignment */
-        memset(room, 0xa5, size + 80);
-        CHECK_STATUS(zt_component_read(c, room + i, size), ZT_OK);
-        CHECK(memcmp(room + i, want, size) == 0);
-        CHECK(room[i + size] == 0xa5 && (i == 0 || room[i - 1] == 0xa5));
+        memset(out_bytes, 0xa5, size + 80);
+        CHECK_STATUS(zt_component_read(c, out_bytes + i, size), ZT_OK);
+        CHECK(memcmp(out_bytes + i, want, size) == 0);
+        CHECK(out_bytes[i + size] == 0xa5 && (i == 0 || out_bytes[i - 1] == 0xa5));
     }
-    memset(room, 0xa5, size + 80);
-    CHECK_STATUS(zt_component_read(c, room, size + 70), ZT_OK);
-    CHECK(room[size] == 0xa5 && room[size + 69] == 0xa5); /* what is over is left alone */
+    memset(out_bytes, 0xa5, size + 80);
+    CHECK_STATUS(zt_component_read(c, out_bytes, size + 70), ZT_OK);
+    CHECK(out_bytes[size] == 0xa5 && out_bytes[size + 69] == 0xa5); /* what is over is left alone */
     if (size) {
-        CHECK_STATUS(zt_component_read(c, room, size - 1), ZT_ERROR_BUFFER_SIZE);
-        CHECK_STATUS(zt_component_read(c, room, 0), ZT_ERROR_BUFFER_SIZE);
+        CHECK_STATUS(zt_component_read(c, out_bytes, size - 1), ZT_ERROR_BUFFER_SIZE);
+        CHECK_STATUS(zt_component_read(c, out_bytes, 0), ZT_ERROR_BUFFER_SIZE);
         CHECK_STATUS(zt_component_read(c, NULL, size), ZT_ERROR_INVALID_ARGUMENT);
         CHECK_STATUS(zt_component_read_range(c, 0, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
     } else {
@@ -86,28 +86,28 @@ static void every_way(const zt_component *c, const unsigned char *want, size_t s
             from = 0;
             n = size;
         }
-        memset(room, 0xa5, size + 80);
-        CHECK_STATUS(zt_component_read_range(c, from, room + 3, n), ZT_OK);
-        CHECK(memcmp(room + 3, want + from, n) == 0);
-        CHECK(room[2] == 0xa5 && room[3 + n] == 0xa5);
+        memset(out_bytes, 0xa5, size + 80);
+        CHECK_STATUS(zt_component_read_range(c, from, out_bytes + 3, n), ZT_OK);
+        CHECK(memcmp(out_bytes + 3, want + from, n) == 0);
+        CHECK(out_bytes[2] == 0xa5 && out_bytes[3 + n] == 0xa5);
     }
     CHECK_STATUS(zt_component_read_range(c, 0, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_component_read_range(c, size, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_component_read_range(c, size, room, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_component_read_range(c, 0, room, size + 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_component_read_range(c, (uint64_t)size + 1, room, 0), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_component_read_range(c, UINT64_MAX, room, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_component_read_range(c, UINT64_MAX, room, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_read_range(c, size, out_bytes, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_read_range(c, 0, out_bytes, size + 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_read_range(c, (uint64_t)size + 1, out_bytes, 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_read_range(c, UINT64_MAX, out_bytes, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_component_read_range(c, UINT64_MAX, out_bytes, 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_component_load(c, &buffer), ZT_OK);
     REQUIRE(buffer != NULL);
     CHECK_U64(zt_buffer_size(buffer), size);
     CHECK(zt_buffer_data(buffer) != NULL && is_aligned(zt_buffer_data(buffer), 64));
     CHECK(memcmp(zt_buffer_data(buffer), want, size) == 0);
     zt_buffer_free(buffer);
-    free(room);
+    free(out_bytes);
 }
 
-static void all_ways(void)
+static void every_reader_of_all(void)
 {
     static const char *const names[] = {
         "v1.2/py-1.2.3-all-dtypes.zt", "v1.2/py-1.2.3-zstd.zt", "v1.2/py-1.2.3-shapes.zt", "v1.2/py-1.2.3-logical.zt",
@@ -124,7 +124,7 @@ static void all_ways(void)
                     const zt_component *c = zt_component_at(object, k);
                     size_t size;
                     unsigned char *want = read_component(c, &size); /* held against SHA-256 in component.c */
-                    every_way(c, want, size, (uint32_t)(o + 1));
+                    every_reader(c, want, size, (uint32_t)(o + 1));
                     free(want);
                 }
             }
@@ -252,7 +252,7 @@ static void whole_files(void)
     CHECK(zt_file_mode(NULL) == ZT_MODE_MAP);
     for (i = 0; i < COUNT(modes); i++) {
         zt_file *file = open_data_mode(name, modes[i]);
-        const void *ptr = &size, *lent;
+        const void *ptr = &size, *borrowed;
         uint64_t whole = 7;
         const zt_component *c = zt_component_at(zt_object_at(file, 0), 0);
         CHECK(zt_file_mode(file) == modes[i] || modes[i] == ZT_MODE_AUTO);
@@ -269,16 +269,16 @@ static void whole_files(void)
             CHECK_STATUS(zt_file_bytes(file, 0, &ptr, &whole), ZT_OK);
             CHECK_U64(whole, size);
             CHECK(memcmp(ptr, bytes, size) == 0);
-            CHECK_STATUS(zt_component_ptr(c, &lent, NULL), ZT_OK);
-            CHECK(lent == (const unsigned char *)ptr + zt_component_offset(c));
+            CHECK_STATUS(zt_component_ptr(c, &borrowed, NULL), ZT_OK);
+            CHECK(borrowed == (const unsigned char *)ptr + zt_component_offset(c));
         }
-        if (modes[i] == ZT_MODE_PRIVATE) { /* written to: only what is lent shows it */
-            unsigned char *here = (unsigned char *)(uintptr_t)lent, first = *here, got[1];
+        if (modes[i] == ZT_MODE_PRIVATE) { /* written to: only what is borrowed shows it */
+            unsigned char *here = (unsigned char *)(uintptr_t)borrowed, first = *here, got[1];
             *here ^= 0xff;
             CHECK_STATUS(zt_component_read_range(c, 0, got, 1), ZT_OK);
             CHECK(got[0] == first && bytes[zt_component_offset(c)] == first);
-            CHECK_STATUS(zt_component_ptr(c, &lent, NULL), ZT_OK);
-            CHECK(*(const unsigned char *)lent == (unsigned char)(first ^ 0xff));
+            CHECK_STATUS(zt_component_ptr(c, &borrowed, NULL), ZT_OK);
+            CHECK(*(const unsigned char *)borrowed == (unsigned char)(first ^ 0xff));
             CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
         }
         zt_close(file);
@@ -288,9 +288,9 @@ static void whole_files(void)
 
 int main(void)
 {
-    lent();
-    not_lent();
-    all_ways();
+    borrowed();
+    not_borrowed();
+    every_reader_of_all();
     ranges_of_frames();
     buffers_outlive_the_file();
     damaged();

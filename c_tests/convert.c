@@ -173,7 +173,7 @@ static int same(number a, number b)
 }
 
 /* `count` elements at `data` (pairs count as two), written to a file and read as each dtype. */
-static void each_way(zt_dtype dtype, zt_type type, const void *data, size_t count, zt_encoding encoding)
+static void every_conversion(zt_dtype dtype, zt_type type, const void *data, size_t count, zt_encoding encoding)
 {
     const char *path = scratch_path("convert.zt");
     size_t width = zt_dtype_size(dtype), i;
@@ -230,11 +230,11 @@ static void short_elements(void)
     for (i = 0; i < 256; i++)
         bytes[i] = (uint8_t)i;
     for (i = 0; i < COUNT(two); i++)
-        each_way(two[i], ZT_TYPE_NONE, words, 65536, i % 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW);
+        every_conversion(two[i], ZT_TYPE_NONE, words, 65536, i % 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW);
     for (i = 0; i < COUNT(one); i++)
-        each_way(one[i], ZT_TYPE_NONE, bytes, 256, i % 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW);
+        every_conversion(one[i], ZT_TYPE_NONE, bytes, 256, i % 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW);
     for (type = ZT_TYPE_F8_E4M3FN; type <= ZT_TYPE_F8_E5M2FNUZ; type++)
-        each_way(ZT_DTYPE_U8, type, bytes, 256, ZT_ENCODING_RAW);
+        every_conversion(ZT_DTYPE_U8, type, bytes, 256, ZT_ENCODING_RAW);
 }
 
 static void long_elements(void)
@@ -267,14 +267,14 @@ static void long_elements(void)
         u32[i] = (uint32_t)(u64[i] & UINT32_MAX);
         memcpy(&i32[i], &u32[i], 4);
     }
-    each_way(ZT_DTYPE_F64, ZT_TYPE_NONE, f64, COUNT(reals), ZT_ENCODING_RAW);
-    each_way(ZT_DTYPE_F32, ZT_TYPE_NONE, f32, COUNT(reals), ZT_ENCODING_ZSTD);
-    each_way(ZT_DTYPE_F64, ZT_TYPE_COMPLEX128, f64, COUNT(reals) / 2 * 2, ZT_ENCODING_RAW);
-    each_way(ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, f32, COUNT(reals) / 2 * 2, ZT_ENCODING_RAW);
-    each_way(ZT_DTYPE_I64, ZT_TYPE_NONE, ints, COUNT(ints), ZT_ENCODING_RAW);
-    each_way(ZT_DTYPE_U64, ZT_TYPE_NONE, u64, COUNT(ints), ZT_ENCODING_ZSTD);
-    each_way(ZT_DTYPE_I32, ZT_TYPE_NONE, i32, COUNT(ints), ZT_ENCODING_RAW);
-    each_way(ZT_DTYPE_U32, ZT_TYPE_NONE, u32, COUNT(ints), ZT_ENCODING_RAW);
+    every_conversion(ZT_DTYPE_F64, ZT_TYPE_NONE, f64, COUNT(reals), ZT_ENCODING_RAW);
+    every_conversion(ZT_DTYPE_F32, ZT_TYPE_NONE, f32, COUNT(reals), ZT_ENCODING_ZSTD);
+    every_conversion(ZT_DTYPE_F64, ZT_TYPE_COMPLEX128, f64, COUNT(reals) / 2 * 2, ZT_ENCODING_RAW);
+    every_conversion(ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, f32, COUNT(reals) / 2 * 2, ZT_ENCODING_RAW);
+    every_conversion(ZT_DTYPE_I64, ZT_TYPE_NONE, ints, COUNT(ints), ZT_ENCODING_RAW);
+    every_conversion(ZT_DTYPE_U64, ZT_TYPE_NONE, u64, COUNT(ints), ZT_ENCODING_ZSTD);
+    every_conversion(ZT_DTYPE_I32, ZT_TYPE_NONE, i32, COUNT(ints), ZT_ENCODING_RAW);
+    every_conversion(ZT_DTYPE_U32, ZT_TYPE_NONE, u32, COUNT(ints), ZT_ENCODING_RAW);
 }
 
 static void files_of_others(void)

@@ -5,11 +5,11 @@
 #include "support.h"
 
 static unsigned long files, opened, refused, components_read, components_refused, verified, not_verified;
-static unsigned char *room;
-#define ROOM (4u << 20)
+static unsigned char *buffer;
+#define BUFFER_SIZE (4u << 20)
 
 /* A call that failed has a status with a name, and one line of message that names the file. */
-static int told(zt_status status, const char *name)
+static int reported(zt_status status, const char *name)
 {
     if (status == ZT_OK)
         return 1;
@@ -31,28 +31,28 @@ static void read_all(const zt_component *c, const char *name)
     CHECK(zt_component_offset(c) % 64 == 0);
     status = zt_component_ptr(c, &ptr, &n);
     CHECK((status == ZT_OK) == ((caps & ZT_CAP_MAP) != 0));
-    if (told(status, name))
+    if (reported(status, name))
         CHECK(n == size && ptr != NULL);
     status = zt_component_load(c, &buffer);
-    if (told(status, name)) {
+    if (reported(status, name)) {
         CHECK(zt_buffer_size(buffer) == size && (caps & ZT_CAP_READ));
         CHECK(!ptr || memcmp(ptr, zt_buffer_data(buffer), n) == 0);
         components_read++;
-        if (size <= ROOM) {
-            CHECK_STATUS(zt_component_read(c, room, ROOM), ZT_OK);
-            CHECK(memcmp(room, zt_buffer_data(buffer), (size_t)size) == 0);
-            CHECK_STATUS(zt_component_read_range(c, size / 2, room, (size_t)(size - size / 2)), ZT_OK);
-            CHECK(memcmp(room, (const char *)zt_buffer_data(buffer) + size / 2, (size_t)(size - size / 2)) == 0);
+        if (size <= BUFFER_SIZE) {
+            CHECK_STATUS(zt_component_read(c, buffer, BUFFER_SIZE), ZT_OK);
+            CHECK(memcmp(buffer, zt_buffer_data(buffer), (size_t)size) == 0);
+            CHECK_STATUS(zt_component_read_range(c, size / 2, buffer, (size_t)(size - size / 2)), ZT_OK);
+            CHECK(memcmp(buffer, (const char *)zt_buffer_data(buffer) + size / 2, (size_t)(size - size / 2)) == 0);
         }
-        told(zt_component_read_as(c, ZT_DTYPE_F64, room, ROOM), name);
+        reported(zt_component_read_as(c, ZT_DTYPE_F64, buffer, BUFFER_SIZE), name);
     } else {
         CHECK(buffer == NULL);
         components_refused++;
-        if (size <= ROOM)
-            CHECK(zt_component_read(c, room, ROOM) != ZT_OK);
+        if (size <= BUFFER_SIZE)
+            CHECK(zt_component_read(c, buffer, BUFFER_SIZE) != ZT_OK);
     }
     zt_buffer_free(buffer);
-    told(zt_component_verify(c), name);
+    reported(zt_component_verify(c), name);
 }
 
 static void views(const zt_file *file, const zt_object *object, const char *name)
@@ -66,25 +66,25 @@ static void views(const zt_file *file, const zt_object *object, const char *name
     INIT(c);
     INIT(q);
     if (strlen(zt_object_name(object)) == zt_object_name_len(object))
-        told(zt_tensor_view(file, zt_object_name(object), &t), name);
-    if (told(zt_csr_view(object, &s), name))
+        reported(zt_tensor_view(file, zt_object_name(object), &t), name);
+    if (reported(zt_csr_view(object, &s), name))
         CHECK(s.indptr.count == s.rows + 1 && s.values.data && s.indices.count == s.nnz);
-    if (told(zt_coo_view(object, &c), name))
+    if (reported(zt_coo_view(object, &c), name))
         CHECK(c.coords.count == c.nnz * c.rank && c.values.data);
-    if (told(zt_quantized_view(object, &q), name))
+    if (reported(zt_quantized_view(object, &q), name))
         CHECK(q.packed_weight.data && q.scales.data);
 }
 
 static void in_mode(const char *path, const char *name, zt_mode mode, int good)
 {
     zt_open_options options;
-    zt_file *file = (zt_file *)room;
+    zt_file *file = (zt_file *)buffer;
     size_t o, k, needed = 0;
     INIT(options);
     options.mode = mode;
-    options.max_decoded_size = ROOM; /* the bombs are not to make this slow */
+    options.max_decoded_size = BUFFER_SIZE; /* the bombs are not to make this slow */
     files++;
-    if (!told(zt_open(path, &options, &file), name)) {
+    if (!reported(zt_open(path, &options, &file), name)) {
         CHECK(file == NULL);
         CHECK(!good);
         refused++;
@@ -104,7 +104,7 @@ static void in_mode(const char *path, const char *name, zt_mode mode, int good)
         if (o > 20)
             break; /* the files of a thousand objects have no other kinds */
     }
-    if (told(zt_verify(file, NULL, NULL), name))
+    if (reported(zt_verify(file, NULL, NULL), name))
         verified++;
     else {
         CHECK(!good);
@@ -116,8 +116,8 @@ static void in_mode(const char *path, const char *name, zt_mode mode, int good)
     options.strict = 1;
     options.verify = 1;
     file = NULL;
-    if (told(zt_open(path, &options, &file), name))
-        told(zt_verify(file, NULL, NULL), name);
+    if (reported(zt_open(path, &options, &file), name))
+        reported(zt_verify(file, NULL, NULL), name);
     zt_close(file);
 }
 
@@ -129,12 +129,12 @@ static void one_file(const char *path, const char *name, int good)
 
 int main(void)
 {
-    room = (unsigned char *)malloc(ROOM);
-    REQUIRE(room != NULL);
+    buffer = (unsigned char *)malloc(BUFFER_SIZE);
+    REQUIRE(buffer != NULL);
     each_of_corpus(one_file);
     CHECK(files >= 2 * 563 && opened > 0 && refused > 0 && components_refused > 0 && not_verified > 0);
     printf("corpus: %lu opens, %lu refused; components: %lu read, %lu refused; files: %lu verified, %lu not\n", files, refused,
            components_read, components_refused, verified, not_verified);
-    free(room);
+    free(buffer);
     return check_done("corpus");
 }

@@ -34,7 +34,7 @@ static const char *const call_names[] = {CALLS(CALL_TEXT) NULL};
 enum { FAIL_ERRNO, FAIL_SHORT, FAIL_ZERO };
 static const struct fault_kind {
     const char *name;
-    int way, number;
+    int effect, number;
     unsigned long calls;  /* that can fail so */
     int lasting;          /* that call and all after it */
     int hidden;           /* the caller must not notice */
@@ -142,9 +142,9 @@ static inline size_t fault_half(size_t n)
         const struct fault_kind *kind; \
         REAL(ssize_t, label, parameters); \
         kind = fault_of(CALL_##CALL, direct); \
-        if (kind && kind->way == FAIL_ERRNO) \
+        if (kind && kind->effect == FAIL_ERRNO) \
             return -1; \
-        if (kind && kind->way == FAIL_ZERO) \
+        if (kind && kind->effect == FAIL_ZERO) \
             return 0; \
         if (kind) \
             n = fault_half((size_t)n); \

@@ -114,14 +114,14 @@ static int child_status(zt_mode mode)
     if (child == 0) {
         zt_file *file = open_mode(mode);
         const zt_component *c = component_of(file, "a", "data");
-        const void *lent = NULL;
+        const void *borrowed = NULL;
         size_t size;
         int fine;
         if (mode == ZT_MODE_MAP)
-            REQUIRE(zt_component_ptr(c, &lent, &size) == ZT_OK);
+            REQUIRE(zt_component_ptr(c, &borrowed, &size) == ZT_OK);
         REQUIRE(truncate(path, 4096) == 0);
-        if (lent)
-            fine = ((const volatile unsigned char *)lent)[SIZE - 1] == bytes[SIZE - 1];
+        if (borrowed)
+            fine = ((const volatile unsigned char *)borrowed)[SIZE - 1] == bytes[SIZE - 1];
         else
             fine = zt_component_read(c, got, SIZE) == ZT_ERROR_IO;
         zt_close(file);

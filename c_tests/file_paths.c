@@ -105,7 +105,7 @@ static int in_a_child(int (*body)(const char *), const char *path)
 
 static int past_the_size(const char *path)
 {
-    const uint64_t few = 200000;
+    const uint64_t small = 200000;
     static unsigned char data[200000];
     struct rlimit limit = {100000, 100000};
     zt_writer *w = NULL;
@@ -114,7 +114,7 @@ static int past_the_size(const char *path)
         return 1;
     if (zt_writer_append(path, NULL, &w) != ZT_OK)
         return 2;
-    if (zt_write_dense(w, "more", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, data, sizeof data) == ZT_OK)
+    if (zt_write_dense(w, "more", ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, sizeof data) == ZT_OK)
         return zt_writer_finish(w, NULL) == ZT_ERROR_IO ? 0 : 3;
     zt_writer_abort(w);
     return 0;
@@ -154,9 +154,9 @@ enum { FULL_DISK_SKIPPED = 77 };
 static int full_disk(const char *folder)
 {
     static unsigned char data[1 << 20];
-    const uint64_t shape = sizeof data, few = 100000;
+    const uint64_t shape = sizeof data, small = 100000;
     char path[4096];
-    size_t size, way;
+    size_t size, variant;
     unsigned char *old;
     zt_writer_options o;
     zt_writer *w = NULL;
@@ -166,17 +166,17 @@ static int full_disk(const char *folder)
     snprintf(path, sizeof path, "%s/file.zt", folder);
     fill_any(data, sizeof data, 5);
     if (zt_writer_create(path, NULL, &w) != ZT_OK ||
-        zt_write_dense(w, "old", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, data, 100000) != ZT_OK ||
+        zt_write_dense(w, "old", ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 100000) != ZT_OK ||
         zt_writer_finish(w, NULL) != ZT_OK)
         return 1;
     old = read_file(path, &size);
-    for (way = 0; way < 8; way++) {
+    for (variant = 0; variant < 8; variant++) {
         zt_status status;
         w = NULL;
         INIT(o);
-        o.durable = (way & 1) != 0;
-        o.encoding = way & 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW;
-        status = way & 4 ? zt_writer_append(path, &o, &w) : zt_writer_create(path, &o, &w);
+        o.durable = (variant & 1) != 0;
+        o.encoding = variant & 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW;
+        status = variant & 4 ? zt_writer_append(path, &o, &w) : zt_writer_create(path, &o, &w);
         if (status != ZT_OK)
             return 2;
         status = zt_write_dense(w, "new", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
@@ -186,7 +186,7 @@ static int full_disk(const char *folder)
             zt_writer_abort(w);
         if (status != ZT_ERROR_IO || strstr(zt_last_error(), "No space left") == NULL || !file_is(path, old, size) ||
             files_in(folder) != 1)
-            return 10 + (int)way;
+            return 10 + (int)variant;
     }
     if (mount("none", folder, "tmpfs", MS_REMOUNT, "size=4m") != 0 || write_a_megabyte(path) != ZT_OK)
         return 3;
@@ -232,7 +232,7 @@ static void beyond_four_gibibytes(void)
                                    "ddata\xa3" "edtypebu8" "foffset\x1b\0\0\0\x01\0\0\x10\0" "flength\x18\x40";
     const char *path = scratch_path("far.zt");
     unsigned char data[64], got[64], size[8] = {0};
-    const uint64_t few = 64;
+    const uint64_t small = 64;
     zt_writer *w = NULL;
     size_t i;
     int fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -245,7 +245,7 @@ static void beyond_four_gibibytes(void)
     REQUIRE(pwrite(fd, "ZTEN1000", 8, 0x100001048 + (off_t)sizeof manifest - 1) == 8);
     close(fd);
     REQUIRE(CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK));
-    CHECK_STATUS(zt_write_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, data, 64), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 64), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     for (i = 0; i < COUNT(modes); i++) {
         zt_open_options o;

@@ -7,7 +7,7 @@
 static zt_file *file;
 static const zt_object *object;
 static const zt_component *component;
-static char room[4096];
+static char space[4096];
 static const uint64_t two[2] = {2, 2};
 
 static void library_and_open(void)
@@ -30,7 +30,7 @@ static void library_and_open(void)
     f = file;
     CHECK_STATUS(zt_open_memory(NULL, 100, NULL, &f), INVALID);
     CHECK(f == NULL);
-    CHECK_STATUS(zt_open_memory(room, 100, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_open_memory(space, 100, NULL, NULL), INVALID);
     f = file;
     CHECK_STATUS(zt_open_source(NULL, NULL, &f), INVALID);
     CHECK(f == NULL);
@@ -45,27 +45,27 @@ static void library_and_open(void)
 
 static void dlpack(void)
 {
-    struct DLManagedTensorVersioned *tensor = (struct DLManagedTensorVersioned *)room;
-    struct DLManagedTensor *old = (struct DLManagedTensor *)room;
+    struct DLManagedTensorVersioned *tensor = (struct DLManagedTensorVersioned *)space;
+    struct DLManagedTensor *old = (struct DLManagedTensor *)space;
     CHECK_STATUS(zt_object_to_dlpack(NULL, &tensor), INVALID);
     CHECK(tensor == NULL);
     CHECK_STATUS(zt_object_to_dlpack(object, NULL), INVALID);
-    tensor = (struct DLManagedTensorVersioned *)room;
+    tensor = (struct DLManagedTensorVersioned *)space;
     CHECK_STATUS(zt_component_to_dlpack(NULL, &tensor), INVALID);
     CHECK(tensor == NULL);
     CHECK_STATUS(zt_component_to_dlpack(component, NULL), INVALID);
     CHECK_STATUS(zt_object_to_dlpack_unversioned(NULL, &old), INVALID);
     CHECK(old == NULL);
     CHECK_STATUS(zt_object_to_dlpack_unversioned(object, NULL), INVALID);
-    CHECK_STATUS(zt_write_dlpack(NULL, "a", (const struct DLManagedTensorVersioned *)room), INVALID);
-    CHECK_STATUS(zt_write_dlpack_unversioned(NULL, "a", (const struct DLManagedTensor *)room), INVALID);
+    CHECK_STATUS(zt_write_dlpack(NULL, "a", (const struct DLManagedTensorVersioned *)space), INVALID);
+    CHECK_STATUS(zt_write_dlpack_unversioned(NULL, "a", (const struct DLManagedTensor *)space), INVALID);
 }
 
 static void objects_and_components(void)
 {
-    const void *ptr = room;
+    const void *ptr = space;
     size_t size = 7;
-    zt_buffer *buffer = (zt_buffer *)room;
+    zt_buffer *buffer = (zt_buffer *)space;
     zt_object_info info;
     INIT(info);
     CHECK(zt_object_at(NULL, 0) == NULL && zt_object_find(NULL, "a") == NULL && zt_object_find(file, NULL) == NULL);
@@ -83,10 +83,10 @@ static void objects_and_components(void)
     CHECK(zt_object_attributes(NULL) == NULL && zt_object_component_count(NULL) == 0);
     CHECK(zt_component_at(NULL, 0) == NULL && zt_component_find(NULL, "data") == NULL);
     CHECK(zt_component_find(object, NULL) == NULL && zt_component_find(NULL, NULL) == NULL);
-    CHECK_STATUS(zt_object_read_slice(NULL, two, two, NULL, room, sizeof room), INVALID);
-    CHECK_STATUS(zt_object_read_slice(object, NULL, two, NULL, room, sizeof room), INVALID);
-    CHECK_STATUS(zt_object_read_slice(object, two, NULL, NULL, room, sizeof room), INVALID);
-    CHECK_STATUS(zt_object_read_slice(object, two, two, NULL, NULL, sizeof room), INVALID);
+    CHECK_STATUS(zt_object_read_slice(NULL, two, two, NULL, space, sizeof space), INVALID);
+    CHECK_STATUS(zt_object_read_slice(object, NULL, two, NULL, space, sizeof space), INVALID);
+    CHECK_STATUS(zt_object_read_slice(object, two, NULL, NULL, space, sizeof space), INVALID);
+    CHECK_STATUS(zt_object_read_slice(object, two, two, NULL, NULL, sizeof space), INVALID);
     CHECK(zt_component_role(NULL) == NULL && zt_component_role_len(NULL) == 0);
     CHECK(zt_component_dtype(NULL) == ZT_DTYPE_OTHER && zt_component_dtype_name(NULL) == NULL);
     CHECK(zt_component_type(NULL) == ZT_TYPE_NONE && zt_component_type_name(NULL) == NULL);
@@ -97,21 +97,21 @@ static void objects_and_components(void)
     CHECK_STATUS(zt_file_bytes(NULL, 0, &ptr, NULL), INVALID);
     CHECK_STATUS(zt_file_bytes(file, 0, NULL, NULL), INVALID);
     CHECK_STATUS(zt_component_ptr(NULL, &ptr, &size), INVALID);
-    CHECK(ptr == room && size == 7);
+    CHECK(ptr == space && size == 7);
     CHECK_STATUS(zt_component_ptr(component, NULL, &size), INVALID);
     CHECK_STATUS(zt_component_ptr(component, NULL, NULL), INVALID);
     CHECK(size == 7);
-    CHECK_STATUS(zt_component_read(NULL, room, sizeof room), INVALID);
-    CHECK_STATUS(zt_component_read(component, NULL, sizeof room), INVALID);
-    CHECK_STATUS(zt_component_read_range(NULL, 0, room, 1), INVALID);
+    CHECK_STATUS(zt_component_read(NULL, space, sizeof space), INVALID);
+    CHECK_STATUS(zt_component_read(component, NULL, sizeof space), INVALID);
+    CHECK_STATUS(zt_component_read_range(NULL, 0, space, 1), INVALID);
     CHECK_STATUS(zt_component_read_range(component, 0, NULL, 1), INVALID);
     CHECK_STATUS(zt_component_load(NULL, &buffer), INVALID);
     CHECK(buffer == NULL);
     CHECK_STATUS(zt_component_load(component, NULL), INVALID);
     CHECK(zt_buffer_data(NULL) == NULL && zt_buffer_size(NULL) == 0);
     zt_buffer_free(NULL);
-    CHECK_STATUS(zt_component_read_as(NULL, ZT_DTYPE_F64, room, sizeof room), INVALID);
-    CHECK_STATUS(zt_component_read_as(component, ZT_DTYPE_F64, NULL, sizeof room), INVALID);
+    CHECK_STATUS(zt_component_read_as(NULL, ZT_DTYPE_F64, space, sizeof space), INVALID);
+    CHECK_STATUS(zt_component_read_as(component, ZT_DTYPE_F64, NULL, sizeof space), INVALID);
     CHECK_STATUS(zt_component_advise(NULL, ZT_ADVICE_NONE), INVALID);
     CHECK_STATUS(zt_component_verify(NULL), INVALID);
 }
@@ -122,8 +122,8 @@ static void values(void)
     int64_t i = 7;
     uint64_t u = 7;
     double f = 7;
-    const char *s = room;
-    const void *y = room;
+    const char *s = space;
+    const void *y = space;
     size_t n = 7;
     zt_status status;
     CHECK(zt_value_kind(NULL) == ZT_VALUE_NULL && zt_value_count(NULL) == 0);
@@ -137,11 +137,11 @@ static void values(void)
     CHECK_STATUS(zt_value_get_tag(NULL, &u), INVALID);
     CHECK_STATUS(zt_value_get_bool(NULL, NULL), INVALID);
     CHECK_STATUS(zt_value_get_string(NULL, NULL, NULL), INVALID);
-    CHECK(b == 7 && i == 7 && u == 7 && f == 7 && s == room && y == room && n == 7);
+    CHECK(b == 7 && i == 7 && u == 7 && f == 7 && s == space && y == space && n == 7);
     /* Either NULL is no value, or it is null. */
-    memset(room, 0, 16);
-    status = zt_value_to_json(NULL, room, sizeof room, NULL);
-    CHECK(status == INVALID || (status == ZT_OK && strcmp(room, "null") == 0));
+    memset(space, 0, 16);
+    status = zt_value_to_json(NULL, space, sizeof space, NULL);
+    CHECK(status == INVALID || (status == ZT_OK && strcmp(space, "null") == 0));
 }
 
 static void views_and_batch(void)
@@ -183,7 +183,7 @@ static void views_and_batch(void)
 /* Every function that writes, without a writer. */
 static void no_writer(void)
 {
-    zt_writer *w = (zt_writer *)room;
+    zt_writer *w = (zt_writer *)space;
     zt_sink sink;
     zt_write_request r;
     zt_object_desc o;
@@ -202,16 +202,16 @@ static void no_writer(void)
     CHECK(w == NULL);
     CHECK_STATUS(zt_writer_create(scratch_path("null.zt"), NULL, NULL), INVALID);
     CHECK(!file_exists(scratch_path("null.zt")));
-    w = (zt_writer *)room;
+    w = (zt_writer *)space;
     CHECK_STATUS(zt_writer_append(NULL, NULL, &w), INVALID);
     CHECK(w == NULL);
     CHECK_STATUS(zt_writer_append(scratch_path("null.zt"), NULL, NULL), INVALID);
-    w = (zt_writer *)room;
+    w = (zt_writer *)space;
     CHECK_STATUS(zt_writer_create_sink(NULL, NULL, &w), INVALID);
     CHECK(w == NULL);
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), INVALID);
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, NULL), INVALID);
-    CHECK_STATUS(zt_write_dense(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, room, 1), INVALID);
+    CHECK_STATUS(zt_write_dense(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
     CHECK_STATUS(zt_write_batch(NULL, NULL, 0), INVALID);
     CHECK_STATUS(zt_write_batch(NULL, &r, 1), INVALID);
     CHECK_STATUS(zt_write_csr(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, two), INVALID);
@@ -220,7 +220,7 @@ static void no_writer(void)
     CHECK_STATUS(zt_write_object(NULL, &o), INVALID);
     CHECK_STATUS(zt_write_begin(NULL, &o), INVALID);
     CHECK_STATUS(zt_write_component(NULL, &c), INVALID);
-    CHECK_STATUS(zt_write_data(NULL, room, 1), INVALID);
+    CHECK_STATUS(zt_write_data(NULL, space, 1), INVALID);
     CHECK_STATUS(zt_write_end(NULL), INVALID);
     CHECK_STATUS(zt_write_copy(NULL, object, NULL), INVALID);
     CHECK_STATUS(zt_writer_finish(NULL, NULL), ZT_OK);
@@ -254,15 +254,15 @@ static void nothing_to_write(void)
     zt_quantized_desc q;
     zt_file *f;
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_write_dense(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, room, 1), INVALID);
-    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, room, 4), INVALID);
+    CHECK_STATUS(zt_write_dense(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, space, 4), INVALID);
     CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);
     INIT(r);
     CHECK_STATUS(zt_write_batch(w, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_write_batch(w, NULL, 1), INVALID);
     CHECK_STATUS(zt_write_batch(w, &r, 0), ZT_OK);
     r.dtype = ZT_DTYPE_U8;
-    r.data = room;
+    r.data = space;
     r.size = 1;
     CHECK_STATUS(zt_write_batch(w, &r, 1), INVALID); /* no name */
     r.name = "a";
@@ -276,11 +276,11 @@ static void nothing_to_write(void)
     CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, NULL, 0, NULL, zeros), INVALID);
     CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, NULL), INVALID);
     CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, NULL, 1, two, zeros), INVALID);
-    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, room, 1, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, space, 1, NULL, zeros), INVALID);
     CHECK_STATUS(zt_write_coo(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
     CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, 0, NULL, 0, NULL), INVALID);
     CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, NULL, 1, two), INVALID);
-    CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, room, 1, NULL), INVALID);
+    CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, space, 1, NULL), INVALID);
     INIT(q);
     CHECK_STATUS(zt_write_quantized(w, "a", two, 2, NULL), INVALID);
     CHECK_STATUS(zt_write_quantized(w, NULL, two, 2, &q), INVALID);

@@ -3,9 +3,9 @@
 #include "support.h"
 
 #define INVALID ZT_ERROR_INVALID_ARGUMENT
-#define ROOM 512
+#define SPACE_SIZE 512
 
-typedef union space { unsigned char bytes[ROOM]; uint64_t align; } space;
+typedef union space { unsigned char bytes[SPACE_SIZE]; uint64_t align; } space;
 
 static zt_file *dense_file, *sparse_file, *quantized_file;
 static const char *path;
@@ -291,7 +291,7 @@ static void every_size(const void *filled, size_t size, size_t need, int is_out,
         size_t mine = n < sizeof n ? sizeof n : n < size ? n : size;
         int good = n >= sizeof n && !is_cut(fields, count, n) && (n <= size || is_out);
         zt_status status;
-        memset(s.bytes, 0xa5, ROOM);
+        memset(s.bytes, 0xa5, SPACE_SIZE);
         memcpy(s.bytes, filled, mine);
         memcpy(s.bytes, &n, sizeof n);
         status = call(s.bytes);
@@ -301,7 +301,7 @@ static void every_size(const void *filled, size_t size, size_t need, int is_out,
             CHECK(status == ZT_OK || n < need);
         if (!good && n >= sizeof n && n < size)
             CHECK(strstr(zt_last_error(), "ends within") != NULL);
-        for (i = mine; i < ROOM; i++)
+        for (i = mine; i < SPACE_SIZE; i++)
             if (s.bytes[i] != 0xa5)
                 CHECK(0 && "written past its end");
         if (check_failures > before) {
@@ -329,12 +329,12 @@ static void sizes(const char *what, const void *filled, size_t size, size_t need
     memcpy(s.bytes, &n, sizeof n);
     CHECK_STATUS(call(s.bytes), INVALID);
     /* Of a newer header: taken as long as what is not known is zero, and an output is not written past what is. */
-    memset(s.bytes, 0, ROOM);
+    memset(s.bytes, 0, SPACE_SIZE);
     memcpy(s.bytes, filled, size);
     n = size + 40;
     memcpy(s.bytes, &n, sizeof n);
     CHECK_STATUS(call(s.bytes), ZT_OK);
-    for (i = size; i < ROOM; i++)
+    for (i = size; i < SPACE_SIZE; i++)
         if (s.bytes[i])
             CHECK(0 && "written past its end");
     if (!is_out) {
@@ -348,11 +348,11 @@ static void sizes(const char *what, const void *filled, size_t size, size_t need
     }
     /* Of an older one: the fields it has, and nothing behind them is read or written. */
     for (n = need; n < size; n += 8) {
-        memset(s.bytes, 0xa5, ROOM);
+        memset(s.bytes, 0xa5, SPACE_SIZE);
         memcpy(s.bytes, filled, n);
         memcpy(s.bytes, &n, sizeof n);
         CHECK_STATUS(call(s.bytes), ZT_OK);
-        for (i = n; i < ROOM; i++)
+        for (i = n; i < SPACE_SIZE; i++)
             if (s.bytes[i] != 0xa5)
                 CHECK(0 && "written past its end");
     }

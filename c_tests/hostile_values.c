@@ -8,7 +8,7 @@ static const zt_object *object;
 static const zt_component *component;
 static const char *path;
 static const uint64_t two[2] = {2, 2};
-static unsigned char room[4096];
+static unsigned char space[4096];
 
 static const char *const not_utf8[] = {"\xff", "\x80", "\xc3", "\xc3(", "\xe2\x82", "\xf0\x9f\x98", "\xc0\x80", "\xed\xa0\x80",
                                        "\xf4\x90\x80\x80", "ok\xfe"};
@@ -25,12 +25,12 @@ static void names(void)
     INIT(t);
     INIT(c);
     INIT(q);
-    q.packed_weight = q.scales = room;
+    q.packed_weight = q.scales = space;
     q.packed_weight_size = q.scales_size = 4;
     q.packed_weight_dtype = q.scales_dtype = ZT_DTYPE_U8;
     c.role = "data";
     c.dtype = ZT_DTYPE_U8;
-    c.data = room;
+    c.data = space;
     c.size = 4;
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
     for (i = 0; i < COUNT(not_utf8); i++) {
@@ -38,7 +38,7 @@ static void names(void)
         CHECK(zt_object_find(file, bad) == NULL && zt_object_find_n(file, bad, strlen(bad)) == NULL);
         CHECK(zt_component_find(object, bad) == NULL);
         CHECK_STATUS(zt_tensor_view(file, bad, &t), INVALID);
-        CHECK_STATUS(zt_write_dense(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, room, 4), INVALID);
+        CHECK_STATUS(zt_write_dense(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
         CHECK_STATUS(zt_write_csr(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
         CHECK_STATUS(zt_write_coo(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
         CHECK_STATUS(zt_write_quantized(w, bad, two, 2, &q), INVALID);
@@ -94,15 +94,15 @@ static void enumerations(void)
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
     for (i = 0; i < COUNT(bad); i++) {
         CHECK(zt_dtype_name(bad[i]) == NULL && zt_type_name(bad[i]) == NULL && zt_format_name(bad[i]) == NULL);
-        CHECK_STATUS(zt_component_read_as(component, bad[i], room, sizeof room), INVALID);
+        CHECK_STATUS(zt_component_read_as(component, bad[i], space, sizeof space), INVALID);
         CHECK_STATUS(zt_component_advise(component, (zt_advice)bad[i]), INVALID);
-        CHECK_STATUS(zt_write_dense(w, "a", bad[i], ZT_TYPE_NONE, two, 2, room, 4), INVALID);
-        CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, bad[i], two, 2, room, 4), INVALID);
+        CHECK_STATUS(zt_write_dense(w, "a", bad[i], ZT_TYPE_NONE, two, 2, space, 4), INVALID);
+        CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, bad[i], two, 2, space, 4), INVALID);
         INIT(wr);
         wr.name = "a";
         wr.shape = two;
         wr.rank = 2;
-        wr.data = room;
+        wr.data = space;
         wr.size = 4;
         wr.dtype = bad[i];
         CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
@@ -132,7 +132,7 @@ static void enumerations(void)
         INIT(c);
         c.role = "data";
         c.dtype = ZT_DTYPE_U8;
-        c.data = room;
+        c.data = space;
         c.size = 4;
         INIT(o);
         o.name = "a";
@@ -149,8 +149,8 @@ static void enumerations(void)
         c.digest = bad[i];
         CHECK_STATUS(zt_write_object(w, &o), INVALID);
     }
-    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_OTHER, ZT_TYPE_NONE, two, 2, room, 4), INVALID);
-    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_OTHER, two, 2, room, 4), INVALID);
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_OTHER, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_OTHER, two, 2, space, 4), INVALID);
     zt_writer_abort(w);
 }
 
@@ -166,29 +166,29 @@ static void absurd_sizes(void)
     zt_status status;
     CHECK(zt_object_find_n(file, "f32", SIZE_MAX) == NULL);
     /* More room than there can be is room enough, or refused; no byte past the component is touched. */
-    memset(room, 0xa5, sizeof room);
-    status = zt_component_read(component, room, SIZE_MAX);
+    memset(space, 0xa5, sizeof space);
+    status = zt_component_read(component, space, SIZE_MAX);
     CHECK(status == ZT_OK || status == INVALID);
-    CHECK(room[60] == 0xa5);
-    status = zt_component_read_as(component, ZT_DTYPE_F64, room, SIZE_MAX);
+    CHECK(space[60] == 0xa5);
+    status = zt_component_read_as(component, ZT_DTYPE_F64, space, SIZE_MAX);
     CHECK(status == ZT_OK || status == INVALID);
-    CHECK(room[120] == 0xa5);
-    CHECK_STATUS(zt_component_read_range(component, 0, room, SIZE_MAX), INVALID);
-    CHECK_STATUS(zt_component_read_range(component, 1, room, SIZE_MAX), INVALID);
-    CHECK(zt_open_memory(room, SIZE_MAX, NULL, &f) != ZT_OK && f == NULL);
+    CHECK(space[120] == 0xa5);
+    CHECK_STATUS(zt_component_read_range(component, 0, space, SIZE_MAX), INVALID);
+    CHECK_STATUS(zt_component_read_range(component, 1, space, SIZE_MAX), INVALID);
+    CHECK(zt_open_memory(space, SIZE_MAX, NULL, &f) != ZT_OK && f == NULL);
     INIT(r);
     r.component = component;
-    r.dst = room;
-    r.dst_size = sizeof room;
+    r.dst = space;
+    r.dst_size = sizeof space;
     CHECK(zt_read_batch(file, &r, SIZE_MAX, NULL, NULL) != ZT_OK);
     CHECK(zt_read_batch(file, &r, SIZE_MAX / sizeof r, NULL, NULL) != ZT_OK);
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, room, SIZE_MAX) != ZT_OK);
+    CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, SIZE_MAX) != ZT_OK);
     INIT(wr);
     wr.name = "a";
     wr.shape = two;
     wr.rank = 2;
-    wr.data = room;
+    wr.data = space;
     wr.size = SIZE_MAX;
     wr.dtype = ZT_DTYPE_U8;
     CHECK(zt_write_batch(w, &wr, 1) != ZT_OK);
@@ -197,19 +197,19 @@ static void absurd_sizes(void)
     wr.rank = SIZE_MAX;
     wr.size = 4;
     CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
-    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, room, 4), INVALID);
-    CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 2, room, 1) != ZT_OK);
-    CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, half, 2, room, 0) != ZT_OK); /* 2^64 elements are not 0 */
-    CHECK(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, room, 1, two, two) != ZT_OK);
-    CHECK(zt_write_csr(w, "a", ZT_DTYPE_F64, ZT_TYPE_NONE, two, SIZE_MAX / 8 + 1, room, 0, two, two) != ZT_OK);
-    CHECK(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 1, room, 1, two, two) != ZT_OK); /* rows + 1 is 0 */
-    CHECK(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, SIZE_MAX, room, 1, two) != ZT_OK);
-    CHECK(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, 1, room, 1, two) != ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute_bytes(w, "k", room, SIZE_MAX), INVALID);
+    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 4), INVALID);
+    CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 2, space, 1) != ZT_OK);
+    CHECK(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, half, 2, space, 0) != ZT_OK); /* 2^64 elements are not 0 */
+    CHECK(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 1, two, two) != ZT_OK);
+    CHECK(zt_write_csr(w, "a", ZT_DTYPE_F64, ZT_TYPE_NONE, two, SIZE_MAX / 8 + 1, space, 0, two, two) != ZT_OK);
+    CHECK(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 1, space, 1, two, two) != ZT_OK); /* rows + 1 is 0 */
+    CHECK(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, SIZE_MAX, space, 1, two) != ZT_OK);
+    CHECK(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, 1, space, 1, two) != ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute_bytes(w, "k", space, SIZE_MAX), INVALID);
     INIT(c);
     c.role = "data";
     c.dtype = ZT_DTYPE_U8;
-    c.data = room;
+    c.data = space;
     c.size = UINT64_MAX;
     INIT(o);
     o.name = "a";
@@ -238,8 +238,8 @@ static void absurd_sizes(void)
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_BUFFER_SIZE);
     c.size = 0;
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
-    CHECK(zt_write_data(w, room, SIZE_MAX) != ZT_OK);
-    CHECK_STATUS(zt_write_data(w, room, 4), ZT_OK);
+    CHECK(zt_write_data(w, space, SIZE_MAX) != ZT_OK);
+    CHECK_STATUS(zt_write_data(w, space, 4), ZT_OK);
     CHECK_STATUS(zt_write_end(w), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     f = open_path(path);
@@ -259,11 +259,11 @@ static void misaligned_arrays(void)
     memcpy(bytes + 1, two, sizeof two);
     at = (const uint64_t *)(const void *)(bytes + 1);
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    status = zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, at, 2, room, 4);
+    status = zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, at, 2, space, 4);
     CHECK(status == ZT_OK || status == INVALID);
     zt_writer_abort(w);
     memcpy(bytes + 1, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
-    status = zt_object_read_slice(object, at, two, NULL, room, sizeof room);
+    status = zt_object_read_slice(object, at, two, NULL, space, sizeof space);
     CHECK(status == ZT_OK || status == INVALID);
 }
 
@@ -298,23 +298,23 @@ static void failed_writer(void)
     c.role = "data";
     c.dtype = ZT_DTYPE_U8;
     INIT(q);
-    q.packed_weight = q.scales = room;
+    q.packed_weight = q.scales = space;
     q.packed_weight_size = q.scales_size = 4;
     q.packed_weight_dtype = q.scales_dtype = ZT_DTYPE_U8;
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, (size_t)shape), ZT_ERROR_IO);
-    CHECK_STATUS(zt_write_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, room, 4), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_csr(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_coo(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_quantized(w, "b", two, 2, &q), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_data(w, room, 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_data(w, space, 1), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_copy(w, object, "b"), ZT_ERROR_STATE);
     o.components = &c;
     o.component_count = 1;
-    c.data = room;
+    c.data = space;
     c.size = 1;
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(zt_writer_set_attribute_bool(w, "k", 1), ZT_ERROR_STATE);

@@ -1,10 +1,10 @@
 /* zt_object_list: every field, of every file of the corpus that opens, is what the getters say. */
 #include "support.h"
 
-static unsigned long odd_files, objects, told_apart, unknown_sizes;
+static unsigned long odd_files, objects, primary_differs, unknown_sizes;
 
 /* The component that is told of: "data" of a dense object, else the first. */
-static const zt_component *told(const zt_object *object)
+static const zt_component *reported(const zt_object *object)
 {
     const zt_component *data = zt_component_find(object, "data");
     return zt_object_format(object) == ZT_FORMAT_DENSE && data ? data : zt_component_at(object, 0);
@@ -13,7 +13,7 @@ static const zt_component *told(const zt_object *object)
 static void compare(const zt_file *file, size_t at, const zt_object_info *info)
 {
     const zt_object *object = zt_object_at(file, at);
-    const zt_component *component = told(object);
+    const zt_component *component = reported(object);
     CHECK(info->object == object && info->component == component);
     CHECK(info->name == zt_object_name(object) && info->name_len == zt_object_name_len(object));
     CHECK(info->shape == zt_object_shape(object) && info->shape != NULL);
@@ -31,7 +31,7 @@ static void compare(const zt_file *file, size_t at, const zt_object_info *info)
         unknown_sizes++;
     } else
         CHECK_U64(info->size, zt_component_size(component));
-    told_apart += component != zt_component_at(object, 0);
+    primary_differs += component != zt_component_at(object, 0);
     objects++;
 }
 
@@ -77,7 +77,7 @@ static void one_file(const char *path, const char *name, int good)
 }
 
 /* A dense object may have other components, also before its data. */
-static void data_behind_others(void)
+static void data_after_others(void)
 {
     static const unsigned char bytes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const char *const roles[] = {"mask", "data", "note"};
@@ -157,9 +157,9 @@ int main(void)
 {
     each_of_corpus(one_file);
     CHECK(odd_files > 0); /* many that are not valid open all the same */
-    CHECK(objects > 9000 && told_apart == 0 && unknown_sizes > 0);
-    data_behind_others();
-    CHECK(told_apart == 2);
+    CHECK(objects > 9000 && primary_differs == 0 && unknown_sizes > 0);
+    data_after_others();
+    CHECK(primary_differs == 2);
     of_an_older_header();
     ends_and_failures();
     return check_done("list");

@@ -100,7 +100,7 @@ static void what_is_no_ztensor(void)
     CHECK(strstr(zt_last_error(), "dup-object-same.zt") != NULL);
 }
 
-/* A .zt inside a larger file, which starts at `offset` of it: what is lent is as aligned as that. */
+/* A .zt inside a larger file, which starts at `offset` of it: what is borrowed is as aligned as that. */
 static void inside(uint64_t offset)
 {
     static const char *const name = "v1.2/py-1.2.3-all-dtypes.zt";

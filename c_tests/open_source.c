@@ -9,11 +9,11 @@ static void aligned_memory(size_t shift)
 {
     size_t size, i;
     unsigned char *bytes = read_file(data_path(CORPUS_FILE), &size);
-    unsigned char *room = (unsigned char *)malloc(size + 192);
+    unsigned char *buffer = (unsigned char *)malloc(size + 192);
     unsigned char *data;
     zt_file *file = NULL;
-    REQUIRE(room != NULL);
-    data = room + (64 - (uintptr_t)room % 64) + shift;
+    REQUIRE(buffer != NULL);
+    data = buffer + (64 - (uintptr_t)buffer % 64) + shift;
     memcpy(data, bytes, size);
     CHECK_STATUS(zt_open_memory(data, size, NULL, &file), ZT_OK);
     REQUIRE(file != NULL);
@@ -46,7 +46,7 @@ static void aligned_memory(size_t shift)
             CHECK(memcmp(zt_buffer_data(buffer), bytes + offset, want) == 0);
             zt_buffer_free(buffer);
         }
-        { /* a view lends what can be lent, else it has aligned memory of its own */
+        { /* a view lends what can be borrowed, else it has aligned memory of its own */
             zt_tensor tensor;
             INIT(tensor);
             CHECK_STATUS(zt_tensor_view(file, zt_object_name(zt_object_at(file, i)), &tensor), ZT_OK);
@@ -55,7 +55,7 @@ static void aligned_memory(size_t shift)
         }
     }
     zt_close(file);
-    free(room);
+    free(buffer);
     free(bytes);
 }
 

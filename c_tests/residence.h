@@ -14,7 +14,7 @@
 static inline int count_pages(const char *path, size_t *there, size_t *all)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size, i;
-    int fd = open(path, O_RDONLY), told;
+    int fd = open(path, O_RDONLY), reported;
     unsigned char *pages;
     void *map;
     REQUIRE(fd >= 0);
@@ -25,12 +25,12 @@ static inline int count_pages(const char *path, size_t *there, size_t *all)
     *there = 0;
     pages = (unsigned char *)calloc(*all, 1);
     REQUIRE(map != MAP_FAILED && pages != NULL);
-    told = mincore(map, size, pages) == 0;
+    reported = mincore(map, size, pages) == 0;
     for (i = 0; i < *all; i++)
         *there += pages[i] & 1;
     munmap(map, size);
     free(pages);
-    return told;
+    return reported;
 }
 
 /* By number and by place: the C library's struct need not have these fields yet. */
@@ -38,13 +38,13 @@ static inline const char *why_no_direct_reads(const char *path)
 {
 #if defined(SYS_statx)
     enum { DIOALIGN = 0x2000, MASK_AT = 0, MEMORY_AT = 152 / 4, OFFSET_AT = 156 / 4 };
-    uint32_t told[64];
-    memset(told, 0, sizeof told);
-    if (syscall(SYS_statx, AT_FDCWD, path, 0, DIOALIGN, told) != 0 || !(told[MASK_AT] & DIOALIGN))
-        return "the kernel does not tell whether the file has direct reads";
-    if (told[MEMORY_AT] == 0 || told[OFFSET_AT] == 0)
+    uint32_t reported[64];
+    memset(reported, 0, sizeof reported);
+    if (syscall(SYS_statx, AT_FDCWD, path, 0, DIOALIGN, reported) != 0 || !(reported[MASK_AT] & DIOALIGN))
+        return "the kernel does not report whether the file has direct reads";
+    if (reported[MEMORY_AT] == 0 || reported[OFFSET_AT] == 0)
         return "the file system has no direct reads";
-    if (told[MEMORY_AT] > 4096 || told[OFFSET_AT] > 4096)
+    if (reported[MEMORY_AT] > 4096 || reported[OFFSET_AT] > 4096)
         return "direct reads have to be aligned to more than a page here";
     return NULL;
 #else
@@ -54,34 +54,34 @@ static inline const char *why_no_direct_reads(const char *path)
 }
 
 /* Sends the file out of the page cache. NULL where next to nothing of it is in memory then and it has direct reads, so
- * that a batch has to take them; else why that cannot be said. */
+ * that a batch has to take them; else why not. */
 static inline const char *evict(const char *path)
 {
-    static char room[1 << 20];
+    static char space[1 << 20];
     size_t there, all;
     int fd = open(path, O_RDONLY), asked;
     REQUIRE(fd >= 0);
-    while (read(fd, room, sizeof room) > 0)
+    while (read(fd, space, sizeof space) > 0)
         ; /* pages that are still on their way to memory do not leave it, nor are they counted: this waits for them */
     asked = fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
     close(fd);
     if (!asked || !count_pages(path, &there, &all))
-        return "the kernel does not let go of the file's pages, or does not tell";
+        return "the kernel does not release the file's pages, or does not report them";
     if (there > all / 16)
         return "pages of the file stay in memory";
     return why_no_direct_reads(path);
 }
 
 /* Brings some bytes of a file that was sent out into memory again, and nothing else, so that there is a part of it. NULL,
- * or why that cannot be said. */
+ * or why not. */
 static inline const char *bring_back(const char *path, uint64_t at, size_t size)
 {
-    static char room[65536];
+    static char space[65536];
     size_t there, all;
     int fd = open(path, O_RDONLY);
     REQUIRE(fd >= 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0); /* nothing is read ahead */
-    for (; size >= sizeof room; size -= sizeof room, at += sizeof room)
-        REQUIRE(pread(fd, room, sizeof room, (off_t)at) == (ssize_t)sizeof room);
+    for (; size >= sizeof space; size -= sizeof space, at += sizeof space)
+        REQUIRE(pread(fd, space, sizeof space, (off_t)at) == (ssize_t)sizeof space);
     close(fd);
     if (!count_pages(path, &there, &all) || there < all / 5 || there > all / 2)
         return "the kernel reads much more than it is asked for, or much less";

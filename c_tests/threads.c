@@ -32,9 +32,9 @@ static void *use(void *argument)
     unsigned round;
     size_t i;
     for (round = 0; round < ROUNDS; round++) {
-        zt_file *mine = zt_retain(w->file);
+        zt_file *retained = zt_retain(w->file);
         size_t at = next_random(&seed) % w->objects;
-        const zt_object *object = zt_object_at(mine, at);
+        const zt_object *object = zt_object_at(retained, at);
         const zt_component *c = zt_component_at(object, 0);
         const expected *want = &w->want[at];
         unsigned char *got = (unsigned char *)malloc(want->size + 1);
@@ -43,7 +43,7 @@ static void *use(void *argument)
         zt_read_request r[4];
         zt_read_options o;
         char name[32], nonsense[32];
-        expect(w, zt_object_find(mine, zt_object_name(object)) == object, "find");
+        expect(w, zt_object_find(retained, zt_object_name(object)) == object, "find");
         expect(w, zt_component_size(c) == want->size, "size");
         expect(w, zt_component_read(c, got, want->size) == ZT_OK && memcmp(got, want->bytes, want->size) == 0, "read");
         if (want->size > 8) {
@@ -55,7 +55,7 @@ static void *use(void *argument)
         /* Decoded once, whichever thread comes first; all get the same memory. */
         INIT(t);
         if (zt_object_format(object) == ZT_FORMAT_DENSE)
-            expect(w, zt_tensor_view(mine, zt_object_name(object), &t) == ZT_OK && t.nbytes == want->size &&
+            expect(w, zt_tensor_view(retained, zt_object_name(object), &t) == ZT_OK && t.nbytes == want->size &&
                           memcmp(t.data, want->bytes, t.nbytes) == 0, "view");
         INIT(o);
         o.threads = 1 + round % 3;
@@ -63,23 +63,23 @@ static void *use(void *argument)
         for (i = 0; i < 4; i++) {
             size_t which = (at + i) % w->objects;
             INIT(r[i]);
-            r[i].component = zt_component_at(zt_object_at(mine, which), 0);
+            r[i].component = zt_component_at(zt_object_at(retained, which), 0);
             r[i].dst_size = w->want[which].size;
             r[i].dst = malloc(r[i].dst_size + 1);
         }
-        expect(w, zt_read_batch(mine, r, 4, &o, NULL) == ZT_OK, "read_batch");
+        expect(w, zt_read_batch(retained, r, 4, &o, NULL) == ZT_OK, "read_batch");
         for (i = 0; i < 4; i++) {
             size_t which = (at + i) % w->objects;
             expect(w, memcmp(r[i].dst, w->want[which].bytes, w->want[which].size) == 0, "bytes of read_batch");
             free(r[i].dst);
         }
         if (round % 8 == 0)
-            expect(w, zt_verify(mine, NULL, NULL) == ZT_OK, "zt_verify");
+            expect(w, zt_verify(retained, NULL, NULL) == ZT_OK, "zt_verify");
         /* The last error is this thread's. */
         snprintf(nonsense, sizeof nonsense, "nonsense-%u-%u", w->number, round);
         snprintf(name, sizeof name, "%u", w->number);
-        expect(w, zt_tensor_view(mine, nonsense, &t) == ZT_ERROR_NOT_FOUND && strstr(zt_last_error(), nonsense) != NULL, "last error");
-        zt_close(mine);
+        expect(w, zt_tensor_view(retained, nonsense, &t) == ZT_ERROR_NOT_FOUND && strstr(zt_last_error(), nonsense) != NULL, "last error");
+        zt_close(retained);
         if (buffer) {
             expect(w, zt_buffer_size(buffer) == want->size && memcmp(zt_buffer_data(buffer), want->bytes, want->size) == 0, "buffer");
             zt_buffer_free(buffer);
@@ -90,7 +90,7 @@ static void *use(void *argument)
     return NULL;
 }
 
-static void together(const char *name, zt_mode mode)
+static void use_at_once(const char *name, zt_mode mode)
 {
     zt_file *file = open_data_mode(name, mode);
     size_t n = zt_object_count(file), i;
@@ -164,8 +164,8 @@ int main(void)
                                         "v0.1/rs-0.1.0-big-endian.zt", "v1.1/rs-1.1.1-sparse-zstd-digest.zt"};
     size_t i;
     for (i = 0; i < COUNT(names); i++) {
-        together(names[i], ZT_MODE_MAP);
-        together(names[i], ZT_MODE_READ);
+        use_at_once(names[i], ZT_MODE_MAP);
+        use_at_once(names[i], ZT_MODE_READ);
     }
     messages_of_threads();
     return check_done("threads");

@@ -28,7 +28,7 @@ static int is_text(const zt_value *value, const char *want)
 }
 
 /* Every getter fails but those of the kind, and leaves what it was to write. */
-static void getters_of(const zt_value *value, zt_value_kind_t kind, int fits_i64, int fits_u64)
+static void getters_of(const zt_value *value, zt_kind kind, int fits_i64, int fits_u64)
 {
     static const zt_status no = ZT_ERROR_INVALID_ARGUMENT;
     int32_t b = 77;

@@ -1,4 +1,4 @@
-/* Chapter "view": tensor, csr, coo, quantized; lent where the bytes can be lent, decoded once where not. */
+/* Chapter "view": tensor, csr, coo, quantized; borrowed where the bytes can be borrowed, decoded once where not. */
 #include "support.h"
 
 static void dense(void)
@@ -95,7 +95,7 @@ static void dense_odd(void)
     zt_close(file);
 }
 
-static int is_lent(const zt_array *array, const zt_object *object, const char *role)
+static int is_borrowed(const zt_array *array, const zt_object *object, const char *role)
 {
     const void *ptr = NULL;
     size_t size = 0;
@@ -130,7 +130,7 @@ static void csr(void)
     CHECK(m.indptr.count == 6 && m.indptr.size == 48);
     CHECK(memcmp(m.indices.data, indices, sizeof indices) == 0);
     CHECK(memcmp(m.indptr.data, indptr, sizeof indptr) == 0);
-    CHECK(is_lent(&m.values, object, "values") && is_lent(&m.indices, object, "indices") && is_lent(&m.indptr, object, "indptr"));
+    CHECK(is_borrowed(&m.values, object, "values") && is_borrowed(&m.indices, object, "indices") && is_borrowed(&m.indptr, object, "indptr"));
 
     INIT(m);
     CHECK_STATUS(zt_csr_view(zt_object_find(file, "csr-c64"), &m), ZT_OK);
@@ -190,7 +190,7 @@ static void coo(void)
     CHECK(m.nnz == 6 && m.rank == 2 && m.shape[0] == 4 && m.shape[1] == 5);
     CHECK(m.values.count == 6 && m.coords.count == 12 && m.coords.dtype == ZT_DTYPE_U64);
     CHECK(memcmp(m.coords.data, coords, sizeof coords) == 0);
-    CHECK(is_lent(&m.values, object, "values") && is_lent(&m.coords, object, "coords"));
+    CHECK(is_borrowed(&m.values, object, "values") && is_borrowed(&m.coords, object, "coords"));
     INIT(m);
     CHECK_STATUS(zt_coo_view(zt_object_find(file, "coo3"), &m), ZT_OK);
     CHECK(m.nnz == 7 && m.rank == 3 && m.coords.count == 21 && m.values.dtype == ZT_DTYPE_I16);
@@ -234,7 +234,7 @@ static void quantized(void)
     parts[1] = &q.scales;
     parts[2] = &q.zeros;
     for (i = 0; i < 3; i++)
-        CHECK(is_lent(parts[i], object, roles[i]));
+        CHECK(is_borrowed(parts[i], object, roles[i]));
     INIT(q);
     CHECK_STATUS(zt_quantized_view(zt_object_find(file, "gptq-z"), &q), ZT_OK);
     CHECK(q.bits == 8 && q.group_size == 16 && q.packed_weight.size == 256 && q.zeros.size == 32);

@@ -189,7 +189,7 @@ static void refused(void)
     CHECK(same_files(path, other)); /* as if nothing had been refused */
 }
 
-/* What the version cannot say, and an object that is open. */
+/* What the version cannot represent, and an object that is open. */
 static void out_of_turn(void)
 {
     zt_writer_options o;
@@ -286,7 +286,7 @@ static void to_a_sink(void)
 /* As many threads as are allowed, and none for what is little or needs none. */
 static void few_threads(void)
 {
-    static const struct { uint32_t threads; zt_digest digest; size_t n, beside; } cases[] = {
+    static const struct { uint32_t threads; zt_digest digest; size_t n, extra; } cases[] = {
         {1, ZT_DIGEST_SHA256, MOST, 0}, {2, ZT_DIGEST_SHA256, 3, 0}, {2, ZT_DIGEST_NONE, MOST, 0},
         {2, ZT_DIGEST_CRC32C, MOST, 0}, {2, ZT_DIGEST_SHA256, MOST, 1}, {3, ZT_DIGEST_SHA256, MOST, 2},
     };
@@ -294,14 +294,14 @@ static void few_threads(void)
     for (i = 0; alone > 0 && i < COUNT(cases); i++) {
         taken.threads = 0;
         /* A thread that the system lets run much later than another is not seen at every try. */
-        for (attempt = 0; attempt < 50 && taken.threads != alone + cases[i].beside; attempt++) {
+        for (attempt = 0; attempt < 50 && taken.threads != alone + cases[i].extra; attempt++) {
             zt_writer *w = to_taken(SIZE_MAX, cases[i].digest, cases[i].threads);
             CHECK_STATUS(zt_write_batch(w, small.requests, cases[i].n), ZT_OK);
-            CHECK(taken.threads <= alone + cases[i].beside);
+            CHECK(taken.threads <= alone + cases[i].extra);
             CHECK_U64(threads_left(alone), alone);
             CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
         }
-        CHECK_U64(taken.threads, alone + cases[i].beside);
+        CHECK_U64(taken.threads, alone + cases[i].extra);
     }
 }
 

@@ -216,7 +216,7 @@ static void quantized(void)
     zt_close(file);
 }
 
-/* What an old version cannot say is refused, and the file goes on without it. */
+/* What an old version cannot represent is refused, and the file goes on without it. */
 static void old_versions(void)
 {
     static const uint64_t shape[2] = {2, 2}, indptr[3] = {0, 0, 0};

@@ -260,7 +260,7 @@ static void bad_descriptions(void)
 }
 
 /* Large enough to be hashed on a thread while it is written; the file is the same with one thread. */
-static void hashed_beside(void)
+static void hashed_by_a_worker(void)
 {
     const char *path = scratch_path("hashed.zt");
     const size_t size = (9 << 20) + 3;
@@ -297,7 +297,7 @@ static void hashed_beside(void)
 
 int main(void)
 {
-    hashed_beside();
+    hashed_by_a_worker();
     path = scratch_path("streamed.zt");
     pieces(ZT_ENCODING_RAW, ZT_DIGEST_SHA256, 20000, 0);
     pieces(ZT_ENCODING_RAW, ZT_DIGEST_CRC32C, 0, 0);

@@ -22,7 +22,7 @@ typedef struct comparison {
 } comparison;
 
 static const struct {
-    const char *theirs;
+    const char *dtype_name;
     zt_dtype dtype;
     zt_type type;
 } DTYPES[] = {
@@ -37,10 +37,10 @@ static const struct {
     {"C64", ZT_DTYPE_F32, ZT_TYPE_COMPLEX64},    {"F8_E5M2FNUZ", ZT_DTYPE_U8, ZT_TYPE_F8_E5M2FNUZ},
 };
 
-static int same_dtype(const zt_component *component, const char *theirs)
+static int same_dtype(const zt_component *component, const char *dtype_name)
 {
     for (size_t i = 0; i < sizeof DTYPES / sizeof DTYPES[0]; i++)
-        if (strcmp(DTYPES[i].theirs, theirs) == 0)
+        if (strcmp(DTYPES[i].dtype_name, dtype_name) == 0)
             return zt_component_dtype(component) == DTYPES[i].dtype &&
                    zt_component_type(component) == DTYPES[i].type;
     return 0;

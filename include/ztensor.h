@@ -172,10 +172,10 @@ const char *zt_status_name(zt_status status);
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 typedef int32_t zt_dtype;
 
-/// The values of zt_dtype. 0.1 and 1.0 files spell them differently ("float32"); they are given here
+/// The values of zt_dtype. 0.1 and 1.0 files name them differently ("float32"); they are given here
 /// in their 1.2 meaning.
 typedef enum zt_dtype_value {
-    /// A name that this version does not know; zt_component_dtype_name tells it.
+    /// A name that this version does not know; zt_component_dtype_name returns it.
     ZT_DTYPE_OTHER = 0,
     ZT_DTYPE_F64 = 1, ///< IEEE 754 double precision, 8 bytes.
     ZT_DTYPE_F32 = 2, ///< IEEE 754 single precision, 4 bytes.
@@ -206,7 +206,7 @@ typedef enum zt_type_value {
     ZT_TYPE_F8_E5M2FNUZ = 4, ///< 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
     ZT_TYPE_COMPLEX64 = 5, ///< Pairs of f32: real, imaginary.
     ZT_TYPE_COMPLEX128 = 6, ///< Pairs of f64: real, imaginary.
-    ZT_TYPE_OTHER = 7, ///< A name that this version does not know; zt_component_type_name tells it.
+    ZT_TYPE_OTHER = 7, ///< A name that this version does not know; zt_component_type_name returns it.
 } zt_type_value;
 
 /// A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
@@ -281,7 +281,7 @@ const char *zt_encoding_name(zt_encoding encoding);
 // -------------------------------------------------------------------------------------------------
 // 3. Opening
 //
-// zt_open checks everything that the manifest and the file's size can tell and reads no tensor. An open file is
+// zt_open checks everything that the manifest and the file's size can show and reads no tensor. An open file is
 // immutable. What is borrowed from it lives until its last zt_close.
 
 /// How the file's bytes are reached: one of the ZT_MODE_ values.
@@ -314,7 +314,7 @@ typedef enum zt_advice_value {
     ZT_ADVICE_NONE = 0, ///< Nothing is known.
     ZT_ADVICE_SEQUENTIAL = 1, ///< Front to back.
     ZT_ADVICE_RANDOM = 2, ///< Here and there.
-    ZT_ADVICE_WILLNEED = 3, ///< Soon: starts reading and returns at once.
+    ZT_ADVICE_WILLNEED = 3, ///< Needed next: starts reading and returns at once.
     /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
     ZT_ADVICE_POPULATE = 4,
     /// Now, and keeps the bytes in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the process's limit on
@@ -332,7 +332,7 @@ typedef enum zt_advice_value {
     ZT_ADVICE_UNLOCK = 8,
 } zt_advice_value;
 
-/// Told about progress: done of total bytes. Returns 0 to go on, anything else to stop with
+/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with
 /// ZT_ERROR_CANCELLED. Called from one thread at a time, not necessarily the caller's.
 typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
 
@@ -365,7 +365,7 @@ typedef struct zt_open_options {
 
 /// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
 ///
-/// Checks everything that the manifest and the file's size can tell, in time and memory proportional
+/// Checks everything that the manifest and the file's size can show, in time and memory proportional
 /// to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
@@ -383,7 +383,7 @@ zt_status zt_open(const char *path, const zt_open_options *options, zt_file **fi
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
 /// offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
 /// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
-/// where it is none of the element's size (zt_component_caps tells).
+/// where it is none of the element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
 /// Threads: any. Since 1.0.
 zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options,
@@ -605,7 +605,7 @@ zt_dtype zt_component_dtype(const zt_component *component);
 const char *zt_component_dtype_name(const zt_component *component);
 
 /// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
-/// spells that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
+/// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
 ///
 /// Threads: any. Since 1.0. Spec 1.2 section 2.
 zt_type zt_component_type(const zt_component *component);
@@ -637,16 +637,16 @@ uint64_t zt_component_offset(const zt_component *component);
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
 uint64_t zt_component_stored_size(const zt_component *component);
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it cannot be told
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it is not known
 /// (unknown encodings without a declared size).
 ///
 /// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
-/// manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
+/// manifest does not declare it. There the first call reads the stored bytes and finds it out; 0 if they are
 /// damaged or pass max_decoded_size, which is found out once, too.
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
 uint64_t zt_component_size(const zt_component *component);
 
-/// The digest of the stored bytes as the file spells it, "sha256:8f4a...".
+/// The digest of the stored bytes as the file has it, "sha256:8f4a...".
 ///
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
@@ -682,7 +682,7 @@ zt_status zt_component_ptr(const zt_component *component, const void **ptr, size
 zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
 
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
-/// touches are decoded, where the frames tell their sizes, as those that this library writes do. Where
+/// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its
 /// frames; what it found is kept for the 64 components that were walked last, and then only the stored
 /// bytes of the frames around the range are read. A component below 128 KiB is read whole.
@@ -708,7 +708,7 @@ zt_status zt_component_read_range(const zt_component *component, uint64_t offset
 zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, void *dst,
     size_t dst_size);
 
-/// Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
+/// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
 /// reading them, ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK
 /// keep just them in memory.
 ///
@@ -853,7 +853,7 @@ zt_status zt_csr_view(const zt_object *object, zt_csr *view);
 /// Threads: any. Since 1.0. Spec 1.2 section 3.
 zt_status zt_coo_view(const zt_object *object, zt_coo *view);
 
-/// The parts of a quantized_group object, checked to fit each other as far as its attributes tell:
+/// The parts of a quantized_group object, checked to fit each other as far as its attributes allow:
 /// whole elements, room for every weight, a scale for every group, as many zeros as they need.
 ///
 /// As zt_csr_view in all else.
@@ -866,7 +866,7 @@ zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 // zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and
 // slices at once, on several threads, in the order of the file.
 
-/// What is known of an object without touching its bytes, as zt_object_list tells it. The fields from
+/// What is known of an object without touching its bytes, as zt_object_list fills it. The fields from
 /// offset on are of component.
 typedef struct zt_object_info {
     /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
@@ -891,7 +891,7 @@ typedef struct zt_object_info {
     zt_encoding encoding; ///< As zt_component_encoding.
 } zt_object_info;
 
-/// Tells of many objects at once what their getters would tell one by one, in file order. Nothing is
+/// Fills a struct for each of many objects with what its getters return, in file order. Nothing is
 /// allocated, locked or decoded: for a listing of everything, the cheapest way.
 ///
 /// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many
@@ -913,7 +913,7 @@ typedef enum zt_direct_value {
     /// memory already, if the file system says that it has direct reads. What was read so is not in the page
     /// cache afterwards.
     ZT_DIRECT_AUTO = 0,
-    ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again soon.
+    ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again.
     /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
     /// all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
     ZT_DIRECT_ALWAYS = 2,
@@ -939,7 +939,7 @@ typedef struct zt_read_request {
     uint64_t tag; ///< Given to on_done; means nothing here.
 } zt_read_request;
 
-/// Told that a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
+/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
 /// thread at a time, not necessarily the caller's; it must not call zt_read_batch on the same file.
 typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status);
 
@@ -961,8 +961,8 @@ typedef struct zt_read_options {
     /// through memory of the library's, which is quicker for pages that lie anywhere.
     uint32_t pinned;
     void *context; ///< Passed to the callbacks; may be NULL.
-    zt_done_callback on_done; ///< Told about every request that is done; may be NULL.
-    /// Told about bytes that were delivered, and asked whether to go on; may be NULL.
+    zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
+    /// Called with the bytes that were delivered, to ask whether to go on; may be NULL.
     zt_progress_callback progress;
 } zt_read_options;
 
@@ -989,7 +989,7 @@ typedef struct zt_read_stats {
 ///
 /// requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
 /// defaults. stats: may be NULL; set struct_size; filled on success and on failure.
-/// The first failure stops the batch and is returned; which requests were done before is told by
+/// The first failure stops the batch and is returned; which requests were done before is reported by
 /// on_done. On failure the content of the dst of requests that are not done is undefined.
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
 /// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
@@ -1004,10 +1004,10 @@ zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, si
 // Attributes of a file or an object: a tree of values in CBOR's data model.
 
 /// What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
-typedef int32_t zt_value_kind_t;
+typedef int32_t zt_kind;
 
-/// The values of zt_value_kind_t.
-typedef enum zt_value_kind_value {
+/// The values of zt_kind.
+typedef enum zt_kind_value {
     ZT_VALUE_NULL = 0, ///< null; also what zt_value_kind says of NULL.
     ZT_VALUE_BOOL = 1, ///< true or false.
     ZT_VALUE_INT = 2, ///< An integer from -2^64 to 2^64-1.
@@ -1018,12 +1018,12 @@ typedef enum zt_value_kind_value {
     ZT_VALUE_MAP = 7, ///< Pairs of key and value; keys may be of any kind.
     ZT_VALUE_TAG = 8, ///< A number and one value, at index 0.
     ZT_VALUE_OTHER = 9, ///< CBOR's undefined, or a simple value without a meaning of its own.
-} zt_value_kind_value;
+} zt_kind_value;
 
 /// What kind of thing a value is; ZT_VALUE_NULL for NULL.
 ///
 /// Threads: any. Since 1.0.
-zt_value_kind_t zt_value_kind(const zt_value *value);
+zt_kind zt_value_kind(const zt_value *value);
 
 /// The truth of a bool.
 ///
@@ -1131,7 +1131,7 @@ typedef struct zt_verify_options {
     uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests and contents.
     uint32_t threads; ///< Threads; 0 for as many as there are processors, at most 16.
     void *context; ///< Passed to progress; may be NULL.
-    /// Told about stored bytes that were checked, and asked whether to go on; may be NULL.
+    /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
     zt_progress_callback progress;
 } zt_verify_options;
 
@@ -1153,7 +1153,7 @@ typedef struct zt_verify_report {
 /// structure, bool bytes.
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
-/// what was checked so far, on failure. A file without digests verifies: digests_absent tells.
+/// what was checked so far, on failure. A file without digests verifies: digests_absent counts them.
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
@@ -1164,7 +1164,7 @@ zt_status zt_verify(const zt_file *file, const zt_verify_options *options,
 /// How to repair. All fields zero (but struct_size) are the defaults.
 typedef struct zt_repair_options {
     size_t struct_size; ///< sizeof (zt_repair_options)
-    uint32_t dry_run; ///< 1: only tell what would be done.
+    uint32_t dry_run; ///< 1: only report what would be done.
     uint32_t reserved; ///< Must be 0.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
     /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
@@ -1232,7 +1232,7 @@ typedef enum zt_digest_value {
 /// How to write a file. All fields zero (but struct_size) are the defaults.
 typedef struct zt_writer_options {
     size_t struct_size; ///< sizeof (zt_writer_options)
-    /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot say is
+    /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot represent is
     /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
     zt_spec_version spec_version;
     /// The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
@@ -1435,7 +1435,7 @@ void zt_writer_abort(zt_writer *writer);
 /// row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
 /// ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
 /// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_STATE if an object is open or the writer
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_STATE if an object is open or the writer
 /// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
 zt_status zt_write_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
@@ -1505,7 +1505,7 @@ typedef struct zt_write_request {
 ///
 /// requests, n: the objects, used during the call; (NULL, 0) does nothing.
 /// All requests are checked before the first byte is written: a call that is refused writes none of them,
-/// and the message tells the first request that is at fault, by its position from 0 and its name. A name
+/// and the message names the first request that is at fault, by its position from 0 and its name. A name
 /// that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
 /// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
 /// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
@@ -1516,7 +1516,7 @@ zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, si
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_bool(zt_writer *writer, const char *key, int32_t value);
 
@@ -1524,7 +1524,7 @@ zt_status zt_writer_set_attribute_bool(zt_writer *writer, const char *key, int32
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_i64(zt_writer *writer, const char *key, int64_t value);
 
@@ -1532,7 +1532,7 @@ zt_status zt_writer_set_attribute_i64(zt_writer *writer, const char *key, int64_
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_u64(zt_writer *writer, const char *key, uint64_t value);
 
@@ -1540,7 +1540,7 @@ zt_status zt_writer_set_attribute_u64(zt_writer *writer, const char *key, uint64
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_f64(zt_writer *writer, const char *key, double value);
 
@@ -1548,7 +1548,7 @@ zt_status zt_writer_set_attribute_f64(zt_writer *writer, const char *key, double
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_string(zt_writer *writer, const char *key, const char *value);
 
@@ -1556,7 +1556,7 @@ zt_status zt_writer_set_attribute_string(zt_writer *writer, const char *key, con
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_bytes(zt_writer *writer, const char *key, const void *value,
     size_t size);
@@ -1564,10 +1564,10 @@ zt_status zt_writer_set_attribute_bytes(zt_writer *writer, const char *key, cons
 /// Sets an attribute of the file to a value from JSON text; one of the same key is replaced.
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
-/// The spellings of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
+/// The forms of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
 /// an exponent become floats, others integers.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_json(zt_writer *writer, const char *key, const char *value);
 
@@ -1575,7 +1575,7 @@ zt_status zt_writer_set_attribute_json(zt_writer *writer, const char *key, const
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_write_attribute_bool(zt_writer *writer, const char *key, int32_t value);
 
@@ -1583,7 +1583,7 @@ zt_status zt_write_attribute_bool(zt_writer *writer, const char *key, int32_t va
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_write_attribute_i64(zt_writer *writer, const char *key, int64_t value);
 
@@ -1591,7 +1591,7 @@ zt_status zt_write_attribute_i64(zt_writer *writer, const char *key, int64_t val
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_write_attribute_u64(zt_writer *writer, const char *key, uint64_t value);
 
@@ -1599,7 +1599,7 @@ zt_status zt_write_attribute_u64(zt_writer *writer, const char *key, uint64_t va
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_write_attribute_f64(zt_writer *writer, const char *key, double value);
 
@@ -1607,7 +1607,7 @@ zt_status zt_write_attribute_f64(zt_writer *writer, const char *key, double valu
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_write_attribute_string(zt_writer *writer, const char *key, const char *value);
 
@@ -1615,7 +1615,7 @@ zt_status zt_write_attribute_string(zt_writer *writer, const char *key, const ch
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_write_attribute_bytes(zt_writer *writer, const char *key, const void *value,
     size_t size);
@@ -1623,10 +1623,10 @@ zt_status zt_write_attribute_bytes(zt_writer *writer, const char *key, const voi
 /// Sets an attribute of the object that is open to a value from JSON text; one of the same key is replaced.
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
-/// The spellings of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
+/// The forms of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
 /// an exponent become floats, others integers.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 zt_status zt_write_attribute_json(zt_writer *writer, const char *key, const char *value);
 
@@ -1642,7 +1642,7 @@ zt_status zt_write_attribute_json(zt_writer *writer, const char *key, const char
 typedef struct zt_source {
     size_t struct_size; ///< sizeof (zt_source)
     void *context; ///< Passed to every function; may be NULL.
-    /// Tells the bytes of the file. Called once. Not NULL.
+    /// Returns the bytes of the file. Called once. Not NULL.
     zt_status (*size)(void *context, uint64_t *size);
     /// Fills dst with n bytes from offset on: all of them, or a failure. Not NULL.
     zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t n);

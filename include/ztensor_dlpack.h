@@ -47,7 +47,7 @@ zt_status zt_component_to_dlpack(const zt_component *component, struct DLManaged
 
 /// The same as zt_object_to_dlpack for consumers that know only the DLPack of before version 1.0.
 ///
-/// That has no flags: nothing tells the consumer that mapped memory is read-only. Give it only to code that does not
+/// That has no flags: no flag tells the consumer that mapped memory is read-only. Give it only to code that does not
 /// write, or open with ZT_MODE_READ, where memory is fresh.
 /// Threads: any. Since 1.0.
 zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLManagedTensor **tensor);

@@ -1,4 +1,4 @@
-//! What can go wrong, told once: a [`Cause`] for the program, one English line for the reader.
+//! What can go wrong, in one place: a [`Cause`] for the program, one English line for the reader.
 //!
 //! A broken rule of the format is a [`Rule`]; everything else is another [`Cause`]. The numbers of
 //! the C interface are not known here. Messages grow from the inside out: the place that sees the
@@ -15,7 +15,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A rule of the format that a file breaks. One variant per rule; the corpus names them the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[allow(missing_docs)] // each name says its rule; `Rule::text` spells it out
+#[allow(missing_docs)] // each name says its rule; `Rule::text` is its sentence
 pub enum Rule {
     FileTooSmall,
     HeaderMagic,
@@ -228,11 +228,11 @@ fn bounded_text(arguments: fmt::Arguments<'_>) -> std::result::Result<String, St
     }
     impl fmt::Write for Bounded {
         fn write_str(&mut self, s: &str) -> fmt::Result {
-            let mut room = MESSAGE_LIMIT.saturating_sub(self.text.len()).min(s.len());
-            while !s.is_char_boundary(room) {
-                room -= 1;
+            let mut capacity = MESSAGE_LIMIT.saturating_sub(self.text.len()).min(s.len());
+            while !s.is_char_boundary(capacity) {
+                capacity -= 1;
             }
-            let cut = s.get(..room).unwrap_or_default();
+            let cut = s.get(..capacity).unwrap_or_default();
             let needed = cut.len().max(USUAL.saturating_sub(self.text.len()));
             self.is_refused = self.text.try_reserve(needed).is_err();
             if self.is_refused {

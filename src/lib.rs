@@ -42,10 +42,10 @@ pub mod memory;
 pub mod model;
 #[forbid(unsafe_code)]
 mod payload;
-#[allow(unsafe_code)] // instructions that not every processor has
-mod processor;
 #[forbid(unsafe_code)]
 pub mod reader;
+#[allow(unsafe_code)] // instructions that not every processor has
+mod simd;
 mod threads;
 #[forbid(unsafe_code)]
 pub mod wire;

@@ -1,54 +1,54 @@
-//! The lock of this crate: what one thread's panic leaves in it the others go on with, as every value
+//! The mutex of this crate: what one thread's panic leaves in it the others go on with, as every value
 //! that is kept in one is whole between any two steps.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{self, Condvar, PoisonError};
 
 /// A value that one thread has at a time.
 #[derive(Default)]
-pub struct Lock<T> {
-    mutex: Mutex<T>,
+pub struct Mutex<T> {
+    inner: sync::Mutex<T>,
     order: order::Order,
 }
 
 /// The value, until it is dropped.
-pub struct Held<'l, T> {
+pub struct MutexGuard<'l, T> {
     // First, so that it is dropped before the mutex is given back.
-    _turn: order::Turn<'l>,
-    value: MutexGuard<'l, T>,
-    lock: &'l Lock<T>,
+    _order: order::OrderGuard<'l>,
+    value: sync::MutexGuard<'l, T>,
+    mutex: &'l Mutex<T>,
 }
 
-impl<T> Lock<T> {
+impl<T> Mutex<T> {
     /// A value that can be held.
     pub const fn new(value: T) -> Self {
-        Lock { mutex: Mutex::new(value), order: order::Order::new() }
+        Mutex { inner: sync::Mutex::new(value), order: order::Order::new() }
     }
 
     /// Waits until no other thread has it.
-    pub fn hold(&self) -> Held<'_, T> {
-        let value = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        Held { _turn: self.order.begin(), value, lock: self }
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        let value = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        MutexGuard { _order: self.order.begin(), value, mutex: self }
     }
 
     /// The value, which no other thread can have any more.
     pub fn into_inner(self) -> T {
         self.order.begin().end();
-        self.mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.inner.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<'l, T> Held<'l, T> {
+impl<'l, T> MutexGuard<'l, T> {
     /// Gives it back until `condition` is notified.
-    pub fn wait(self, condition: &Condvar) -> Held<'l, T> {
-        let Held { _turn: turn, value, lock } = self;
-        turn.end();
+    pub fn wait(self, condition: &Condvar) -> MutexGuard<'l, T> {
+        let MutexGuard { _order: order, value, mutex } = self;
+        order.end();
         let value = condition.wait(value).unwrap_or_else(PoisonError::into_inner);
-        Held { _turn: lock.order.begin(), value, lock }
+        MutexGuard { _order: mutex.order.begin(), value, mutex }
     }
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -56,7 +56,7 @@ impl<T> Deref for Held<'_, T> {
     }
 }
 
-impl<T> DerefMut for Held<'_, T> {
+impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
     }
@@ -69,24 +69,24 @@ mod order {
 
     #[derive(Default)]
     pub struct Order;
-    pub struct Turn<'l>(PhantomData<&'l Order>);
+    pub struct OrderGuard<'l>(PhantomData<&'l Order>);
 
     impl Order {
         pub const fn new() -> Self {
             Order
         }
 
-        pub fn begin(&self) -> Turn<'_> {
-            Turn(PhantomData)
+        pub fn begin(&self) -> OrderGuard<'_> {
+            OrderGuard(PhantomData)
         }
     }
 
-    impl Turn<'_> {
+    impl OrderGuard<'_> {
         pub fn end(self) {}
     }
 }
 
-/// The order of turns, told to ThreadSanitizer: the standard library, where a thread waits for a mutex,
+/// The order of turns, reported to ThreadSanitizer: the standard library, where a thread waits for a mutex,
 /// comes without its instrumentation, so that it would see no order there.
 #[cfg(ztensor_tsan)]
 mod order {
@@ -94,24 +94,24 @@ mod order {
 
     #[derive(Default)]
     pub struct Order(AtomicU32);
-    pub struct Turn<'l>(&'l AtomicU32);
+    pub struct OrderGuard<'l>(&'l AtomicU32);
 
     impl Order {
         pub const fn new() -> Self {
             Order(AtomicU32::new(0))
         }
 
-        pub fn begin(&self) -> Turn<'_> {
+        pub fn begin(&self) -> OrderGuard<'_> {
             self.0.load(Ordering::Acquire);
-            Turn(&self.0)
+            OrderGuard(&self.0)
         }
     }
 
-    impl Turn<'_> {
+    impl OrderGuard<'_> {
         pub fn end(self) {}
     }
 
-    impl Drop for Turn<'_> {
+    impl Drop for OrderGuard<'_> {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::Release);
         }
@@ -124,30 +124,30 @@ mod tests {
 
     #[test]
     fn a_panic_of_one_holder_leaves_the_value_to_the_others() {
-        let lock = Lock::new(1);
+        let lock = Mutex::new(1);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            *lock.hold() = 2;
-            let _held = lock.hold();
+            *lock.lock() = 2;
+            let _guard = lock.lock();
             panic!("while it is held");
         }));
         assert!(outcome.is_err());
-        assert_eq!(*lock.hold(), 2);
+        assert_eq!(*lock.lock(), 2);
         assert_eq!(lock.into_inner(), 2);
     }
 
     #[test]
     fn who_waits_gets_it_back() {
-        let (lock, condition) = (Lock::new(0), Condvar::new());
+        let (lock, condition) = (Mutex::new(0), Condvar::new());
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                *lock.hold() = 7;
+                *lock.lock() = 7;
                 condition.notify_all();
             });
-            let mut held = lock.hold();
-            while *held == 0 {
-                held = held.wait(&condition);
+            let mut guard = lock.lock();
+            while *guard == 0 {
+                guard = guard.wait(&condition);
             }
-            assert_eq!(*held, 7);
+            assert_eq!(*guard, 7);
         });
     }
 }

@@ -14,49 +14,49 @@ use posix as platform;
 use std::cell::Cell;
 
 /// More threads than this do not help any of the work here.
-const MOST: usize = 256;
+const MAX_THREADS: usize = 256;
 
 thread_local! {
     /// Whether this thread is one of ours.
-    static OURS: Cell<bool> = const { Cell::new(false) };
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
 /// How many threads a caller means: 0 is as many as there are processors.
 pub fn count(wanted: usize) -> usize {
     match wanted {
         0 => platform::processors().clamp(1, 16),
-        n => n.min(MOST),
+        n => n.min(MAX_THREADS),
     }
 }
 
 /// Whether the caller is a thread that [`run`] started.
-pub fn is_ours() -> bool {
-    OURS.with(Cell::get)
+pub fn is_worker() -> bool {
+    IS_WORKER.with(Cell::get)
 }
 
 /// Runs `body` on `count` threads, the caller's among them, and waits for all. Where the system gives
 /// fewer threads, fewer run: the body takes its work from a queue, so that all of it gets done.
 pub fn run(count: usize, body: &(dyn Fn() + Sync)) {
-    platform::run(count.min(MOST).saturating_sub(1), &ours(body), body);
+    platform::run(count.min(MAX_THREADS).saturating_sub(1), &as_worker(body), body);
 }
 
-/// What a thread of ours runs: the body, on a thread that [`is_ours`] knows.
-fn ours<'b>(body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
+/// What a thread of ours runs: the body, on a thread that [`is_worker`] knows.
+fn as_worker<'b>(body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
     move || {
-        OURS.with(|ours| ours.set(true));
+        IS_WORKER.with(|is| is.set(true));
         body();
     }
 }
 
-/// Runs `mine` on the caller's thread and `theirs` on `more` others meanwhile, as far as the system gives them, and
+/// Runs `on_caller` on the caller's thread and `on_workers` on `more` others meanwhile, as far as the system gives them, and
 /// waits for all.
-pub fn around(more: usize, theirs: &(dyn Fn() + Sync), mine: &(dyn Fn() + Sync)) {
-    platform::run(more.min(MOST), &ours(theirs), mine);
+pub fn with_workers(more: usize, on_workers: &(dyn Fn() + Sync), on_caller: &(dyn Fn() + Sync)) {
+    platform::run(more.min(MAX_THREADS), &as_worker(on_workers), on_caller);
 }
 
-/// Runs `mine` on the caller's thread and `theirs` on another meanwhile, if the system gives one, and waits for both.
-pub fn beside(theirs: &(dyn Fn() + Sync), mine: &(dyn Fn() + Sync)) {
-    platform::run(1, &ours(theirs), mine);
+/// Runs `on_caller` on the caller's thread and `on_workers` on another meanwhile, if the system gives one, and waits for both.
+pub fn with_worker(on_workers: &(dyn Fn() + Sync), on_caller: &(dyn Fn() + Sync)) {
+    platform::run(1, &as_worker(on_workers), on_caller);
 }
 
 #[cfg(test)]
@@ -68,16 +68,16 @@ mod tests {
 
     #[test]
     fn as_many_threads_run_as_were_asked_for_and_all_are_waited_for() {
-        let (ids, together) = (Mutex::new(HashSet::new()), Barrier::new(5));
+        let (ids, barrier) = (Mutex::new(HashSet::new()), Barrier::new(5));
         run(5, &|| {
-            together.wait();
+            barrier.wait();
             ids.lock().unwrap().insert(format!("{:?}", std::thread::current().id()));
         });
         assert_eq!(ids.lock().unwrap().len(), 5);
-        assert!(!is_ours());
+        assert!(!is_worker());
         for count in [0, 1] {
             let calls = AtomicUsize::new(0);
-            run(count, &|| assert_eq!((calls.fetch_add(1, Ordering::Relaxed), is_ours()), (0, false)));
+            run(count, &|| assert_eq!((calls.fetch_add(1, Ordering::Relaxed), is_worker()), (0, false)));
             assert_eq!(calls.into_inner(), 1, "the caller works, too");
         }
     }
@@ -85,11 +85,12 @@ mod tests {
     #[test]
     fn each_of_two_runs_where_it_belongs() {
         let caller = std::thread::current().id();
-        let (theirs, mine) = (Mutex::new(None), Mutex::new(None));
-        let note = |place: &Mutex<_>| *place.lock().unwrap() = Some((std::thread::current().id(), is_ours()));
-        beside(&|| note(&theirs), &|| note(&mine));
-        assert_eq!(mine.into_inner().unwrap(), Some((caller, false)));
-        assert!(theirs.into_inner().unwrap().is_some_and(|(id, ours)| id != caller && ours));
+        let (on_workers, on_caller) = (Mutex::new(None), Mutex::new(None));
+        let note =
+            |place: &Mutex<_>| *place.lock().unwrap() = Some((std::thread::current().id(), is_worker()));
+        with_worker(&|| note(&on_workers), &|| note(&on_caller));
+        assert_eq!(on_caller.into_inner().unwrap(), Some((caller, false)));
+        assert!(on_workers.into_inner().unwrap().is_some_and(|(id, worker)| id != caller && worker));
     }
 
     #[test]
@@ -98,7 +99,7 @@ mod tests {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             run(4, &|| {
                 ended.fetch_add(1, Ordering::Relaxed);
-                if is_ours() {
+                if is_worker() {
                     panic!("one of ours");
                 }
             });

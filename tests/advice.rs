@@ -108,7 +108,8 @@ fn a_release_gives_back_this_processs_pages_of_those_bytes() {
     for before in [0, 64, 4096, 3 * PAGE] {
         let path = folder.path(&format!("released{before}.zt"));
         let file = embedded(&path, before, &bytes(), Mode::Map);
-        let touch = |name: &str| data(&file, name).lend().unwrap().iter().map(|b| u64::from(*b)).sum::<u64>();
+        let touch =
+            |name: &str| data(&file, name).borrow().unwrap().iter().map(|b| u64::from(*b)).sum::<u64>();
         let sums = ["x", "y", "z"].map(touch);
         let mapped = of_mappings(&path, "Rss", "rd");
         assert!(mapped >= 3 * SIZE, "{mapped}");

@@ -37,7 +37,7 @@ impl ByteSource for Counted {
     }
 }
 
-/// A file of these parts, each at a multiple of 64, and of the objects that `object` spells for their places.
+/// A file of these parts, each at a multiple of 64, and of the objects that `object` encodes for their places.
 fn file(version: &str, parts: &[Vec<u8>], object: impl Fn(usize, &[usize]) -> String) -> Vec<u8> {
     let mut bytes = b"ZTEN1000".to_vec();
     let mut places = Vec::new();
@@ -94,7 +94,7 @@ fn integers(values: impl Iterator<Item = u64>) -> Vec<u8> {
 fn a_digest_of_the_same_bytes_is_computed_once() {
     let content: Vec<u8> = (0..SIZE).map(|n| (n * 7 % 251) as u8).collect();
     let crc = format!("{:08x}", crc32c(&content));
-    // Spelled in several ways, and of an algorithm that nobody knows.
+    // Encoded in several ways, and of an algorithm that nobody knows.
     let spelled = [format!("crc32c:{crc}"), format!("crc32c:0x{}", crc.to_uppercase()), "xxh3:00".into()];
     let bytes =
         file("1.2.0", &[content], |n, at| dense(at[0], SIZE, &format!(",\"digest\":\"{}\"", spelled[n % 3])));

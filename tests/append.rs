@@ -1,4 +1,4 @@
-//! Appending: what is there stays as it is spelled, byte for byte; whatever stops an append, the old file
+//! Appending: what is there stays as it is encoded, byte for byte; whatever stops an append, the old file
 //! is there, or can be cut back to.
 
 mod common;
@@ -13,7 +13,7 @@ use ztensor::model::manifest::{Encoding, Format, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::wire::json;
-use ztensor::writer::{ComponentSpec, LogicalName, ObjectSpec, Writer, WriterOptions};
+use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 /// The end of the CBOR item at `at`.
 fn item_end(bytes: &[u8], at: usize) -> usize {
@@ -128,7 +128,7 @@ fn append_and_check(path: &Path, options: &WriterOptions, name: &str) -> String 
     pairs
         .iter()
         .for_each(|p| assert!(contains(new_manifest, p), "{at}: a field of the file is gone: {p:x?}"));
-    assert!(contains(new_manifest, entries), "{at}: the old entries are spelled in another way");
+    assert!(contains(new_manifest, entries), "{at}: the old entries are encoded differently");
     assert_eq!(nonzero_padding(&new), nonzero_padding(&old), "{at}");
     let version = new.version().to_owned();
     let raised = old.version().starts_with("1.1") && options.encoding == Encoding::Zstd && keeps_1_2(&old);
@@ -180,7 +180,7 @@ fn the_version_is_raised_when_1_2_is_needed_and_nothing_there_forbids_it() {
     assert_eq!(after("v1.2/oracle-next-minor.zt", &zstd()), "1.9.0");
 
     let path = folder.path("typed.zt");
-    for logical in [LogicalName::Known(Logical::F8E5m2fnuz), LogicalName::Other("f4")] {
+    for logical in [LogicalSpec::Known(Logical::F8E5m2fnuz), LogicalSpec::Other("f4")] {
         std::fs::copy(common::repository("tests/data/v1.1/py-1.1.1-all-dtypes.zt"), &path).unwrap();
         append(&path, &raw(), |w| {
             let spec = ComponentSpec { logical: Some(logical), ..ComponentSpec::new("data", Dtype::U8) };

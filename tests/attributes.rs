@@ -12,7 +12,7 @@ use ztensor::reader::{Component, Object};
 use ztensor::wire::json;
 use ztensor::writer::{Algorithm, ObjectSpec, WriterOptions};
 
-/// Values of every kind, as JSON with our spellings for what JSON lacks.
+/// Values of every kind, as JSON with our forms for what JSON lacks.
 const EVERY_KIND: [&str; 32] = [
     "null",
     "true",
@@ -257,7 +257,7 @@ fn assert_same(found: &Cbor, wanted: &Cbor) {
 }
 
 #[test]
-fn another_cbor_reader_finds_the_same_manifest_and_would_spell_it_the_same() {
+fn another_cbor_reader_finds_the_same_manifest_and_encodes_it_the_same() {
     for version in VERSIONS {
         for encoding in common::ENCODINGS {
             let options = WriterOptions {
@@ -297,10 +297,10 @@ fn another_cbor_reader_finds_the_same_manifest_and_would_spell_it_the_same() {
                 ("objects", map(objects)),
             ]);
             assert_same(&found, &wanted);
-            // Definite lengths, shortest numbers and floats: ciborium's own spelling.
-            let mut spelled = Vec::new();
-            ciborium::into_writer(&found, &mut spelled).unwrap();
-            assert!(spelled == manifest, "{version:?} is spelled in another way");
+            // Definite lengths, shortest numbers and floats: ciborium's own form.
+            let mut encoded = Vec::new();
+            ciborium::into_writer(&found, &mut encoded).unwrap();
+            assert!(encoded == manifest, "{version:?} is encoded differently");
         }
     }
 }

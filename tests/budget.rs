@@ -7,7 +7,7 @@ mod counting;
 use counting::peak;
 use ztensor::error::{Cause, Result};
 use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, File, OpenOptions, Part, VerifyOptions, VerifyReport,
+    BatchOptions, BatchRequest, BatchStats, File, OpenOptions, Selection, VerifyOptions, VerifyReport,
 };
 use ztensor::wire::{cbor_encode, json};
 
@@ -49,7 +49,7 @@ fn bomb(size: u64, window: u8) -> Vec<u8> {
 }
 
 /// Why every way to decode it fails, and the most that was held meanwhile.
-fn every_way(file: &File) -> (Vec<Option<Cause>>, usize) {
+fn every_operation(file: &File) -> (Vec<Option<Cause>>, usize) {
     let component = common::data(file, "a");
     let cause = |result: Result<()>| result.err().map(|e| e.cause());
     peak(|| {
@@ -68,29 +68,29 @@ fn a_bomb_of_four_gibibytes_is_over_the_limit_and_costs_nothing() {
     let frames = bomb(4 << 30, 0x38);
     assert!(frames.len() < 200_000, "{} bytes", frames.len());
     let file = compressed(&frames, 4 << 30);
-    let (causes, held) = every_way(&file);
+    let (causes, allocated) = every_operation(&file);
     // A range of it is small, and may be had.
-    for (way, cause) in causes.iter().enumerate().filter(|(way, _)| *way != 1) {
-        assert_eq!(*cause, Some(Cause::Limit), "way {way}: {causes:?}");
+    for (operation, cause) in causes.iter().enumerate().filter(|(operation, _)| *operation != 1) {
+        assert_eq!(*cause, Some(Cause::Limit), "way {operation}: {causes:?}");
     }
     assert!(matches!(causes[1], None | Some(Cause::Limit)), "{causes:?}");
-    assert!(held < 4 << 20, "{held} bytes were held");
+    assert!(allocated < 4 << 20, "{allocated} bytes were held");
 }
 
 #[test]
 fn a_bomb_that_hides_its_size_fails_at_the_declared_one() {
     let file = compressed(&bomb(4 << 30, 0x38), 1 << 20);
-    let (causes, held) = every_way(&file);
+    let (causes, allocated) = every_operation(&file);
     assert!(matches!(causes[0], Some(Cause::Broken(_))), "{causes:?}");
-    assert!(held < 8 << 20, "{held} bytes were held");
+    assert!(allocated < 8 << 20, "{allocated} bytes were held");
 }
 
 #[test]
 fn a_window_of_two_tebibytes_is_corrupt() {
     let file = compressed(&bomb(2 << 20, 31 << 3), 2 << 20);
-    let (causes, held) = every_way(&file);
+    let (causes, allocated) = every_operation(&file);
     assert!(causes.iter().all(|c| matches!(c, Some(Cause::Broken(_)))), "{causes:?}");
-    assert!(held < 1 << 20, "{held} bytes were held");
+    assert!(allocated < 1 << 20, "{allocated} bytes were held");
 }
 
 #[test]
@@ -98,9 +98,9 @@ fn a_million_frames_of_nothing_cost_no_more_than_their_bytes() {
     let nothing = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(1_000_000);
     let size = nothing.len();
     let file = compressed(&nothing, 100);
-    let (causes, held) = every_way(&file);
+    let (causes, allocated) = every_operation(&file);
     assert!(causes.iter().all(Option::is_some), "{causes:?}");
-    assert!(held < size, "{held} bytes were held");
+    assert!(allocated < size, "{allocated} bytes were held");
 }
 
 #[test]
@@ -117,12 +117,12 @@ fn ten_million_objects_cost_a_few_times_their_manifest() {
     let bytes = file(&[], &manifest);
     drop(manifest);
     let size = bytes.len();
-    let (opened, held) = peak(|| File::open_memory(bytes, &OpenOptions::default()));
+    let (opened, allocated) = peak(|| File::open_memory(bytes, &OpenOptions::default()));
     let opened = opened.unwrap();
     assert_eq!(opened.object_count(), COUNT);
     assert!(opened.find("aaaaaaaa").is_some() && opened.find("zzzzzzzz").is_none());
-    assert!(held < 4 * size, "{held} bytes were held for a file of {size}");
-    println!("{held} bytes for a file of {size}");
+    assert!(allocated < 4 * size, "{allocated} bytes were held for a file of {size}");
+    println!("{allocated} bytes for a file of {size}");
 }
 
 #[test]
@@ -150,12 +150,12 @@ fn very_many_frames_of_one_byte_cost_no_memory_of_their_own() {
     let component = common::data(&file, "a");
     let options = BatchOptions { threads: 1, chunk_size: 64 << 10, ..BatchOptions::default() };
     let (mut dst, mut stats) = (vec![0; COUNT], BatchStats::default());
-    let ((), held) = peak(|| {
-        let mut requests = [BatchRequest { component, part: Part::Whole, dst: &mut dst, tag: 0 }];
+    let ((), allocated) = peak(|| {
+        let mut requests = [BatchRequest { component, part: Selection::Whole, dst: &mut dst, tag: 0 }];
         file.read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
         component.read_range(177_777, &mut [0; 10]).unwrap();
     });
     assert!(dst.iter().all(|byte| *byte == 5));
     assert_eq!(stats.stored_bytes, 10 * COUNT as u64);
-    assert!(held < 64 << 10, "{held} bytes for {COUNT} frames");
+    assert!(allocated < 64 << 10, "{allocated} bytes for {COUNT} frames");
 }

@@ -90,16 +90,16 @@ fn same(a: &Other, b: &Other) -> bool {
 fn what_we_write_ciborium_reads_and_the_reverse() {
     let mut random = Random(7);
     for round in 0..20_000 {
-        let ours = value(&mut random, 4);
-        let theirs = other(&ours);
+        let value_in = value(&mut random, 4);
+        let reference = other(&value_in);
         let mut bytes = Vec::new();
-        cbor_encode::value(&mut bytes, &ours).unwrap();
+        cbor_encode::value(&mut bytes, &value_in).unwrap();
         let read: Other = ciborium::from_reader(&bytes[..]).unwrap();
-        assert!(same(&read, &theirs), "round {round}: {theirs:?} was read as {read:?}");
+        assert!(same(&read, &reference), "round {round}: {reference:?} was read as {read:?}");
         let mut written = Vec::new();
-        ciborium::into_writer(&theirs, &mut written).unwrap();
+        ciborium::into_writer(&reference, &mut written).unwrap();
         let back = Cursor::new(&written, 0).value().unwrap_or_else(|e| panic!("round {round}: {e}"));
-        assert!(same(&other(&back), &theirs), "round {round}: {theirs:?} came back as {back:?}");
+        assert!(same(&other(&back), &reference), "round {round}: {reference:?} came back as {back:?}");
     }
 }
 
@@ -115,15 +115,15 @@ fn what_we_take_ciborium_takes_too() {
             bytes[at] = random.next() as u8;
         }
         let mut cursor = Cursor::new(&bytes, 0);
-        let Ok(ours) = cursor.value() else { continue };
+        let Ok(value_in) = cursor.value() else { continue };
         let mut skipping = Cursor::new(&bytes, 0);
         skipping.skip().unwrap();
         assert_eq!(skipping.position(), cursor.position());
-        if format!("{ours:?}").contains("Simple(") || format!("{ours:?}").contains("Tag(") {
+        if format!("{value_in:?}").contains("Simple(") || format!("{value_in:?}").contains("Tag(") {
             continue; // ciborium has no other simple values, and makes numbers of tags 2 and 3
         }
         let read: Other = ciborium::from_reader(&bytes[..cursor.position()]).unwrap();
-        assert!(same(&read, &other(&ours)), "{bytes:02x?}: {ours:?}, {read:?}");
+        assert!(same(&read, &other(&value_in)), "{bytes:02x?}: {value_in:?}, {read:?}");
         taken += 1;
     }
     assert!(taken > 50_000, "{taken}");

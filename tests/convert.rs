@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Encoding;
-use ztensor::writer::{ComponentSpec, LogicalName, ObjectSpec, WriterOptions};
+use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, WriterOptions};
 
 /// One element's exact value.
 #[derive(Clone, Copy, Debug)]
@@ -257,7 +257,7 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
 
 #[test]
 fn elements_of_an_unknown_type_are_not_converted() {
-    let logical = Some(LogicalName::Other("f4_e2m1"));
+    let logical = Some(LogicalSpec::Other("f4_e2m1"));
     let spec =
         ComponentSpec { logical, encoding: Some(Encoding::Raw), ..ComponentSpec::new("data", Dtype::U8) };
     let bytes = common::written(&WriterOptions::default(), |w| {

@@ -10,7 +10,7 @@ use ztensor::model::manifest::{Encoding, Format, LogicalType, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, Object};
 use ztensor::wire::json;
-use ztensor::writer::{Algorithm, ComponentSpec, LogicalName, ObjectSpec, Recode, Writer, WriterOptions};
+use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Recode, Writer, WriterOptions};
 
 fn options(version: Version) -> WriterOptions {
     // Other than what the sources have: a copy does not follow the writer's encoding and digest.
@@ -263,7 +263,7 @@ fn a_copy_into_an_append_and_of_ones_own_kind_keeps_types() -> Result<()> {
 #[test]
 fn unknown_types_formats_and_attributes_are_carried_over() {
     let spec =
-        ComponentSpec { logical: Some(LogicalName::Other("f4")), ..ComponentSpec::new("nibbles", Dtype::U8) };
+        ComponentSpec { logical: Some(LogicalSpec::Other("f4")), ..ComponentSpec::new("nibbles", Dtype::U8) };
     let source = common::written(&WriterOptions::default(), |w| {
         let attributes =
             vec![(Value::text("scale").unwrap(), Value::Float(0.1)), (Value::Unsigned(3), Value::Null)];

@@ -266,7 +266,7 @@ fn a_strict_reader_checks_bools_on_every_way_to_them() {
     let mut place = [0; 64];
     let slab = ztensor::reader::Hyperslab { start: &[2], count: &[1], step: None };
     for (way, outcome) in [
-        ("lend", data.lend().map(drop)),
+        ("lend", data.borrow().map(drop)),
         ("read", data.read(&mut place)),
         ("read_range", data.read_range(2, &mut place[..1])),
         ("read_as", data.read_as(Dtype::F32, &mut place)),

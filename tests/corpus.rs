@@ -38,7 +38,7 @@ fn attributes(value: Option<&ztensor::model::value::Value>) -> Json {
     }
 }
 
-/// Numbers that are equal are equal, however they are spelled.
+/// Numbers that are equal are equal, however they are encoded.
 fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(x), Json::Number(y)) => {
@@ -74,8 +74,8 @@ fn check_component(component: &Component<'_>, expected: &Json, at: &str) {
     let mut range = vec![0; bytes.len() - half];
     component.read_range(half as u64, &mut range).unwrap();
     assert_eq!(range, bytes[half..], "{at} range");
-    if let Ok(lent) = component.lend() {
-        assert_eq!(lent, bytes, "{at} lent");
+    if let Ok(borrowed) = component.borrow() {
+        assert_eq!(borrowed, bytes, "{at} borrowed");
     }
     match text("digest_status") {
         Some(status) => {

@@ -152,14 +152,14 @@ fn magics_within_the_appended_bytes_do_not_hide_the_last_good_end() {
 fn the_end_of_a_file_that_is_the_content_of_a_tensor_is_no_end_of_the_file_around_it() {
     let folder = Folder::new();
     let inner = common::file_of(&raw(), &[new_object("inner")]);
-    let held = || Sample::dense("held", Dtype::U8, &[inner.len() as u64], inner.clone());
+    let embedded = || Sample::dense("held", Dtype::U8, &[inner.len() as u64], inner.clone());
     let path = folder.path("nested.zt");
     // In the old part a file is held too: its end is not the last good end either.
-    let before = common::file_of(&raw(), &[held(), new_object("b")]);
+    let before = common::file_of(&raw(), &[embedded(), new_object("b")]);
     for durable in [false, true] {
         std::fs::write(&path, &before).unwrap();
         append(&path, &WriterOptions { durable, ..raw() }, |w| {
-            Sample { name: "another".into(), ..held() }.write(w).unwrap();
+            Sample { name: "another".into(), ..embedded() }.write(w).unwrap();
             new_object("c").write(w).unwrap();
         });
         let after = std::fs::read(&path).unwrap();
@@ -185,19 +185,19 @@ fn an_append_that_stops_where_the_file_within_it_ends_is_not_that_file() {
     // Large enough that it is not gathered but written at once.
     let large = Sample::dense("large", Dtype::U8, &[3 << 20], compressible(3 << 20));
     let inner = common::file_of(&raw(), &[large]);
-    let held = Sample::dense("held", Dtype::U8, &[inner.len() as u64], inner);
+    let embedded = Sample::dense("held", Dtype::U8, &[inner.len() as u64], inner);
     let before = common::file_of(&raw(), &[new_object("a"), new_object("b")]);
     std::fs::write(&path, &before).unwrap();
     let mut writer = Writer::append(&path, &raw()).unwrap();
-    held.write(&mut writer).unwrap();
+    embedded.write(&mut writer).unwrap();
     let killed_here = std::fs::read(&path).unwrap();
     assert_eq!(killed_here[8..40], fakes::record_of(&before));
     drop(writer);
     assert!(std::fs::read(&path).unwrap() == before);
     assert_unfinished(&path, &killed_here, &before, "killed behind the inner file");
-    append(&path, &raw(), |w| held.write(w).unwrap());
+    append(&path, &raw(), |w| embedded.write(w).unwrap());
     let whole = common::open(std::fs::read(&path).unwrap());
-    assert!(common::read(&common::data(&whole, "held")) == held.parts[0].bytes);
+    assert!(common::read(&common::data(&whole, "held")) == embedded.parts[0].bytes);
 }
 
 #[test]

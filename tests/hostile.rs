@@ -29,7 +29,7 @@ fn options(mode: Mode) -> OpenOptions {
 /// Everything that can be asked of a file; what was said, for comparison.
 fn walk(file: &File) -> Vec<String> {
     let mut said = vec![format!("{} {} {:?}", file.version(), file.size(), file.attributes())];
-    let mut room = [0; 4096];
+    let mut buffer = [0; 4096];
     let said_of = |result: Result<()>| result.err().map_or(String::from("ok"), |e| e.to_string());
     for object in file.objects() {
         said.push(format!(
@@ -51,15 +51,15 @@ fn walk(file: &File) -> Vec<String> {
                 Ok(loaded) => said.push(format!("{:08x}", crc32c::crc32c(loaded.as_slice()))),
                 Err(e) => said.push(e.to_string()),
             }
-            let size = c.size().unwrap_or(0).min(room.len() as u64) as usize;
-            said.push(said_of(c.read_range(c.size().unwrap_or(0) - size as u64, &mut room[..size])));
-            said.push(said_of(c.read_as(Dtype::F32, &mut room)));
+            let size = c.size().unwrap_or(0).min(buffer.len() as u64) as usize;
+            said.push(said_of(c.read_range(c.size().unwrap_or(0) - size as u64, &mut buffer[..size])));
+            said.push(said_of(c.read_as(Dtype::F32, &mut buffer)));
             said.push(said_of(c.verify_digest()));
         }
         let zeros = vec![0; object.shape().len()];
         let ones: Vec<u64> = object.shape().iter().map(|d| (*d).min(1)).collect();
         said.push(said_of(
-            object.read_slice(&Hyperslab { start: &zeros, count: &ones, step: None }, &mut room),
+            object.read_slice(&Hyperslab { start: &zeros, count: &ones, step: None }, &mut buffer),
         ));
         said.push(said_of(object.tensor_view().map(drop)));
         said.push(said_of(object.csr_view().map(drop)));
@@ -179,14 +179,14 @@ fn a_manifest_of_1_gib_that_is_only_claimed_costs_nothing() {
         })
     };
     for size in [1 << 30, (1 << 30) - 1, (1 << 30) + 1, 1 << 40, u64::MAX, u64::MAX - 24] {
-        let (opened, held) = claim(size);
+        let (opened, allocated) = claim(size);
         let cause = opened.expect_err("a claim beyond the file").cause();
         let limit = size > 1 << 30;
         assert!(
             if limit { cause == Cause::Limit } else { matches!(cause, Cause::Broken(_)) },
             "{size}: {cause:?}"
         );
-        assert!(held < 1 << 20, "{held} bytes for a claim of {size}");
+        assert!(allocated < 1 << 20, "{allocated} bytes for a claim of {size}");
     }
     // A file that has the bytes, but as a hole, and a caller who allows less.
     let folder = common::Folder::new();
@@ -198,9 +198,9 @@ fn a_manifest_of_1_gib_that_is_only_claimed_costs_nothing() {
     file.write_all(&tail).unwrap();
     for mode in [Mode::Map, Mode::Read] {
         let careful = OpenOptions { max_manifest_size: 1 << 20, ..options(mode) };
-        let (opened, held) = peak(|| File::open(&path, &careful));
+        let (opened, allocated) = peak(|| File::open(&path, &careful));
         assert_eq!(opened.map(drop).map_err(|e| e.cause()), Err(Cause::Limit));
-        assert!(held < 2 << 20, "{held} bytes");
+        assert!(allocated < 2 << 20, "{allocated} bytes");
     }
 }
 
@@ -224,10 +224,11 @@ fn twenty_thousand_levels_are_refused_within_a_small_stack() {
                     b"" => deep.clone(),
                     place => [&b"\xa3"[..], VERSION, place, &deep, b"\x67objects\xa0"].concat(),
                 };
-                let (opened, held) = peak(|| File::open_memory(file_with(&manifest), &options(Mode::Map)));
+                let (opened, allocated) =
+                    peak(|| File::open_memory(file_with(&manifest), &options(Mode::Map)));
                 let cause = opened.expect_err(kind).cause();
                 assert!(matches!(cause, Cause::Broken(_)), "{kind} in {place:?}: {cause:?}");
-                assert!(held < 3 * deep.len() + (1 << 20), "{kind}: {held} bytes");
+                assert!(allocated < 3 * deep.len() + (1 << 20), "{kind}: {allocated} bytes");
             }
         }
     };
@@ -247,13 +248,13 @@ fn a_million_tiny_objects_open_within_seconds() {
     let bytes: Arc<[u8]> = file_with(&manifest).into();
     let size = bytes.len();
     let started = Instant::now();
-    let (opened, held) = peak(|| File::open_memory(bytes, &OpenOptions::default()).unwrap());
+    let (opened, allocated) = peak(|| File::open_memory(bytes, &OpenOptions::default()).unwrap());
     let took = started.elapsed();
     assert_eq!(opened.object_count(), COUNT as usize);
     assert_eq!(common::read(&common::data(&opened, "0000999999")), [7; 8]);
     // Optimized it is a tenth of a second; the tests run as the compiler left it.
     assert!(took < Duration::from_secs(20), "{took:?}");
-    assert!(held < 4 * size, "{held} bytes for a file of {size}");
+    assert!(allocated < 4 * size, "{allocated} bytes for a file of {size}");
     let careful = OpenOptions { max_objects: u64::from(COUNT) - 1, ..OpenOptions::default() };
     let refused = File::open_memory(file_with(&manifest), &careful).map(drop).map_err(|e| e.cause());
     assert_eq!(refused, Err(Cause::Limit));
@@ -323,20 +324,20 @@ fn memory_that_cannot_be_had_is_an_error_wherever_it_is_asked_for() {
     let file = open().unwrap();
     let large = file.find("large").unwrap();
     let data = large.component("data").unwrap();
-    let mut room = vec![0; 80_000];
-    let memory = Cell::new(&mut room[..]);
-    let with_room = |body: &dyn Fn(&mut [u8]) -> Result<()>| {
-        let room = memory.take();
-        let outcome = body(room);
-        memory.set(room);
+    let mut buffer = vec![0; 80_000];
+    let memory = Cell::new(&mut buffer[..]);
+    let with_buffer = |body: &dyn Fn(&mut [u8]) -> Result<()>| {
+        let buffer = memory.take();
+        let outcome = body(buffer);
+        memory.set(buffer);
         outcome
     };
     let slab = Hyperslab { start: &[1, 1], count: &[40, 40], step: Some(&[2, 2]) };
     until_it_goes_well("load", &|| data.load().map(drop));
-    until_it_goes_well("read", &|| with_room(&|room| data.read(room)));
-    until_it_goes_well("read_range", &|| with_room(&|room| data.read_range(5, &mut room[..20_000])));
-    until_it_goes_well("read_as", &|| with_room(&|room| data.read_as(Dtype::F64, room)));
-    until_it_goes_well("read_slice", &|| with_room(&|room| large.read_slice(&slab, room)));
+    until_it_goes_well("read", &|| with_buffer(&|buffer| data.read(buffer)));
+    until_it_goes_well("read_range", &|| with_buffer(&|buffer| data.read_range(5, &mut buffer[..20_000])));
+    until_it_goes_well("read_as", &|| with_buffer(&|buffer| data.read_as(Dtype::F64, buffer)));
+    until_it_goes_well("read_slice", &|| with_buffer(&|buffer| large.read_slice(&slab, buffer)));
     until_it_goes_well("tensor_view", &|| {
         open().and_then(|f| f.find("large").unwrap().tensor_view().map(drop))
     });

@@ -22,8 +22,8 @@ use ztensor::writer::{Algorithm, ObjectSpec, Writer, WriterOptions};
 fn releases() -> Option<&'static PathBuf> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
     let install = || {
-        let beside = || Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("interop");
-        let folder = std::env::var_os("ZT_INTEROP_DIR").map_or_else(beside, PathBuf::from);
+        let default_folder = || Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("interop");
+        let folder = std::env::var_os("ZT_INTEROP_DIR").map_or_else(default_folder, PathBuf::from);
         let script = common::repository("tests/interop/install.sh");
         let output = Command::new("sh").arg(script).arg(&folder).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -69,10 +69,10 @@ fn attributes(value: Option<&Value>) -> Json {
 /// What a reader has to find in a file.
 fn expectation(file: &File) -> Json {
     let old_name = |c: &Component<'_>| c.known_logical().and_then(|t| t.name_in_1_1());
-    let spelled = |c: &Component<'_>| old_name(c).filter(|_| file.version() == "1.1.0");
+    let stored_name = |c: &Component<'_>| old_name(c).filter(|_| file.version() == "1.1.0");
     let objects: Vec<Json> = (file.objects())
         .map(|o| {
-            let components: Vec<Json> = o.components().map(|c| component(&c, spelled(&c))).collect();
+            let components: Vec<Json> = o.components().map(|c| component(&c, stored_name(&c))).collect();
             json!({
                 "name": o.name(),
                 "shape": o.shape(),
@@ -140,7 +140,7 @@ impl Files {
     }
 
     /// The samples in both encodings and with each digest; dense ones in all combinations.
-    fn add_every_way(&mut self, version: Version, samples: Vec<Sample>) {
+    fn add_all_options(&mut self, version: Version, samples: Vec<Sample>) {
         let (crc32c, sha256) = (Some(Algorithm::Crc32c), Some(Algorithm::Sha256));
         let with = |encoding, digest| WriterOptions { version, encoding, digest, ..WriterOptions::default() };
         for (encoding, digest) in
@@ -220,7 +220,7 @@ fn release_0_1_4_reads_what_we_write_as_0_1_0() {
     let mut files = Files::new(&["crc32c:"]);
     let samples: Vec<Sample> =
         Dtype::ALL.into_iter().map(|dtype| every_format(dtype, None).remove(0)).collect();
-    files.add_every_way(Version::V0_1, samples);
+    files.add_all_options(Version::V0_1, samples);
     files.add_shapes_and_names(Version::V0_1);
     files.read_back("0.1.4");
 }
@@ -237,7 +237,7 @@ fn release_1_1_1_reads_what_we_write_as_1_1_0() {
         matrix.parts[1].bytes = common::numbers(&[0, 1, 2, 3, 0, 1]);
         samples.push(matrix);
     }
-    files.add_every_way(Version::V1_1, samples);
+    files.add_all_options(Version::V1_1, samples);
     files.add_shapes_and_names(Version::V1_1);
     let options = WriterOptions { version: Version::V1_1, ..WriterOptions::default() };
     files.add("attributes", &options, |w| {
@@ -262,7 +262,7 @@ fn release_1_1_1_reads_what_we_write_as_1_1_0() {
 fn release_1_2_3_reads_what_we_write_as_1_2_0() {
     let mut files = Files::new(&["crc32c:", "sha256:"]);
     let samples: Vec<Sample> = every_type().into_iter().flat_map(|(d, l)| every_format(d, l)).collect();
-    files.add_every_way(Version::V1_2, samples);
+    files.add_all_options(Version::V1_2, samples);
     files.add_shapes_and_names(Version::V1_2);
     let options = WriterOptions::default();
     files.add("attributes", &options, |w| {

@@ -49,8 +49,8 @@ fn stream_new(writer: &mut Writer) {
 fn assert_tidy(folder: &Folder, what: &str) {
     let mut names = folder.names();
     names.retain(|n| n != "file.zt");
-    let ours = |n: &String| n.starts_with(".file.zt.") && n.ends_with(".tmp");
-    assert!(names.len() <= 1 && names.iter().all(ours), "{what}: {names:?}");
+    let is_temporary = |n: &String| n.starts_with(".file.zt.") && n.ends_with(".tmp");
+    assert!(names.len() <= 1 && names.iter().all(is_temporary), "{what}: {names:?}");
     for name in names {
         std::fs::remove_file(folder.path(&name)).unwrap();
     }
@@ -66,13 +66,13 @@ fn a_writer_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
         source.objects().for_each(|o| w.copy(o, o.name()).unwrap());
         write_new(w);
     };
-    let ways: [(_, _, _, Body<'_>); 4] = [
+    let cases: [(_, _, _, Body<'_>); 4] = [
         ("create", raw(), false, &write_new),
         ("durable", raw(), true, &write_new),
         ("copy", raw(), true, &copy),
         ("stream", zstd(), true, &stream_new),
     ];
-    for (what, options, durable, write) in ways {
+    for (what, options, durable, write) in cases {
         let options = one_thread(options, durable);
         let body = || {
             let mut writer = Writer::create(&path, &options).unwrap();
@@ -96,7 +96,7 @@ fn a_writer_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
 }
 
 /// After a kill during an append: the old file once repaired, or the new one. Says whether it is the new one.
-fn settle(path: &Path, before: &[u8], after: &[u8], old_manifest: usize, what: &str) -> bool {
+fn recovered_state(path: &Path, before: &[u8], after: &[u8], old_manifest: usize, what: &str) -> bool {
     let killed = std::fs::read(path).unwrap();
     let opened = File::open(path, &OpenOptions::default());
     // Also where it opens: the record of an append that wrote nothing more is cleared.
@@ -124,12 +124,12 @@ fn an_append_killed_at_any_system_call_loses_nothing() {
     let (folder, before) = (Folder::new(), old());
     let path = folder.path("file.zt");
     let old_manifest = before.len() - 16 - common::manifest_bytes(&before).len();
-    let ways: [(_, _, _, fn(&mut Writer)); 3] = [
+    let cases: [(_, _, _, fn(&mut Writer)); 3] = [
         ("append", raw(), false, write_new),
         ("durable append", raw(), true, write_new),
         ("streamed append", zstd(), true, stream_new),
     ];
-    for (what, options, durable, write) in ways {
+    for (what, options, durable, write) in cases {
         let prepare = || std::fs::write(&path, &before).unwrap();
         let body = || append(&path, &one_thread(options.clone(), durable), write);
         prepare();
@@ -137,7 +137,7 @@ fn an_append_killed_at_any_system_call_loses_nothing() {
         let after = std::fs::read(&path).unwrap();
         let (mut olds, mut news) = (0, 0);
         let killed = at_every_stop(what, &prepare, &body, &mut |what| {
-            let new = settle(&path, &before, &after, old_manifest, what);
+            let new = recovered_state(&path, &before, &after, old_manifest, what);
             news += usize::from(new);
             olds += usize::from(!new);
             assert_eq!(folder.names(), ["file.zt"], "{what}");

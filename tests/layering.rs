@@ -1,4 +1,4 @@
-//! The house: who may import whom, where unsafe code may stand, how long a file may be.
+//! The layers: who may import whom, where unsafe code may stand, how long a file may be.
 
 use std::path::{Path, PathBuf};
 
@@ -22,9 +22,9 @@ fn all(folder: &str) -> Vec<(String, String)> {
     paths.iter().map(|p| (name(p), std::fs::read_to_string(p).unwrap())).collect()
 }
 
-/// A room and the rooms that it may import. Everything may import `error` and `model`, but `error`
-/// itself nothing and `model` only `error` and what its tables lie in.
-const ARROWS: [(&str, &[&str]); 13] = [
+/// A folder and the folders that it may import from. Everything may import `error` and `model`, but `error`
+/// itself nothing and `model` only `error` and the memory of its tables.
+const ALLOWED_IMPORTS: [(&str, &[&str]); 13] = [
     ("error", &[]),
     ("memory", &["error"]),
     ("model", &["error", "memory"]),
@@ -32,8 +32,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("hash", &[]),
     ("threads", &["lock"]),
     ("wire", &["error", "model", "memory"]),
-    ("payload", &["error", "model", "processor"]),
-    ("processor", &[]),
+    ("payload", &["error", "model", "simd"]),
+    ("simd", &[]),
     ("io", &["error", "hash", "lock", "memory"]),
     ("reader", &["error", "hash", "model", "wire", "payload", "io", "lock", "threads", "memory"]),
     // The writer reads, too: what it appends to, copies from and repairs. Never the reverse.
@@ -41,11 +41,11 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("capi", &["error", "model", "wire", "payload", "io", "lock", "threads", "memory", "reader", "writer"]),
 ];
 
-/// All that the C layer may take from rooms that are not its neighbours: conversions, and how it tells our
-/// threads from the caller's.
-const CAPI_TAKES: [&str; 3] = ["wire::json::", "payload::digest::", "threads::is_ours"];
+/// All that the C layer may import from folders that are not its neighbours: conversions, and whether a thread is
+/// a worker.
+const CAPI_EXTRA_IMPORTS: [&str; 3] = ["wire::json::", "payload::digest::", "threads::is_worker"];
 
-fn room(path: &str) -> &str {
+fn folder(path: &str) -> &str {
     let inner = path.strip_prefix("src/").unwrap();
     inner.split(['/', '.']).next().unwrap()
 }
@@ -58,7 +58,7 @@ fn imports(text: &str) -> Vec<String> {
         for (at, _) in line.match_indices("crate::") {
             let rest = &line[at + "crate::".len()..];
             let name: String = rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
-            if ARROWS.iter().any(|(room, _)| *room == name) {
+            if ALLOWED_IMPORTS.iter().any(|(folder, _)| *folder == name) {
                 found.push(name);
             }
         }
@@ -67,41 +67,43 @@ fn imports(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn imports_follow_the_arrows() {
+fn imports_follow_the_layers() {
     let mut edges = 0;
     for (path, text) in all("src") {
-        let room = room(&path);
-        if room == "lib" {
+        let folder = folder(&path);
+        if folder == "lib" {
             continue;
         }
-        let (_, allowed) =
-            ARROWS.iter().find(|(r, _)| *r == room).unwrap_or_else(|| panic!("{path}: an unknown room"));
+        let (_, allowed) = ALLOWED_IMPORTS
+            .iter()
+            .find(|(r, _)| *r == folder)
+            .unwrap_or_else(|| panic!("{path}: an unknown folder"));
         for import in imports(&text) {
-            assert!(import == room || allowed.contains(&import.as_str()), "{path} imports {import}");
+            assert!(import == folder || allowed.contains(&import.as_str()), "{path} imports {import}");
             edges += 1;
         }
         let code = || text.lines().filter(|l| !l.trim_start().starts_with("//"));
         for line in code() {
             // Either would be a way around what is looked for above.
-            assert!(!line.contains("crate::{"), "{path} imports several rooms at once: {line}");
+            assert!(!line.contains("crate::{"), "{path} imports several folders at once: {line}");
             let out = if path.ends_with("/mod.rs") { "super::" } else { "super::super::" };
             let leaves = path.matches('/').count() == 2 && line.contains(out) && !line.contains("pub(super)");
-            assert!(!leaves, "{path} leaves its room by super: {line}");
+            assert!(!leaves, "{path} leaves its folder by super: {line}");
         }
         let distant = code().flat_map(|l| l.split("crate::").skip(1)).filter(|rest| {
             ["wire", "payload", "threads"]
                 .iter()
                 .any(|r| rest.strip_prefix(r).is_some_and(|r| r.starts_with("::")))
         });
-        for rest in distant.filter(|_| room == "capi") {
-            assert!(CAPI_TAKES.iter().any(|taken| rest.starts_with(taken)), "{path} imports {rest}");
+        for rest in distant.filter(|_| folder == "capi") {
+            assert!(CAPI_EXTRA_IMPORTS.iter().any(|taken| rest.starts_with(taken)), "{path} imports {rest}");
         }
     }
     assert!(edges > 100, "{edges}");
 }
 
 /// Where the compiler cannot look beside the C layer: the platform, the processor, and memory that outlives its borrow.
-const UNSAFE: [&str; 14] = [
+const UNSAFE_FILES: [&str; 14] = [
     "src/hash.rs",
     "src/io/advice.rs",
     "src/io/blocks.rs",
@@ -109,19 +111,19 @@ const UNSAFE: [&str; 14] = [
     "src/io/network.rs",
     "src/io/path.rs",
     "src/io/residence.rs",
-    "src/io/shelf.rs",
+    "src/io/decoded_cache.rs",
     "src/io/signals.rs",
     "src/io/stat.rs",
     "src/memory/buffer.rs",
-    "src/memory/table.rs",
-    "src/processor.rs",
+    "src/memory/huge_vec.rs",
+    "src/simd.rs",
     "src/threads/posix.rs",
 ];
 
 #[test]
-fn unsafe_code_stands_in_its_rooms_only() {
+fn unsafe_code_stands_in_the_listed_files_only() {
     for (path, text) in all("src") {
-        let allowed = path.starts_with("src/capi/") || UNSAFE.contains(&path.as_str());
+        let allowed = path.starts_with("src/capi/") || UNSAFE_FILES.contains(&path.as_str());
         let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
         let has = code
             .filter(|l| !l.contains("unsafe_code"))

@@ -7,7 +7,7 @@ use ztensor::error::Cause;
 use ztensor::io::boxed;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, File, Hyperslab, Mode, OpenOptions, Part, VerifyOptions,
+    BatchOptions, BatchRequest, BatchStats, File, Hyperslab, Mode, OpenOptions, Selection, VerifyOptions,
     VerifyReport,
 };
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
@@ -34,19 +34,19 @@ fn the_mode_that_is_taken_is_told_and_whole_files_are_lent() {
     for (mode, lends) in [(Mode::Map, true), (Mode::Read, false), (Mode::Private, true)] {
         let file = taken(mode);
         assert_eq!(file.mode(), mode);
-        match file.lend() {
+        match file.borrow() {
             Ok(lent) => assert!(lends && lent == bytes),
             Err(e) => assert!(!lends && e.cause() == Cause::NotMappable && e.message().contains("t.zt")),
         }
-        assert_eq!(file.find("t").unwrap().component("data").unwrap().lend().is_ok(), lends);
+        assert_eq!(file.find("t").unwrap().component("data").unwrap().borrow().is_ok(), lends);
     }
     assert!([Mode::Map, Mode::Read].contains(&taken(Mode::Auto).mode()), "by the file system");
     for mode in [Mode::Map, Mode::Read, Mode::Auto, Mode::Private] {
         let memory = File::open_memory(Aligned::of(&bytes), &in_mode(mode)).unwrap();
-        assert!(memory.mode() == Mode::Map && memory.lend().unwrap() == bytes);
+        assert!(memory.mode() == Mode::Map && memory.borrow().unwrap() == bytes);
         let source = boxed(ReadOnly(bytes.clone())).unwrap();
         let source = File::from_source(source, &in_mode(mode), String::from("s")).unwrap();
-        assert!(source.mode() == Mode::Read && source.lend().is_err());
+        assert!(source.mode() == Mode::Read && source.borrow().is_err());
     }
 }
 
@@ -95,7 +95,7 @@ fn what_the_caller_changes_in_a_private_mapping_only_what_is_lent_shows() {
     let original = &sample.parts[0].bytes;
     let component = file.find("t").unwrap().component("data").unwrap();
     for at in [0, 5000, 299_999] {
-        overwrite(component.lend().unwrap(), at, original[at] ^ 0xff);
+        overwrite(component.borrow().unwrap(), at, original[at] ^ 0xff);
     }
     let changed = |bytes: &[u8]| {
         bytes.len() == original.len()
@@ -103,7 +103,7 @@ fn what_the_caller_changes_in_a_private_mapping_only_what_is_lent_shows() {
     };
     // All that is lent.
     let start = component.offset() as usize;
-    assert!(changed(component.lend().unwrap()) && changed(&file.lend().unwrap()[start..start + 300_000]));
+    assert!(changed(component.borrow().unwrap()) && changed(&file.borrow().unwrap()[start..start + 300_000]));
     assert!(changed(component.load().unwrap().as_slice()));
     // All that copies or checks, and everybody else.
     let mut found = vec![0; 300_000];
@@ -115,7 +115,7 @@ fn what_the_caller_changes_in_a_private_mapping_only_what_is_lent_shows() {
     component.object().read_slice(&slab, &mut found).unwrap();
     assert!(found[..999] == original[..999] && found[999 * 5] == original[5000]);
     let mut dst = vec![0; 300_000];
-    for part in [Part::Whole, Part::Slab(slab)] {
+    for part in [Selection::Whole, Selection::Slab(slab)] {
         let mut requests = [BatchRequest { component, part, dst: &mut dst, tag: 0 }];
         let options = BatchOptions { verify: true, ..BatchOptions::default() };
         file.read_batch(&mut requests, &options, &|_, _| {}, &|_, _| true, &mut BatchStats::default())
@@ -129,6 +129,6 @@ fn what_the_caller_changes_in_a_private_mapping_only_what_is_lent_shows() {
     writer.finish().unwrap();
     let copy = File::open(folder.path("copy.zt"), &in_mode(Mode::Read)).unwrap();
     assert!(copy.find("t").unwrap().component("data").unwrap().load().unwrap().as_slice() == original);
-    assert!(other.find("t").unwrap().component("data").unwrap().lend().unwrap() == original);
+    assert!(other.find("t").unwrap().component("data").unwrap().borrow().unwrap() == original);
     assert!(std::fs::read(&path).unwrap() == whole, "the file is as it was");
 }

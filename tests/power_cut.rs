@@ -61,11 +61,11 @@ fn step(stop: &Stop, name: &str) -> Option<Step> {
         return None;
     }
     let path = stop.file()?;
-    let ours = path.file_name()?.to_str()?.starts_with(name);
+    let is_temporary = path.file_name()?.to_str()?.starts_with(name);
     if stop.number == libc::SYS_fsync && path.is_dir() {
         return Some(Step::SyncFolder);
     }
-    if !ours {
+    if !is_temporary {
         return None;
     }
     assert!(changes.contains(&stop.number), "system call {} is not written down", stop.number);

@@ -8,7 +8,7 @@ use ztensor::error::{Cause, Result, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, Component, Direct, File, Hyperslab, Mode, OpenOptions, Part,
+    BatchOptions, BatchRequest, BatchStats, Component, Direct, File, Hyperslab, Mode, OpenOptions, Selection,
 };
 use ztensor::writer::{Algorithm, WriterOptions};
 
@@ -24,10 +24,10 @@ fn options(encoding: Encoding, frame_size: u64) -> WriterOptions {
 fn opened(path: &Path) -> Vec<File> {
     let bytes = std::fs::read(path).unwrap();
     let reading = OpenOptions { mode: Mode::Read, ..OpenOptions::default() };
-    let behind = path.with_extension("behind");
-    std::fs::write(&behind, [&[0xee; 4096], &bytes[..], &[0xee; 99]].concat()).unwrap();
+    let padded = path.with_extension("behind");
+    std::fs::write(&padded, [&[0xee; 4096], &bytes[..], &[0xee; 99]].concat()).unwrap();
     let inner = |options| {
-        let file = std::fs::File::open(&behind).unwrap();
+        let file = std::fs::File::open(&padded).unwrap();
         File::open_file(file, 4096, bytes.len() as u64, options).unwrap()
     };
     vec![
@@ -76,10 +76,10 @@ fn ranges_are_the_bytes_of_the_whole_in_every_mode_encoding_and_frame_size() {
                 assert_eq!(refused, Some(Cause::InvalidArgument), "{size} bytes at {offset}");
             }
             assert_eq!(cause(component.read(&mut vec![0; 300_000])), Some(Cause::BufferSize));
-            let mut room = vec![0xaa; 300_010];
-            component.read(&mut room).unwrap();
+            let mut buffer = vec![0xaa; 300_010];
+            component.read(&mut buffer).unwrap();
             assert!(
-                room[..300_001] == content && room[300_001..].iter().all(|b| *b == 0xaa),
+                buffer[..300_001] == content && buffer[300_001..].iter().all(|b| *b == 0xaa),
                 "more was written"
             );
         }
@@ -140,7 +140,7 @@ fn ranges_of_big_endian_data_may_begin_and_end_within_an_element() {
             }
             if component.entry().is_big_endian() {
                 swapped += 1;
-                assert_eq!(cause(component.lend()), Some(Cause::NotMappable));
+                assert_eq!(cause(component.borrow()), Some(Cause::NotMappable));
             }
         }
         assert_eq!(swapped, 11);
@@ -148,7 +148,7 @@ fn ranges_of_big_endian_data_may_begin_and_end_within_an_element() {
 }
 
 /// A slab element by element.
-fn gathered(shape: &[u64], slab: &Hyperslab<'_>, width: usize, whole: &[u8]) -> Vec<u8> {
+fn reference_slice(shape: &[u64], slab: &Hyperslab<'_>, width: usize, whole: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut index = vec![0u64; shape.len()];
     if slab.count.contains(&0) {
@@ -220,7 +220,7 @@ fn hyperslabs_are_what_the_plain_loop_gathers() {
                         .collect();
                     let plain = round % 5 == 0;
                     let slab = Hyperslab { start: &start, count: &count, step: (!plain).then_some(&step) };
-                    let wanted = gathered(&sample.shape, &slab, width, &part.bytes);
+                    let wanted = reference_slice(&sample.shape, &slab, width, &part.bytes);
                     let mut found = vec![0xaa; wanted.len() + 3];
                     object.read_slice(&slab, &mut found).unwrap_or_else(|e| panic!("{slab:?}: {e}"));
                     assert!(found[..wanted.len()] == wanted, "{slab:?} of {}", sample.name);
@@ -269,11 +269,11 @@ fn slabs_that_leave_the_shape_or_have_another_rank_are_invalid_arguments() {
 }
 
 /// The whole, a range and a slab of every component, as a batch reads them.
-fn parts<'a>(component: &Component<'_>, range: (u64, u64), slab: &'a [Vec<u64>; 3]) -> Vec<Part<'a>> {
+fn parts<'a>(component: &Component<'_>, range: (u64, u64), slab: &'a [Vec<u64>; 3]) -> Vec<Selection<'a>> {
     let [start, count, step] = slab;
     let dense = component.role() == "data";
-    let mut parts = vec![Part::Whole, Part::Range { offset: range.0, length: range.1 - range.0 }];
-    parts.extend(dense.then_some(Part::Slab(Hyperslab { start, count, step: Some(step) })));
+    let mut parts = vec![Selection::Whole, Selection::Range { offset: range.0, length: range.1 - range.0 }];
+    parts.extend(dense.then_some(Selection::Slab(Hyperslab { start, count, step: Some(step) })));
     parts
 }
 
@@ -306,7 +306,7 @@ fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
                         )
                     })
                     .collect();
-                let plan: Vec<(Component<'_>, Part<'_>)> =
+                let plan: Vec<(Component<'_>, Selection<'_>)> =
                     drawn.iter().flat_map(|(c, r, s)| parts(c, *r, s).into_iter().map(|p| (*c, p))).collect();
                 let wanted: Vec<Vec<u8>> = plan.iter().map(|(c, part)| single_read(c, part)).collect();
                 let mut memory: Vec<Vec<u8>> = wanted.iter().map(|w| vec![0xaa; w.len()]).collect();
@@ -336,14 +336,14 @@ fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
                 assert!(memory == wanted, "{threads} threads, chunks of {chunk_size}, {encoding:?}");
                 let mut done = done.into_inner().unwrap();
                 done.sort_unstable();
-                assert!(done.into_iter().eq(0..plan.len() as u64), "each request is told once");
+                assert!(done.into_iter().eq(0..plan.len() as u64), "each request is reported once");
                 assert_eq!(stats.requests, plan.len() as u64);
                 assert_eq!(stats.bytes, wanted.iter().map(|w| w.len() as u64).sum::<u64>());
                 // A range that covers all of a component is as good as the whole.
-                let covers_all = |(c, part): &&(Component<'_>, Part<'_>)| match part {
-                    Part::Whole => true,
-                    Part::Range { offset, length } => *offset == 0 && *length == c.size().unwrap(),
-                    Part::Slab(_) => false,
+                let covers_all = |(c, part): &&(Component<'_>, Selection<'_>)| match part {
+                    Selection::Whole => true,
+                    Selection::Range { offset, length } => *offset == 0 && *length == c.size().unwrap(),
+                    Selection::Slab(_) => false,
                 };
                 let digests = if verify { plan.iter().filter(covers_all).count() } else { 0 };
                 assert_eq!(stats.digests_verified, digests as u64);
@@ -353,15 +353,15 @@ fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
     }
 }
 
-fn single_read(component: &Component<'_>, part: &Part<'_>) -> Vec<u8> {
+fn single_read(component: &Component<'_>, part: &Selection<'_>) -> Vec<u8> {
     match part {
-        Part::Whole => common::read(component),
-        Part::Range { offset, length } => {
+        Selection::Whole => common::read(component),
+        Selection::Range { offset, length } => {
             let mut bytes = vec![0; *length as usize];
             component.read_range(*offset, &mut bytes).unwrap();
             bytes
         }
-        Part::Slab(slab) => {
+        Selection::Slab(slab) => {
             let mut bytes = vec![0; slab.count.iter().product::<u64>() as usize];
             component.object().read_slice(slab, &mut bytes).unwrap();
             bytes
@@ -370,22 +370,22 @@ fn single_read(component: &Component<'_>, part: &Part<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn a_batch_stops_when_told_to_and_at_a_digest_that_is_wrong() {
+fn a_batch_stops_when_cancelled_and_at_a_digest_that_is_wrong() {
     let sample = |name: &str| Sample::dense(name, Dtype::U8, &[50_000], compressible(50_000));
     let mut bytes = common::file_of(&options(Encoding::Raw, 1024), &[sample("a"), sample("b")]);
-    let run = |file: &File, go_on: bool| {
+    let run = |file: &File, progress: bool| {
         let mut memory = [vec![0; 50_000], vec![0; 50_000]];
         let mut requests: Vec<BatchRequest<'_>> = (file.objects().zip(&mut memory).zip(0..))
             .map(|((o, dst), tag)| BatchRequest {
                 component: o.component("data").unwrap(),
-                part: Part::Whole,
+                part: Selection::Whole,
                 dst,
                 tag,
             })
             .collect();
         let batch = BatchOptions { verify: true, chunk_size: 4096, threads: 2, ..BatchOptions::default() };
         let outcome =
-            file.read_batch(&mut requests, &batch, &|_, _| (), &|_, _| go_on, &mut BatchStats::default());
+            file.read_batch(&mut requests, &batch, &|_, _| (), &|_, _| progress, &mut BatchStats::default());
         outcome.map_err(|e| e.cause())
     };
     let file = common::open(bytes.clone());

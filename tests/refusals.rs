@@ -11,7 +11,7 @@ use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Version;
 use ztensor::model::value::Value;
 use ztensor::reader::{File, OpenOptions};
-use ztensor::writer::{ComponentSpec, LogicalName, ObjectSpec, Summary, Writer, WriterOptions};
+use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Summary, Writer, WriterOptions};
 
 fn cause<T>(result: Result<T>) -> Option<Cause> {
     result.err().map(|e| e.cause())
@@ -63,7 +63,7 @@ fn refused_between_objects() -> Vec<Refused> {
             "a type on another dtype",
             Cause::InvalidArgument,
             Box::new(|w| {
-                let logical = Some(LogicalName::Known(Logical::Complex64));
+                let logical = Some(LogicalSpec::Known(Logical::Complex64));
                 let spec = ComponentSpec { logical, ..ComponentSpec::new("data", Dtype::F64) };
                 w.write_object(
                     &ObjectSpec { name: "bad", format: "dense", shape: &[1] },
@@ -199,8 +199,8 @@ fn a_sink_that_fails_at_any_byte_fails_the_writer_for_good() {
         let options = WriterOptions { encoding, ..small_frames() };
         let samples: Vec<Sample> = tensors().into_iter().take(4).collect();
         let size = common::file_of(&options, &samples).len();
-        let run = |room: usize| -> Result<Summary> {
-            let mut writer = Writer::to_sink(Box::new(Failing(room)), &options)?;
+        let run = |capacity: usize| -> Result<Summary> {
+            let mut writer = Writer::to_sink(Box::new(Failing(capacity)), &options)?;
             for sample in &samples {
                 if let Err(error) = sample.stream(&mut writer, 100) {
                     assert_eq!(
@@ -214,16 +214,16 @@ fn a_sink_that_fails_at_any_byte_fails_the_writer_for_good() {
             }
             writer.finish()
         };
-        for room in (0..=size).step_by(if size > 3000 { 13 } else { 1 }).chain([size - 1, size]) {
-            let error = run(room).expect_err("more bytes than there is room for");
-            assert_eq!(error.cause(), Cause::Io, "room for {room} of {size}: {error}");
+        for capacity in (0..=size).step_by(if size > 3000 { 13 } else { 1 }).chain([size - 1, size]) {
+            let error = run(capacity).expect_err("more bytes than there is room for");
+            assert_eq!(error.cause(), Cause::Io, "room for {capacity} of {size}: {error}");
         }
         assert_eq!(run(size + 1).unwrap().file_size, size as u64);
     }
 }
 
 #[test]
-fn a_writer_that_fails_or_is_dropped_leaves_the_destination_and_nothing_beside_it() {
+fn a_writer_that_fails_or_is_dropped_leaves_the_destination_and_no_temporary_file() {
     let folder = common::Folder::new();
     let path = folder.path("kept.zt");
     let old =

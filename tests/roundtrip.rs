@@ -10,10 +10,10 @@ use ztensor::model::manifest::{Encoding, LogicalType, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, Loaded, Mode, Object, OpenOptions};
 use ztensor::wire::json;
-use ztensor::writer::{Algorithm, ComponentSpec, LogicalName, ObjectSpec, Writer, WriterOptions};
+use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 /// Every version × encoding × digest.
-fn every_way() -> Vec<WriterOptions> {
+fn all_options() -> Vec<WriterOptions> {
     let mut all = Vec::new();
     for version in VERSIONS {
         for encoding in ENCODINGS {
@@ -68,10 +68,10 @@ fn check_bytes(part: &common::Part, found: &Component<'_>, at: &str) {
     assert_eq!(loaded.as_slice(), part.bytes, "{at}");
     assert_eq!(loaded.as_slice().as_ptr().addr() % 64, 0, "{at}");
     let caps = found.caps();
-    assert_eq!(found.lend().is_ok(), caps.map, "{at}");
-    assert_eq!(matches!(loaded, Loaded::Lent(_)), caps.map, "{at}");
-    if let Ok(lent) = found.lend() {
-        assert_eq!(lent, part.bytes, "{at}");
+    assert_eq!(found.borrow().is_ok(), caps.map, "{at}");
+    assert_eq!(matches!(loaded, Loaded::Borrowed(_)), caps.map, "{at}");
+    if let Ok(borrowed) = found.borrow() {
+        assert_eq!(borrowed, part.bytes, "{at}");
     }
     let size = part.bytes.len();
     for (start, end) in [(0, 0), (0, 1), (1, size), (size / 3, size / 2), (size - 1, size), (size, size)] {
@@ -148,7 +148,7 @@ fn check_file(file: &File, samples: &[Sample], options: &WriterOptions, bytes: &
 #[test]
 fn everything_that_a_version_can_say_comes_back_however_the_file_is_opened() {
     let folder = Folder::new();
-    for options in every_way() {
+    for options in all_options() {
         let samples = sayable(options.version);
         assert_eq!(samples.len(), [13, 85, 95][VERSIONS.iter().position(|v| *v == options.version).unwrap()]);
         let path = folder.path("file.zt");
@@ -179,7 +179,7 @@ fn everything_that_a_version_can_say_comes_back_however_the_file_is_opened() {
 
 #[test]
 fn what_a_version_cannot_say_is_refused_and_the_writer_goes_on_as_if_it_had_not_been_asked() {
-    for options in every_way() {
+    for options in all_options() {
         let version = options.version;
         let asked_for_all = common::written(&options, |writer| {
             for sample in every_sample() {
@@ -204,7 +204,7 @@ fn a_streamed_component_of_a_type_that_the_version_lacks_is_refused_and_another_
         let object = ObjectSpec { name: "w", format: "dense", shape: &[4] };
         let plain = ComponentSpec::new("data", Dtype::U8);
         writer.begin(&object, Vec::new()).unwrap();
-        for logical in [LogicalName::Known(Logical::F8E4m3fnuz), LogicalName::Other("f4_e2m1")] {
+        for logical in [LogicalSpec::Known(Logical::F8E4m3fnuz), LogicalSpec::Other("f4_e2m1")] {
             let refused = writer.component(&ComponentSpec { logical: Some(logical), ..plain });
             assert_eq!(refused.map_err(|e| e.cause()), Err(Cause::Unsupported));
         }
@@ -217,7 +217,7 @@ fn a_streamed_component_of_a_type_that_the_version_lacks_is_refused_and_another_
 
 #[test]
 fn streaming_in_odd_pieces_gives_the_bytes_of_one_call() {
-    for options in every_way() {
+    for options in all_options() {
         let samples = sayable(options.version);
         let whole = common::file_of(&options, &samples);
         for most in [1, 7, 64] {
@@ -229,10 +229,10 @@ fn streaming_in_odd_pieces_gives_the_bytes_of_one_call() {
 }
 
 #[test]
-fn scalars_and_shapes_without_elements_come_back_in_every_way() {
+fn scalars_and_shapes_without_elements_come_back_with_all_options() {
     let shapes: [&[u64]; 7] =
         [&[], &[0], &[1], &[0, 3], &[3, 0, 5], &[1 << 40, 0, 1 << 40], &[1, 1, 1, 1, 1, 1]];
-    for options in every_way() {
+    for options in all_options() {
         for (dtype, logical) in common::every_type() {
             let samples: Vec<Sample> = (shapes.iter().enumerate())
                 .map(|(at, shape)| {
@@ -301,7 +301,7 @@ fn a_component_may_have_its_own_encoding_digest_and_unknown_type() {
     let plain = ComponentSpec::new("plain", Dtype::U8);
     let raw = ComponentSpec { role: "raw", encoding: Some(Encoding::Raw), digest: Some(None), ..plain };
     let sha = ComponentSpec { role: "sha", digest: Some(Some(Algorithm::Sha256)), ..plain };
-    let odd = ComponentSpec { role: "odd", logical: Some(LogicalName::Other("u2_packed")), ..plain };
+    let odd = ComponentSpec { role: "odd", logical: Some(LogicalSpec::Other("u2_packed")), ..plain };
     let bytes = common::written(&options, |w| {
         let object = ObjectSpec { name: "o", format: "anything", shape: &[2] };
         let parts: Vec<_> = [plain, raw, sha, odd].into_iter().map(|spec| (spec, &b"abc"[..])).collect();

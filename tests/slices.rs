@@ -56,23 +56,23 @@ fn large_slices_are_the_same_however_the_file_is_open() {
         Hyperslab { start: &[0, 0, 0], count: &[12, 700, 213], step: Some(&[1, 1, 3]) },
         Hyperslab { start: &[0, 0, 0], count: &[12, 10, 30], step: None },
     ];
-    for (way, file) in &files {
+    for (label, file) in &files {
         let object = file.find("w").unwrap();
         for slab in &slabs {
             let want = cut(&whole, shape, width, slab);
             let mut found = vec![0xaa; want.len() + 3];
             object
                 .read_slice(slab, &mut found)
-                .unwrap_or_else(|e| panic!("{way}, {slab:?}: {}", e.message()));
-            assert!(found[..want.len()] == want, "{way}, {slab:?}");
-            assert_eq!(found[want.len()..], [0xaa; 3], "{way}: what is behind the slab is left alone");
+                .unwrap_or_else(|e| panic!("{label}, {slab:?}: {}", e.message()));
+            assert!(found[..want.len()] == want, "{label}, {slab:?}");
+            assert_eq!(found[want.len()..], [0xaa; 3], "{label}: what is behind the slab is left alone");
             let error = object.read_slice(slab, &mut found[..want.len() - 1]).unwrap_err();
-            assert_eq!(error.cause(), Cause::BufferSize, "{way}, {slab:?}: {}", error.message());
+            assert_eq!(error.cause(), Cause::BufferSize, "{label}, {slab:?}: {}", error.message());
         }
-        let past = Hyperslab { start: &[0, 0, 1], count: &[12, 700, 640], step: None };
-        let error = object.read_slice(&past, &mut vec![0; whole.len()]).unwrap_err();
-        assert_eq!(error.cause(), Cause::InvalidArgument, "{way}: {}", error.message());
-        assert!(error.message().contains("\"w\""), "{way}: {}", error.message());
+        let outside = Hyperslab { start: &[0, 0, 1], count: &[12, 700, 640], step: None };
+        let error = object.read_slice(&outside, &mut vec![0; whole.len()]).unwrap_err();
+        assert_eq!(error.cause(), Cause::InvalidArgument, "{label}: {}", error.message());
+        assert!(error.message().contains("\"w\""), "{label}: {}", error.message());
     }
 }
 

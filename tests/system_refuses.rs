@@ -14,7 +14,7 @@ use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{
     Advice, BatchOptions, BatchRequest, BatchStats, Component, Direct, File, Hyperslab, Mode, OpenOptions,
-    Part, VerifyOptions, VerifyReport,
+    Selection, VerifyOptions, VerifyReport,
 };
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
 
@@ -139,7 +139,12 @@ fn batch(
     let mut requests: Vec<_> = places
         .iter_mut()
         .zip(samples)
-        .map(|(dst, sample)| BatchRequest { component: data(file, sample), part: Part::Whole, dst, tag: 0 })
+        .map(|(dst, sample)| BatchRequest {
+            component: data(file, sample),
+            part: Selection::Whole,
+            dst,
+            tag: 0,
+        })
         .collect();
     let mut stats = BatchStats::default();
     file.read_batch(&mut requests, options, &|_, _| {}, &|_, _| true, &mut stats)?;

@@ -38,7 +38,7 @@ fn damaged(options: &WriterOptions, count: usize, which: &[usize]) -> Vec<u8> {
 }
 
 #[test]
-fn a_byte_that_does_not_fit_its_digest_is_found_by_every_way_to_verify() {
+fn a_byte_that_does_not_fit_its_digest_is_found_by_every_verification() {
     for algorithm in [Algorithm::Crc32c, Algorithm::Sha256] {
         let options = WriterOptions { digest: Some(algorithm), ..WriterOptions::default() };
         let bytes = damaged(&options, 3, &[1]);
@@ -65,7 +65,7 @@ fn a_byte_that_does_not_fit_its_digest_is_found_by_every_way_to_verify() {
 }
 
 #[test]
-fn damage_without_a_digest_is_found_where_the_bytes_can_tell() {
+fn damage_without_a_digest_is_found_where_the_bytes_show_it() {
     let zstd = WriterOptions { encoding: Encoding::Zstd, ..WriterOptions::default() };
     let mut bytes = common::file_of(&zstd, &[new_object("z")]);
     let at = common::data(&common::open(bytes.clone()), "z").offset() as usize;
@@ -104,7 +104,7 @@ fn digests_that_nobody_can_check_are_counted_and_not_passed_as_verified() {
 }
 
 #[test]
-fn the_first_failure_in_file_order_is_told_whatever_the_threads() {
+fn the_first_failure_in_file_order_is_reported_whatever_the_threads() {
     let file = common::open(damaged(&digested(), 40, &[17, 18, 31, 39]));
     for threads in [0, 1, 2, 3, 16] {
         for _ in 0..10 {
@@ -119,17 +119,20 @@ fn progress_goes_forwards_to_the_total_and_can_stop_the_work() {
     let samples: Vec<Sample> = (0..20).map(|at| new_object(&format!("{at}"))).collect();
     let file = common::open(common::file_of(&digested(), &samples));
     for threads in [1, 4] {
-        let told = Mutex::new(Vec::new());
+        let progress_reports = Mutex::new(Vec::new());
         let mut report = VerifyReport::default();
         let note = |done, total| {
-            told.lock().unwrap().push((done, total));
+            progress_reports.lock().unwrap().push((done, total));
             true
         };
         file.verify(&everything(threads), &note, &mut report).unwrap();
-        let told = told.into_inner().unwrap();
-        assert_eq!(told.len(), 20);
-        assert!(told.is_sorted() && told.iter().all(|(_, total)| *total == 20_000), "{told:?}");
-        assert_eq!(told.last(), Some(&(20_000, 20_000)));
+        let progress_reports = progress_reports.into_inner().unwrap();
+        assert_eq!(progress_reports.len(), 20);
+        assert!(
+            progress_reports.is_sorted() && progress_reports.iter().all(|(_, total)| *total == 20_000),
+            "{progress_reports:?}"
+        );
+        assert_eq!(progress_reports.last(), Some(&(20_000, 20_000)));
         assert_eq!((report.objects, report.components, report.bytes), (20, 20, 20_000));
         let stopped = file.verify(&everything(threads), &|done, _| done < 5000, &mut report);
         assert_eq!(stopped.map_err(|e| e.cause()), Err(Cause::Cancelled));
@@ -157,7 +160,7 @@ fn padding_that_is_not_zero_is_counted_and_refused_when_asked() {
 }
 
 #[test]
-fn bytes_that_are_no_whole_number_of_elements_are_found_where_no_shape_tells() {
+fn bytes_that_are_no_whole_number_of_elements_are_found_without_a_shape() {
     for (dtype, logical, size, fine) in [
         ("f64", "", 58, false),
         ("f64", "", 56, true),

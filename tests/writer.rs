@@ -75,7 +75,7 @@ fn components_start_at_the_asked_alignment_with_zeros_between_them() {
             assert!(
                 common::written(&options, |w| tensors().iter().for_each(|t| t.stream(w, 999).unwrap()))
                     == bytes,
-                "streamed where the shape tells the size: {options:?}"
+                "streamed where the shape gives the size: {options:?}"
             );
             let file = common::open(bytes.clone());
             let mut end = 8;

@@ -12,7 +12,7 @@ use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Mode, OpenOptions, Part,
+    BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Mode, OpenOptions, Selection,
 };
 use ztensor::writer::{Algorithm, WriterOptions};
 
@@ -141,7 +141,7 @@ fn of_what_is_in_memory_little_more_than_the_headers_is_read_to_find_the_frames(
 fn whole(file: &File, options: &BatchOptions) -> Result<(Vec<u8>, BatchStats)> {
     let (mut dst, mut stats) = (vec![0; SIZE], BatchStats::default());
     let component = common::data(file, "matrix");
-    let mut requests = [BatchRequest { component, part: Part::Whole, dst: &mut dst, tag: 0 }];
+    let mut requests = [BatchRequest { component, part: Selection::Whole, dst: &mut dst, tag: 0 }];
     file.read_batch(&mut requests, options, &|_, _| (), &|_, _| true, &mut stats)?;
     Ok((dst, stats))
 }
@@ -177,7 +177,7 @@ fn a_whole_one_is_read_once_and_its_digest_is_that_of_what_was_decoded() {
 }
 
 #[test]
-fn frames_come_from_a_file_on_every_road() {
+fn frames_come_from_a_file_by_every_read_strategy() {
     let folder = Folder::new();
     let path = folder.path("matrix.zt");
     let (bytes, content, _) = matrix(128 << 10, None);
@@ -211,7 +211,7 @@ fn a_batch_counts_what_its_ranges_needed() {
     let component = common::data(&file, "matrix");
     let mut memory = vec![0; 200 * 500];
     let place = |at: usize| (at * 7919 * 13) % (content.len() - 500);
-    let part = |at: usize| Part::Range { offset: place(at) as u64, length: 500 };
+    let part = |at: usize| Selection::Range { offset: place(at) as u64, length: 500 };
     let mut requests: Vec<BatchRequest<'_>> = (memory.chunks_mut(500).enumerate())
         .map(|(at, dst)| BatchRequest { component, part: part(at), dst, tag: 0 })
         .collect();

@@ -25,7 +25,7 @@ Options:
                temporary files, which must not be in memory for w3, w4, w9 and w13
   --json FILE  writes every sample
   --svg FILE   writes the plot of w11
-  --hold       holds the free memory of a virtual machine between timed sections (benches/src/hold.rs)
+  --hold       holds the free memory of a virtual machine between timed sections (benches/src/balloon.rs)
   --help       prints this
 
 Example: ztensor-bench --dir target/bench --json target/bench/results.json w2 w3

@@ -49,7 +49,7 @@ impl Big {
     /// Writes the files that are not there yet.
     pub fn prepare(&self, data: &[u8]) {
         let (s, d) = (&self.specs, &data[..self.len]);
-        crate::hold::room(3 * self.len); // page cache of the files
+        crate::balloon::make_free(3 * self.len); // page cache of the files
         let missing = |p: &PathBuf| !p.exists();
         if missing(&self.zt) {
             zt::write(&self.zt, s, &self.cnames, d, zt::BF16, &zt::writer_options());
@@ -118,17 +118,17 @@ pub fn loaders<'a>(b: &'a Big) -> Vec<Loader<'a>> {
         ("libztensor batch, 2 threads", 2, zt::DIRECT_AUTO),
         ("libztensor batch, direct never, 2 threads", 2, zt::DIRECT_NEVER),
     ] {
-        add(Ours, name, Caller, f, Box::new(move |d| batch(b, d, threads, direct)));
+        add(Libztensor, name, Caller, f, Box::new(move |d| batch(b, d, threads, direct)));
     }
-    add(Ours, "libztensor zt_component_read", Caller, f, Box::new(move |d| read_each(b, d)));
+    add(Libztensor, "libztensor zt_component_read", Caller, f, Box::new(move |d| read_each(b, d)));
     add(
-        Ours,
+        Libztensor,
         "libztensor zt_component_load, ZT_MODE_READ",
         Own,
         f,
         Box::new(move |_| load_each(b, zt::MODE_READ)),
     );
-    add(Ours, "libztensor zt_component_load, mapped (lends)", Own, f, Box::new(move |_| load_each(b, 0)));
+    add(Libztensor, "libztensor zt_component_load, mapped (lends)", Own, f, Box::new(move |_| load_each(b, 0)));
     add(Peer, "ztensor 1.2.3 mmap view() + memcpy", Caller, f, Box::new(move |d| zt1::copy_view(f, s, d)));
     add(
         Peer,

@@ -8,7 +8,7 @@ pub enum Role {
     /// What the hardware and kernel allow: ratios are taken against these.
     Limit,
     /// libztensor, through its C interface.
-    Ours,
+    Libztensor,
     /// A published library, used through its public API.
     Peer,
     /// A prototype in this crate: shows what a new library could reach.
@@ -19,7 +19,7 @@ impl Role {
     fn tag(self) -> &'static str {
         match self {
             Role::Limit => "limit",
-            Role::Ours => "ours",
+            Role::Libztensor => "ours",
             Role::Peer => "peer",
             Role::Idea => "idea",
         }
@@ -234,7 +234,7 @@ mod tests {
             metrics: vec![Metric { name: "load", unit: Unit::Items(1.0), limit: "limit" }],
             cases: vec![
                 timed(Role::Limit, "limit", || 1.0),
-                timed(Role::Ours, "refuses", || {
+                timed(Role::Libztensor, "refuses", || {
                     first += 1;
                     if first == 2 {
                         crate::outcome::not_measured("pages do not stay in memory");

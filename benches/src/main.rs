@@ -5,26 +5,12 @@ mod args;
 mod big;
 mod data;
 mod harness;
-mod hold;
+mod balloon;
 mod outcome;
 mod peers;
 mod sys;
 mod targets;
-mod w10_start;
-mod w11_scale;
-mod w12_append;
-mod w13_threads;
-mod w1_kinds;
-mod w1_open;
-mod w2_load;
-mod w3_cold;
-mod w4_write;
-mod w5_small;
-mod w6_zstd;
-mod w7_digest;
-mod w8_convert;
-mod w9_experts;
-mod w9_slices;
+mod workloads;
 mod zt;
 
 use args::{Command, Run};
@@ -62,20 +48,20 @@ impl Drop for Cleanup {
 type Workload = (&'static str, fn(&Cfg) -> Vec<Value>);
 
 const TABLE: [Workload; 14] = [
-    ("w1", w1_open::run),
-    ("w1", w1_kinds::run),
-    ("w2", w2_load::run),
-    ("w3", w3_cold::run),
-    ("w4", w4_write::run),
-    ("w5", w5_small::run),
-    ("w6", w6_zstd::run),
-    ("w7", w7_digest::run),
-    ("w8", w8_convert::run),
-    ("w9", w9_slices::run),
-    ("w10", w10_start::run),
-    ("w11", w11_scale::run),
-    ("w12", w12_append::run),
-    ("w13", w13_threads::run),
+    ("open", "w1", workloads::open::run),
+    ("open_kinds", "w1", workloads::open_kinds::run),
+    ("load", "w2", workloads::load::run),
+    ("cold_load", "w3", workloads::cold_load::run),
+    ("write", "w4", workloads::write::run),
+    ("small_tensors", "w5", workloads::small_tensors::run),
+    ("compress", "w6", workloads::compress::run),
+    ("digests", "w7", workloads::digests::run),
+    ("convert", "w8", workloads::convert::run),
+    ("slices", "w9", workloads::slices::run),
+    ("startup", "w10", workloads::startup::run),
+    ("scale", "w11", workloads::scale::run),
+    ("append", "w12", workloads::append::run),
+    ("threads", "w13", workloads::threads::run),
 ];
 
 fn main() -> ExitCode {
@@ -85,7 +71,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::MemoryProbe { reader, dir, objects }) => {
-            w1_open::mem_probe(&reader, &dir, objects);
+            workloads::open::mem_probe(&reader, &dir, objects);
             ExitCode::SUCCESS
         }
         Ok(Command::Run(run)) => match measure(run) {
@@ -130,7 +116,7 @@ fn measure(mut run: Run) -> Result<(), String> {
     }
     let started = std::time::Instant::now();
     if run.hold {
-        let (t, ()) = harness::secs(hold::start);
+        let (t, ()) = harness::secs(balloon::start);
         println!("held the free memory in {t:.0} s");
     }
     let mut all = Vec::new();
@@ -141,8 +127,8 @@ fn measure(mut run: Run) -> Result<(), String> {
                 fresh(&cfg.dir)?;
                 Ok::<_, String>(vec![outcome::stand_in(&name.to_uppercase(), &why)])
             })?);
-            hold::settle();
-            println!("\n({name} took {t:.0} s)");
+            balloon::refill();
+            println!("\n({alias} {name} took {t:.0} s)");
         }
     }
     targets::summary();

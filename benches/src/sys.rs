@@ -23,7 +23,7 @@ pub struct Buf(Anon);
 
 impl Buf {
     pub fn new(len: usize, huge: bool) -> Buf {
-        crate::hold::room(len);
+        crate::balloon::make_free(len);
         Buf(Anon::new(len, huge))
     }
     pub fn slice(&self) -> &[u8] {
@@ -229,7 +229,7 @@ pub fn resident(path: &Path) -> (usize, usize) {
 pub fn warm_whole(path: &Path) {
     let (mut there, mut pages) = (0, 0);
     for _ in 0..TRIES {
-        crate::hold::room(pages * PAGE);
+        crate::balloon::make_free(pages * PAGE);
         warm(path);
         (there, pages) = resident(path);
         if there >= pages - pages / 100 {

@@ -236,11 +236,11 @@ func attributes(value *C.zt_value) (map[string]any, error) {
 	if err := call(func() C.zt_status { return C.zt_value_to_json(value, nil, 0, &needed) }); err != nil {
 		return nil, err
 	}
-	room := (*C.char)(C.malloc(needed))
-	defer C.free(unsafe.Pointer(room))
-	if err := call(func() C.zt_status { return C.zt_value_to_json(value, room, needed, &needed) }); err != nil {
+	buffer := (*C.char)(C.malloc(needed))
+	defer C.free(unsafe.Pointer(buffer))
+	if err := call(func() C.zt_status { return C.zt_value_to_json(value, buffer, needed, &needed) }); err != nil {
 		return nil, err
 	}
 	var made map[string]any
-	return made, json.Unmarshal([]byte(C.GoString(room)), &made)
+	return made, json.Unmarshal([]byte(C.GoString(buffer)), &made)
 }

@@ -37,13 +37,13 @@ func TestEveryDTypeOfAReleasedFile(t *testing.T) {
 	for _, o := range f.Objects() {
 		c, err := o.Component("data")
 		must(t, err)
-		lent, err := c.Bytes()
+		borrowed, err := c.Bytes()
 		must(t, err)
 		read, err := c.Read()
 		must(t, err)
 		into := make([]byte, c.Size())
 		must(t, c.ReadInto(into))
-		if !bytes.Equal(lent, read) || !bytes.Equal(into, read) || len(read) == 0 {
+		if !bytes.Equal(borrowed, read) || !bytes.Equal(into, read) || len(read) == 0 {
 			t.Errorf("%s: the ways to its bytes differ", o.Name())
 		}
 		if _, err := Elements[uint64](c); (err == nil) != (c.DType() == U64) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the wheel, installs it beside what it needs, and runs its tests and programs; then PyTorch, where it is there:
+# Builds the wheel, installs it installed what it needs, and runs its tests and programs; then PyTorch, where it is there:
 #     sh bindings/python/test.sh LIBDIR OUTDIR
 # Ends with: python: N passed, M failed, K skipped.
 set -eu

@@ -10,9 +10,9 @@
 
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
-#define HOLDS(condition) typedef char JOIN(holds_, __LINE__)[(condition) ? 1 : -1]
-#define SIZE(type, size) HOLDS(sizeof(type) == (size))
-#define AT(type, field, offset) HOLDS(offsetof(type, field) == (offset))
+#define STATIC_CHECK(condition) typedef char JOIN(static_check_, __LINE__)[(condition) ? 1 : -1]
+#define SIZE(type, size) STATIC_CHECK(sizeof(type) == (size))
+#define AT(type, field, offset) STATIC_CHECK(offsetof(type, field) == (offset))
 
 /* Fixed width everywhere. */
 SIZE(zt_status, 4);
@@ -22,7 +22,7 @@ SIZE(zt_format, 4);
 SIZE(zt_encoding, 4);
 SIZE(zt_mode, 4);
 SIZE(zt_advice, 4);
-SIZE(zt_value_kind_t, 4);
+SIZE(zt_kind, 4);
 SIZE(zt_direct, 4);
 SIZE(zt_spec_version, 4);
 SIZE(zt_digest, 4);

@@ -116,7 +116,7 @@ pub enum Digest {
 pub struct Repair {
     /// The file
     pub file: PathBuf,
-    /// Only tell what would be done
+    /// Only report what would be done
     #[arg(long)]
     pub dry_run: bool,
     /// Where the file is to end, where that is in doubt

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 pub enum Failure {
     /// `zt: message`, exit status 1.
     Message(String),
-    /// It was told already; exit status 1.
-    Told,
+    /// It was reported already; exit status 1.
+    Reported,
     /// Whoever read standard output has gone: nothing is wrong, nothing is said.
     Pipe,
     /// A signal asked to stop; what was being written was taken back.
@@ -47,15 +47,15 @@ impl Failure {
     }
 
     /// Says what there is to say, and gives the exit status.
-    pub fn tell(&self) -> ExitCode {
+    pub fn report(&self) -> ExitCode {
         match self {
-            Failure::Message(message) => tell(message),
+            Failure::Message(message) => report(message),
             Failure::Interrupted(signal) => {
-                tell("interrupted; the output file is as it was");
+                report("interrupted; the output file is as it was");
                 return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));
             }
             Failure::Pipe => return ExitCode::SUCCESS,
-            Failure::Told => {}
+            Failure::Reported => {}
         }
         ExitCode::from(1)
     }
@@ -66,18 +66,18 @@ fn begins_with(message: &str, path: &Path) -> bool {
     message.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "))
 }
 
-/// One line on standard error. Where even that fails there is nobody to tell.
-pub fn tell(message: &str) {
+/// One line on standard error. Where even that fails there is nowhere to report it.
+pub fn report(message: &str) {
     let _ = writeln!(std::io::stderr(), "zt: {}", text::one_line(message));
 }
 
 /// A panic is a bug of this program; its user gets a line to report, not a backtrace.
-pub fn tell_panics_in_one_line() {
+pub fn report_panics_in_one_line() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
         let payload = panic.payload();
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let what = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown");
-        tell(&format!("internal error, please report it: {what}{place}"));
+        report(&format!("internal error, please report it: {what}{place}"));
     }));
 }

@@ -1,10 +1,10 @@
 //! `zt ls --json`: everything that a file says, in the schema of the corpus manifests.
 //!
-//! Attribute values that JSON lacks are spelled `{"$bytes": hex}`, `{"$float": "nan"}`,
+//! Attribute values that JSON lacks are written `{"$bytes": hex}`, `{"$float": "nan"}`,
 //! `{"$tag": [number, value]}`, `{"$map": [[key, value], ..]}`, `{"$undefined": true}` and
 //! `{"$simple": number}`; integers reach from -2^64 to 2^64-1.
 
-use crate::failure::{tell, Failure, Outcome};
+use crate::failure::{report, Failure, Outcome};
 use crate::output::Output;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -22,24 +22,24 @@ pub fn write(
     objects: &[Object<'_>],
     sha256: bool,
 ) -> Outcome<()> {
-    let spell = |e| Failure::at(path, e);
+    let at_path = |e| Failure::at(path, e);
     let mut failed = false;
     out.put("{\n \"version\": ")?;
-    out.put(&text(file.version()).map_err(spell)?)?;
+    out.put(&text(file.version()).map_err(at_path)?)?;
     out.put(",\n \"attributes\": ")?;
-    out.put(&attributes(file.attributes()).map_err(spell)?)?;
+    out.put(&attributes(file.attributes()).map_err(at_path)?)?;
     out.put(",\n \"objects\": [")?;
     for (at, object) in objects.iter().enumerate() {
         out.put(if at > 0 { ",\n  {" } else { "\n  {" })?;
-        let head = object_head(object).map_err(spell)?;
+        let head = object_head(object).map_err(at_path)?;
         out.put(&head)?;
         for (at, component) in object.components().enumerate() {
             out.put(if at > 0 { ",\n    {" } else { "\n    {" })?;
-            out.put(&component_fields(&component).map_err(spell)?)?;
+            out.put(&component_fields(&component).map_err(at_path)?)?;
             if sha256 {
                 let hash = decoded_hash(&component).unwrap_or_else(|e| {
                     failed = true;
-                    tell(e.message());
+                    report(e.message());
                     (String::from("null"), String::from("null"))
                 });
                 out.put(&format!(
@@ -54,7 +54,7 @@ pub fn write(
     out.put(if objects.is_empty() { "]\n}\n" } else { "\n ]\n}\n" })?;
     out.flush()?;
     if failed {
-        Err(Failure::Told)
+        Err(Failure::Reported)
     } else {
         Ok(())
     }

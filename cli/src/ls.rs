@@ -47,7 +47,7 @@ fn stored_size(object: &Object<'_>) -> u64 {
     object.components().map(|c| c.stored_size()).fold(0, u64::saturating_add)
 }
 
-/// None where a component's size cannot be told.
+/// None where a component's size is unknown.
 fn decoded_size(object: &Object<'_>) -> Option<u64> {
     object.components().try_fold(0u64, |sum, c| Some(sum.saturating_add(c.size().ok()?)))
 }
@@ -134,10 +134,10 @@ fn size(bytes: Option<u64>, long: bool) -> String {
     }
 }
 
-/// Enough of a digest to tell two apart.
-fn digest(spelled: &str, long: bool) -> String {
+/// Enough of a digest to distinguish two.
+fn digest(text_of: &str, long: bool) -> String {
     const KEPT: usize = "crc32c:0x00000000".len();
-    let shown = text::name(spelled);
+    let shown = text::name(text_of);
     match shown.char_indices().nth(KEPT) {
         Some((end, _)) if !long => format!("{}...", &shown[..end]),
         _ => shown.into_owned(),

@@ -22,7 +22,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::tell_panics_in_one_line();
+    failure::report_panics_in_one_line();
     let arguments = Arguments::parse();
     let run = || match &arguments.command {
         Command::Ls(arguments) => ls::run(arguments),
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     };
     match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(failure)) => failure.tell(),
-        Err(_) => ExitCode::from(1), // the hook has told it
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => ExitCode::from(1), // the hook has reported it
     }
 }

@@ -1,7 +1,7 @@
 //! Safetensors files: mapped, read by the `safetensors` crate, their dtypes in the words of zTensor.
 
 use memmap2::Mmap;
-use safetensors::tensor::{Dtype as Theirs, SafeTensorError};
+use safetensors::tensor::{Dtype as SafetensorsDtype, SafeTensorError};
 use safetensors::SafeTensors;
 use std::borrow::Cow;
 use std::fs::File;
@@ -49,8 +49,8 @@ impl Mapping {
         let mut tensors = tensors
             .iter()
             .map(|(name, view)| {
-                let (dtype, logical) =
-                    ours(view.dtype()).ok_or_else(|| unmapped(name, &view.dtype().to_string()))?;
+                let (dtype, logical) = from_safetensors_dtype(view.dtype())
+                    .ok_or_else(|| unmapped(name, &view.dtype().to_string()))?;
                 let shape = view.shape().iter().map(|d| *d as u64).collect();
                 Ok(Tensor { name: name.to_owned(), dtype, logical, shape, data: view.data() })
             })
@@ -76,26 +76,26 @@ impl Mapping {
     }
 }
 
-fn ours(dtype: Theirs) -> Option<(Dtype, Option<Logical>)> {
+fn from_safetensors_dtype(dtype: SafetensorsDtype) -> Option<(Dtype, Option<Logical>)> {
     Some(match dtype {
-        Theirs::F64 => (Dtype::F64, None),
-        Theirs::F32 => (Dtype::F32, None),
-        Theirs::F16 => (Dtype::F16, None),
-        Theirs::BF16 => (Dtype::Bf16, None),
-        Theirs::I64 => (Dtype::I64, None),
-        Theirs::I32 => (Dtype::I32, None),
-        Theirs::I16 => (Dtype::I16, None),
-        Theirs::I8 => (Dtype::I8, None),
-        Theirs::U64 => (Dtype::U64, None),
-        Theirs::U32 => (Dtype::U32, None),
-        Theirs::U16 => (Dtype::U16, None),
-        Theirs::U8 => (Dtype::U8, None),
-        Theirs::BOOL => (Dtype::Bool, None),
-        Theirs::F8_E4M3 => (Dtype::U8, Some(Logical::F8E4m3fn)),
-        Theirs::F8_E5M2 => (Dtype::U8, Some(Logical::F8E5m2)),
-        Theirs::F8_E4M3FNUZ => (Dtype::U8, Some(Logical::F8E4m3fnuz)),
-        Theirs::F8_E5M2FNUZ => (Dtype::U8, Some(Logical::F8E5m2fnuz)),
-        Theirs::C64 => (Dtype::F32, Some(Logical::Complex64)),
+        SafetensorsDtype::F64 => (Dtype::F64, None),
+        SafetensorsDtype::F32 => (Dtype::F32, None),
+        SafetensorsDtype::F16 => (Dtype::F16, None),
+        SafetensorsDtype::BF16 => (Dtype::Bf16, None),
+        SafetensorsDtype::I64 => (Dtype::I64, None),
+        SafetensorsDtype::I32 => (Dtype::I32, None),
+        SafetensorsDtype::I16 => (Dtype::I16, None),
+        SafetensorsDtype::I8 => (Dtype::I8, None),
+        SafetensorsDtype::U64 => (Dtype::U64, None),
+        SafetensorsDtype::U32 => (Dtype::U32, None),
+        SafetensorsDtype::U16 => (Dtype::U16, None),
+        SafetensorsDtype::U8 => (Dtype::U8, None),
+        SafetensorsDtype::BOOL => (Dtype::Bool, None),
+        SafetensorsDtype::F8_E4M3 => (Dtype::U8, Some(Logical::F8E4m3fn)),
+        SafetensorsDtype::F8_E5M2 => (Dtype::U8, Some(Logical::F8E5m2)),
+        SafetensorsDtype::F8_E4M3FNUZ => (Dtype::U8, Some(Logical::F8E4m3fnuz)),
+        SafetensorsDtype::F8_E5M2FNUZ => (Dtype::U8, Some(Logical::F8E5m2fnuz)),
+        SafetensorsDtype::C64 => (Dtype::F32, Some(Logical::Complex64)),
         _ => return None, // elements of 4 and 6 bits, bare exponents
     })
 }
@@ -109,7 +109,7 @@ fn explain(file: &[u8], error: &SafeTensorError) -> String {
     let header = file.first_chunk::<8>().map(|length| u64::from_le_bytes(*length));
     let end = header.and_then(|length| usize::try_from(length).ok()?.checked_add(8));
     let json = end.and_then(|end| serde_json::from_slice::<serde_json::Value>(file.get(8..end)?).ok());
-    let known = |dtype: &str| serde_json::from_value::<Theirs>(dtype.into()).is_ok();
+    let known = |dtype: &str| serde_json::from_value::<SafetensorsDtype>(dtype.into()).is_ok();
     let tensors = json.as_ref().and_then(|json| json.as_object()).into_iter().flatten();
     let mut dtypes = tensors.filter_map(|(name, tensor)| Some((name, tensor.get("dtype")?.as_str()?)));
     match dtypes.find(|(_, dtype)| !known(dtype)) {

@@ -27,7 +27,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
                 bad += 1;
                 let failed = listener.out.toned(Tone::Bad, "FAILED");
                 listener.say(format_args!("{shown}: {failed}"))?;
-                Failure::at(path, error).tell();
+                Failure::at(path, error).report();
             }
         }
     }
@@ -36,13 +36,13 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     listener
         .say(format_args!("{files}: {good} ok, {bad} failed; {} in {seconds:.2} s", text::size(bytes)))?;
     if bad > 0 {
-        Err(Failure::Told)
+        Err(Failure::Reported)
     } else {
         Ok(())
     }
 }
 
-/// Standard output, until nobody reads it any more: the exit status has to tell the truth even then.
+/// Standard output, until nobody reads it any more: the exit status has to be right even then.
 struct Listener {
     out: Output,
     gone: bool,

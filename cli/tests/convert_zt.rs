@@ -143,16 +143,16 @@ fn a_digest_alone_leaves_the_encodings() {
 }
 
 #[test]
-fn what_is_unknown_is_kept_as_it_is_stored_and_told() {
+fn what_is_unknown_is_kept_as_it_is_stored_and_reported() {
     let old = data().join("invalid/encoding-lz4.zt");
     let new = folder("convert-unknown").join("new.zt");
     let ran = run(&[&"convert", &old, &new, &"--zstd"]);
     assert_eq!(ran.status, 0, "{ran:?}");
-    let told = format!(
+    let expected = format!(
         "zt: {}: object \"a\": component \"data\": it has an unknown dtype or encoding",
         old.display()
     );
-    assert!(ran.err.starts_with(&told) && ran.err.lines().count() == 1, "{}", ran.err);
+    assert!(ran.err.starts_with(&expected) && ran.err.lines().count() == 1, "{}", ran.err);
     let json = |path: &Path| serde_json::from_str::<Value>(&run(&[&"ls", &"--json", &path]).good()).unwrap();
     let (was, is) = (json(&old), json(&new));
     for field in ["encoding", "length", "dtype", "digest"] {

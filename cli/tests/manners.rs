@@ -87,7 +87,7 @@ fn no_file_of_the_corpus_upsets_any_command() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_behind_standard_output_is_told() {
+fn a_full_disk_under_standard_output_is_reported() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = zt().arg("ls").arg(data().join("v1.2/py-1.2.3-zstd.zt")).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -15,12 +15,12 @@ fn an_unfinished_append_is_cut_back_and_the_objects_are_there() {
     std::fs::write(&path, &torn).unwrap();
 
     run(&[&"ls", &path]).bad(&["unfinished append"]);
-    let told = format!("from {} to {} bytes, 4 objects\n", torn.len(), bytes.len());
+    let expected = format!("from {} to {} bytes, 4 objects\n", torn.len(), bytes.len());
     let out = run(&[&"repair", &"--dry-run", &path]).good();
-    assert_eq!(out, format!("{}: would be cut {told}", path.display()));
+    assert_eq!(out, format!("{}: would be cut {expected}", path.display()));
     assert_eq!(std::fs::read(&path).unwrap(), torn);
     let out = run(&[&"repair", &path]).good();
-    assert_eq!(out, format!("{}: cut {told}", path.display()));
+    assert_eq!(out, format!("{}: cut {expected}", path.display()));
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     assert_eq!(listing(&path), listing(&whole));
     let out = run(&[&"repair", &path]).good();

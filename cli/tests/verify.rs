@@ -49,7 +49,7 @@ fn one_bad_file_fails_the_run_and_is_named() {
 }
 
 #[test]
-fn what_only_the_contents_tell_is_found() {
+fn what_only_the_contents_show_is_found() {
     for file in ["bool-2.zt", "csr-column-equal.zt", "zstd-corrupt-block.zt", "coo-out-of-range-row.zt"] {
         run(&[&"verify", &data().join("invalid").join(file)]).bad(&[file]);
     }

@@ -98,8 +98,8 @@ static double difference(const std::vector<float> &a, const std::vector<float> &
     return most;
 }
 
-static void test_way(const char *label, const char *path, const zt_ggml::load_options &how,
-                     bool (*wanted)(const std::string &), uint64_t zt_ggml::load_stats::*way)
+static void test_path(const char *label, const char *path, const zt_ggml::load_options &how,
+                     bool (*wanted)(const std::string &), uint64_t zt_ggml::load_stats::*counter)
 {
     zt_ggml::model m(path, wanted ? zt_ggml::options{wanted} : zt_ggml::options{});
     size_t expected = 0;
@@ -124,7 +124,7 @@ static void test_way(const char *label, const char *path, const zt_ggml::load_op
         return true;
     };
     zt_ggml::load_stats stats = m.load(cpu, options);
-    CHECK(stats.*way == bytes && stats.mapped + stats.read + stats.staged == bytes,
+    CHECK(stats.*counter == bytes && stats.mapped + stats.read + stats.staged == bytes,
           "%s: %llu bytes mapped, %llu read, %llu staged", label, static_cast<unsigned long long>(stats.mapped),
           static_cast<unsigned long long>(stats.read), static_cast<unsigned long long>(stats.staged));
     CHECK(last == bytes && total == bytes, "%s: progress ends at %llu", label, static_cast<unsigned long long>(last));
@@ -222,12 +222,12 @@ int main(int argc, char **argv)
     staged.staged = verified.verify = true;
     try {
         using stats = zt_ggml::load_stats;
-        test_way("mapped", argv[1], mapped, nullptr, &stats::mapped);
-        test_way("read", argv[1], read, nullptr, &stats::read);
-        test_way("staged", argv[1], staged, nullptr, &stats::staged);
-        test_way("compressed", argv[2], verified, nullptr, &stats::read);
-        test_way("partial", argv[1], mapped, first_layer, &stats::mapped);
-        test_way("part read", argv[2], read, first_layer, &stats::read);
+        test_path("mapped", argv[1], mapped, nullptr, &stats::mapped);
+        test_path("read", argv[1], read, nullptr, &stats::read);
+        test_path("staged", argv[1], staged, nullptr, &stats::staged);
+        test_path("compressed", argv[2], verified, nullptr, &stats::read);
+        test_path("partial", argv[1], mapped, first_layer, &stats::mapped);
+        test_path("part read", argv[2], read, first_layer, &stats::read);
         test_cancel(argv[1], true, false, 0);
         test_cancel(argv[1], false, false, 1 << 20);
         test_cancel(argv[2], true, false, 1 << 20);

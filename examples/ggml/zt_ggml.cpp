@@ -20,7 +20,7 @@ void check(zt_status status)
         fail(status);
 }
 
-bool tell(const load_options &options, uint64_t done, uint64_t total)
+bool report(const load_options &options, uint64_t done, uint64_t total)
 {
     return !options.progress || options.progress(done, total);
 }
@@ -110,7 +110,7 @@ load_stats model::load(ggml_backend_t backend, const load_options &options)
     uint64_t total = 0;
     for (const entry &e : entries)
         total += e.size;
-    if (!tell(options, 0, total))
+    if (!report(options, 0, total))
         throw cancelled("the load was stopped before it began");
 
     ggml_backend_buffer_type_t type = ggml_backend_get_default_buffer_type(backend);
@@ -118,7 +118,7 @@ load_stats model::load(ggml_backend_t backend, const load_options &options)
     // A device cannot use host memory in place; see ggml_backend_dev_buffer_from_host_ptr for those that can.
     std::vector<entry> rest = options.map && host ? map(stats) : entries;
     if (rest.empty()) {
-        tell(options, total, total);
+        report(options, total, total);
         return stats;
     }
     // Every tensor of the context that has no place yet gets one.
@@ -138,21 +138,21 @@ load_stats model::load(ggml_backend_t backend, const load_options &options)
 std::vector<model::entry> model::map(load_stats &stats)
 {
     size_t alignment = ggml_backend_buft_get_alignment(ggml_backend_cpu_buffer_type());
-    std::vector<std::pair<entry, char *>> lent;
+    std::vector<std::pair<entry, char *>> borrowed;
     std::vector<entry> rest;
     for (const entry &e : entries) {
         const void *place = nullptr;
         // ggml's pointers are not const. The pages are read-only: an operation that wrote to a weight would fault.
         if ((zt_component_caps(e.component) & ZT_CAP_MAP) && zt_component_ptr(e.component, &place, nullptr) == ZT_OK &&
             reinterpret_cast<uintptr_t>(place) % alignment == 0)
-            lent.emplace_back(e, static_cast<char *>(const_cast<void *>(place)));
+            borrowed.emplace_back(e, static_cast<char *>(const_cast<void *>(place)));
         else
             rest.push_back(e);
     }
-    if (lent.empty())
+    if (borrowed.empty())
         return rest;
-    char *first = lent.front().second, *last = first;
-    for (const auto &[e, place] : lent) {
+    char *first = borrowed.front().second, *last = first;
+    for (const auto &[e, place] : borrowed) {
         first = std::min(first, place);
         last = std::max(last, place + e.size);
         zt_component_advise(e.component, ZT_ADVICE_WILLNEED); // a hint: that it is refused is no failure
@@ -162,7 +162,7 @@ std::vector<model::entry> model::map(load_stats &stats)
         throw std::runtime_error("ggml has no buffer for the mapping");
     buffers.emplace_back(buffer);
     ggml_backend_buffer_set_usage(buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
-    for (const auto &[e, place] : lent) {
+    for (const auto &[e, place] : borrowed) {
         if (ggml_backend_tensor_alloc(buffer, e.tensor, place) != GGML_STATUS_SUCCESS)
             throw std::runtime_error("ggml refuses the place of a mapped tensor");
         stats.mapped += e.size;
@@ -189,7 +189,7 @@ void model::read(const std::vector<entry> &rest, const load_options &options, ui
     how.context = &context;
     how.progress = [](void *given, uint64_t done, uint64_t) -> int32_t {
         auto *t = static_cast<telling *>(given);
-        return tell(t->options, t->before + done, t->total) ? 0 : 1;
+        return report(t->options, t->before + done, t->total) ? 0 : 1;
     };
     zt_read_stats did = {};
     did.struct_size = sizeof did;
@@ -208,7 +208,7 @@ void model::stage(const std::vector<entry> &rest, const load_options &options, u
         std::unique_ptr<zt_buffer, ender<zt_buffer_free>> bytes(loaded);
         ggml_backend_tensor_set(e.tensor, zt_buffer_data(loaded), 0, zt_buffer_size(loaded));
         stats.staged += e.size;
-        if (!tell(options, stats.mapped + stats.staged, total))
+        if (!report(options, stats.mapped + stats.staged, total))
             throw cancelled("the load was stopped");
     }
 }

@@ -18,24 +18,24 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (mut reading, mut skipping) = (Cursor::new(bytes, 0), Cursor::new(bytes, 0));
     let (read, skipped) = (reading.value(), skipping.skip());
     assert_eq!(read.is_ok(), skipped.is_ok(), "{read:?} {skipped:?}");
-    let theirs = comparable(bytes);
+    let reference = comparable(bytes);
     let value = match read {
         Ok(value) => value,
         Err(e) => {
             let fine = [Rule::CborDuplicateKey, Rule::CborUtf8, Rule::CborDepth];
-            let ours_alone = matches!(e.cause(), Cause::Broken(rule) if fine.contains(&rule));
+            let own_only = matches!(e.cause(), Cause::Broken(rule) if fine.contains(&rule));
             // RFC 7049 forbids these (table 2, section 2.2.2); ciborium lets them pass.
             let lax = ["a simple value below 32 in two bytes", "string is not a definite"];
             let lax = lax.iter().any(|what| e.message().contains(what));
-            assert!(theirs.is_none() || ours_alone || lax, "ciborium takes it, here: {e}");
+            assert!(reference.is_none() || own_only || lax, "ciborium takes it, here: {e}");
             return;
         }
     };
     assert_eq!(reading.position(), skipping.position());
-    if let (Some(ours), Some(theirs)) = (other(&value), &theirs) {
-        assert!(same_other(&ours, theirs), "{ours:?} {theirs:?}");
+    if let (Some(own), Some(reference)) = (other(&value), &reference) {
+        assert!(same_other(&own, reference), "{own:?} {reference:?}");
     }
-    assert!(other(&value).is_none() || theirs.is_some(), "ciborium refuses {value:?}");
+    assert!(other(&value).is_none() || reference.is_some(), "ciborium refuses {value:?}");
     let mut encoded = Vec::new();
     cbor_encode::value(&mut encoded, &value).unwrap();
     // An indefinite length costs two bytes, that of 256 items and more three to nine; a NaN in single

@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         let Ok(made) = generate::file(&mut arbitrary::Unstructured::new(input)) else { return };
         made.bytes
     };
-    if let Ok(ours) = read::open(&bytes, false) {
-        differential::compare(&bytes, &ours);
+    if let Ok(own) = read::open(&bytes, false) {
+        differential::compare(&bytes, &own);
     }
 });

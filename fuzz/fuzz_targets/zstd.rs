@@ -4,15 +4,15 @@
 use arbitrary::Unstructured;
 use ztensor::error::{Cause, Rule};
 use ztensor_fuzz::file::{compressed, Container, Layout};
-use ztensor_fuzz::item::{map, text, Item, Spelling};
+use ztensor_fuzz::item::{map, text, Item, EncodingStyle};
 use ztensor_fuzz::read;
 
 /// What libzstd makes of it; none where it refuses or where it is more than the limit.
 fn reference(stored: &[u8]) -> Option<Vec<u8>> {
-    let mut room = vec![0; read::MOST_DECODED as usize];
-    let size = zstd_safe::decompress(&mut room[..], stored).ok()?;
-    room.truncate(size);
-    Some(room)
+    let mut space = vec![0; read::MOST_DECODED as usize];
+    let size = zstd_safe::decompress(&mut space[..], stored).ok()?;
+    space.truncate(size);
+    Some(space)
 }
 
 fn rest<'a>(u: &mut Unstructured<'a>) -> &'a [u8] {
@@ -50,17 +50,17 @@ fn file(u: &mut Unstructured<'_>) -> arbitrary::Result<(Vec<u8>, Vec<u8>, u64)> 
         Item::Array(vec![tensor])
     } else {
         // Of a layout that is not known no shape tells the size; in 1.1 nothing else does either.
-        let told = form & 64 > 0;
+        let check_error = form & 64 > 0;
         let mut data = vec![("dtype", text("u8")), ("offset", offset), ("length", length), ("encoding", text("zstd"))];
-        if told {
+        if check_error {
             data.push(("uncompressed_length", Item::Unsigned(claim)));
         }
-        let format = text(if form & 128 > 0 || !told { "blob" } else { "dense" });
+        let format = text(if form & 128 > 0 || !check_error { "blob" } else { "dense" });
         let object = map(vec![("shape", shape), ("format", format), ("components", map(vec![("data", map(data))]))]);
-        let version = text(if told { "1.2.0" } else { "1.1.0" });
+        let version = text(if check_error { "1.2.0" } else { "1.1.0" });
         map(vec![("version", version), ("objects", map(vec![("t", object)]))])
     };
-    let start = layout.manifest(&root, &mut Spelling { plain: true, input: u })?;
+    let start = layout.manifest(&root, &mut EncodingStyle { plain: true, input: u })?;
     let size = (layout.bytes.len() - start) as u64;
     let claim = if container == Container::V0_1 || form & 64 > 0 { claim } else { truth };
     Ok((layout.footer(size), stored, claim))
@@ -83,8 +83,8 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         }
         (Err(e), None) => {
             let fine = [Rule::ZstdCorrupt, Rule::ZstdLength, Rule::ZstdTrailing];
-            let told = e.rule().is_some_and(|rule| fine.contains(&rule));
-            assert!(told || e.cause() == Cause::Limit, "{e}");
+            let check_error = e.rule().is_some_and(|rule| fine.contains(&rule));
+            assert!(check_error || e.cause() == Cause::Limit, "{e}");
         }
     }
 });

@@ -1,6 +1,6 @@
 //! Appending to whatever is there, and what is left when it is cut off in the middle.
 
-use crate::read::{self, told};
+use crate::read::{self, check_error};
 use crate::write;
 use arbitrary::{Result, Unstructured};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub fn to(old: &[u8], u: &mut Unstructured<'_>) -> Result<()> {
     let mut writer = match Writer::append(place.path(), &write::options(u)?) {
         Ok(writer) => writer,
         Err(e) => {
-            let (cause, _) = told(&e);
+            let (cause, _) = check_error(&e);
             assert!(before.is_err() || cause == Cause::Unsupported, "it opens, but: {e}");
             assert_eq!(place.get(), old, "refused, but the file changed");
             return Ok(());
@@ -96,7 +96,7 @@ fn cut(old: &[u8], new: &[u8], place: &TemporaryFile, u: &mut Unstructured<'_>) 
         Ok(_) => assert!(whole, "{at} of {} to {} bytes open", old.len(), new.len()),
         Err(e) => {
             assert!(!whole, "nothing is missing, but: {e}");
-            assert_eq!(told(e).1, Some(Rule::UnfinishedAppend), "{e}");
+            assert_eq!(check_error(e).1, Some(Rule::UnfinishedAppend), "{e}");
         }
     }
     let dry = repair(place.path(), &RepairOptions { dry_run: true, ..RepairOptions::default() });
@@ -107,7 +107,7 @@ fn cut(old: &[u8], new: &[u8], place: &TemporaryFile, u: &mut Unstructured<'_>) 
         Ok(report) => assert_eq!(place.get(), if whole { &torn } else { old }, "{report:?}"),
         Err(e) => {
             // The record is not there: other ends, or padding that is not zero, leave it in doubt.
-            assert_eq!(told(&e).1, Some(Rule::UnfinishedAppend), "{e}");
+            assert_eq!(check_error(&e).1, Some(Rule::UnfinishedAppend), "{e}");
             assert_eq!(place.get(), torn, "in doubt, but the file changed");
             let chosen = RepairOptions { cut_at: old.len() as u64, ..RepairOptions::default() };
             repair(place.path(), &chosen).unwrap_or_else(|e| panic!("{e}"));

@@ -12,7 +12,7 @@ const READ_OPTIONS: usize = 64;
 const READ_REQUEST: usize = 80;
 const REPAIR_OPTIONS: usize = 24;
 
-extern "C" fn go_on(context: *mut c_void, done: u64, total: u64) -> i32 {
+extern "C" fn progress(context: *mut c_void, done: u64, total: u64) -> i32 {
     assert!(done <= total);
     i32::from(!context.is_null())
 }
@@ -146,13 +146,13 @@ unsafe fn component(c: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
     check(zt_component_verify(c));
     check(zt_component_advise(c, u.int_in_range(0..=8)?));
     let (mut at, mut length, mut buffer) = (null(), 0, 1 as Pointer);
-    let lent = check(zt_component_ptr(c, &mut at, &mut length));
+    let borrowed = check(zt_component_ptr(c, &mut at, &mut length));
     let loaded = check(zt_component_load(c, &mut buffer));
     assert_eq!(loaded == OK, !buffer.is_null());
     if loaded == OK {
         assert_eq!(zt_buffer_size(buffer) as u64, size);
         let loaded = std::slice::from_raw_parts(zt_buffer_data(buffer), size as usize);
-        assert!(lent != OK || loaded == std::slice::from_raw_parts(at.cast::<u8>(), length));
+        assert!(borrowed != OK || loaded == std::slice::from_raw_parts(at.cast::<u8>(), length));
         let mut memory = vec![0u8; loaded.len()];
         assert_eq!(check(zt_component_read(c, memory.as_mut_ptr().cast(), memory.len())), OK);
         assert_eq!(memory, loaded);
@@ -183,7 +183,7 @@ unsafe fn verify(file: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
     options.few_threads(u, 12)?;
     options.set(16, &stop(u)?.to_ne_bytes());
     if u.arbitrary()? {
-        options.set_pointer(24, go_on as Progress as *const c_void);
+        options.set_pointer(24, progress as Progress as *const c_void);
     }
     let status = check(zt_verify(file, options.pointer(), report.pointer()));
     let refused = options.wrong && !options.null;
@@ -199,7 +199,7 @@ unsafe fn batch(file: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
     options.set(40, &stop(u)?.to_ne_bytes());
     if u.arbitrary()? {
         options.set_pointer(48, done as extern "C" fn(*mut c_void, u64, Status) as *const c_void);
-        options.set_pointer(56, go_on as Progress as *const c_void);
+        options.set_pointer(56, progress as Progress as *const c_void);
     }
     let count = zt_object_count(file);
     let mut memory = vec![vec![0u8; 3000]; 6];
@@ -223,8 +223,8 @@ unsafe fn batch(file: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
             2 if u.ratio(1, 4)? => (offset, length) = (u.arbitrary()?, u.arbitrary()?),
             _ => {}
         }
-        let room = if u.ratio(1, 6)? { u.int_in_range(0..=64)? } else { 3000 };
-        requests.extend([READ_REQUEST as u64, c as u64, offset, length, start as u64, counts as u64, 0, dst.as_mut_ptr() as u64, room, 7]);
+        let space = if u.ratio(1, 6)? { u.int_in_range(0..=64)? } else { 3000 };
+        requests.extend([READ_REQUEST as u64, c as u64, offset, length, start as u64, counts as u64, 0, dst.as_mut_ptr() as u64, space, 7]);
         wanted += 1;
         if u.arbitrary()? {
             break;

@@ -2,7 +2,7 @@
 
 use crate::memory::Sink;
 use crate::random::Random;
-use crate::read::{open, told};
+use crate::read::{open, check_error};
 use ztensor::error::Cause;
 use ztensor::model::manifest::Version;
 use ztensor::model::value::Value;
@@ -25,7 +25,7 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
         match writer.copy(object, object.name()) {
             Ok(()) => copied.push(object),
             Err(e) => {
-                let (cause, _) = told(&e);
+                let (cause, _) = check_error(&e);
                 let allowed = version != Version::V1_2 || object.name().len() > 65536;
                 assert!(!sound || allowed || e.message().contains("the sink is full"), "{e}");
                 if cause == Cause::State {
@@ -43,7 +43,7 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
         }
     }
     if let Err(e) = writer.finish() {
-        told(&e);
+        check_error(&e);
         assert!(e.message().contains("the sink is full"), "every object was taken, but: {e}");
         return;
     }

@@ -22,10 +22,10 @@ fn guarded<T, E>(call: impl FnOnce() -> Result<T, E>) -> Option<T> {
 pub fn quiet() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        let ours = std::panic::take_hook();
+        let own = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if info.location().is_none_or(|l| !l.file().contains("ztensor-1.2.3") && !l.file().contains("/registry/") && !l.file().contains("/rustc/")) {
-                ours(info);
+                own(info);
                 std::process::abort();
             }
         }));
@@ -33,17 +33,17 @@ pub fn quiet() {
 }
 
 /// Compares; how many components were read by both.
-pub fn compare(bytes: &[u8], ours: &File) -> usize {
-    let Some(theirs) = guarded(|| released::Reader::open_any(Cursor::new(bytes))) else { return 0 };
-    let old = ours.version() == "0.1.0";
+pub fn compare(bytes: &[u8], own: &File) -> usize {
+    let Some(reference) = guarded(|| released::Reader::open_any(Cursor::new(bytes))) else { return 0 };
+    let old = own.version() == "0.1.0";
     let mut compared = 0;
-    for object in ours.objects() {
+    for object in own.objects() {
         // A name that is there twice: the release keeps the last, we refuse to tell (0.1), or the file (1.x).
-        if ours.find_position(object.name()).map(|at| ours.object(at).unwrap().components().len()).is_none() {
+        if own.find_position(object.name()).map(|at| own.object(at).unwrap().components().len()).is_none() {
             continue;
         }
-        let twice = ours.objects().filter(|o| o.name() == object.name()).count() > 1;
-        let Some(their_object) = theirs.get(object.name()).filter(|_| !twice) else {
+        let twice = own.objects().filter(|o| o.name() == object.name()).count() > 1;
+        let Some(their_object) = reference.get(object.name()).filter(|_| !twice) else {
             // The release passes over what is sparse in 0.1.
             assert!(twice || old && object.format_name() != "dense", "{:?} is not there", object.name());
             continue;
@@ -55,17 +55,17 @@ pub fn compare(bytes: &[u8], ours: &File) -> usize {
         assert_eq!(object.components().len(), their_object.components.len(), "{:?}", object.name());
         for component in object.components() {
             let their_component = &their_object.components[component.role()];
-            compared += usize::from(same_component(&theirs, &component, their_component, old));
+            compared += usize::from(same_component(&reference, &component, their_component, old));
         }
     }
     if !old {
-        assert_eq!(theirs.tensors().len(), ours.object_count());
+        assert_eq!(reference.tensors().len(), own.object_count());
     }
     compared
 }
 
 fn same_component(
-    theirs: &released::Reader<Cursor<&[u8]>>,
+    reference: &released::Reader<Cursor<&[u8]>>,
     component: &Component<'_>,
     their_component: &TheirComponent,
     old: bool,
@@ -83,7 +83,7 @@ fn same_component(
         return false;
     }
     let read = component.load();
-    let Some(their_bytes) = read.is_ok().then(|| guarded(|| theirs.read_component(their_component))).flatten() else {
+    let Some(their_bytes) = read.is_ok().then(|| guarded(|| reference.read_component(their_component))).flatten() else {
         return false;
     };
     let bytes = read.unwrap();

@@ -1,6 +1,6 @@
 //! Files put together by hand: blobs at their places, a manifest behind them, a footer.
 
-use crate::item::{Item, Spelling};
+use crate::item::{Item, EncodingStyle};
 use arbitrary::Result;
 
 /// The containers.
@@ -31,9 +31,9 @@ impl Layout {
     }
 
     /// Puts the manifest; gives where it begins.
-    pub fn manifest(&mut self, root: &Item, spelling: &mut Spelling<'_, '_>) -> Result<usize> {
+    pub fn manifest(&mut self, root: &Item, style: &mut EncodingStyle<'_, '_>) -> Result<usize> {
         let start = self.bytes.len();
-        spelling.put(&mut self.bytes, root)?;
+        style.put(&mut self.bytes, root)?;
         Ok(start)
     }
 

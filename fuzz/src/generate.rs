@@ -1,7 +1,7 @@
 //! Valid files of every version from an input, with one thing bent afterwards if the input says so.
 
 use crate::file::{compressed, Container, Layout};
-use crate::item::{bend, map, text, Item, Spelling};
+use crate::item::{bend, map, text, Item, EncodingStyle};
 use crate::values;
 use arbitrary::{Result, Unstructured};
 use ztensor::model::dtype::{Dtype, Logical};
@@ -47,7 +47,7 @@ pub fn file(u: &mut Unstructured<'_>) -> Result<Made> {
     if how == 3 {
         bend(&mut root, u)?;
     }
-    let start = layout.manifest(&root, &mut Spelling { plain, input: u })?;
+    let start = layout.manifest(&root, &mut EncodingStyle { plain, input: u })?;
     let end = layout.bytes.len();
     let mut size = (end - start) as u64;
     match how {

@@ -1,4 +1,4 @@
-//! CBOR as it can be spelled: a tree that is put in any of the forms that RFC 7049 allows, and bent.
+//! CBOR as it can be encoded: a tree that is put in any of the forms that RFC 7049 allows, and bent.
 
 use arbitrary::{Result, Unstructured};
 
@@ -22,13 +22,13 @@ pub fn map(pairs: Vec<(&str, Item)>) -> Item {
     Item::Map(pairs.into_iter().map(|(k, v)| (text(k), v)).collect())
 }
 
-/// How items are spelled: the shortest way, or as the input says.
-pub struct Spelling<'a, 'u> {
+/// How items are encoded: the shortest way, or as the input says.
+pub struct EncodingStyle<'a, 'u> {
     pub plain: bool,
     pub input: &'a mut Unstructured<'u>,
 }
 
-impl Spelling<'_, '_> {
+impl EncodingStyle<'_, '_> {
     fn odd(&mut self, most: u8) -> Result<u8> {
         if self.plain || self.input.is_empty() {
             return Ok(0);

@@ -1,4 +1,4 @@
-//! Numbers that follow from an input alone, for choices that the input need not spell out.
+//! Numbers that follow from an input alone, for choices that the input need not encode out.
 
 /// A small generator.
 pub struct Random(u64);

@@ -6,7 +6,7 @@ use crate::{copy, slice, views};
 use ztensor::error::{Cause, Error, Result, Rule};
 use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
-use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, Component, File, OpenOptions, Part};
+use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, Component, File, OpenOptions, Selection};
 use ztensor::reader::{VerifyOptions, VerifyReport};
 use ztensor::wire::json;
 
@@ -16,7 +16,7 @@ pub const MOST_DECODED: u64 = 1 << 18;
 const CLOSELY: usize = 48;
 
 /// What a failure says to a program. Its text is one line, and no bug of the library.
-pub fn told(error: &Error) -> (Cause, Option<Rule>) {
+pub fn check_error(error: &Error) -> (Cause, Option<Rule>) {
     assert!(!error.message().contains(['\n', '\r', '\0']), "{error}");
     assert!(!error.message().is_empty() && error.message().len() < 1 << 16, "{error}");
     assert_ne!(error.cause(), Cause::Internal, "{error}");
@@ -25,7 +25,7 @@ pub fn told(error: &Error) -> (Cause, Option<Rule>) {
 }
 
 fn look(error: &Error) {
-    told(error);
+    check_error(error);
 }
 
 pub fn options(strict: bool) -> OpenOptions {
@@ -55,7 +55,7 @@ pub fn everything(bytes: &[u8]) -> Option<File> {
             file
         }
         (Err(a), Err(b)) => {
-            assert_eq!(told(&a), told(&b), "{a}; {b}");
+            assert_eq!(check_error(&a), check_error(&b), "{a}; {b}");
             assert!(strict.is_err(), "lenient refuses, strict takes: {a}");
             return None;
         }
@@ -83,7 +83,7 @@ fn verify(file: &File, threads: usize) -> Result<VerifyReport> {
         true
     }, &mut report);
     if let Err(e) = &outcome {
-        told(e);
+        check_error(e);
         return Err(outcome.unwrap_err());
     }
     assert_eq!(report.objects, file.object_count() as u64);
@@ -144,13 +144,13 @@ fn every_component(file: &File, unlent: &File, random: &mut Random) {
 /// One component in every way; its decoded bytes if it has any.
 pub fn component(c: &Component<'_>, random: &mut Random) -> Option<Vec<u8>> {
     let size = c.size();
-    let lent = c.lend();
-    assert_eq!(c.caps().map, lent.is_ok());
+    let borrowed = c.borrow();
+    assert_eq!(c.caps().map, borrowed.is_ok());
     let outcome = c.load();
     let bytes = match &outcome {
         Ok(loaded) => Some(loaded.as_slice().to_vec()),
         Err(e) => {
-            told(e);
+            check_error(e);
             None
         }
     };
@@ -160,8 +160,8 @@ pub fn component(c: &Component<'_>, random: &mut Random) -> Option<Vec<u8>> {
         assert_eq!(outcome.as_ref().unwrap().as_slice().as_ptr().addr() % 64, 0);
         assert!(c.caps().read);
     }
-    if let Ok(lent) = lent {
-        assert_eq!(Some(lent), bytes.as_deref());
+    if let Ok(borrowed) = borrowed {
+        assert_eq!(Some(borrowed), bytes.as_deref());
     }
     let mut decoded = Vec::new();
     let stepwise = c.for_each_decoded(&mut |chunk| {
@@ -207,7 +207,7 @@ fn ranges(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Rando
             }
             assert_eq!(part, &bytes[start as usize..(start + length) as usize]);
         } else if let Err(e) = read {
-            told(&e);
+            check_error(&e);
         }
     }
     assert!(c.read_range(size, &mut [0]).is_err());
@@ -236,9 +236,9 @@ fn batch(file: &File, loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) 
         let size = bytes.len() as u64;
         let start = random.below(size + 1);
         let length = random.below(size - start + 1);
-        plan.push((c, Part::Whole, 0, size));
+        plan.push((c, Selection::Whole, 0, size));
         // Offset 0 and length 0 mean the whole only in C.
-        plan.push((c, Part::Range { offset: start, length }, start, length));
+        plan.push((c, Selection::Range { offset: start, length }, start, length));
     }
     let mut memory: Vec<Vec<u8>> = plan.iter().map(|p| vec![0x33; p.3 as usize]).collect();
     let mut requests: Vec<_> = plan.iter().zip(&mut memory).map(|((c, part, ..), dst)| {
@@ -266,7 +266,7 @@ fn batch(file: &File, loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) 
             assert_eq!(stats.bytes, plan.iter().map(|p| p.3).sum::<u64>());
         }
         Err(e) => {
-            let (cause, _) = told(&e);
+            let (cause, _) = check_error(&e);
             let digests = [Cause::DigestMismatch, Cause::Broken(Rule::DigestForm)];
             let window = e.message().contains("has a window over 2^27");
             assert!(window || options.verify && digests.contains(&cause), "each could be loaded, but: {e}");

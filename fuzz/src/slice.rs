@@ -1,7 +1,7 @@
 //! Hyperslabs against the plain way: load all, pick one after the other.
 
 use crate::random::Random;
-use crate::read::told;
+use crate::read::check_error;
 use ztensor::model::manifest::Format;
 use ztensor::reader::{Hyperslab, Object};
 
@@ -10,7 +10,7 @@ pub fn some(object: &Object<'_>, random: &mut Random) {
     if object.format() != Format::Dense || shape.len() > 8 {
         let slab = Hyperslab { start: &[], count: &[], step: None };
         if let Err(e) = object.read_slice(&slab, &mut []) {
-            told(&e);
+            check_error(&e);
         }
         return;
     }
@@ -36,7 +36,7 @@ pub fn some(object: &Object<'_>, random: &mut Random) {
         let mut memory = vec![0x11; elements as usize * width + 1];
         let sliced = object.read_slice(&Hyperslab { start: &slab[0], count: &slab[1], step }, &mut memory);
         if let Err(e) = &sliced {
-            told(e);
+            check_error(e);
         }
         let Ok(loaded) = &loaded else { continue };
         if data.logical_name().is_some() && data.known_logical().is_none() {

@@ -1,6 +1,6 @@
 //! Views: what one promises has to be true, checked here by other code.
 
-use crate::read::told;
+use crate::read::check_error;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Format;
@@ -42,7 +42,7 @@ fn outcome<T>(view: Result<T>, wanted: bool) -> Option<T> {
     match view {
         Ok(view) => Some(view),
         Err(e) => {
-            told(&e);
+            check_error(&e);
             assert!(!wanted, "it was verified, but: {e}");
             None
         }

@@ -1,6 +1,6 @@
 //! Sequences of writer calls from an input, and what the file has to hold afterwards.
 
-use crate::read::told;
+use crate::read::check_error;
 use crate::values;
 use arbitrary::{Result, Unstructured};
 use ztensor::error::Cause;
@@ -8,14 +8,14 @@ use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{File, VerifyOptions, VerifyReport};
-use ztensor::writer::{Algorithm, ComponentSpec, LogicalName, ObjectSpec, Writer, WriterOptions};
+use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 /// A component as it was given.
 #[derive(Clone, Debug)]
 pub struct Part {
     role: String,
     dtype: Dtype,
-    logical: Option<LogicalName<'static>>,
+    logical: Option<LogicalSpec<'static>>,
     encoding: Option<Encoding>,
     digest: Option<Option<Algorithm>>,
     data: Vec<u8>,
@@ -66,16 +66,16 @@ pub fn options(u: &mut Unstructured<'_>) -> Result<WriterOptions> {
 fn part(u: &mut Unstructured<'_>, size: Option<u64>) -> Result<Part> {
     let dtype = Dtype::ALL[u.choose_index(13)?];
     let logical = match u.int_in_range(0..=15u8)? {
-        at @ 0..=5 => Some(LogicalName::Known(Logical::ALL[usize::from(at)])),
-        6 => Some(LogicalName::Other("own type")),
-        7 => Some(LogicalName::Other("f32")),
+        at @ 0..=5 => Some(LogicalSpec::Known(Logical::ALL[usize::from(at)])),
+        6 => Some(LogicalSpec::Other("own type")),
+        7 => Some(LogicalSpec::Other("f32")),
         _ => None,
     };
     let dtype = match logical {
-        Some(LogicalName::Known(t)) if u.ratio(7, 8)? => t.dtype(),
+        Some(LogicalSpec::Known(t)) if u.ratio(7, 8)? => t.dtype(),
         _ => dtype,
     };
-    let ratio = if let Some(LogicalName::Known(t)) = logical { t.ratio() } else { 1 };
+    let ratio = if let Some(LogicalSpec::Known(t)) = logical { t.ratio() } else { 1 };
     let mut count = size.unwrap_or(u.int_in_range(0..=40)?);
     if u.ratio(1, 8)? {
         count = u.int_in_range(0..=900)?;
@@ -142,7 +142,7 @@ pub fn script(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) 
     for _ in 0..u.int_in_range(1..=20)? {
         let outcome = step(u, writer, model)?;
         if let Err(e) = outcome {
-            let (cause, _) = told(&e);
+            let (cause, _) = check_error(&e);
             model.over |= cause == Cause::Io;
         }
         if model.over {
@@ -214,7 +214,7 @@ fn step(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Res
 fn fill_up(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Result<ztensor::error::Result<()>> {
     let Some((open, part)) = model.open.as_ref().zip(model.streaming.as_mut()) else { return Ok(Ok(())) };
     let width = part.dtype.size() as u64;
-    let ratio = if let Some(LogicalName::Known(t)) = part.logical { t.ratio() } else { 1 };
+    let ratio = if let Some(LogicalSpec::Known(t)) = part.logical { t.ratio() } else { 1 };
     let wanted = open.elements().filter(|n| *n < 1000).map_or(width, |n| n * width * ratio) as usize;
     let mut data = vec![0; wanted.saturating_sub(part.data.len())];
     u.fill_buffer(&mut data)?;
@@ -238,7 +238,7 @@ pub fn finish(writer: &mut Writer, model: &mut Model) -> bool {
         match writer.end() {
             Ok(()) => finish_object(model),
             Err(e) => {
-                told(&e);
+                check_error(&e);
                 assert_eq!(writer.finish().unwrap_err().cause(), Cause::State);
                 return false;
             }
@@ -250,7 +250,7 @@ pub fn finish(writer: &mut Writer, model: &mut Model) -> bool {
             true
         }
         Err(e) => {
-            let (cause, _) = told(&e);
+            let (cause, _) = check_error(&e);
             assert!(model.over || cause == Cause::Io || e.message().contains("leaves 64 bits"), "every call went well, but: {e}");
             false
         }
@@ -284,8 +284,8 @@ fn objects(file: &File, model: &Model) {
         for (c, part) in object.components().zip(&wanted.parts) {
             assert_eq!((c.role(), c.dtype()), (&part.role[..], Some(part.dtype)));
             let name = part.logical.map(|l| match l {
-                LogicalName::Known(t) => t.name(),
-                LogicalName::Other(name) => name,
+                LogicalSpec::Known(t) => t.name(),
+                LogicalSpec::Other(name) => name,
             });
             assert_eq!(c.logical_name(), name);
             assert_eq!(c.load().unwrap().as_slice(), part.data);

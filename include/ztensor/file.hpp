@@ -10,12 +10,12 @@ inline namespace ZTENSOR_MODE {
 /* A request of file::read_batch: a whole component, or bytes of it, into dst. */
 struct read_request : sized<zt_read_request> {
     read_request() noexcept = default;
-    read_request(zt::component what, void *to, std::size_t room, std::uint64_t its_tag = 0) noexcept
+    read_request(zt::component what, void *to, std::size_t capacity, std::uint64_t its_tag = 0) noexcept
     {
         component = what.get();
         length = what.size();
         dst = to;
-        dst_size = room;
+        dst_size = capacity;
         tag = its_tag;
     }
 };
@@ -72,15 +72,15 @@ class file {
      * at once and returns nothing, false for a failure, or a zt_status. Moved in; destroyed with the last handle. */
     template <class S> [[nodiscard]] static returns<file> open_source(S source, const open_options &options = {})
     {
-        using Held = detail::source_of<S>;
-        auto *held = new (std::nothrow) Held{std::move(source)};
-        if (!held)
+        using Boxed = detail::source_of<S>;
+        auto *boxed = new (std::nothrow) Boxed{std::move(source)};
+        if (!boxed)
             return detail::fail<file>(ZT_ERROR_OUT_OF_MEMORY, "no memory for the source");
         sized<zt_source> functions;
-        functions.context = held;
-        functions.size = Held::size;
-        functions.read_at = Held::read_at;
-        functions.close = Held::close; /* called also when the opening fails */
+        functions.context = boxed;
+        functions.size = Boxed::size;
+        functions.read_at = Boxed::read_at;
+        functions.close = Boxed::close; /* called also when the opening fails */
         zt_file *opened = nullptr;
         const zt_status status = zt_open_source(&functions, &options, &opened);
         return detail::give(status, file(opened));

@@ -72,16 +72,16 @@ class writer {
      * zt_status. Moved in; destroyed when the writer ends. */
     template <class S> [[nodiscard]] static returns<writer> to_sink(S sink, const writer_options &options = {})
     {
-        using Held = detail::sink_of<S>;
+        using Boxed = detail::sink_of<S>;
         auto thrown = std::make_shared<detail::carrier>();
-        auto *held = new (std::nothrow) Held{std::move(sink), thrown};
-        if (!held)
+        auto *boxed = new (std::nothrow) Boxed{std::move(sink), thrown};
+        if (!boxed)
             return detail::fail<writer>(ZT_ERROR_OUT_OF_MEMORY, "no memory for the sink");
         sized<zt_sink> functions;
-        functions.context = held;
-        functions.write = Held::write;
-        functions.finish = Held::finish;
-        functions.close = Held::close; /* called also when the creation fails */
+        functions.context = boxed;
+        functions.write = Boxed::write;
+        functions.finish = Boxed::finish;
+        functions.close = Boxed::close; /* called also when the creation fails */
         zt_writer *made = nullptr;
         const zt_status status = zt_writer_create_sink(&functions, &options, &made);
         thrown->rethrow();

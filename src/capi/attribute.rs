@@ -32,7 +32,7 @@ unsafe fn set(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_bool(
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_bool(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_i64(
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_i64(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_u64(
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_u64(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_f64(
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_f64(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_string(
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_string(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_bytes(
@@ -143,10 +143,10 @@ pub unsafe extern "C" fn zt_writer_set_attribute_bytes(
 /// Sets an attribute of the file to a value from JSON text; one of the same key is replaced.
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
-/// The spellings of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
+/// The forms of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
 /// an exponent become floats, others integers.
 /// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_json(
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_json(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_bool(
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn zt_write_attribute_bool(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_i64(
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn zt_write_attribute_i64(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_u64(
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn zt_write_attribute_u64(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_f64(
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn zt_write_attribute_f64(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_string(
@@ -257,7 +257,7 @@ pub unsafe extern "C" fn zt_write_attribute_string(
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_bytes(
@@ -277,10 +277,10 @@ pub unsafe extern "C" fn zt_write_attribute_bytes(
 /// Sets an attribute of the object that is open to a value from JSON text; one of the same key is replaced.
 ///
 /// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
-/// The spellings of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
+/// The forms of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
 /// an exponent become floats, others integers.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_json(

@@ -10,7 +10,7 @@ use super::sized::sized_struct;
 use super::status::{self, value, zt_status};
 use super::types::unknown;
 use crate::error::{fail, Result};
-use crate::reader::{BatchOptions, BatchRequest, BatchStats, Part};
+use crate::reader::{BatchOptions, BatchRequest, BatchStats, Selection};
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
 use std::ptr::null;
@@ -25,7 +25,7 @@ pub enum zt_direct_value {
     /// memory already, if the file system says that it has direct reads. What was read so is not in the page
     /// cache afterwards.
     ZT_DIRECT_AUTO = 0,
-    /// Through the page cache: for what will be read again soon.
+    /// Through the page cache: for what will be read again.
     ZT_DIRECT_NEVER = 1,
     /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
     /// all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
@@ -61,7 +61,7 @@ pub struct zt_read_request {
     pub tag: u64,
 }
 
-/// Told that a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
+/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
 /// thread at a time, not necessarily the caller's; it must not call zt_read_batch on the same file.
 pub type zt_done_callback = Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status)>;
 
@@ -89,9 +89,9 @@ pub struct zt_read_options {
     pub pinned: u32,
     /// Passed to the callbacks; may be NULL.
     pub context: *mut c_void,
-    /// Told about every request that is done; may be NULL.
+    /// Called for every request that is done; may be NULL.
     pub on_done: zt_done_callback,
-    /// Told about bytes that were delivered, and asked whether to go on; may be NULL.
+    /// Called with the bytes that were delivered, to ask whether to go on; may be NULL.
     pub progress: zt_progress_callback,
 }
 
@@ -140,7 +140,7 @@ sized_struct!(zt_read_stats:
 ///
 /// requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
 /// defaults. stats: may be NULL; set struct_size; filled on success and on failure.
-/// The first failure stops the batch and is returned; which requests were done before is told by
+/// The first failure stops the batch and is returned; which requests were done before is reported by
 /// on_done. On failure the content of the dst of requests that are not done is undefined.
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
 /// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
@@ -169,11 +169,11 @@ pub unsafe extern "C" fn zt_read_batch(
             // SAFETY: the caller's function, called as its declaration says.
             unsafe { callback(context.get(), tag, status) };
         };
-        let go_on = progress(options.progress, options.context);
+        let progress = progress(options.progress, options.context);
         // SAFETY: "requests, n: the reads".
         let mut plan = unsafe { plan(file, requests, n)? };
         let mut did = BatchStats::default();
-        let outcome = file.file().read_batch(&mut plan, &batch, &on_done, &go_on, &mut did);
+        let outcome = file.file().read_batch(&mut plan, &batch, &on_done, &progress, &mut did);
         // SAFETY: stats NULL or of the size it says.
         unsafe { arg::fill(stats, stats_of(&did))? };
         outcome
@@ -207,7 +207,7 @@ unsafe fn plan<'a>(
     }
     let mut plan: Vec<BatchRequest<'a>> = Vec::new();
     plan.try_reserve_exact(n)?;
-    let (mut apart, mut end) = (true, 0);
+    let (mut disjoint_so_far, mut end) = (true, 0);
     for at in 0..n {
         let in_request = |e: crate::error::Error| e.within(format_args!("request {at}"));
         // SAFETY: "requests, n: the reads".
@@ -216,12 +216,12 @@ unsafe fn plan<'a>(
         let planned = unsafe { one(file, &request) }.map_err(in_request)?;
         let Range { start, end: its_end } = planned.dst.as_ptr_range();
         if !planned.dst.is_empty() {
-            apart &= end <= start.addr();
+            disjoint_so_far &= end <= start.addr();
             end = its_end.addr();
         }
         plan.push(planned);
     }
-    if !apart {
+    if !disjoint_so_far {
         disjoint(&plan)?;
     }
     Ok(plan)
@@ -257,19 +257,21 @@ unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchR
             return Err(fail!(InvalidArgument, "it has both a range and a hyperslab"));
         }
         // SAFETY: "the rank's number" of each.
-        Part::Slab(unsafe { hyperslab(&component.object(), request.start, request.count, request.step)? })
+        Selection::Slab(unsafe {
+            hyperslab(&component.object(), request.start, request.count, request.step)?
+        })
     } else if !request.start.is_null() || !request.step.is_null() {
         return Err(fail!(InvalidArgument, "it has start or step, but no count"));
     } else if (request.offset, request.length) == (0, 0) {
-        Part::Whole
+        Selection::Whole
     } else {
-        Part::Range { offset: request.offset, length: request.length }
+        Selection::Range { offset: request.offset, length: request.length }
     };
     // What is over is left alone, and may be another request's.
-    let filled = component.part_size(&part).ok().and_then(|n| usize::try_from(n).ok());
-    let room = filled.map_or(request.dst_size, |n| n.min(request.dst_size));
+    let filled = component.selection_size(&part).ok().and_then(|n| usize::try_from(n).ok());
+    let capacity = filled.map_or(request.dst_size, |n| n.min(request.dst_size));
     // SAFETY: "dst_size: bytes at dst".
-    let dst = unsafe { arg::bytes_mut(request.dst, room, "dst")? };
+    let dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
     Ok(BatchRequest { component, part, dst, tag: request.tag })
 }
 

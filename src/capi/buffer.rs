@@ -16,7 +16,7 @@ use std::ptr::{null, null_mut};
 pub struct zt_buffer {
     owner: *mut zt_file,
     /// NULL and 0 if `owned` holds the bytes.
-    lent: *const u8,
+    borrowed: *const u8,
     size: usize,
     owned: Option<AlignedBuffer>,
 }
@@ -53,7 +53,7 @@ pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
     match buffer {
         None => null(),
         Some(zt_buffer { owned: Some(memory), .. }) => memory.as_slice().as_ptr().cast(),
-        Some(lent) => lent.lent.cast(),
+        Some(borrowed) => borrowed.borrowed.cast(),
     }
 }
 
@@ -90,13 +90,13 @@ impl zt_component {
     pub(super) fn load(&self) -> Result<(*mut zt_buffer, bool)> {
         let mut one = Vec::new();
         one.try_reserve_exact(1)?;
-        let (lent, size, owned) = match self.component()?.load()? {
-            Loaded::Lent(bytes) => (bytes.as_ptr(), bytes.len(), None),
+        let (borrowed, size, owned) = match self.component()?.load()? {
+            Loaded::Borrowed(bytes) => (bytes.as_ptr(), bytes.len(), None),
             Loaded::Owned(memory) => (null(), memory.as_slice().len(), Some(memory)),
         };
-        let is_lent = owned.is_none();
+        let is_borrowed = owned.is_none();
         self.owner().retain();
-        one.push(zt_buffer { owner: self.place.file().cast_mut(), lent, size, owned });
-        Ok((Box::into_raw(one.into_boxed_slice()).cast::<zt_buffer>(), is_lent))
+        one.push(zt_buffer { owner: self.place.file().cast_mut(), borrowed, size, owned });
+        Ok((Box::into_raw(one.into_boxed_slice()).cast::<zt_buffer>(), is_borrowed))
     }
 }

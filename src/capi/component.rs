@@ -2,9 +2,9 @@
 
 use super::arg;
 use super::guard::guard;
+use super::handle_table::Handle;
 use super::mode::{self, zt_advice};
 use super::open::zt_file;
-use super::place::Place;
 use super::status::zt_status;
 use super::types::{self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type};
 use crate::error::{fail, Result};
@@ -32,7 +32,7 @@ pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
 /// One blob of an object; borrowed, lives until the file's last zt_close.
 pub struct zt_component {
-    pub(super) place: Place,
+    pub(super) place: Handle,
 }
 
 impl zt_component {
@@ -42,7 +42,7 @@ impl zt_component {
 
     pub(super) fn component(&self) -> Result<Component<'_>> {
         let (owner, index) = (self.owner(), self.place.index());
-        let found = owner.file().component_at(owner.places().owner_of(index), index);
+        let found = owner.file().component_at(owner.handles().owner_of(index), index);
         found.ok_or_else(|| fail!(Internal, "a component without its entry"))
     }
 
@@ -50,15 +50,15 @@ impl zt_component {
         self.owner().file().manifest().components.get(self.place.index())
     }
 
-    fn text(&self, text: manifest::Text) -> *const c_char {
+    fn text(&self, text: manifest::TextId) -> *const c_char {
         self.owner().file().manifest().texts.get_c_bytes(text).as_ptr().cast()
     }
 
-    fn extra(&self) -> manifest::Extra {
-        self.entry().map(|e| self.owner().file().manifest().extra(e)).unwrap_or_default()
+    fn rare(&self) -> manifest::RareNames {
+        self.entry().map(|e| self.owner().file().manifest().rare(e)).unwrap_or_default()
     }
 
-    fn optional(&self, text: Option<manifest::Text>) -> *const c_char {
+    fn optional(&self, text: Option<manifest::TextId>) -> *const c_char {
         text.map_or(null(), |t| self.text(t))
     }
 }
@@ -96,13 +96,13 @@ pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dty
 pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
     match component.entry().and_then(|e| e.dtype) {
-        Some(dtype) => super::names::constant(dtype.name()),
-        None => component.optional(component.extra().dtype),
+        Some(dtype) => super::names::static_name(dtype.name()),
+        None => component.optional(component.rare().dtype),
     }
 }
 
 /// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
-/// spells that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
+/// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
 ///
 /// Threads: any. Since 1.0. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
@@ -118,8 +118,8 @@ pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type
 pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
     match component.entry().map(|e| e.logical) {
-        Some(LogicalType::Known(logical)) => super::names::constant(logical.name()),
-        Some(LogicalType::SameAsDtype | LogicalType::Other) => component.optional(component.extra().logical),
+        Some(LogicalType::Known(logical)) => super::names::static_name(logical.name()),
+        Some(LogicalType::SameAsDtype | LogicalType::Other) => component.optional(component.rare().logical),
         Some(LogicalType::Absent) | None => null(),
     }
 }
@@ -142,7 +142,7 @@ pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -
     match component.entry().map(|e| e.encoding) {
         Some(Encoding::Raw) => c"raw".as_ptr(),
         Some(Encoding::Zstd) => c"zstd".as_ptr(),
-        Some(Encoding::Other) => component.optional(component.extra().encoding),
+        Some(Encoding::Other) => component.optional(component.rare().encoding),
         None => null(),
     }
 }
@@ -163,11 +163,11 @@ pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> 
     component.and_then(zt_component::entry).map_or(0, |e| e.stored_size)
 }
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it cannot be told
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it is not known
 /// (unknown encodings without a declared size).
 ///
 /// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
-/// manifest does not tell. There the first call reads the stored bytes and finds it out; 0 if they are
+/// manifest does not declare it. There the first call reads the stored bytes and finds it out; 0 if they are
 /// damaged or pass max_decoded_size, which is found out once, too.
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
@@ -186,13 +186,13 @@ fn size_of_stored(component: &zt_component) -> u64 {
     super::guard::guard_value(0, || component.component().and_then(|c| c.size()).unwrap_or(0))
 }
 
-/// The digest of the stored bytes as the file spells it, "sha256:8f4a...".
+/// The digest of the stored bytes as the file has it, "sha256:8f4a...".
 ///
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *const c_char {
-    component.map_or(null(), |c| c.optional(c.extra().digest))
+    component.map_or(null(), |c| c.optional(c.rare().digest))
 }
 
 /// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
@@ -229,7 +229,7 @@ pub extern "C" fn zt_component_ptr(
     guard(|| {
         let component = arg::required(component, "component")?.component()?;
         let ptr = arg::required(ptr, "ptr")?;
-        let bytes = component.lend()?;
+        let bytes = component.borrow()?;
         ptr.write(bytes.as_ptr().cast());
         if let Some(size) = size {
             size.write(bytes.len());
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn zt_component_read(
 }
 
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
-/// touches are decoded, where the frames tell their sizes, as those that this library writes do. Where
+/// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its
 /// frames; what it found is kept for the 64 components that were walked last, and then only the stored
 /// bytes of the frames around the range are read. A component below 128 KiB is read whole.
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn zt_component_read_as(
     })
 }
 
-/// Tells the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
+/// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
 /// reading them, ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK
 /// keep just them in memory.
 ///

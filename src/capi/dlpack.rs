@@ -21,7 +21,7 @@ mod import;
 /// DLPackVersion.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Version {
+pub struct DlpackVersion {
     major: u32,
     minor: u32,
 }
@@ -59,7 +59,7 @@ pub struct Tensor {
 /// DLManagedTensorVersioned.
 #[repr(C)]
 pub struct Versioned {
-    version: Version,
+    version: DlpackVersion,
     manager: *mut c_void,
     deleter: Option<unsafe extern "C" fn(*mut Versioned)>,
     flags: u64,
@@ -126,7 +126,7 @@ fn types_of(found: DataType) -> Option<(Dtype, Option<Logical>)> {
     })
 }
 
-/// A tensor that was handed out, in either spelling, and what it stands on.
+/// A tensor that was handed out, in either form, and what it stands on.
 struct Export<T> {
     managed: T,
     /// Shape, then strides.
@@ -172,7 +172,7 @@ fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, V
         stride = stride.saturating_mul(i64::try_from(*dimension).unwrap_or(i64::MAX).max(1));
     }
     let ndim = i32::try_from(shape.len()).map_err(|_| fail!(Unsupported, "too many dimensions"))?;
-    let (buffer, lent) = place.load()?;
+    let (buffer, borrowed) = place.load()?;
     // SAFETY: from load; nobody else has it yet.
     let data = zt_buffer_data(unsafe { buffer.as_ref() });
     let strides = numbers.as_mut_ptr().wrapping_add(shape.len());
@@ -185,7 +185,7 @@ fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, V
         strides,
         byte_offset: 0,
     };
-    let flags = match lent {
+    let flags = match borrowed {
         true if place.owner().file().mode() == Mode::Private => 0, // the caller's to change
         true => READ_ONLY,
         false => IS_COPIED,
@@ -241,7 +241,7 @@ unsafe extern "C" fn delete_unversioned(tensor: *mut Unversioned) {
 
 fn versioned(place: &zt_component, shape: Option<&[u64]>) -> Result<*mut Versioned> {
     let export = hand_out(place, shape, |tensor, flags| Versioned {
-        version: Version { major: 1, minor: 1 },
+        version: DlpackVersion { major: 1, minor: 1 },
         manager: null_mut(),
         deleter: Some(delete_versioned),
         flags,

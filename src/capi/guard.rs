@@ -9,21 +9,21 @@ use std::sync::{Once, OnceLock};
 thread_local! {
     /// The last failure of this thread, NUL-ended. Of a fixed size, so that it takes no memory when that
     /// is what is short, and leaves nothing to do when the thread ends.
-    static MESSAGE: RefCell<[u8; MESSAGE_ROOM]> = const { RefCell::new([0; MESSAGE_ROOM]) };
+    static MESSAGE: RefCell<[u8; MESSAGE_CAPACITY]> = const { RefCell::new([0; MESSAGE_CAPACITY]) };
     /// How many guards this thread is inside of.
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
 
 /// What `zt_last_error` says before anything failed, and where no memory is left for more.
-const NOTHING: &std::ffi::CStr = c"no error";
+const NO_ERROR: &std::ffi::CStr = c"no error";
 const NO_MEMORY: &str = "could not allocate memory for this message";
 
 /// Bytes of a message with its NUL.
-const MESSAGE_ROOM: usize = crate::error::MESSAGE_LIMIT + 1;
+const MESSAGE_CAPACITY: usize = crate::error::MESSAGE_LIMIT + 1;
 
 /// Runs `body`; a panic or an error becomes a status, and its text this thread's message.
 pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
-    match caught(body) {
+    match catch_panic(body) {
         Ok(()) => status::value::ZT_OK as zt_status,
         Err(error) => {
             set_message(error.message());
@@ -34,10 +34,10 @@ pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
 
 /// Runs `body`, which gives a value directly; a panic gives `otherwise`.
 pub(super) fn guard_value<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
-    caught(|| Ok(body())).unwrap_or(otherwise)
+    catch_panic(|| Ok(body())).unwrap_or(otherwise)
 }
 
-fn caught<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     quiet_hook();
     INSIDE.with(|n| n.set(n.get().saturating_add(1)));
     let outcome = catch_unwind(AssertUnwindSafe(body));
@@ -58,17 +58,17 @@ fn caught<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
 /// What is called on a panic of the host's own Rust.
-static HOSTS_HOOK: OnceLock<Hook> = OnceLock::new();
+static HOST_HOOK: OnceLock<Hook> = OnceLock::new();
 
 /// The library never prints: panics inside a guard are silent, others go where they went before. A hook
 /// that captures nothing takes no memory, which may be short.
 fn quiet_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let _ = HOSTS_HOOK.set(std::panic::take_hook());
+        let _ = HOST_HOOK.set(std::panic::take_hook());
         std::panic::set_hook(Box::new(|info| {
             let inside = INSIDE.try_with(|n| n.get() > 0).unwrap_or(false);
-            if let Some(hook) = HOSTS_HOOK.get().filter(|_| !inside && !crate::threads::is_ours()) {
+            if let Some(hook) = HOST_HOOK.get().filter(|_| !inside && !crate::threads::is_worker()) {
                 hook(info);
             }
         }));
@@ -80,7 +80,7 @@ fn quiet_hook() {
 fn set_message(text: &str) {
     MESSAGE.with(|cell| {
         let Ok(mut message) = cell.try_borrow_mut() else { return };
-        let mut length = text.len().min(MESSAGE_ROOM.saturating_sub(1));
+        let mut length = text.len().min(MESSAGE_CAPACITY.saturating_sub(1));
         while !text.is_char_boundary(length) {
             length = length.saturating_sub(1);
         }
@@ -98,7 +98,7 @@ fn set_message(text: &str) {
 pub(super) fn message() -> *const std::ffi::c_char {
     MESSAGE.with(|cell| match cell.try_borrow() {
         Ok(message) if message.first().is_some_and(|b| *b != 0) => message.as_ptr().cast(),
-        _ => NOTHING.as_ptr(),
+        _ => NO_ERROR.as_ptr(),
     })
 }
 

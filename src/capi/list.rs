@@ -3,15 +3,15 @@
 use super::arg;
 use super::component::zt_component;
 use super::guard::guard;
+use super::handle_table::Handle;
 use super::object::zt_object;
 use super::open::zt_file;
-use super::place::Place;
 use super::sized::{sized_struct, SizedStruct};
 use super::status::{value, zt_status};
 use super::types::{
     dtype_number, encoding_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type,
 };
-use super::value::lend;
+use super::value::value_ptr;
 use crate::error::{fail, Result};
 use crate::model::manifest::{Component, Encoding, Format, Manifest, Object};
 use crate::model::value::Value;
@@ -19,7 +19,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
 
-/// What is known of an object without touching its bytes, as zt_object_list tells it. The fields from
+/// What is known of an object without touching its bytes, as zt_object_list fills it. The fields from
 /// offset on are of component.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ sized_struct!(zt_object_info:
     format, dtype, r#type, encoding
 );
 
-/// Tells of many objects at once what their getters would tell one by one, in file order. Nothing is
+/// Fills a struct for each of many objects with what its getters return, in file order. Nothing is
 /// allocated, locked or decoded: for a listing of everything, the cheapest way.
 ///
 /// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn zt_object_list(
     filled: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     let Some(filled) = filled else { return guard(|| Err(fail!(InvalidArgument, "filled is NULL"))) };
-    // No guard around what cannot panic: it would take as long as telling of several objects.
+    // No guard around what cannot panic: it would take as long as filling several structs.
     // SAFETY: passed on.
     match unsafe { list(file, first, infos, count) } {
         Ok(listed) => {
@@ -112,8 +112,8 @@ unsafe fn list(
         unsafe {
             let stride = stride(infos, count)?;
             match stride >= zt_object_info::SIZE {
-                true => fill(file, first, objects, infos, stride),
-                false => fill_of_older(file, first, objects, infos, stride),
+                true => fill_all(file, first, objects, infos, stride),
+                false => fill_older(file, first, objects, infos, stride),
             }
         }
     }
@@ -142,41 +142,53 @@ unsafe fn stride(infos: *const zt_object_info, count: usize) -> Result<usize> {
 /// # Safety
 /// `infos` has as many structs of `stride` bytes as there are objects; a struct is not larger.
 #[inline(never)] // so that it has the registers for itself
-unsafe fn fill(file: &zt_file, first: usize, objects: &[Object], infos: *mut zt_object_info, stride: usize) {
-    const AHEAD: usize = 160; // objects; in less time than those take, memory answers
-    let teller = Teller::new(file);
-    let mut handle = teller.handles.wrapping_add(first);
+unsafe fn fill_all(
+    file: &zt_file,
+    first: usize,
+    objects: &[Object],
+    infos: *mut zt_object_info,
+    stride: usize,
+) {
+    const PREFETCH_DISTANCE: usize = 160; // objects; in less time than those take, memory answers
+    let writer = InfoWriter::new(file);
+    let mut handle = writer.handles.wrapping_add(first);
     let mut place = infos;
     // Component n is of object n, and no object has attributes: so are most files, of which there is less to ask.
-    let plain = file.places().is_one_each() && teller.values.is_empty();
-    let alone = teller.components.get(first..).filter(|_| plain).unwrap_or_default();
+    let plain = file.handles().is_one_each() && writer.values.is_empty();
+    let alone = writer.components.get(first..).filter(|_| plain).unwrap_or_default();
     for (object, component) in objects.iter().zip(alone) {
-        soon(std::ptr::from_ref(object).wrapping_add(AHEAD));
-        soon(std::ptr::from_ref(component).wrapping_add(AHEAD));
+        prefetch(std::ptr::from_ref(object).wrapping_add(PREFETCH_DISTANCE));
+        prefetch(std::ptr::from_ref(component).wrapping_add(PREFETCH_DISTANCE));
         // SAFETY: there is room for all of it, aligned, and every value of every field is valid.
         let info = unsafe { &mut *place };
         info.struct_size = stride;
-        teller.tell_object(info, handle.cast(), object);
+        writer.fill_object(info, handle.cast(), object);
         (info.attributes, info.component_count) = (null(), 1);
-        tell_component(info, handle.cast(), component);
+        fill_component(info, handle.cast(), component);
         handle = handle.wrapping_add(1);
         place = place.wrapping_byte_add(stride);
     }
     for object in objects.get(alone.len()..).unwrap_or_default() {
-        soon(std::ptr::from_ref(object).wrapping_add(AHEAD));
-        soon(teller.components.as_ptr().wrapping_add(object.component_start as usize).wrapping_add(AHEAD));
+        prefetch(std::ptr::from_ref(object).wrapping_add(PREFETCH_DISTANCE));
+        prefetch(
+            writer
+                .components
+                .as_ptr()
+                .wrapping_add(object.component_start as usize)
+                .wrapping_add(PREFETCH_DISTANCE),
+        );
         // SAFETY: likewise.
         let info = unsafe { &mut *place };
         info.struct_size = stride;
-        teller.tell(info, handle.cast(), object);
+        writer.fill(info, handle.cast(), object);
         handle = handle.wrapping_add(1);
         place = place.wrapping_byte_add(stride);
     }
 }
 
-/// Asks for memory that will be read soon, where the processor can be asked; it may be nobody's memory.
+/// Prefetches memory that is read next, where the processor can be asked; it may be nobody's memory.
 #[inline(always)]
-fn soon<T>(place: *const T) {
+fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: only a hint: nothing is read, and nothing faults.
     unsafe {
@@ -187,30 +199,30 @@ fn soon<T>(place: *const T) {
     let _ = place;
 }
 
-/// The same for structs of an older header, which are smaller.
+/// Fills structs of an older header, which are smaller.
 ///
 /// # Safety
 /// `infos` has as many structs of `stride` bytes as there are objects; a struct is larger.
 #[cold]
-unsafe fn fill_of_older(
+unsafe fn fill_older(
     file: &zt_file,
     first: usize,
     objects: &[Object],
     infos: *mut zt_object_info,
     stride: usize,
 ) {
-    let teller = Teller::new(file);
+    let writer = InfoWriter::new(file);
     let mut place = infos.cast::<u8>();
     for (object, index) in objects.iter().zip(first..) {
-        let mut info = zt_object_info { struct_size: stride, ..NOTHING };
-        teller.tell(&mut info, teller.handles.wrapping_add(index).cast(), object);
+        let mut info = zt_object_info { struct_size: stride, ..EMPTY_INFO };
+        writer.fill(&mut info, writer.handles.wrapping_add(index).cast(), object);
         // SAFETY: there is room for that much of it, by this function's contract.
         unsafe { copy_nonoverlapping((&raw const info).cast::<u8>(), place, stride) };
         place = place.wrapping_add(stride);
     }
 }
 
-const NOTHING: zt_object_info = zt_object_info {
+const EMPTY_INFO: zt_object_info = zt_object_info {
     struct_size: 0,
     object: null(),
     name: null(),
@@ -231,38 +243,38 @@ const NOTHING: zt_object_info = zt_object_info {
 
 /// What a listing looks at. Kept by itself, as a table's place would be read anew for each object: for all that the
 /// compiler knows, it may change when a struct is filled.
-struct Teller<'f> {
+struct InfoWriter<'f> {
     manifest: &'f Manifest,
     components: &'f [Component],
     values: &'f [Value],
     texts: *const u8,
     dimensions: *const u64,
-    /// Of objects and components alike.
-    handles: *const Place,
+    /// Of both objects and components.
+    handles: *const Handle,
 }
 
-impl<'f> Teller<'f> {
+impl<'f> InfoWriter<'f> {
     fn new(file: &'f zt_file) -> Self {
         let manifest = file.file().manifest();
-        Teller {
+        InfoWriter {
             manifest,
             components: &manifest.components,
             values: &manifest.values,
             texts: manifest.texts.as_ptr(),
             dimensions: manifest.dimensions.as_ptr(),
-            handles: file.places().address(0),
+            handles: file.handles().address(0),
         }
     }
 
     /// Fills all but the size. Each field is stored when it is known, which leaves the compiler nothing to remember.
     #[inline(always)]
-    fn tell(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
-        self.tell_object(info, handle, object);
-        info.attributes = lend(object.attributes.and_then(|at| self.values.get(at.index())));
+    fn fill(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
+        self.fill_object(info, handle, object);
+        info.attributes = value_ptr(object.attributes.and_then(|at| self.values.get(at.index())));
         info.component_count = object.component_count as usize;
-        let told = self.told_component(object);
-        if let Some((at, component)) = told.and_then(|at| Some((at, self.components.get(at)?))) {
-            tell_component(info, self.handles.wrapping_add(at).cast(), component);
+        let primary = self.primary_component(object);
+        if let Some((at, component)) = primary.and_then(|at| Some((at, self.components.get(at)?))) {
+            fill_component(info, self.handles.wrapping_add(at).cast(), component);
         } else {
             info.component = null();
             (info.offset, info.stored_size, info.size) = (0, 0, 0);
@@ -272,7 +284,7 @@ impl<'f> Teller<'f> {
 
     /// What is of the object alone, but for its attributes and how many components it has.
     #[inline(always)]
-    fn tell_object(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
+    fn fill_object(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
         info.object = handle;
         info.name = self.texts.wrapping_add(object.name.start()).cast();
         info.name_len = object.name.size();
@@ -281,9 +293,9 @@ impl<'f> Teller<'f> {
         info.format = format_number(object.format);
     }
 
-    /// Which component of all is told of.
+    /// The component that a listing describes.
     #[inline(always)]
-    fn told_component(&self, object: &Object) -> Option<usize> {
+    fn primary_component(&self, object: &Object) -> Option<usize> {
         let first = object.component_start as usize;
         match object.component_count {
             1 => Some(first),
@@ -294,7 +306,7 @@ impl<'f> Teller<'f> {
 }
 
 #[inline(always)]
-fn tell_component(info: &mut zt_object_info, handle: *const zt_component, component: &Component) {
+fn fill_component(info: &mut zt_object_info, handle: *const zt_component, component: &Component) {
     info.component = handle;
     info.offset = component.offset;
     info.stored_size = component.stored_size;
@@ -311,7 +323,7 @@ fn dense_data(manifest: &Manifest, object: &Object) -> Option<usize> {
     components.position(|c| object.format == Format::Dense && manifest.texts.get_bytes(c.role) == b"data")
 }
 
-/// The decoded size as far as the manifest tells.
+/// The decoded size as far as the manifest declares it.
 #[inline(always)]
 fn known_size(component: &Component) -> u64 {
     match component.size() {

@@ -43,7 +43,7 @@ pub extern "C" fn zt_file_bytes(
         if part != 0 {
             return Err(fail!(InvalidArgument, "there is no part {part}: the file has one, 0"));
         }
-        let bytes = file.lend()?;
+        let bytes = file.borrow()?;
         ptr.write(bytes.as_ptr().cast());
         if let Some(size) = size {
             size.write(bytes.len() as u64);

@@ -30,6 +30,7 @@ mod buffer;
 mod component;
 /// cbindgen:ignore
 mod dlpack;
+mod handle_table;
 mod library;
 mod list;
 mod mapping;
@@ -37,7 +38,6 @@ mod mode;
 mod names;
 mod object;
 mod open;
-mod place;
 mod progress;
 mod sink;
 mod source;

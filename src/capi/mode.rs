@@ -39,7 +39,7 @@ pub enum zt_advice_value {
     ZT_ADVICE_SEQUENTIAL = 1,
     /// Here and there.
     ZT_ADVICE_RANDOM = 2,
-    /// Soon: starts reading and returns at once.
+    /// Needed next: starts reading and returns at once.
     ZT_ADVICE_WILLNEED = 3,
     /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
     ZT_ADVICE_POPULATE = 4,

@@ -16,7 +16,7 @@ use std::ptr::null;
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
-    guard_value(null(), || types::dtype(dtype).map_or(null(), |d| constant(d.name())))
+    guard_value(null(), || types::dtype(dtype).map_or(null(), |d| static_name(d.name())))
 }
 
 /// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
@@ -55,7 +55,7 @@ pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
     guard_value(null(), || match types::logical(r#type) {
-        Ok(Some(logical)) => constant(logical.name()),
+        Ok(Some(logical)) => static_name(logical.name()),
         _ => null(),
     })
 }
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn zt_type_from_name(
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
     guard_value(null(), || match types::format_name(format) {
-        Ok(Some(name)) => constant(name),
+        Ok(Some(name)) => static_name(name),
         _ => null(),
     })
 }
@@ -107,7 +107,7 @@ pub extern "C" fn zt_encoding_name(encoding: zt_encoding) -> *const c_char {
 }
 
 /// The spec's names, NUL-ended.
-const CONSTANTS: [&CStr; 23] = [
+const STATIC_NAMES: [&CStr; 23] = [
     c"f64",
     c"f32",
     c"f16",
@@ -134,8 +134,8 @@ const CONSTANTS: [&CStr; 23] = [
 ];
 
 /// One of the spec's names as C wants it; NULL if it is none.
-pub(super) fn constant(name: &str) -> *const c_char {
-    let found = CONSTANTS.iter().find(|c| c.to_bytes() == name.as_bytes());
+pub(super) fn static_name(name: &str) -> *const c_char {
+    let found = STATIC_NAMES.iter().find(|c| c.to_bytes() == name.as_bytes());
     found.map_or(null(), |c| c.as_ptr())
 }
 
@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn every_name_of_the_spec_is_there_for_c() {
         for d in Dtype::ALL {
-            assert!(!constant(d.name()).is_null(), "{}", d.name());
+            assert!(!static_name(d.name()).is_null(), "{}", d.name());
         }
         for t in Logical::ALL {
-            assert!(!constant(t.name()).is_null(), "{}", t.name());
+            assert!(!static_name(t.name()).is_null(), "{}", t.name());
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::arg;
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
+use super::handle_table::Handle;
 use super::open::zt_file;
-use super::place::Place;
 use super::status::zt_status;
 use super::types::{format_number, zt_format};
 use crate::error::{fail, Result};
@@ -16,7 +16,7 @@ use std::ptr::null;
 
 /// A named tensor of an open file; borrowed, lives until the file's last zt_close.
 pub struct zt_object {
-    place: Place,
+    place: Handle,
 }
 
 impl zt_object {
@@ -33,7 +33,7 @@ impl zt_object {
         self.owner().file().manifest().objects.get(self.place.index())
     }
 
-    fn text(&self, text: manifest::Text) -> *const c_char {
+    fn text(&self, text: manifest::TextId) -> *const c_char {
         self.owner().file().manifest().texts.get_c_bytes(text).as_ptr().cast()
     }
 }
@@ -98,7 +98,7 @@ pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_
     let Some(object) = object else { return null() };
     match object.entry().map(|e| e.format) {
         Some(Format::Other(text)) => object.text(text),
-        Some(known) => super::names::constant(known.name().unwrap_or_default()),
+        Some(known) => super::names::static_name(known.name().unwrap_or_default()),
         None => null(),
     }
 }
@@ -109,7 +109,7 @@ pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const Value {
-    super::value::lend(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
+    super::value::value_ptr(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
 }
 
 /// Number of components; 0 for NULL.
@@ -131,7 +131,7 @@ pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *
     if index >= entry.component_count as usize {
         return null();
     }
-    object.owner().component_place((entry.component_start as usize).saturating_add(index))
+    object.owner().component_handle((entry.component_start as usize).saturating_add(index))
 }
 
 /// The component of that role: "data", "values", "scales" and so on.

@@ -3,9 +3,9 @@
 use super::arg;
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
+use super::handle_table::HandleTable;
 use super::mode::{self, zt_advice, zt_mode};
 use super::object::zt_object;
-use super::place::Places;
 use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::error::{fail, Result};
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct zt_file {
     references: AtomicUsize,
     file: File,
-    places: Places,
+    handles: HandleTable,
 }
 
 /// How to open a file. All fields zero (but struct_size) are the defaults.
@@ -92,15 +92,15 @@ pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
 impl zt_file {
     /// On the heap, with a reference; the places that C borrows point back to it.
     fn new(file: File) -> Result<*mut zt_file> {
-        let places = Places::reserve(file.manifest())?;
+        let handles = HandleTable::reserve(file.manifest())?;
         let mut one = Vec::new();
         one.try_reserve_exact(1)?;
-        one.push(zt_file { references: AtomicUsize::new(1), file, places });
+        one.push(zt_file { references: AtomicUsize::new(1), file, handles });
         // A box of one, asked for fallibly; `release` takes it back.
         let handle = Box::into_raw(one.into_boxed_slice()).cast::<zt_file>();
         // SAFETY: fresh from the box above, and nobody else has it yet.
         let this = unsafe { &mut *handle };
-        this.places.fill(handle, this.file.manifest());
+        this.handles.fill(handle, this.file.manifest());
         Ok(handle)
     }
 
@@ -108,16 +108,16 @@ impl zt_file {
         &self.file
     }
 
-    pub(super) fn places(&self) -> &Places {
-        &self.places
+    pub(super) fn handles(&self) -> &HandleTable {
+        &self.handles
     }
 
-    pub(super) fn object_place(&self, index: usize) -> *const zt_object {
-        self.places.object(index, self.file.manifest())
+    pub(super) fn object_handle(&self, index: usize) -> *const zt_object {
+        self.handles.object(index, self.file.manifest())
     }
 
-    pub(super) fn component_place(&self, index: usize) -> *const zt_component {
-        self.places.component(index, self.file.manifest())
+    pub(super) fn component_handle(&self, index: usize) -> *const zt_component {
+        self.handles.component(index, self.file.manifest())
     }
 
     /// One more reference.
@@ -158,7 +158,7 @@ pub(super) fn deliver(
 
 /// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
 ///
-/// Checks everything that the manifest and the file's size can tell, in time and memory proportional
+/// Checks everything that the manifest and the file's size can show, in time and memory proportional
 /// to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn zt_open(
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
 /// offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
 /// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
-/// where it is none of the element's size (zt_component_caps tells).
+/// where it is none of the element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
@@ -310,7 +310,7 @@ pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const Value {
-    super::value::lend(file.and_then(|f| f.file.attributes()))
+    super::value::value_ptr(file.and_then(|f| f.file.attributes()))
 }
 
 /// Number of objects; 0 for NULL.
@@ -328,7 +328,7 @@ pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const zt_object {
-    file.map_or(null(), |f| f.object_place(index))
+    file.map_or(null(), |f| f.object_handle(index))
 }
 
 /// The object of that name; the first one where a 0.1 file has several.
@@ -364,7 +364,7 @@ pub unsafe extern "C" fn zt_object_find_n(
 
 /// A lookup is a hash and a comparison, which cannot fail: no guard, which would cost as much again.
 fn find(file: &zt_file, name: &[u8]) -> *const zt_object {
-    file.file.find_position(name).map_or(null(), |at| file.places.address(at).cast())
+    file.file.find_position(name).map_or(null(), |at| file.handles.address(at).cast())
 }
 
 const _: () = {

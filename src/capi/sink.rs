@@ -40,7 +40,7 @@ sized_struct!(zt_sink: context, write, finish, close);
 /// [`zt_sink`] as a [`ByteSink`]. Dropping it calls `close`.
 pub(super) struct CallbackSink {
     functions: zt_sink,
-    /// What tells it from all others.
+    /// Its number, which no other has.
     id: u64,
 }
 

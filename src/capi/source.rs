@@ -23,7 +23,7 @@ pub struct zt_source {
     pub struct_size: usize,
     /// Passed to every function; may be NULL.
     pub context: *mut c_void,
-    /// Tells the bytes of the file. Called once. Not NULL.
+    /// Returns the bytes of the file. Called once. Not NULL.
     pub size: Option<unsafe extern "C" fn(context: *mut c_void, size: *mut u64) -> zt_status>,
     /// Fills dst with n bytes from offset on: all of them, or a failure. Not NULL.
     pub read_at: Option<

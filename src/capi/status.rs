@@ -48,7 +48,7 @@ pub enum zt_status_value {
 
 pub(super) use zt_status_value as value;
 
-/// The status of a cause; the rule that broke is told in the message.
+/// The status of a cause; the rule that broke is named in the message.
 pub(super) fn of(cause: Cause) -> zt_status {
     let value = match cause {
         Cause::InvalidArgument => value::ZT_ERROR_INVALID_ARGUMENT,

@@ -8,11 +8,11 @@ use crate::model::manifest::{Encoding, Format, LogicalType};
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 pub type zt_dtype = i32;
 
-/// The values of zt_dtype. 0.1 and 1.0 files spell them differently ("float32"); they are given here
+/// The values of zt_dtype. 0.1 and 1.0 files name them differently ("float32"); they are given here
 /// in their 1.2 meaning.
 #[repr(C)]
 pub enum zt_dtype_value {
-    /// A name that this version does not know; zt_component_dtype_name tells it.
+    /// A name that this version does not know; zt_component_dtype_name returns it.
     ZT_DTYPE_OTHER = 0,
     /// IEEE 754 double precision, 8 bytes.
     ZT_DTYPE_F64 = 1,
@@ -63,7 +63,7 @@ pub enum zt_type_value {
     ZT_TYPE_COMPLEX64 = 5,
     /// Pairs of f64: real, imaginary.
     ZT_TYPE_COMPLEX128 = 6,
-    /// A name that this version does not know; zt_component_type_name tells it.
+    /// A name that this version does not know; zt_component_type_name returns it.
     ZT_TYPE_OTHER = 7,
 }
 

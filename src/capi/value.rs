@@ -1,6 +1,6 @@
 //! Attribute values: the CBOR data model, read-only.
 
-use self::zt_value_kind_value as kind;
+use self::zt_kind_value as kind;
 use super::arg;
 use super::guard::{guard, guard_value};
 use super::status::zt_status;
@@ -11,11 +11,11 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
-pub type zt_value_kind_t = i32;
+pub type zt_kind = i32;
 
-/// The values of zt_value_kind_t.
+/// The values of zt_kind.
 #[repr(C)]
-pub enum zt_value_kind_value {
+pub enum zt_kind_value {
     /// null; also what zt_value_kind says of NULL.
     ZT_VALUE_NULL = 0,
     /// true or false.
@@ -39,7 +39,7 @@ pub enum zt_value_kind_value {
 }
 
 /// A place for C to look at.
-pub(super) fn lend(value: Option<&Value>) -> *const Value {
+pub(super) fn value_ptr(value: Option<&Value>) -> *const Value {
     value.map_or(null(), std::ptr::from_ref)
 }
 
@@ -52,7 +52,7 @@ fn not_a(kind: &str) -> Error {
 ///
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_kind(value: Option<&Value>) -> zt_value_kind_t {
+pub extern "C" fn zt_value_kind(value: Option<&Value>) -> zt_kind {
     let kind = match value {
         None | Some(Value::Null) => kind::ZT_VALUE_NULL,
         Some(Value::Bool(_)) => kind::ZT_VALUE_BOOL,
@@ -65,7 +65,7 @@ pub extern "C" fn zt_value_kind(value: Option<&Value>) -> zt_value_kind_t {
         Some(Value::Tag(..)) => kind::ZT_VALUE_TAG,
         Some(Value::Simple(_)) => kind::ZT_VALUE_OTHER,
     };
-    kind as zt_value_kind_t
+    kind as zt_kind
 }
 
 /// The truth of a bool.
@@ -214,7 +214,7 @@ pub extern "C" fn zt_value_count(value: Option<&Value>) -> usize {
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_at(value: Option<&Value>, index: usize) -> *const Value {
-    lend(match value {
+    value_ptr(match value {
         Some(Value::Array(items)) => items.get(index),
         Some(Value::Map(pairs)) => pairs.get(index).map(|(_, v)| v),
         Some(Value::Tag(_, inner)) => inner.get(index),
@@ -229,7 +229,7 @@ pub extern "C" fn zt_value_at(value: Option<&Value>, index: usize) -> *const Val
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_key_at(value: Option<&Value>, index: usize) -> *const Value {
-    lend(value.and_then(|v| v.pairs()).and_then(|p| p.get(index)).map(|(k, _)| k))
+    value_ptr(value.and_then(|v| v.pairs()).and_then(|p| p.get(index)).map(|(k, _)| k))
 }
 
 /// What a map has under a text key; the pairs are looked at one after the other.
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn zt_value_find(value: Option<&Value>, key: *const c_char
     guard_value(null(), || {
         // SAFETY: "key: NUL-ended".
         let Ok(key) = (unsafe { arg::text(key, "key") }) else { return null() };
-        lend(value.get(key))
+        value_ptr(value.get(key))
     })
 }
 

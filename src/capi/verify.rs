@@ -30,7 +30,7 @@ pub struct zt_verify_options {
     pub threads: u32,
     /// Passed to progress; may be NULL.
     pub context: *mut c_void,
-    /// Told about stored bytes that were checked, and asked whether to go on; may be NULL.
+    /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
     pub progress: zt_progress_callback,
 }
 
@@ -68,7 +68,7 @@ sized_struct!(zt_verify_report:
 /// structure, bool bytes.
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
-/// what was checked so far, on failure. A file without digests verifies: digests_absent tells.
+/// what was checked so far, on failure. A file without digests verifies: digests_absent counts them.
 /// Bytes that several components have are looked at once, and counted for each.
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
@@ -85,9 +85,9 @@ pub unsafe extern "C" fn zt_verify(
         // SAFETY: options and report NULL or of the size they say.
         let (options, _) = unsafe { (arg::options(options)?, arg::struct_size(report.cast_const())?) };
         let wanted = verify_options(&options)?;
-        let go_on = progress(options.progress, options.context);
+        let progress = progress(options.progress, options.context);
         let mut found = VerifyReport::default();
-        let outcome = file.verify(&wanted, &go_on, &mut found);
+        let outcome = file.verify(&wanted, &progress, &mut found);
         let filled = zt_verify_report {
             struct_size: 0,
             objects: found.objects,
@@ -128,7 +128,7 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
 pub struct zt_repair_options {
     /// sizeof (zt_repair_options)
     pub struct_size: usize,
-    /// 1: only tell what would be done.
+    /// 1: only report what would be done.
     pub dry_run: u32,
     /// Must be 0.
     pub reserved: u32,

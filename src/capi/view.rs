@@ -149,7 +149,7 @@ sized_struct!(zt_quantized:
 );
 
 /// The place for a view, checked before any work is done.
-unsafe fn place<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
+unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
     // SAFETY: passed on from the caller: NULL or of the size it says.
     match unsafe { arg::struct_size(view.cast_const())? } {
         0 => Err(fail!(InvalidArgument, "the place for the {} is NULL", T::NAME)),
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn zt_tensor_view(
     guard(|| {
         let file: &File = arg::required(file, "file")?.file();
         // SAFETY: "name: NUL-ended"; view of the size it says.
-        let (name, view) = unsafe { (arg::text(name, "name")?, place(view)?) };
+        let (name, view) = unsafe { (arg::text(name, "name")?, checked_view(view)?) };
         let object = file.required(name)?;
         let found = object.tensor_view()?;
         let data = zt_array::of(&found.data);
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
         // SAFETY: view of the size it says.
-        let view = unsafe { place(view)? };
+        let view = unsafe { checked_view(view)? };
         let found = object.csr_view()?;
         let filled = zt_csr {
             struct_size: 0,
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
         // SAFETY: view of the size it says.
-        let view = unsafe { place(view)? };
+        let view = unsafe { checked_view(view)? };
         let found = object.coo_view()?;
         let filled = zt_coo {
             struct_size: 0,
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
     })
 }
 
-/// The parts of a quantized_group object, checked to fit each other as far as its attributes tell:
+/// The parts of a quantized_group object, checked to fit each other as far as its attributes allow:
 /// whole elements, room for every weight, a scale for every group, as many zeros as they need.
 ///
 /// As zt_csr_view in all else.
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mu
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
         // SAFETY: view of the size it says.
-        let view = unsafe { place(view)? };
+        let view = unsafe { checked_view(view)? };
         let found = object.quantized_view()?;
         let filled = zt_quantized {
             struct_size: 0,

@@ -19,7 +19,7 @@ use std::ffi::{c_char, c_void};
 /// row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
 /// ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
 /// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
-/// ZT_ERROR_UNSUPPORTED if the version cannot say it, ZT_ERROR_STATE if an object is open or the writer
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_STATE if an object is open or the writer
 /// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
 /// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
 #[unsafe(no_mangle)]

@@ -49,7 +49,7 @@ sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, en
 ///
 /// requests, n: the objects, used during the call; (NULL, 0) does nothing.
 /// All requests are checked before the first byte is written: a call that is refused writes none of them,
-/// and the message tells the first request that is at fault, by its position from 0 and its name. A name
+/// and the message names the first request that is at fault, by its position from 0 and its name. A name
 /// that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
 /// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
 /// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.

@@ -44,15 +44,15 @@ fn check_not_in_sink(sink: u64) -> Result<()> {
 
 /// A handle that ends: dropping this frees it. Until then it stays where it is, as a function of its own sink may
 /// still ask for it.
-struct Ending(*mut zt_writer);
+struct CloseGuard(*mut zt_writer);
 
-impl Ending {
+impl CloseGuard {
     /// # Safety
     /// The handle came from [`deliver`] and did not end before; nobody else uses it.
-    unsafe fn new(handle: *mut zt_writer) -> Result<Ending> {
+    unsafe fn new(handle: *mut zt_writer) -> Result<CloseGuard> {
         // SAFETY: alive; the number never changes, so a function of the sink may look at it, too.
         check_not_in_sink(unsafe { (&raw const (*handle).sink).read() })?;
-        Ok(Ending(handle))
+        Ok(CloseGuard(handle))
     }
 
     fn writer(&mut self) -> &mut Writer {
@@ -61,7 +61,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for CloseGuard {
     fn drop(&mut self) {
         // SAFETY: `deliver` boxed an array of one.
         drop(unsafe { Box::from_raw(self.0.cast::<[zt_writer; 1]>()) });
@@ -272,10 +272,10 @@ pub unsafe extern "C" fn zt_writer_finish(
     }
     guard(|| {
         // SAFETY: from one of the create functions, and "ends the writer".
-        let mut ending = unsafe { Ending::new(writer)? };
+        let mut close_guard = unsafe { CloseGuard::new(writer)? };
         // SAFETY: summary NULL or of the size it says.
         unsafe { arg::struct_size(summary.cast_const())? };
-        let did = ending.writer().finish()?;
+        let did = close_guard.writer().finish()?;
         let filled = zt_write_summary {
             struct_size: 0,
             file_size: did.file_size,
@@ -298,6 +298,6 @@ pub unsafe extern "C" fn zt_writer_finish(
 pub unsafe extern "C" fn zt_writer_abort(writer: *mut zt_writer) {
     if !writer.is_null() {
         // SAFETY: from one of the create functions, and "ends the writer".
-        guard_value((), || drop(unsafe { Ending::new(writer) }));
+        guard_value((), || drop(unsafe { CloseGuard::new(writer) }));
     }
 }

@@ -1,4 +1,4 @@
-//! What a writer is told: options, descriptions of objects and components, the summary.
+//! What a writer is given: options, descriptions of objects and components, the summary.
 
 use super::arg;
 use super::sized::sized_struct;
@@ -7,7 +7,7 @@ use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Version};
 use crate::model::value::Value;
 use crate::payload::digest::Algorithm;
-use crate::writer::{ComponentSpec, LogicalName, ObjectSpec, WriterOptions};
+use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, WriterOptions};
 use std::ffi::{c_char, c_void};
 
 /// A version of the spec to write: one of the ZT_SPEC_ values.
@@ -48,7 +48,7 @@ pub enum zt_digest_value {
 pub struct zt_writer_options {
     /// sizeof (zt_writer_options)
     pub struct_size: usize,
-    /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot say is
+    /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot represent is
     /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
     pub spec_version: zt_spec_version,
     /// The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
@@ -237,15 +237,15 @@ pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOption
 ///
 /// # Safety
 /// `name` is NULL or NUL-ended and stays for `'a`.
-unsafe fn logical<'a>(number: zt_type, name: *const c_char) -> Result<Option<LogicalName<'a>>> {
+unsafe fn logical<'a>(number: zt_type, name: *const c_char) -> Result<Option<LogicalSpec<'a>>> {
     if number == zt_type_value::ZT_TYPE_OTHER as zt_type {
         // SAFETY: passed on.
-        return Ok(Some(LogicalName::Other(unsafe { arg::text(name, "type_name")? })));
+        return Ok(Some(LogicalSpec::Other(unsafe { arg::text(name, "type_name")? })));
     }
     if !name.is_null() {
         return Err(fail!(InvalidArgument, "type_name is given, but type is {number}, not ZT_TYPE_OTHER"));
     }
-    Ok(types::logical(number)?.map(LogicalName::Known))
+    Ok(types::logical(number)?.map(LogicalSpec::Known))
 }
 
 /// A component's description, and its data if that is given at once.

@@ -157,7 +157,7 @@ pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, ad
     }
 }
 
-/// Tells the page cache about a range of an open file; here there is no way to.
+/// Advises the page cache about a range of an open file; not possible here.
 #[cfg(not(target_os = "linux"))]
 pub fn advise_file(
     _file: &File,

@@ -20,7 +20,7 @@
 //! a file cannot be cut (Windows, while it is mapped) it is ended validly: zeros for what was added, the old
 //! manifest and footer once more behind them, sync, then steps 3 and 4.
 
-use super::gather::{write_all, Gather};
+use super::buffered_file::{write_all, BufferedFile};
 use super::path::{Access, SystemPath};
 use super::ByteSink;
 use crate::error::{fail, Error, Result};
@@ -61,7 +61,7 @@ enum Progress {
 /// An existing file that grows behind its end. Until it is published, what was there is whole:
 /// dropping the sink puts the file back to it.
 pub struct AppendSink {
-    writer: Option<Gather>,
+    writer: Option<BufferedFile>,
     record: HeadRecord,
     /// The old manifest and footer.
     tail: Range<u64>,
@@ -80,11 +80,11 @@ impl AppendSink {
             let old = tail.end;
             return Err(fail!(Io, "it changed from {old} to {end} bytes while it was being opened"));
         }
-        let writer = Some(Gather::new(file)?);
+        let writer = Some(BufferedFile::new(file)?);
         Ok(AppendSink { writer, record, tail, progress: Progress::Untouched, durable })
     }
 
-    fn writer(&mut self) -> Result<&mut Gather> {
+    fn writer(&mut self) -> Result<&mut BufferedFile> {
         self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))
     }
 
@@ -118,7 +118,7 @@ impl AppendSink {
     }
 
     /// The file as it was, or one that has what it had.
-    fn restore(&self, writer: &Gather) -> Result<()> {
+    fn restore(&self, writer: &BufferedFile) -> Result<()> {
         let file = writer.file();
         if matches!(self.progress, Progress::Grown | Progress::Cleared) {
             let old_end = self.tail.end;

@@ -27,7 +27,7 @@ pub enum DirectAccess {
     /// Not at all.
     No,
     /// The kernel or the file system does not say.
-    Untold,
+    Unknown,
 }
 
 impl DirectAccess {
@@ -35,19 +35,19 @@ impl DirectAccess {
     pub fn alignment(self) -> Option<Alignment> {
         match self {
             DirectAccess::Aligned(alignment) => Some(alignment),
-            DirectAccess::Untold => Some(Alignment { memory: PAGE, offset: PAGE as u64 }),
+            DirectAccess::Unknown => Some(Alignment { memory: PAGE, offset: PAGE as u64 }),
             DirectAccess::No => None,
         }
     }
 }
 
 /// A second handle on a file whose writes go past the page cache.
-pub struct Uncached {
+pub struct DirectHandle {
     /// The handle.
     pub file: File,
     /// What the memory of a write has to be a multiple of; a power of two.
     pub memory: usize,
-    /// The same of its place in the file and of its size; a page at least, so that no page has bytes that were
+    /// What its offset and its size have to be a multiple of; a page at least, so that no page has bytes that were
     /// written in both ways.
     pub block: usize,
 }
@@ -61,23 +61,29 @@ mod platform {
     pub(super) const SCATTERS: bool = true;
 
     /// More in one call are an error (UIO_MAXIOV).
-    const MOST_PIECES: usize = 1024;
+    const MAX_PIECES: usize = 1024;
 
     pub fn direct_access(file: &File) -> DirectAccess {
         // SAFETY: an all-zero struct of integers is valid, and the kernel writes no more than it has; the path is
         // empty and ends with NUL. By number, because the C libraries that this library runs with need not have
         // the function.
-        let told = unsafe {
-            let mut told: libc::statx = std::mem::zeroed();
+        let alignment_mask = unsafe {
+            let mut alignment_mask: libc::statx = std::mem::zeroed();
             let (flags, mask) = (libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN);
-            let status =
-                libc::syscall(libc::SYS_statx, file.as_raw_fd(), c"".as_ptr(), flags, mask, &raw mut told);
-            if status != 0 || told.stx_mask & libc::STATX_DIOALIGN == 0 {
-                return DirectAccess::Untold;
+            let status = libc::syscall(
+                libc::SYS_statx,
+                file.as_raw_fd(),
+                c"".as_ptr(),
+                flags,
+                mask,
+                &raw mut alignment_mask,
+            );
+            if status != 0 || alignment_mask.stx_mask & libc::STATX_DIOALIGN == 0 {
+                return DirectAccess::Unknown;
             }
-            (told.stx_dio_mem_align, told.stx_dio_offset_align)
+            (alignment_mask.stx_dio_mem_align, alignment_mask.stx_dio_offset_align)
         };
-        match (usize::try_from(told.0), u64::from(told.1)) {
+        match (usize::try_from(alignment_mask.0), u64::from(alignment_mask.1)) {
             (Ok(memory), offset) if memory.is_power_of_two() && offset.is_power_of_two() => {
                 DirectAccess::Aligned(Alignment { memory, offset })
             }
@@ -113,7 +119,7 @@ mod platform {
         #[cfg(not(target_env = "gnu"))]
         use libc::{off_t as offset, preadv};
         let at = offset::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
-        let count = libc::c_int::try_from(pieces.len().min(MOST_PIECES)).unwrap_or(0);
+        let count = libc::c_int::try_from(pieces.len().min(MAX_PIECES)).unwrap_or(0);
         // SAFETY: the standard library promises that its slices for this are the system's `iovec`; each is memory
         // that may be written, and there are `count` of them.
         let done = unsafe { preadv(file.as_raw_fd(), pieces.as_ptr().cast::<libc::iovec>(), count, at) };
@@ -171,11 +177,11 @@ pub fn reopen(file: &File, access: &mut OpenOptions) -> Result<Option<File>> {
 }
 
 /// A second handle on `file` for writes past the page cache, where the platform and the file system have such.
-pub fn uncached(file: &File) -> Option<Uncached> {
+pub fn open_direct(file: &File) -> Option<DirectHandle> {
     let Alignment { memory, offset } = direct_access(file).alignment()?;
     let block = usize::try_from(offset).ok()?.max(PAGE).max(super::advice::page_size());
     let file = reopen(file, OpenOptions::new().write(true)).ok()??;
-    Some(Uncached { file, memory, block })
+    Some(DirectHandle { file, memory, block })
 }
 
 /// Makes room for `range`, which makes the file so long; says whether there is.
@@ -207,7 +213,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn second_handles_are_on_a_file_without_a_name_and_know_how_blocks_lie() {
+    fn second_handles_are_on_a_file_without_a_name_and_know_the_alignment() {
         let path = std::env::temp_dir().join(format!("ztensor-blocks-{}", std::process::id()));
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -223,7 +229,7 @@ mod tests {
         if let Some(reading) = reopen(&file, OpenOptions::new().read(true)).unwrap() {
             assert!(same(&reading));
         }
-        let Some(writing) = uncached(&file) else { return };
+        let Some(writing) = open_direct(&file) else { return };
         assert_ne!(access, DirectAccess::No);
         assert!(same(&writing.file));
         assert!(writing.block >= PAGE && writing.block.is_power_of_two() && writing.memory.is_power_of_two());

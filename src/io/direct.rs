@@ -15,12 +15,12 @@ pub(crate) const BLOCK: u64 = PAGE as u64;
 
 /// Bytes of a bounce that a read goes through: a huge page. Larger ones leave the processor's cache, and
 /// into small pages the disk is slower.
-pub(crate) const WINDOW: usize = HUGE_PAGE;
+pub(crate) const BOUNCE_SIZE: usize = HUGE_PAGE;
 
-/// Fewer bytes than this are not worth a read of their own that goes straight.
-const STRAIGHT: u64 = 64 << 10;
+/// Fewer bytes than this are not worth an unbuffered read of their own.
+const MIN_UNBUFFERED: u64 = 64 << 10;
 
-/// Memory of a thread that reads go through where they cannot go straight; there once it is needed.
+/// The bounce buffer of a thread, for reads that cannot go to their destination; allocated once it is needed.
 pub struct Bounce {
     size: usize,
     memory: Option<AlignedBuffer>,
@@ -29,12 +29,12 @@ pub struct Bounce {
 impl Bounce {
     /// Of about `size` bytes, at most a huge page.
     pub fn new(size: u64) -> Bounce {
-        let size = usize::try_from(size).unwrap_or(WINDOW).clamp(64 << 10, WINDOW);
+        let size = usize::try_from(size).unwrap_or(BOUNCE_SIZE).clamp(64 << 10, BOUNCE_SIZE);
         Bounce { size: size - size % PAGE, memory: None }
     }
 
-    /// Bytes of a range that is sure to fit, however it lies.
-    pub fn room(&self) -> usize {
+    /// Bytes of a range that is sure to fit, whatever its alignment.
+    pub fn capacity(&self) -> usize {
         self.size.saturating_sub(2 * PAGE)
     }
 
@@ -67,7 +67,7 @@ pub struct DirectFile {
     base: u64,
     size: u64,
     alignment: Alignment,
-    told: bool,
+    reported: bool,
     /// What the last read that was refused failed with: a number of the system's, or 0.
     refusal: AtomicI32,
 }
@@ -79,14 +79,21 @@ impl DirectFile {
         let readable = |a: &Alignment| a.offset <= BLOCK && a.memory <= PAGE;
         let Some(alignment) = access.alignment().filter(readable) else { return Ok(None) };
         let size = size_of(file)?;
-        let told = access != DirectAccess::Untold;
+        let reported = access != DirectAccess::Unknown;
         let opened = blocks::reopen(file, OpenOptions::new().read(true))?;
-        Ok(opened.map(|file| DirectFile { file, base, size, alignment, told, refusal: AtomicI32::new(0) }))
+        Ok(opened.map(|file| DirectFile {
+            file,
+            base,
+            size,
+            alignment,
+            reported,
+            refusal: AtomicI32::new(0),
+        }))
     }
 
     /// Whether the file system says that it has direct reads, and how they are aligned.
-    pub fn is_told(&self) -> bool {
-        self.told
+    pub fn is_reported(&self) -> bool {
+        self.reported
     }
 
     /// Why the page cache was taken after a direct read that failed.
@@ -95,7 +102,7 @@ impl DirectFile {
     }
 
     /// Fills `dst` with the bytes from `offset` on: straight where that is `pinned` or has huge pages and its address
-    /// allows, else through `bounce`: into small pages, which lie anywhere, the device has to be told of each, which
+    /// allows, else through `bounce`: small pages are scattered, so that each is a descriptor for the device, which
     /// was measured to take up to twice as long. False where such a read fails, for whatever reason: the page cache
     /// may have the bytes all the same, and if not, its error is the one that counts. `dst` is undefined then.
     pub fn read_at(&self, offset: u64, dst: &mut [u8], pinned: bool, bounce: &mut Bounce) -> Result<bool> {
@@ -106,23 +113,23 @@ impl DirectFile {
         let high = (end - end % unit).max(low);
         let lead = usize::try_from(low.saturating_sub(start)).unwrap_or(0);
         let aligned = dst.as_ptr().addr().wrapping_add(lead).checked_rem(self.alignment.memory) == Some(0);
-        if !aligned || high.saturating_sub(low) < STRAIGHT || !(pinned || on_huge_pages(dst)) {
-            return self.through(start, dst, bounce);
+        if !aligned || high.saturating_sub(low) < MIN_UNBUFFERED || !(pinned || on_huge_pages(dst)) {
+            return self.via_bounce(start, dst, bounce);
         }
         let middle_size = usize::try_from(high.saturating_sub(low)).unwrap_or(0);
         let (head, rest) = dst.split_at_mut(lead);
         let (middle, tail) = rest.split_at_mut(middle_size);
         Ok(self.fill(low, middle, middle_size)?
-            && self.through(start, head, bounce)?
-            && self.through(high, tail, bounce)?)
+            && self.via_bounce(start, head, bounce)?
+            && self.via_bounce(high, tail, bounce)?)
     }
 
     /// Reads whole blocks into the bounce, window by window, and copies what is wanted.
-    fn through(&self, mut at: u64, mut dst: &mut [u8], bounce: &mut Bounce) -> Result<bool> {
+    fn via_bounce(&self, mut at: u64, mut dst: &mut [u8], bounce: &mut Bounce) -> Result<bool> {
         while !dst.is_empty() {
-            let room = bounce.size as u64;
+            let capacity = bounce.size as u64;
             // Windows end where the next one begins to be aligned, so that no block is read twice.
-            let edge = (at - at.checked_rem(room).unwrap_or(0)).saturating_add(room);
+            let edge = (at - at.checked_rem(capacity).unwrap_or(0)).saturating_add(capacity);
             let count = usize::try_from(edge.saturating_sub(at)).unwrap_or(usize::MAX).min(dst.len());
             let Some(there) = self.window(at, count, bounce)? else { return Ok(false) };
             let (now, later) = dst.split_at_mut(count);
@@ -133,7 +140,7 @@ impl DirectFile {
         Ok(true)
     }
 
-    /// Reads the bytes from `offset` on into the bounce, whose [`Bounce::room`] they fit, and says where
+    /// Reads the bytes from `offset` on into the bounce, whose [`Bounce::capacity`] they fit, and says where
     /// they are in it; none where the file system refuses.
     pub fn fetch(&self, offset: u64, size: usize, bounce: &mut Bounce) -> Result<Option<Range<usize>>> {
         self.window(self.base.saturating_add(offset), size, bounce)

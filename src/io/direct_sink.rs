@@ -1,49 +1,49 @@
 //! A new file that is written past the page cache: whole blocks, straight from the caller's memory where that
-//! lies as the device wants it, and through windows of our own elsewhere.
+//! is aligned as the device wants it, and through windows of our own elsewhere.
 //!
 //! What is not a whole block yet waits in a window, so that no block is written twice and none in both ways; only
 //! the file's last bytes go through the page cache. Where the system turns out not to take such writes, the same
 //! bytes go to the same places through the page cache.
 
-use super::blocks::{self, Uncached};
+use super::blocks::{self, DirectHandle};
 use super::signals::WithoutFileSizeSignal;
 use crate::error::{fail, Error, Result};
-use crate::lock::Lock;
+use crate::lock::Mutex;
 use crate::memory::{AlignedBuffer, HUGE_PAGE};
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of a window, whose memory is then one huge page where the kernel has them.
-const WINDOW: usize = HUGE_PAGE;
+const WRITE_BUFFER_SIZE: usize = HUGE_PAGE;
 /// Windows, and so threads that write at once: one is filled while the other is written.
-pub(crate) const WINDOWS: usize = 2;
+pub(crate) const WRITE_BUFFERS: usize = 2;
 /// Straight from the caller's memory so many bytes go at once. The system cuts them up and has all pieces under way.
-const STRAIGHT: usize = 8 << 20;
+const MAX_UNBUFFERED: usize = 8 << 20;
 
 /// A file that is written front to back in whole blocks.
 pub struct DirectSink {
     file: File,
-    uncached: Uncached,
+    direct: DirectHandle,
     /// The system does not take writes past the page cache after all.
     refused: AtomicBool,
     /// The last of them is the one that waits for more.
-    windows: Vec<Window>,
+    buffers: Vec<WriteBuffer>,
     /// Up to where there is room in the file; the maximum where making it failed once.
     allocated: u64,
 }
 
 /// Memory for bytes on their way to the file.
-struct Window {
+struct WriteBuffer {
     memory: AlignedBuffer,
     /// Where in the file its bytes belong: at a multiple of the block.
     at: u64,
     filled: usize,
 }
 
-impl Window {
-    fn new() -> Result<Window> {
+impl WriteBuffer {
+    fn new() -> Result<WriteBuffer> {
         // Memory of that size begins at a multiple of it.
-        Ok(Window { memory: AlignedBuffer::zeroed(WINDOW)?, at: 0, filled: 0 })
+        Ok(WriteBuffer { memory: AlignedBuffer::zeroed(WRITE_BUFFER_SIZE)?, at: 0, filled: 0 })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -52,7 +52,7 @@ impl Window {
 
     /// Takes the front of `bytes`, as far as there is room; the rest comes back.
     fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
-        let (now, later) = bytes.split_at(bytes.len().min(WINDOW.saturating_sub(self.filled)));
+        let (now, later) = bytes.split_at(bytes.len().min(WRITE_BUFFER_SIZE.saturating_sub(self.filled)));
         let end = self.filled.saturating_add(now.len());
         if let Some(place) = self.memory.as_mut_slice().get_mut(self.filled..end) {
             place.copy_from_slice(now);
@@ -65,12 +65,13 @@ impl Window {
 impl DirectSink {
     /// Goes on with `file`, to which nothing was written yet; none where that cannot be, or for lack of memory.
     pub fn over(file: &File) -> Option<DirectSink> {
-        let uncached = blocks::uncached(file).filter(|u| u.block <= WINDOW && u.memory <= WINDOW)?;
+        let direct = blocks::open_direct(file)
+            .filter(|u| u.block <= WRITE_BUFFER_SIZE && u.memory <= WRITE_BUFFER_SIZE)?;
         let file = file.try_clone().ok()?;
-        let mut windows = Vec::new();
-        windows.try_reserve_exact(WINDOWS).ok()?;
-        windows.push(Window::new().ok()?);
-        Some(DirectSink { file, uncached, refused: AtomicBool::new(false), windows, allocated: 0 })
+        let mut buffers = Vec::new();
+        buffers.try_reserve_exact(WRITE_BUFFERS).ok()?;
+        buffers.push(WriteBuffer::new().ok()?);
+        Some(DirectSink { file, direct, refused: AtomicBool::new(false), buffers, allocated: 0 })
     }
 
     /// Appends all of `bytes`, on this thread.
@@ -81,40 +82,40 @@ impl DirectSink {
     }
 
     /// Takes in all of `bytes`, and says what of them, and of those that waited, is to be written now.
-    pub fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<Pieces<'s>> {
-        let (block, memory) = (self.uncached.block, self.uncached.memory);
+    pub fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<WritePieces<'s>> {
+        let (block, memory) = (self.direct.block, self.direct.memory);
         let refused = self.refused.load(Ordering::Relaxed);
-        let Some(waiting) = self.windows.last_mut() else { return Err(fail!(State, "the file is closed")) };
+        let Some(waiting) = self.buffers.last_mut() else { return Err(fail!(State, "the file is closed")) };
         let head = waiting.filled.wrapping_neg() & block.wrapping_sub(1);
         let (front, rest) = bytes.split_at(head.min(bytes.len()));
-        let lies_well = refused || (rest.as_ptr() as usize) % memory == 0;
-        let straight = lies_well && rest.len() >= WINDOW;
-        let rest = if straight {
+        let is_aligned = refused || (rest.as_ptr() as usize) % memory == 0;
+        let unbuffered = is_aligned && rest.len() >= WRITE_BUFFER_SIZE;
+        let rest = if unbuffered {
             waiting.take(front);
             rest
         } else {
             waiting.take(bytes)
         };
-        if !straight && waiting.filled < WINDOW {
-            let work = Work { windows: Vec::new(), rest: &[], at: 0, outcome: Ok(()) };
-            return Ok(Pieces { sink: self, work: Lock::new(work), straight, tail: &[] });
+        if !unbuffered && waiting.filled < WRITE_BUFFER_SIZE {
+            let pending = PendingWrites { buffers: Vec::new(), rest: &[], at: 0, outcome: Ok(()) };
+            return Ok(WritePieces { sink: self, pending: Mutex::new(pending), unbuffered, tail: &[] });
         }
-        let grain = if straight { block } else { WINDOW };
+        let grain = if unbuffered { block } else { WRITE_BUFFER_SIZE };
         let (rest, tail) = rest.split_at(rest.len() - rest.len() % grain);
         let at = waiting.at.saturating_add(waiting.filled as u64);
-        self.make_room(at.saturating_add(rest.len() as u64));
-        if threads > 1 && self.windows.len() < WINDOWS && rest.len() > WINDOW {
-            if let Ok(window) = Window::new() {
-                self.windows.insert(0, window); // reserved when the sink was made
+        self.preallocate(at.saturating_add(rest.len() as u64));
+        if threads > 1 && self.buffers.len() < WRITE_BUFFERS && rest.len() > WRITE_BUFFER_SIZE {
+            if let Ok(buffer) = WriteBuffer::new() {
+                self.buffers.insert(0, buffer); // reserved when the sink was made
             }
         }
-        let windows = std::mem::take(&mut self.windows);
-        let work = Work { windows, rest, at, outcome: Ok(()) };
-        Ok(Pieces { sink: self, work: Lock::new(work), straight, tail })
+        let buffers = std::mem::take(&mut self.buffers);
+        let pending = PendingWrites { buffers, rest, at, outcome: Ok(()) };
+        Ok(WritePieces { sink: self, pending: Mutex::new(pending), unbuffered, tail })
     }
 
-    /// Asks for room up to `end`: the file then lies in few places, and writes do not wait for its size to change.
-    fn make_room(&mut self, end: u64) {
+    /// Asks for room up to `end`: the file then has few extents, and writes do not wait for its size to change.
+    fn preallocate(&mut self, end: u64) {
         let _quiet = WithoutFileSizeSignal::new();
         if end > self.allocated {
             let made = blocks::allocate(&self.file, &(self.allocated..end));
@@ -123,13 +124,13 @@ impl DirectSink {
     }
 
     /// Writes whole blocks at their place.
-    fn put(&self, mut at: u64, mut bytes: &[u8]) -> Result<()> {
+    fn write_blocks(&self, mut at: u64, mut bytes: &[u8]) -> Result<()> {
         let all = bytes.len();
         let _quiet = WithoutFileSizeSignal::new();
         while !bytes.is_empty() {
             let refused = self.refused.load(Ordering::Relaxed);
-            let whole = bytes.len() % self.uncached.block == 0;
-            let file = if refused || !whole { &self.file } else { &self.uncached.file };
+            let whole = bytes.len() % self.direct.block == 0;
+            let file = if refused || !whole { &self.file } else { &self.direct.file };
             match blocks::write_at(file, bytes, at) {
                 Ok(0) => return Err(could_not(all, &std::io::ErrorKind::WriteZero.into())),
                 Ok(n) => {
@@ -148,11 +149,11 @@ impl DirectSink {
 
     /// Writes what waits, and gives the file the length that it has.
     pub fn finish(&mut self) -> Result<()> {
-        let Some(waiting) = self.windows.last() else { return Err(fail!(State, "the file is closed")) };
+        let Some(waiting) = self.buffers.last() else { return Err(fail!(State, "the file is closed")) };
         let bytes = waiting.bytes();
-        let (whole, tail) = bytes.split_at(bytes.len() - bytes.len() % self.uncached.block);
-        self.put(waiting.at, whole)?;
-        self.put(waiting.at.saturating_add(whole.len() as u64), tail)?;
+        let (whole, tail) = bytes.split_at(bytes.len() - bytes.len() % self.direct.block);
+        self.write_blocks(waiting.at, whole)?;
+        self.write_blocks(waiting.at.saturating_add(whole.len() as u64), tail)?;
         let length = waiting.at.saturating_add(bytes.len() as u64);
         let _quiet = WithoutFileSizeSignal::new();
         self.file.set_len(length).map_err(|e| Error::io("could not set its length", &e))
@@ -165,66 +166,66 @@ fn could_not(all: usize, error: &std::io::Error) -> Error {
 
 /// Writes of a sink, each at its own place, so that several threads may make them at once.
 #[must_use]
-pub struct Pieces<'s> {
+pub struct WritePieces<'s> {
     sink: &'s mut DirectSink,
-    work: Lock<Work<'s>>,
+    pending: Mutex<PendingWrites<'s>>,
     /// Whether the bytes are written from where they are.
-    straight: bool,
+    unbuffered: bool,
     /// What then waits.
     tail: &'s [u8],
 }
 
-struct Work<'s> {
-    windows: Vec<Window>,
+struct PendingWrites<'s> {
+    buffers: Vec<WriteBuffer>,
     /// What nobody took yet, and its place in the file.
     rest: &'s [u8],
     at: u64,
     outcome: Result<()>,
 }
 
-impl<'s> Work<'s> {
-    fn next(&mut self, most: usize) -> Option<(u64, &'s [u8])> {
-        let (now, later) = self.rest.split_at(self.rest.len().min(most));
+impl<'s> PendingWrites<'s> {
+    fn next(&mut self, limit: usize) -> Option<(u64, &'s [u8])> {
+        let (now, later) = self.rest.split_at(self.rest.len().min(limit));
         let at = self.at;
         (self.rest, self.at) = (later, at.saturating_add(now.len() as u64));
         (!now.is_empty()).then_some((at, now))
     }
 }
 
-impl Pieces<'_> {
+impl WritePieces<'_> {
     /// Writes pieces until none is left. Any number of threads may do so at once.
     pub fn write(&self) {
         // The one that waited is the last: it is full of whole blocks, the others are empty.
-        let Some(mut window) = self.work.hold().windows.pop() else { return };
-        let mut outcome = self.sink.put(window.at, window.bytes());
-        window.filled = 0;
-        let most = if self.straight { STRAIGHT } else { WINDOW };
+        let Some(mut buffer) = self.pending.lock().buffers.pop() else { return };
+        let mut outcome = self.sink.write_blocks(buffer.at, buffer.bytes());
+        buffer.filled = 0;
+        let limit = if self.unbuffered { MAX_UNBUFFERED } else { WRITE_BUFFER_SIZE };
         while outcome.is_ok() {
-            let Some((at, bytes)) = self.work.hold().next(most) else { break };
-            outcome = if self.straight {
-                self.sink.put(at, bytes)
+            let Some((at, bytes)) = self.pending.lock().next(limit) else { break };
+            outcome = if self.unbuffered {
+                self.sink.write_blocks(at, bytes)
             } else {
-                window.take(bytes);
-                let done = self.sink.put(at, window.bytes());
-                window.filled = 0;
+                buffer.take(bytes);
+                let done = self.sink.write_blocks(at, buffer.bytes());
+                buffer.filled = 0;
                 done
             };
         }
-        let mut work = self.work.hold();
-        work.windows.push(window); // to where it came from
+        let mut pending = self.pending.lock();
+        pending.buffers.push(buffer); // to where it came from
         if outcome.is_err() {
-            (work.outcome, work.rest) = (outcome, &[]);
+            (pending.outcome, pending.rest) = (outcome, &[]);
         }
     }
 
     /// The end, when every thread is back.
     pub fn done(self) -> Result<()> {
-        let Pieces { sink, work, tail, .. } = self;
-        let Work { mut windows, at, outcome, .. } = work.into_inner();
-        if let Some(waiting) = windows.last_mut() {
+        let WritePieces { sink, pending, tail, .. } = self;
+        let PendingWrites { mut buffers, at, outcome, .. } = pending.into_inner();
+        if let Some(waiting) = buffers.last_mut() {
             waiting.at = at;
             waiting.take(tail);
-            sink.windows = windows;
+            sink.buffers = buffers;
         }
         outcome
     }
@@ -236,15 +237,15 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    const SIZE: usize = 3 * STRAIGHT + 5 * WINDOW + 777;
+    const SIZE: usize = 3 * MAX_UNBUFFERED + 5 * WRITE_BUFFER_SIZE + 777;
 
     /// A file that goes when the test does.
-    struct Place(PathBuf);
+    struct TempFile(PathBuf);
 
-    impl Place {
-        fn new(name: &str) -> Place {
+    impl TempFile {
+        fn new(name: &str) -> TempFile {
             let name = format!("ztensor-direct-sink-{}-{name}", std::process::id());
-            Place(std::env::temp_dir().join(name))
+            TempFile(std::env::temp_dir().join(name))
         }
 
         /// A sink over a new file; none where files here have no way past the page cache.
@@ -258,7 +259,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TempFile {
         fn drop(&mut self) {
             let _ = std::fs::remove_file(&self.0);
         }
@@ -283,14 +284,14 @@ mod tests {
 
     #[test]
     fn what_a_device_does_not_take_goes_through_the_page_cache() {
-        let place = Place::new("refused");
+        let place = TempFile::new("refused");
         let data = data();
-        let lies: [fn(&mut Uncached); 4] =
+        let wrong_alignments: [fn(&mut DirectHandle); 4] =
             [|_| {}, |u| u.memory = 1, |u| u.block = 1, |u| (u.memory, u.block) = (1, 8)];
-        for (number, lie) in lies.into_iter().enumerate() {
+        for (number, misalign) in wrong_alignments.into_iter().enumerate() {
             for threads in [1, 2, 3] {
                 let Some((_, mut sink)) = place.sink() else { return };
-                lie(&mut sink.uncached);
+                misalign(&mut sink.direct);
                 write(&mut sink, &data, threads).unwrap();
                 assert_eq!(*sink.refused.get_mut(), number > 0, "lie {number}");
                 assert!(std::fs::read(&place.0).unwrap() == data, "lie {number}, {threads} threads");
@@ -299,8 +300,8 @@ mod tests {
     }
 
     #[test]
-    fn without_room_made_ahead_the_bytes_are_the_same() {
-        let place = Place::new("no-room");
+    fn without_preallocation_the_bytes_are_the_same() {
+        let place = TempFile::new("no-room");
         let Some((_, mut sink)) = place.sink() else { return };
         sink.allocated = u64::MAX;
         write(&mut sink, &data(), 2).unwrap();
@@ -309,10 +310,10 @@ mod tests {
 
     #[test]
     fn a_write_that_fails_on_any_thread_fails_the_sink() {
-        let place = Place::new("fails");
+        let place = TempFile::new("fails");
         for threads in [1, 2] {
             let Some((_, mut sink)) = place.sink() else { return };
-            sink.uncached.file = File::open(&place.0).unwrap(); // not for writing
+            sink.direct.file = File::open(&place.0).unwrap(); // not for writing
             let error = write(&mut sink, &data(), threads).unwrap_err();
             assert!(error.message().contains("could not write"), "{error}");
         }

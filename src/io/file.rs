@@ -61,24 +61,24 @@ impl FileSource {
     /// `length` bytes from `base` on; a length of 0 means to the end.
     pub fn from_file(file: File, base: u64, length: u64) -> Result<Self> {
         let end = size_of(&file)?;
-        let room = end.checked_sub(base).ok_or_else(|| {
+        let capacity = end.checked_sub(base).ok_or_else(|| {
             fail!(InvalidArgument, "offset {base} is past the end of the file of {end} bytes")
         })?;
-        if length > room {
+        if length > capacity {
             return Err(fail!(
                 InvalidArgument,
                 "offset {base} and length {length} pass the end of the file of {end} bytes"
             ));
         }
-        let size = if length == 0 { room } else { length };
-        Ok(FileSource { file, base, size, to_end: size == room })
+        let size = if length == 0 { capacity } else { length };
+        Ok(FileSource { file, base, size, to_end: size == capacity })
     }
 
     /// Whether the byte at `offset` is in memory; `mapped` is that byte in a map, where there is one.
     pub fn resident_in(&self, offset: u64, mapped: Option<&[u8]>) -> Option<bool> {
         let place = self.base.saturating_add(offset);
-        let is_ours = offset < self.size;
-        is_ours.then(|| super::residence::resident(&self.file, place, mapped)).flatten()
+        let is_inside = offset < self.size;
+        is_inside.then(|| super::residence::resident(&self.file, place, mapped)).flatten()
     }
 
     /// The open file, and the range of it that is ours.

@@ -19,17 +19,17 @@ impl LockedRanges {
 
     /// The positions of those that share a byte with `range` or touch it.
     fn touching(&self, range: &Range<u64>) -> Range<usize> {
-        let first = self.ranges.partition_point(|held| held.end < range.start);
-        let last = self.ranges.partition_point(|held| held.start <= range.end);
+        let first = self.ranges.partition_point(|guard| guard.end < range.start);
+        let last = self.ranges.partition_point(|guard| guard.start <= range.end);
         first..last.max(first)
     }
 
     /// Adds `range`. After [`LockedRanges::reserve`].
     pub fn add(&mut self, range: Range<u64>) {
         let touching = self.touching(&range);
-        let held = self.ranges.get(touching.clone()).unwrap_or_default();
-        let start = held.first().map_or(range.start, |first| first.start.min(range.start));
-        let end = held.last().map_or(range.end, |last| last.end.max(range.end));
+        let guard = self.ranges.get(touching.clone()).unwrap_or_default();
+        let start = guard.first().map_or(range.start, |first| first.start.min(range.start));
+        let end = guard.last().map_or(range.end, |last| last.end.max(range.end));
         let at = touching.start;
         drop(self.ranges.drain(touching));
         self.ranges.insert(at, start..end); // within what was reserved
@@ -38,9 +38,9 @@ impl LockedRanges {
     /// Takes `range` out, of which any part may be held. After [`LockedRanges::reserve`].
     pub fn remove(&mut self, range: &Range<u64>) {
         let touching = self.touching(range);
-        let held = self.ranges.get(touching.clone()).unwrap_or_default();
-        let before = held.first().map_or(0..0, |first| first.start..first.end.min(range.start));
-        let after = held.last().map_or(0..0, |last| last.start.max(range.end)..last.end);
+        let guard = self.ranges.get(touching.clone()).unwrap_or_default();
+        let before = guard.first().map_or(0..0, |first| first.start..first.end.min(range.start));
+        let after = guard.last().map_or(0..0, |last| last.start.max(range.end)..last.end);
         let at = touching.start;
         drop(self.ranges.drain(touching));
         for left in [after, before].into_iter().filter(|left| !left.is_empty()) {
@@ -50,18 +50,18 @@ impl LockedRanges {
 
     /// Whether a byte of `range` is held.
     pub fn overlaps(&self, range: &Range<u64>) -> bool {
-        let first = self.ranges.partition_point(|held| held.end <= range.start);
-        self.ranges.get(first).is_some_and(|held| held.start < range.end)
+        let first = self.ranges.partition_point(|guard| guard.end <= range.start);
+        self.ranges.get(first).is_some_and(|guard| guard.start < range.end)
     }
 
     /// The pages of `range`, which was removed, that hold no locked byte: its first and its last may hold some of
     /// what is beside it.
     pub fn free_pages(&self, pages: &Pages, range: &Range<u64>) -> Range<u64> {
-        let around = pages.around(range);
-        let first = pages.border_after(around.start.saturating_add(1)); // where the first page ends
-        let last = pages.border_before(around.end.saturating_sub(1)); // where the last one begins
-        let start = if self.overlaps(&(around.start..first)) { first } else { around.start };
-        let end = if self.overlaps(&(last..around.end)) { last } else { around.end };
+        let with_workers = pages.with_workers(range);
+        let first = pages.border_after(with_workers.start.saturating_add(1)); // where the first page ends
+        let last = pages.border_before(with_workers.end.saturating_sub(1)); // where the last one begins
+        let start = if self.overlaps(&(with_workers.start..first)) { first } else { with_workers.start };
+        let end = if self.overlaps(&(last..with_workers.end)) { last } else { with_workers.end };
         start..end.max(start)
     }
 }

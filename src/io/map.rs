@@ -14,7 +14,7 @@ use super::pages::Pages;
 use super::refusal::is_refusal;
 use super::{Advice, ByteSource};
 use crate::error::{fail, Cause, Error, Result};
-use crate::lock::Lock;
+use crate::lock::Mutex;
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -69,7 +69,7 @@ fn map(file: &FileSource, private: bool) -> Result<Memory> {
 pub struct MapSource {
     file: FileSource,
     memory: Memory,
-    locked: Lock<LockedRanges>,
+    locked: Mutex<LockedRanges>,
 }
 
 impl MapSource {
@@ -77,7 +77,7 @@ impl MapSource {
     /// bytes that it is lent, which nobody else sees.
     pub fn new(file: FileSource, private: bool) -> std::result::Result<Self, (FileSource, Error)> {
         match map(&file, private) {
-            Ok(memory) => Ok(MapSource { file, memory, locked: Lock::default() }),
+            Ok(memory) => Ok(MapSource { file, memory, locked: Mutex::default() }),
             Err(e) => Err((file, e)),
         }
     }
@@ -100,7 +100,7 @@ impl MapSource {
             return Err(unsupported(advice, "in ZT_MODE_PRIVATE it would undo what was changed"));
         }
         let Some(pages) = self.file.pages().inside(range) else { return Ok(()) };
-        let locked = self.locked.hold();
+        let locked = self.locked.lock();
         if locked.overlaps(&pages) {
             return Err(fail!(
                 State,
@@ -113,7 +113,7 @@ impl MapSource {
     }
 
     fn lock(&self, range: Range<u64>) -> Result<()> {
-        let mut locked = self.locked.hold();
+        let mut locked = self.locked.lock();
         locked.reserve()?;
         advise_mapped(self.bytes(), &range, Advice::Lock)?;
         locked.add(range);
@@ -121,7 +121,7 @@ impl MapSource {
     }
 
     fn unlock(&self, range: &Range<u64>) -> Result<()> {
-        let mut locked = self.locked.hold();
+        let mut locked = self.locked.lock();
         locked.reserve()?;
         locked.remove(range);
         let free = locked.free_pages(&self.file.pages(), range);
@@ -142,7 +142,7 @@ impl ByteSource for MapSource {
         part(self.bytes(), range)
     }
 
-    fn lend(&self, range: Range<u64>) -> Option<&[u8]> {
+    fn borrow(&self, range: Range<u64>) -> Option<&[u8]> {
         part(self.bytes(), range)
     }
 

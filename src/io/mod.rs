@@ -6,13 +6,13 @@
 #[allow(unsafe_code)] // advises the kernel
 pub mod advice;
 pub mod append_sink;
-pub mod behind;
 #[allow(unsafe_code)] // asks the system for what the standard library has no call for
 mod blocks;
+mod buffered_file;
+pub mod decoded_cache;
 pub mod direct;
 pub mod direct_sink;
 pub mod file;
-mod gather;
 mod locked;
 #[allow(unsafe_code)] // maps files
 pub mod map;
@@ -25,12 +25,12 @@ pub mod path;
 mod refusal;
 #[allow(unsafe_code)] // asks the kernel what is in memory
 pub mod residence;
-pub mod shelf;
 #[allow(unsafe_code)] // sets the thread's signals
 mod signals;
 pub mod sink;
 #[allow(unsafe_code)] // asks the kernel about files
 pub mod stat;
+pub mod write_behind;
 
 use crate::error::Result;
 use pages::Pages;
@@ -46,7 +46,7 @@ pub enum Advice {
     Sequential,
     /// Here and there.
     Random,
-    /// Soon: start reading.
+    /// Needed next: start reading.
     WillNeed,
     /// Now: read everything before the call returns.
     Populate,
@@ -87,7 +87,7 @@ pub trait ByteSource: Send + Sync {
 
     /// These bytes for the caller to keep, if they can be lent: those of [`ByteSource::slice`], or a view that the
     /// caller may change.
-    fn lend(&self, range: Range<u64>) -> Option<&[u8]> {
+    fn borrow(&self, range: Range<u64>) -> Option<&[u8]> {
         self.slice(range)
     }
 
@@ -120,7 +120,7 @@ pub trait ByteSource: Send + Sync {
         false
     }
 
-    /// Whether the byte at `offset` is in memory already; none where that cannot be told.
+    /// Whether the byte at `offset` is in memory already; none where that is not known.
     fn resident(&self, _offset: u64) -> Option<bool> {
         None
     }
@@ -136,22 +136,22 @@ pub trait ByteSink: Send {
     /// Appends all of `bytes`, or fails for good.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// The same by up to `threads` threads at once, where the sink lets them: see [`direct_sink::Pieces`].
+    /// Appends by up to `threads` threads at once, where the sink lets them: see [`direct_sink::WritePieces`].
     fn pieces<'s>(
         &'s mut self,
         _bytes: &'s [u8],
         _threads: usize,
-    ) -> Result<Option<direct_sink::Pieces<'s>>> {
+    ) -> Result<Option<direct_sink::WritePieces<'s>>> {
         Ok(None)
     }
 
     /// Where another thread may write what is given to [`ByteSink::write_behind`], if only the caller's may not.
-    fn behind(&mut self) -> Option<behind::Behind> {
+    fn write_behind_queue(&mut self) -> Option<write_behind::WriteBehind> {
         None
     }
 
-    /// Appends all of `bytes`; the writing may be left to `behind`, which this sink made.
-    fn write_behind(&mut self, bytes: &[u8], _behind: &behind::Behind) -> Result<()> {
+    /// Appends all of `bytes`; the writing may be left to `queue`, which this sink made.
+    fn write_behind(&mut self, bytes: &[u8], _queue: &write_behind::WriteBehind) -> Result<()> {
         self.write(bytes)
     }
 
@@ -194,9 +194,9 @@ impl<S: ByteSource> ByteSource for [S; 1] {
         source.read_scattered(offset, pieces)
     }
 
-    fn lend(&self, range: Range<u64>) -> Option<&[u8]> {
+    fn borrow(&self, range: Range<u64>) -> Option<&[u8]> {
         let [source] = self;
-        source.lend(range)
+        source.borrow(range)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
@@ -231,19 +231,23 @@ impl<S: ByteSink> ByteSink for [S; 1] {
         sink.write(bytes)
     }
 
-    fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<Option<direct_sink::Pieces<'s>>> {
+    fn pieces<'s>(
+        &'s mut self,
+        bytes: &'s [u8],
+        threads: usize,
+    ) -> Result<Option<direct_sink::WritePieces<'s>>> {
         let [sink] = self;
         sink.pieces(bytes, threads)
     }
 
-    fn behind(&mut self) -> Option<behind::Behind> {
+    fn write_behind_queue(&mut self) -> Option<write_behind::WriteBehind> {
         let [sink] = self;
-        sink.behind()
+        sink.write_behind_queue()
     }
 
-    fn write_behind(&mut self, bytes: &[u8], behind: &behind::Behind) -> Result<()> {
+    fn write_behind(&mut self, bytes: &[u8], queue: &write_behind::WriteBehind) -> Result<()> {
         let [sink] = self;
-        sink.write_behind(bytes, behind)
+        sink.write_behind(bytes, queue)
     }
 
     fn publish(&mut self) -> Result<()> {

@@ -61,7 +61,7 @@ pub fn is_remote(file: &File) -> bool {
     flags & libc::MNT_LOCAL as u32 == 0
 }
 
-/// This platform does not tell.
+/// This platform does not report it.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub fn is_remote(_file: &File) -> bool {
     false

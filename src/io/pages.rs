@@ -56,7 +56,7 @@ impl Pages {
     }
 
     /// The pages that `range` touches, without what is before the source.
-    pub fn around(&self, range: &Range<u64>) -> Range<u64> {
+    pub fn with_workers(&self, range: &Range<u64>) -> Range<u64> {
         self.border_before(range.start)..self.border_after(range.end)
     }
 }
@@ -107,8 +107,8 @@ mod tests {
                     let wanted = numbers.first().zip(numbers.last());
                     let wanted = wanted.map(|(a, b)| a * page - start..(b + 1) * page - start);
                     assert_eq!(pages.inside(&(from..to)), wanted, "{page} {start} {from}..{to}");
-                    let around = pages.around(&(from..to));
-                    assert!(around.start <= from && around.end >= to);
+                    let with_workers = pages.with_workers(&(from..to));
+                    assert!(with_workers.start <= from && with_workers.end >= to);
                 }
             }
         }

@@ -226,8 +226,8 @@ mod platform {
 /// `name` as a process in `folder` would find it.
 pub fn join(folder: &Path, name: &Path) -> Result<PathBuf> {
     let mut joined = PathBuf::new();
-    let room = folder.as_os_str().len().saturating_add(name.as_os_str().len()).saturating_add(2);
-    joined.try_reserve(room)?;
+    let capacity = folder.as_os_str().len().saturating_add(name.as_os_str().len()).saturating_add(2);
+    joined.try_reserve(capacity)?;
     joined.push(folder); // what follows fits what was reserved
     joined.push(name);
     Ok(joined)

@@ -1,10 +1,10 @@
-//! What the kernel tells of memory: whether a byte of a file is in the page cache already, and whether a buffer
+//! What the kernel reports of memory: whether a byte of a file is in the page cache already, and whether a buffer
 //! is on huge pages.
 
 use std::fs::File;
 
-/// Whether the byte at `offset` is in the page cache; none where the kernel does not tell. `mapped` is that byte in a
-/// map, where there is one. cachestat would tell more at once, but is so new that filters of system calls which kill do
+/// Whether the byte at `offset` is in the page cache; none where the kernel does not report it. `mapped` is that byte in a
+/// map, where there is one. cachestat would report more at once, but is so new that filters of system calls which kill do
 /// not know it.
 #[cfg(target_os = "linux")]
 pub fn resident(file: &File, offset: u64, mapped: Option<&[u8]>) -> Option<bool> {
@@ -30,17 +30,17 @@ fn is_absent(file: &File, offset: u64) -> bool {
     is_page_absent(map.as_ptr())
 }
 
-/// The same of the page of a map that an address is in (mincore). Of a file that one can neither own nor write
+/// Whether the page of a map that an address is in is absent (mincore). Of a file that one can neither own nor write
 /// everything is said to be there, so that nobody learns what others read.
 #[cfg(target_os = "linux")]
 fn is_page_absent(address: *const u8) -> bool {
     let page = super::advice::page_size();
     let start = address.wrapping_sub(address.addr().checked_rem(page).unwrap_or(0));
-    let mut told = 1u8;
+    let mut state = 1u8;
     // SAFETY: one page, which is not looked into, and the one byte that is written of it. Where there is no such page,
     // that is an error.
-    let status = unsafe { libc::mincore(start.cast_mut().cast(), page, &raw mut told) };
-    status == 0 && told & 1 == 0
+    let status = unsafe { libc::mincore(start.cast_mut().cast(), page, &raw mut state) };
+    status == 0 && state & 1 == 0
 }
 
 /// Whether a byte is read without waiting for the disk; none past the end, too. Asked last: the kernel may answer by
@@ -65,7 +65,7 @@ fn is_read_at_once(file: &File, offset: u64) -> Option<bool> {
     }
 }
 
-/// Whether `memory` is on huge pages, all of it; false where the kernel does not tell (PAGEMAP_SCAN, since
+/// Whether `memory` is on huge pages, all of it; false where the kernel does not report it (PAGEMAP_SCAN, since
 /// Linux 6.7).
 #[cfg(all(
     target_os = "linux",
@@ -90,7 +90,7 @@ pub fn on_huge_pages(memory: &[u8]) -> bool {
         inverted: u64,
         wanted: u64,
         any_of: u64,
-        told: u64,
+        state: u64,
     }
     let page = super::advice::page_size() as u64;
     let first = memory.as_ptr().addr() as u64;
@@ -112,14 +112,14 @@ pub fn on_huge_pages(memory: &[u8]) -> bool {
         inverted: 0,
         wanted: HUGE,
         any_of: 0,
-        told: HUGE,
+        state: HUGE,
     };
     // SAFETY: the struct as the kernel has it, with its size, and room for the one region that it says.
     let found = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) };
     found == 1 && region[0] <= start && region[1] >= end
 }
 
-/// Here nobody tells.
+/// Not reported here.
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
@@ -128,7 +128,7 @@ pub fn on_huge_pages(_memory: &[u8]) -> bool {
     false
 }
 
-/// This platform does not tell.
+/// This platform does not report it.
 #[cfg(not(target_os = "linux"))]
 pub fn resident(_file: &File, _offset: u64, _mapped: Option<&[u8]>) -> Option<bool> {
     None

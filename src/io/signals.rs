@@ -22,7 +22,7 @@ impl WithoutFileSizeSignal {
         // SAFETY: plain calls on sets of signals that live here; an all-zero set is a valid one to fill.
         unsafe {
             let mut before: libc::sigset_t = std::mem::zeroed();
-            let blocked = libc::pthread_sigmask(libc::SIG_BLOCK, &only_ours(), &mut before) == 0
+            let blocked = libc::pthread_sigmask(libc::SIG_BLOCK, &file_size_signal(), &mut before) == 0
                 && libc::sigismember(&before, libc::SIGXFSZ) == 0;
             WithoutFileSizeSignal { before: blocked.then_some(before) }
         }
@@ -30,7 +30,7 @@ impl WithoutFileSizeSignal {
 }
 
 #[cfg(unix)]
-fn only_ours() -> libc::sigset_t {
+fn file_size_signal() -> libc::sigset_t {
     // SAFETY: as above.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
@@ -50,7 +50,7 @@ impl Drop for WithoutFileSizeSignal {
             libc::sigpending(&mut pending);
             if libc::sigismember(&pending, libc::SIGXFSZ) == 1 {
                 let mut signal = 0;
-                libc::sigwait(&only_ours(), &mut signal);
+                libc::sigwait(&file_size_signal(), &mut signal);
             }
             libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut());
         }

@@ -1,11 +1,11 @@
 //! Where a written file goes. A new file grows under another name beside its destination and takes
 //! the destination's name only when it is whole; a sink that is dropped before leaves nothing.
 
-use super::behind::Behind;
-use super::direct_sink::{DirectSink, Pieces};
-use super::gather::Gather;
+use super::buffered_file::BufferedFile;
+use super::direct_sink::{DirectSink, WritePieces};
 use super::path::{Access, SystemPath};
 use super::stat::{self, Kind};
+use super::write_behind::WriteBehind;
 use super::ByteSink;
 use crate::error::{fail, try_format, Error, Result};
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A new file, published at [`ByteSink::publish`].
 pub struct FileSink {
-    writer: Option<Gather>,
+    writer: Option<BufferedFile>,
     /// Where the bytes of a large durable file go.
     direct: Option<DirectSink>,
     /// Whether that is still to be decided.
@@ -44,7 +44,7 @@ impl FileSink {
             match temporary.open(Access::CreateNew) {
                 Ok(file) => return FileSink::over(file, temporary, target, folder),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {} // left by a process of our number
-                Err(e) => return Err(Error::io("could not create a file beside it", &e)),
+                Err(e) => return Err(Error::io("could not create a temporary file in its folder", &e)),
             }
         }
     }
@@ -65,7 +65,7 @@ impl FileSink {
             folder,
             published: false,
         };
-        sink.writer = Some(Gather::new(file)?);
+        sink.writer = Some(BufferedFile::new(file)?);
         sink.keep_permissions()?;
         Ok(sink)
     }
@@ -143,8 +143,8 @@ fn hidden(folder: &Path, name: &OsStr, number: u64) -> Result<PathBuf> {
     let affix = try_format(format_args!(".{process}-{number}.tmp"))?;
     let name = if name.len().saturating_add(affix.len()) < LONGEST { name } else { OsStr::new("zt") };
     let mut path = PathBuf::new();
-    let room = [folder.as_os_str().len(), name.len(), affix.len(), 2];
-    path.try_reserve(room.iter().fold(0, |sum: usize, n| sum.saturating_add(*n)))?;
+    let capacity = [folder.as_os_str().len(), name.len(), affix.len(), 2];
+    path.try_reserve(capacity.iter().fold(0, |sum: usize, n| sum.saturating_add(*n)))?;
     path.push(folder); // what follows fits what was reserved
     path.push(".");
     let text = path.as_mut_os_string();
@@ -162,19 +162,19 @@ impl ByteSink for FileSink {
         }
     }
 
-    fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<Option<Pieces<'s>>> {
+    fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<Option<WritePieces<'s>>> {
         self.decide(bytes.len())?;
         self.direct.as_mut().map(|direct| direct.pieces(bytes, threads)).transpose()
     }
 
-    fn behind(&mut self) -> Option<Behind> {
+    fn write_behind_queue(&mut self) -> Option<WriteBehind> {
         // A durable one may go past the page cache: then several threads write anyway.
-        self.writer.as_ref().filter(|_| self.folder.is_none())?.behind()
+        self.writer.as_ref().filter(|_| self.folder.is_none())?.write_behind_queue()
     }
 
-    fn write_behind(&mut self, bytes: &[u8], behind: &Behind) -> Result<()> {
+    fn write_behind(&mut self, bytes: &[u8], queue: &WriteBehind) -> Result<()> {
         let writer = self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?;
-        writer.write_behind(bytes, behind)
+        writer.write_or_submit(bytes, queue)
     }
 
     fn publish(&mut self) -> Result<()> {

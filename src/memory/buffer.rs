@@ -18,7 +18,7 @@ const FROM_SYSTEM: usize = 1 << 20;
 /// their multiples count.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-enum Memory {
+enum Backing {
     Heap(Vec<Line>),
     /// The bytes begin at `start`.
     System {
@@ -29,7 +29,7 @@ enum Memory {
 
 /// Zeroed memory at a multiple of 64 bytes.
 pub struct AlignedBuffer {
-    memory: Memory,
+    memory: Backing,
     size: usize,
 }
 
@@ -43,28 +43,28 @@ impl AlignedBuffer {
         let mut heap: Vec<Line> = Vec::new();
         heap.try_reserve_exact(lines).map_err(|_| Error::out_of_memory(size))?;
         heap.resize(lines, Line([0; 64]));
-        Ok(AlignedBuffer { memory: Memory::Heap(heap), size })
+        Ok(AlignedBuffer { memory: Backing::Heap(heap), size })
     }
 
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         match &self.memory {
-            Memory::System { map, start } => {
+            Backing::System { map, start } => {
                 map.get(*start..).and_then(|m| m.get(..self.size)).unwrap_or_default()
             }
             // SAFETY: `heap` owns `heap.len() * 64 >= size` initialised bytes, and any byte is a u8.
-            Memory::Heap(heap) => unsafe { std::slice::from_raw_parts(heap.as_ptr().cast(), self.size) },
+            Backing::Heap(heap) => unsafe { std::slice::from_raw_parts(heap.as_ptr().cast(), self.size) },
         }
     }
 
     /// The bytes, to be written.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         match &mut self.memory {
-            Memory::System { map, start } => {
+            Backing::System { map, start } => {
                 map.get_mut(*start..).and_then(|m| m.get_mut(..self.size)).unwrap_or_default()
             }
             // SAFETY: as above, and `&mut self` is the only way to them meanwhile.
-            Memory::Heap(heap) => unsafe {
+            Backing::Heap(heap) => unsafe {
                 std::slice::from_raw_parts_mut(heap.as_mut_ptr().cast(), self.size)
             },
         }
@@ -73,11 +73,11 @@ impl AlignedBuffer {
 
 /// Fresh pages; huge ones for as much as they fit, if the kernel has them, and no more than that: the rest
 /// takes what it fills.
-fn from_system(size: usize) -> Result<Memory> {
+fn from_system(size: usize) -> Result<Backing> {
     let ask = |size: usize| memmap2::MmapMut::map_anon(size).map_err(|_| Error::out_of_memory(size));
     let huge = size - size % HUGE_PAGE;
     if huge == 0 || cfg!(not(target_os = "linux")) {
-        return Ok(Memory::System { map: ask(size)?, start: 0 });
+        return Ok(Backing::System { map: ask(size)?, start: 0 });
     }
     // Recent kernels place what is a multiple of a huge page at one; elsewhere there has to be room for it.
     let lead = |map: &memmap2::MmapMut| map.as_ptr().addr().wrapping_neg() % HUGE_PAGE;
@@ -88,7 +88,7 @@ fn from_system(size: usize) -> Result<Memory> {
     let start = lead(&map);
     #[cfg(target_os = "linux")]
     let _ = map.advise_range(memmap2::Advice::HugePage, start, huge); // only a wish
-    Ok(Memory::System { map, start })
+    Ok(Backing::System { map, start })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Components: the blobs of an object.
 
 use super::dtype::{Dtype, Logical};
-use super::manifest::{Position, Text};
+use super::manifest::{Position, TextId};
 
 /// How stored bytes become the component's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +16,15 @@ pub enum Encoding {
 
 /// The less usual texts of a component; most have none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extra {
-    /// The digest, as the file spells it.
-    pub digest: Option<Text>,
+pub struct RareNames {
+    /// The digest, as the file has it.
+    pub digest: Option<TextId>,
     /// The dtype's name where it is unknown.
-    pub dtype: Option<Text>,
+    pub dtype: Option<TextId>,
     /// The logical type's name where it is unknown or the dtype's own.
-    pub logical: Option<Text>,
+    pub logical: Option<TextId>,
     /// The encoding's name where it is unknown.
-    pub encoding: Option<Text>,
+    pub encoding: Option<TextId>,
 }
 
 /// What a component's `type` says.
@@ -34,9 +34,9 @@ pub enum LogicalType {
     Absent,
     /// One that this version knows.
     Known(Logical),
-    /// The dtype's own name, spelled out in [`Extra::logical`]: means the same as absent.
+    /// The dtype's own name, named in [`RareNames::logical`]: means the same as absent.
     SameAsDtype,
-    /// A name that this version does not know, in [`Extra::logical`].
+    /// A name that this version does not know, in [`RareNames::logical`].
     Other,
 }
 
@@ -45,21 +45,21 @@ pub enum LogicalType {
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
     /// Its name within the object.
-    pub role: Text,
+    pub role: TextId,
     /// First stored byte, from the start of the file.
     pub offset: u64,
     /// Stored bytes.
     pub stored_size: u64,
     size: u64,
-    /// Position in [`super::manifest::Manifest::extras`], if any.
-    pub extra: Option<Position>,
+    /// Position in [`super::manifest::Manifest::rare_names`], if any.
+    pub rare: Option<Position>,
     /// The storage type; none where the file's name for it is unknown.
     pub dtype: Option<Dtype>,
     /// The logical type.
     pub logical: LogicalType,
     /// The encoding.
     pub encoding: Encoding,
-    marks: u8,
+    flags: u8,
 }
 
 const SIZE_KNOWN: u8 = 1;
@@ -69,17 +69,17 @@ const PAGE_EXCLUSIVE: u8 = 8;
 
 impl Component {
     /// Raw bytes, none of them so far.
-    pub fn new(role: Text, dtype: Option<Dtype>) -> Component {
+    pub fn new(role: TextId, dtype: Option<Dtype>) -> Component {
         Component {
             role,
             offset: 0,
             stored_size: 0,
             size: 0,
-            extra: None,
+            rare: None,
             dtype,
             logical: LogicalType::Absent,
             encoding: Encoding::Raw,
-            marks: 0,
+            flags: 0,
         }
     }
 
@@ -88,53 +88,53 @@ impl Component {
         self.dtype.filter(|dtype| dtype.is_integer() && self.known_logical().is_none())
     }
 
-    /// Decoded bytes, where the manifest tells.
+    /// Decoded bytes, where the manifest declares them.
     #[inline]
     pub fn size(&self) -> Option<u64> {
-        (self.marks & SIZE_KNOWN != 0).then_some(self.size)
+        (self.flags & SIZE_KNOWN != 0).then_some(self.size)
     }
 
     /// The same, found out.
     #[inline]
     pub fn set_size(&mut self, size: Option<u64>) {
         self.size = size.unwrap_or(0);
-        self.mark(SIZE_KNOWN, size.is_some());
+        self.set_flag(SIZE_KNOWN, size.is_some());
     }
 
     /// The manifest has an `uncompressed_length`.
     pub fn is_size_declared(&self) -> bool {
-        self.marks & SIZE_DECLARED != 0
+        self.flags & SIZE_DECLARED != 0
     }
 
     /// The same, said.
     pub fn set_size_declared(&mut self, is: bool) {
-        self.mark(SIZE_DECLARED, is);
+        self.set_flag(SIZE_DECLARED, is);
     }
 
     /// Multi-byte elements are stored most significant byte first (0.1 `data_endianness`).
     pub fn is_big_endian(&self) -> bool {
-        self.marks & BIG_ENDIAN != 0
+        self.flags & BIG_ENDIAN != 0
     }
 
     /// The same, said.
     pub fn set_big_endian(&mut self, is: bool) {
-        self.mark(BIG_ENDIAN, is);
+        self.set_flag(BIG_ENDIAN, is);
     }
 
     /// Its pages hold no byte of another component (found when the file is opened).
     pub fn is_page_exclusive(&self) -> bool {
-        self.marks & PAGE_EXCLUSIVE != 0
+        self.flags & PAGE_EXCLUSIVE != 0
     }
 
     /// The same, found out.
     #[inline]
     pub fn set_page_exclusive(&mut self, is: bool) {
-        self.mark(PAGE_EXCLUSIVE, is);
+        self.set_flag(PAGE_EXCLUSIVE, is);
     }
 
     #[inline(always)]
-    fn mark(&mut self, mark: u8, is: bool) {
-        self.marks = (self.marks & !mark) | if is { mark } else { 0 };
+    fn set_flag(&mut self, flag: u8, is: bool) {
+        self.flags = (self.flags & !flag) | if is { flag } else { 0 };
     }
 
     /// The logical type where this version knows it.
@@ -159,12 +159,12 @@ impl Component {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::manifest::{Object, Texts};
+    use crate::model::manifest::{Object, TextArena};
 
     #[test]
-    fn an_entry_is_small_and_its_marks_are_apart() {
+    fn an_entry_is_small_and_its_flags_are_independent() {
         assert_eq!((size_of::<Component>(), size_of::<Object>()), (40, 40));
-        let role = Texts::default().add("data").unwrap();
+        let role = TextArena::default().add("data").unwrap();
         let mut c = Component::new(role, Some(Dtype::F32));
         assert_eq!(
             (c.size(), c.is_size_declared(), c.is_big_endian(), c.is_page_exclusive()),

@@ -3,20 +3,20 @@
 //! The tables are flat and every text is a position in one arena, so that opening a file with many
 //! objects costs a few large allocations and none per object.
 
-pub use super::component::{Component, Encoding, Extra, LogicalType};
+pub use super::component::{Component, Encoding, LogicalType, RareNames};
 use super::value::Value;
 use crate::error::{fail, Result};
-use crate::memory::Table;
+use crate::memory::HugeVec;
 use std::num::NonZeroU32;
 
 /// A text in [`Manifest::texts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text {
+pub struct TextId {
     start: u32,
     length: u32,
 }
 
-impl Text {
+impl TextId {
     /// How many bytes stand in front of it.
     #[inline]
     pub fn start(&self) -> usize {
@@ -32,48 +32,48 @@ impl Text {
 
 /// All names of a manifest, each with a NUL behind it so that C can borrow it.
 #[derive(Debug, Default)]
-pub struct Texts {
-    arena: Table<u8>,
+pub struct TextArena {
+    arena: HugeVec<u8>,
 }
 
-impl Texts {
+impl TextArena {
     /// Keeps a copy of `text`.
-    pub fn add(&mut self, text: &str) -> Result<Text> {
+    pub fn add(&mut self, text: &str) -> Result<TextId> {
         self.add_utf8(text.as_bytes())
     }
 
-    /// The same for bytes that were found to be UTF-8.
+    /// Appends bytes that were found to be UTF-8.
     #[inline]
-    pub(crate) fn add_utf8(&mut self, text: &[u8]) -> Result<Text> {
+    pub(crate) fn add_utf8(&mut self, text: &[u8]) -> Result<TextId> {
         let too_many = || fail!(Limit, "the manifest's names pass 4 GiB");
         let start = u32::try_from(self.arena.len()).map_err(|_| too_many())?;
         let length = u32::try_from(text.len()).map_err(|_| too_many())?;
         self.arena.try_reserve(text.len().saturating_add(1))?;
         self.arena.extend(text)?;
         self.arena.push(0)?;
-        Ok(Text { start, length })
+        Ok(TextId { start, length })
     }
 
     /// The text.
-    pub fn get(&self, text: Text) -> &str {
+    pub fn get(&self, text: TextId) -> &str {
         std::str::from_utf8(self.get_bytes(text)).unwrap_or_default()
     }
 
     /// Its bytes.
     #[inline]
-    pub fn get_bytes(&self, text: Text) -> &[u8] {
+    pub fn get_bytes(&self, text: TextId) -> &[u8] {
         let start = text.start as usize;
         self.arena.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
     }
 
     /// The text and the NUL behind it.
-    pub fn get_c_bytes(&self, text: Text) -> &[u8] {
+    pub fn get_c_bytes(&self, text: TextId) -> &[u8] {
         let start = text.start as usize;
         let end = start.saturating_add(text.length as usize).saturating_add(1);
         self.arena.get(start..end).unwrap_or(b"\0")
     }
 
-    /// Where the first text stands; each stands [`Text::start`] bytes behind, and ends with a NUL.
+    /// Where the first text stands; each stands [`TextId::start`] bytes behind, and ends with a NUL.
     #[inline]
     pub fn as_ptr(&self) -> *const u8 {
         self.arena.as_ptr()
@@ -85,7 +85,7 @@ impl Texts {
     }
 
     /// Bytes that can be added without asking for memory.
-    pub fn room(&self) -> usize {
+    pub fn spare_capacity(&self) -> usize {
         self.arena.capacity().saturating_sub(self.arena.len())
     }
 
@@ -106,7 +106,7 @@ pub struct Position(NonZeroU32);
 
 impl Position {
     /// The position behind `filled` entries.
-    pub fn behind(filled: usize) -> Result<Position> {
+    pub fn after(filled: usize) -> Result<Position> {
         let next = u32::try_from(filled).ok().and_then(|n| n.checked_add(1)).and_then(NonZeroU32::new);
         next.map(Position).ok_or_else(|| fail!(Limit, "a table of the manifest passes 2^32 entries"))
     }
@@ -143,7 +143,7 @@ pub enum Format {
     /// Quantized groups.
     QuantizedGroup,
     /// A name that this version does not know; a 0.1 layout that is not dense.
-    Other(Text),
+    Other(TextId),
 }
 
 impl Format {
@@ -186,7 +186,7 @@ impl Format {
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
     /// Its name; any text.
-    pub name: Text,
+    pub name: TextId,
     /// The layout of its components.
     pub format: Format,
     /// First dimension in [`Manifest::dimensions`].
@@ -203,12 +203,12 @@ pub struct Object {
 
 /// How far a manifest's tables were filled at some time.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark {
+pub struct Checkpoint {
     texts: usize,
     dimensions: usize,
     objects: usize,
     components: usize,
-    extras: usize,
+    rare_names: usize,
     values: usize,
 }
 
@@ -216,25 +216,25 @@ pub struct Mark {
 #[derive(Debug, Default)]
 pub struct Manifest {
     /// The version as the file says it ("1.2.0"); "0.1.0" for 0.1, which does not say.
-    pub version_text: Option<Text>,
+    pub version_text: Option<TextId>,
     /// Which text that is.
     pub version: Option<Version>,
     /// All names.
-    pub texts: Texts,
+    pub texts: TextArena,
     /// All dimensions.
     pub dimensions: Vec<u64>,
     /// The objects in file order.
-    pub objects: Table<Object>,
+    pub objects: HugeVec<Object>,
     /// Their components, object by object.
-    pub components: Table<Component>,
+    pub components: HugeVec<Component>,
     /// The less usual texts of components.
-    pub extras: Table<Extra>,
+    pub rare_names: HugeVec<RareNames>,
     /// The attribute maps of objects.
     pub values: Vec<Value>,
     /// The attribute map of the file.
     pub attributes: Option<Value>,
     /// Roles that were seen last, so that the usual ones are kept once.
-    role_cache: Vec<Text>,
+    role_cache: Vec<TextId>,
 }
 
 impl Manifest {
@@ -261,14 +261,14 @@ impl Manifest {
     }
 
     /// The less usual texts of a component.
-    pub fn extra(&self, component: &Component) -> Extra {
-        let found = component.extra.and_then(|at| self.extras.get(at.index()));
+    pub fn rare(&self, component: &Component) -> RareNames {
+        let found = component.rare.and_then(|at| self.rare_names.get(at.index()));
         found.copied().unwrap_or_default()
     }
 
-    /// The component's digest, as the file spells it.
+    /// The component's digest, as the file has it.
     pub fn digest(&self, component: &Component) -> Option<&str> {
-        self.extra(component).digest.map(|t| self.texts.get(t))
+        self.rare(component).digest.map(|t| self.texts.get(t))
     }
 
     /// The version as the file says it.
@@ -277,12 +277,12 @@ impl Manifest {
     }
 
     /// The copy of `role` that is kept, if it is one of those that were seen first.
-    pub fn known_role(&self, role: &str) -> Option<Text> {
+    pub fn known_role(&self, role: &str) -> Option<TextId> {
         self.role_cache.iter().copied().find(|text| self.texts.get_bytes(*text) == role.as_bytes())
     }
 
     /// Keeps `role`, or finds the copy that is there.
-    pub fn intern_role(&mut self, role: &str) -> Result<Text> {
+    pub fn intern_role(&mut self, role: &str) -> Result<TextId> {
         const KEPT: usize = 8;
         if let Some(known) = self.known_role(role) {
             return Ok(known);
@@ -296,36 +296,36 @@ impl Manifest {
     }
 
     /// How far the tables are filled.
-    pub fn mark(&self) -> Mark {
-        Mark {
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
             texts: self.texts.arena.len(),
             dimensions: self.dimensions.len(),
             objects: self.objects.len(),
             components: self.components.len(),
-            extras: self.extras.len(),
+            rare_names: self.rare_names.len(),
             values: self.values.len(),
         }
     }
 
-    /// Forgets what came after `mark`.
-    pub fn rollback(&mut self, mark: &Mark) {
-        self.texts.arena.truncate(mark.texts);
-        self.dimensions.truncate(mark.dimensions);
-        self.objects.truncate(mark.objects);
-        self.components.truncate(mark.components);
-        self.extras.truncate(mark.extras);
-        self.values.truncate(mark.values);
-        self.role_cache.retain(|t| (t.start as usize) < mark.texts);
+    /// Forgets what came after `checkpoint`.
+    pub fn rollback(&mut self, checkpoint: &Checkpoint) {
+        self.texts.arena.truncate(checkpoint.texts);
+        self.dimensions.truncate(checkpoint.dimensions);
+        self.objects.truncate(checkpoint.objects);
+        self.components.truncate(checkpoint.components);
+        self.rare_names.truncate(checkpoint.rare_names);
+        self.values.truncate(checkpoint.values);
+        self.role_cache.retain(|t| (t.start as usize) < checkpoint.texts);
     }
 
-    /// Keeps `extra` unless it is empty.
+    /// Keeps `rare` unless it is empty.
     #[inline]
-    pub fn add_extra(&mut self, extra: Extra) -> Result<Option<Position>> {
-        if extra == Extra::default() {
+    pub fn add_rare_names(&mut self, rare: RareNames) -> Result<Option<Position>> {
+        if rare == RareNames::default() {
             return Ok(None);
         }
-        let at = Position::behind(self.extras.len())?;
-        self.extras.push(extra)?;
+        let at = Position::after(self.rare_names.len())?;
+        self.rare_names.push(rare)?;
         Ok(Some(at))
     }
 }

@@ -2,6 +2,6 @@
 
 pub mod component;
 pub mod dtype;
+pub mod find_duplicate;
 pub mod manifest;
-pub mod repeated;
 pub mod value;

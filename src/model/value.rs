@@ -3,7 +3,7 @@
 //! A parsed value is at most `MAX_DEPTH` levels deep, so that walking or dropping one needs a
 //! bounded stack.
 
-use super::repeated::repeated;
+use super::find_duplicate::find_duplicate;
 use crate::error::{fail, Result};
 use std::cmp::Ordering;
 
@@ -25,7 +25,7 @@ pub enum Value {
     /// A float; half and single precision are widened.
     Float(f64),
     /// UTF-8 text.
-    Text(Text),
+    Text(OwnedText),
     /// A byte string.
     Bytes(Box<[u8]>),
     /// A sequence.
@@ -40,18 +40,18 @@ pub enum Value {
 
 /// Text that is kept with a NUL behind it, so that C can borrow it as it is.
 #[derive(PartialEq, Eq, Default)]
-pub struct Text {
+pub struct OwnedText {
     with_nul: Box<str>,
 }
 
-impl Text {
+impl OwnedText {
     /// A copy of `text`, in memory that is asked for fallibly.
-    pub fn new(text: &str) -> Result<Text> {
+    pub fn new(text: &str) -> Result<OwnedText> {
         let mut with_nul = String::new();
         with_nul.try_reserve_exact(text.len().saturating_add(1))?;
         with_nul.push_str(text);
         with_nul.push('\0');
-        Ok(Text { with_nul: with_nul.into_boxed_str() })
+        Ok(OwnedText { with_nul: with_nul.into_boxed_str() })
     }
 
     /// The text, without its NUL.
@@ -69,7 +69,7 @@ impl Text {
     }
 }
 
-impl std::fmt::Debug for Text {
+impl std::fmt::Debug for OwnedText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.as_str().fmt(f)
     }
@@ -87,7 +87,7 @@ fn nulls<T>(count: usize, null: impl FnMut() -> T) -> Result<Vec<T>> {
 impl Value {
     /// A text value.
     pub fn text(text: &str) -> Result<Value> {
-        Ok(Value::Text(Text::new(text)?))
+        Ok(Value::Text(OwnedText::new(text)?))
     }
 
     /// A byte string value.
@@ -250,7 +250,7 @@ impl Value {
 }
 
 /// Refuses a value that no reader would take back: nested too deep, a map with a key twice, a simple
-/// value that is spelled otherwise or not at all (RFC 7049 section 2.3).
+/// value that is encoded otherwise or not at all (RFC 7049 section 2.3).
 pub fn check_writable(value: &Value) -> Result<()> {
     check_depth(value, MAX_DEPTH)?;
     check_parts(value)
@@ -275,7 +275,7 @@ fn check_depth(value: &Value, left: usize) -> Result<()> {
 fn check_parts(value: &Value) -> Result<()> {
     match value {
         Value::Simple(v @ (20..=22 | 24..=31)) => {
-            Err(fail!(InvalidArgument, "the simple value {v} is spelled otherwise or not at all"))
+            Err(fail!(InvalidArgument, "the simple value {v} is encoded otherwise or not at all"))
         }
         Value::Array(items) => items.iter().try_for_each(check_parts),
         Value::Tag(_, inner) => inner.iter().try_for_each(check_parts),
@@ -291,5 +291,5 @@ fn check_parts(value: &Value) -> Result<()> {
 
 /// Whether a map's keys are all different.
 pub fn keys_are_unique(pairs: &[(Value, Value)]) -> Result<bool> {
-    repeated(pairs, |(a, _), (b, _)| a.order(b)).map(|found| found.is_none())
+    find_duplicate(pairs, |(a, _), (b, _)| a.order(b)).map(|found| found.is_none())
 }

@@ -5,7 +5,7 @@ pub(crate) fn to_host_needed(file_is_big_endian: bool, width: usize) -> bool {
     width > 1 && file_is_big_endian != cfg!(target_endian = "big")
 }
 
-/// Reverses the bytes of every `width`-byte element (1, 2, 4 or 8) where it lies.
+/// Reverses the bytes of every `width`-byte element (1, 2, 4 or 8) in place.
 ///
 /// A trailing part of an element stays as it is, and so does everything for another width.
 pub(crate) fn swap_in_place(bytes: &mut [u8], width: usize) {
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_agree_with_the_definition() {
+    fn both_directions_agree_with_the_definition() {
         for width in [1usize, 2, 4, 8] {
             for size in 0..40usize {
                 let src: Vec<u8> = (0..size).map(|i| (i * 7 + 3) as u8).collect();

@@ -5,15 +5,15 @@ mod float;
 
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
-use crate::processor::{widen, Half, STREAM_ALIGNMENT};
+use crate::simd::{widen, Half, STREAM_ALIGNMENT};
 use half::slice::HalfFloatSliceExt;
 
 /// Elements that pass through the stack at once: 2 KiB, which stays in the first cache.
-const CHUNK: usize = 256;
+const CHUNK_ELEMENTS: usize = 256;
 
 /// A result of this size would drive everything out of the caches, and little of it would stay: from here on it is
 /// written around them where that can be.
-const PAST_CACHE: u64 = 16 << 20;
+const MIN_NONTEMPORAL: u64 = 16 << 20;
 
 /// Bytes that `src_len` bytes of `from` have as elements of `to`.
 ///
@@ -77,7 +77,7 @@ pub(crate) fn convert(
         ));
     }
     let table = f8::values(from.1);
-    // The roads that loading a model takes are one tight loop each. Through f32 there is one rounding
+    // The fast paths, which loading a model takes, are one tight loop each. Through f32 there is one rounding
     // only, because all that f16, bf16 and the 8-bit types hold is exact in it.
     let (f16, bf16) =
         (|b| float::f16_to_f32(u16::from_ne_bytes(b)), |b| float::bf16_to_f32(u16::from_ne_bytes(b)));
@@ -117,7 +117,7 @@ fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: imp
 
 /// 16-bit floats to f32, by the processor's own instructions where it has them.
 fn wider(kind: Half, src: &[u8], dst: &mut [u8], all: u64) {
-    let past_cache = all >= PAST_CACHE;
+    let past_cache = all >= MIN_NONTEMPORAL;
     // Elements in front of the first place from which it can be written around the caches, if there is one.
     let lead = dst.as_ptr().addr().wrapping_neg() % STREAM_ALIGNMENT;
     let lead = if past_cache && lead % 4 == 0 { lead / 4 } else { 0 };
@@ -135,19 +135,23 @@ fn wider_each(kind: Half, src: &[u8], dst: &mut [u8]) {
     if kind == Half::Bf16 {
         return each(src, dst, |b| float::bf16_to_f32(u16::from_ne_bytes(b)).to_ne_bytes());
     }
-    let (mut codes, mut values) = ([half::f16::ZERO; CHUNK], [0f32; CHUNK]);
-    for (src, dst) in src.chunks(CHUNK.saturating_mul(2)).zip(dst.chunks_mut(CHUNK.saturating_mul(4))) {
+    let (mut codes, mut values) = ([half::f16::ZERO; CHUNK_ELEMENTS], [0f32; CHUNK_ELEMENTS]);
+    for (src, dst) in
+        src.chunks(CHUNK_ELEMENTS.saturating_mul(2)).zip(dst.chunks_mut(CHUNK_ELEMENTS.saturating_mul(4)))
+    {
         load(src, &mut codes, half::f16::from_ne_bytes);
         codes.convert_to_f32_slice(&mut values);
         store(&values, dst, f32::to_ne_bytes);
     }
 }
 
-/// The general road: some elements are widened, exactly, to one of three kinds, then narrowed from it.
+/// The slow path: some elements are widened, exactly, to one of three kinds, then narrowed from it.
 fn in_chunks(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &mut [u8]) {
-    let (mut floats, mut signed, mut unsigned) = ([0f64; CHUNK], [0i64; CHUNK], [0u64; CHUNK]);
-    let pieces =
-        src.chunks(CHUNK.saturating_mul(from.size())).zip(dst.chunks_mut(CHUNK.saturating_mul(to.size())));
+    let (mut floats, mut signed, mut unsigned) =
+        ([0f64; CHUNK_ELEMENTS], [0i64; CHUNK_ELEMENTS], [0u64; CHUNK_ELEMENTS]);
+    let pieces = src
+        .chunks(CHUNK_ELEMENTS.saturating_mul(from.size()))
+        .zip(dst.chunks_mut(CHUNK_ELEMENTS.saturating_mul(to.size())));
     for (src, dst) in pieces {
         let f = &mut floats;
         if let Some(table) = table {
@@ -180,7 +184,7 @@ fn in_chunks(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst
 
 /// Widens elements into a chunk; a last chunk fills only its beginning.
 #[inline(always)]
-fn load<T, const N: usize>(src: &[u8], chunk: &mut [T; CHUNK], widen: impl Fn([u8; N]) -> T) {
+fn load<T, const N: usize>(src: &[u8], chunk: &mut [T; CHUNK_ELEMENTS], widen: impl Fn([u8; N]) -> T) {
     for (from, to) in src.chunks_exact(N).zip(chunk) {
         if let Ok(from) = <[u8; N]>::try_from(from) {
             *to = widen(from);
@@ -190,7 +194,11 @@ fn load<T, const N: usize>(src: &[u8], chunk: &mut [T; CHUNK], widen: impl Fn([u
 
 /// Narrows a chunk into as many elements as `dst` takes.
 #[inline(always)]
-fn store<T: Copy, const N: usize>(chunk: &[T; CHUNK], dst: &mut [u8], narrow: impl Fn(T) -> [u8; N]) {
+fn store<T: Copy, const N: usize>(
+    chunk: &[T; CHUNK_ELEMENTS],
+    dst: &mut [u8],
+    narrow: impl Fn(T) -> [u8; N],
+) {
     for (to, &from) in dst.chunks_exact_mut(N).zip(chunk) {
         if let Ok(to) = <&mut [u8; N]>::try_from(to) {
             *to = narrow(from);
@@ -204,7 +212,7 @@ fn store<T: Copy, const N: usize>(chunk: &[T; CHUNK], dst: &mut [u8], narrow: im
     clippy::cast_sign_loss,
     reason = "`as` from a float saturates and makes 0 of NaN, as promised"
 )]
-fn store_floats(chunk: &[f64; CHUNK], to: Dtype, dst: &mut [u8]) {
+fn store_floats(chunk: &[f64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     match to {
         Dtype::F64 => store(chunk, dst, f64::to_ne_bytes),
         Dtype::F32 => store(chunk, dst, |x| float::f64_to_f32(x).to_ne_bytes()),
@@ -223,7 +231,7 @@ fn store_floats(chunk: &[f64; CHUNK], to: Dtype, dst: &mut [u8]) {
 }
 
 /// From signed integers.
-fn store_signed(chunk: &[i64; CHUNK], to: Dtype, dst: &mut [u8]) {
+fn store_signed(chunk: &[i64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     /// With the magnitude's one rounding; the sign does not change how it rounds.
     #[inline(always)]
     fn sticky(x: i64) -> f64 {
@@ -253,7 +261,7 @@ fn clamp<T: TryFrom<i64>>(x: i64, least: T, most: T) -> T {
 }
 
 /// From unsigned integers.
-fn store_unsigned(chunk: &[u64; CHUNK], to: Dtype, dst: &mut [u8]) {
+fn store_unsigned(chunk: &[u64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     match to {
         Dtype::F64 => store(chunk, dst, |x| (x as f64).to_ne_bytes()),
         Dtype::F32 => store(chunk, dst, |x| (x as f32).to_ne_bytes()),

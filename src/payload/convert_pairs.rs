@@ -27,7 +27,9 @@ fn element(dtype: Dtype, x: i64) -> Vec<u8> {
 fn every_pair_of_types() {
     for from in Dtype::ALL {
         for to in Dtype::ALL {
-            for count in [0, 1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5] {
+            for count in
+                [0, 1, 2, CHUNK_ELEMENTS - 1, CHUNK_ELEMENTS, CHUNK_ELEMENTS + 1, 3 * CHUNK_ELEMENTS + 5]
+            {
                 let (mut src, mut want) = (vec![0xFF], vec![0xEE]); // one byte in front: never aligned
                 for i in 0..count {
                     let mut x = (i as i64 * 37 + 1) % 128;

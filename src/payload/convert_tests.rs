@@ -213,15 +213,16 @@ fn rows_of_16_bit_floats_are_widened_as_each_alone() {
     let mut bytes = vec![0u8; 1];
     bytes.extend(codes.iter().flat_map(|c| c.to_ne_bytes()));
     for count in [codes.len(), 4096 + 7, 263, 17, 9, 8, 7, 1] {
-        for (lead, all) in [0, 1, 2, 4, 8, 12, 28, 31].into_iter().flat_map(|at| [(at, 0), (at, PAST_CACHE)])
+        for (lead, all) in
+            [0, 1, 2, 4, 8, 12, 28, 31].into_iter().flat_map(|at| [(at, 0), (at, MIN_NONTEMPORAL)])
         {
             for (dtype, each) in [(F16, float::f16_to_f32 as fn(u16) -> f32), (Bf16, float::bf16_to_f32)] {
                 let mut wide = vec![0xA5u8; count * 4 + 64 + 32];
                 let lead = wide.as_ptr().addr().wrapping_neg() % 32 + lead;
                 let (before, rest) = wide.split_at_mut(lead);
-                let (found, behind) = rest.split_at_mut(count * 4);
+                let (found, after) = rest.split_at_mut(count * 4);
                 super::convert(&bytes[1..=count * 2], (dtype, None), F32, found, all).unwrap();
-                assert!(before.iter().chain(&*behind).all(|b| *b == 0xA5));
+                assert!(before.iter().chain(&*after).all(|b| *b == 0xA5));
                 for (code, found) in codes.iter().zip(found.chunks_exact(4)) {
                     let found = u32::from_ne_bytes(found.try_into().unwrap());
                     assert_eq!(
@@ -235,7 +236,7 @@ fn rows_of_16_bit_floats_are_widened_as_each_alone() {
     }
 }
 
-/// The short road from f32 is the long one through f64.
+/// The fast path from f32 gives what the slow one through f64 gives.
 fn fast_equals_exact(bits: u32) {
     let x = f32::from_bits(bits);
     assert_eq!(float::f32_to_f16(x), float::f64_to_f16(float::f32_to_f64(x)), "f16 {bits:#010x}");
@@ -243,13 +244,13 @@ fn fast_equals_exact(bits: u32) {
 }
 
 #[test]
-fn fast_roads_on_a_sample() {
+fn fast_paths_on_a_sample() {
     (0..=u32::MAX).step_by(2_053).for_each(fast_equals_exact);
 }
 
 #[test]
 #[ignore = "a minute in release; run when convert/float.rs changes"]
-fn fast_roads_on_every_f32() {
+fn fast_paths_on_every_f32() {
     (0..=u32::MAX).for_each(fast_equals_exact);
 }
 

@@ -1,4 +1,4 @@
-//! Digests over stored bytes: reading the manifest's spelling, computing, comparing, writing.
+//! Digests over stored bytes: reading the manifest's text, computing, comparing, writing.
 
 use sha2::Digest as _;
 
@@ -15,7 +15,7 @@ pub enum Algorithm {
 
 /// What a digest says: the value that a manifest claims, or that was computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Claim {
+pub(crate) enum Digest {
     /// A CRC-32C as the number.
     Crc32c(u32),
     /// A SHA-256 in its usual byte order.
@@ -24,17 +24,17 @@ pub(crate) enum Claim {
     Unknown,
 }
 
-impl Claim {
+impl Digest {
     /// The algorithm that checks it, if there is one.
     pub(crate) fn algorithm(&self) -> Option<Algorithm> {
         match self {
-            Claim::Crc32c(_) => Some(Algorithm::Crc32c),
-            Claim::Sha256(_) => Some(Algorithm::Sha256),
-            Claim::Unknown => None,
+            Digest::Crc32c(_) => Some(Algorithm::Crc32c),
+            Digest::Sha256(_) => Some(Algorithm::Sha256),
+            Digest::Unknown => None,
         }
     }
 
-    /// What computes the like of it.
+    /// A hasher of its algorithm.
     pub(crate) fn hasher(&self) -> Result<Hasher> {
         let unknown = || fail!(Unsupported, "the digest is of an algorithm that this version does not know");
         Ok(Hasher::new(self.algorithm().ok_or_else(unknown)?))
@@ -45,30 +45,30 @@ impl Claim {
 ///
 /// `sha256:` takes exactly 64 hex digits of any case; `crc32c:` takes 1 to 8, `0x` or `0X` in front
 /// or not: releases write the number without zero padding. Names are case-sensitive.
-pub(crate) fn parse(text: &str) -> Result<Claim> {
-    let shown = Shown(text);
+pub(crate) fn parse(text: &str) -> Result<Digest> {
+    let quoted = QuotedDigest(text);
     if let Some(value) = text.strip_prefix("sha256:") {
-        return sha256_from_hex(value).map(Claim::Sha256).ok_or_else(|| {
+        return sha256_from_hex(value).map(Digest::Sha256).ok_or_else(|| {
             let size = value.len();
             broken!(
                 Rule::DigestForm,
-                "digest {shown} does not have exactly 64 hex digits after sha256: ({size} bytes)"
+                "digest {quoted} does not have exactly 64 hex digits after sha256: ({size} bytes)"
             )
         });
     }
     if let Some(value) = text.strip_prefix("crc32c:") {
-        return crc32c_from_hex(value).map(Claim::Crc32c).ok_or_else(|| {
+        return crc32c_from_hex(value).map(Digest::Crc32c).ok_or_else(|| {
             let size = value.len();
             broken!(
                 Rule::DigestForm,
-                "digest {shown} does not have 1 to 8 hex digits after crc32c: or crc32c:0x ({size} bytes)"
+                "digest {quoted} does not have 1 to 8 hex digits after crc32c: or crc32c:0x ({size} bytes)"
             )
         });
     }
     match text.split_once(':') {
-        Some((name, _)) if is_algorithm_name(name) => Ok(Claim::Unknown),
-        Some(_) => Err(broken!(Rule::DigestForm, "digest {shown} names no algorithm (algorithm:hex)")),
-        None => Err(broken!(Rule::DigestForm, "digest {shown} has no colon (algorithm:hex)")),
+        Some((name, _)) if is_algorithm_name(name) => Ok(Digest::Unknown),
+        Some(_) => Err(broken!(Rule::DigestForm, "digest {quoted} names no algorithm (algorithm:hex)")),
+        None => Err(broken!(Rule::DigestForm, "digest {quoted} has no colon (algorithm:hex)")),
     }
 }
 
@@ -103,9 +103,9 @@ fn crc32c_from_hex(text: &str) -> Option<u32> {
 }
 
 /// A digest from a file for a message: escaped, and cut where it is absurdly long.
-struct Shown<'a>(&'a str);
+struct QuotedDigest<'a>(&'a str);
 
-impl std::fmt::Display for Shown<'_> {
+impl std::fmt::Display for QuotedDigest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut rest = self.0.char_indices().skip(100);
         match rest.next() {
@@ -116,10 +116,10 @@ impl std::fmt::Display for Shown<'_> {
 }
 
 /// Computes a digest piece by piece.
-pub(crate) struct Hasher(State);
+pub(crate) struct Hasher(RunningHash);
 
 /// The running value.
-enum State {
+enum RunningHash {
     /// The CRC so far.
     Crc32c(u32),
     /// The hash so far.
@@ -130,46 +130,46 @@ impl Hasher {
     /// Nothing hashed yet.
     pub(crate) fn new(algorithm: Algorithm) -> Self {
         Hasher(match algorithm {
-            Algorithm::Crc32c => State::Crc32c(0),
-            Algorithm::Sha256 => State::Sha256(sha2::Sha256::new()),
+            Algorithm::Crc32c => RunningHash::Crc32c(0),
+            Algorithm::Sha256 => RunningHash::Sha256(sha2::Sha256::new()),
         })
     }
 
     /// Takes the next bytes, in order.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
-            State::Crc32c(value) => *value = crc32c::crc32c_append(*value, bytes),
-            State::Sha256(hasher) => hasher.update(bytes),
+            RunningHash::Crc32c(value) => *value = crc32c::crc32c_append(*value, bytes),
+            RunningHash::Sha256(hasher) => hasher.update(bytes),
         }
     }
 
     /// The digest of everything taken.
-    pub(crate) fn finish(self) -> Claim {
+    pub(crate) fn finish(self) -> Digest {
         match self.0 {
-            State::Crc32c(value) => Claim::Crc32c(value),
-            State::Sha256(hasher) => Claim::Sha256(hasher.finalize().into()),
+            RunningHash::Crc32c(value) => Digest::Crc32c(value),
+            RunningHash::Sha256(hasher) => Digest::Sha256(hasher.finalize().into()),
         }
     }
 }
 
 /// The digest of bytes that lie in memory as a whole.
-pub(crate) fn compute(algorithm: Algorithm, bytes: &[u8]) -> Claim {
+pub(crate) fn compute(algorithm: Algorithm, bytes: &[u8]) -> Digest {
     let mut hasher = Hasher::new(algorithm);
     hasher.update(bytes);
     hasher.finish()
 }
 
-impl std::fmt::Display for Claim {
+impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match spell(self) {
-            Ok(spelled) => f.write_str(&spelled),
+        match to_text(self) {
+            Ok(text) => f.write_str(&text),
             Err(_) => f.write_str("an algorithm that this version does not know"),
         }
     }
 }
 
-/// Bytes that [`spell`] makes of a digest.
-pub(crate) fn spelled_size(algorithm: Algorithm) -> usize {
+/// Bytes that [`to_text`] makes of a digest.
+pub(crate) fn text_size(algorithm: Algorithm) -> usize {
     match algorithm {
         Algorithm::Crc32c => "crc32c:0x".len().saturating_add(8),
         Algorithm::Sha256 => "sha256:".len().saturating_add(64),
@@ -178,15 +178,15 @@ pub(crate) fn spelled_size(algorithm: Algorithm) -> usize {
 
 /// A digest as the manifest has it; no memory is asked for, as there may be one for each of many small tensors.
 #[derive(Debug)]
-pub(crate) struct Spelled {
+pub(crate) struct DigestText {
     bytes: [u8; 71], // the longest, of SHA-256
     size: usize,
 }
 
-impl Spelled {
+impl DigestText {
     /// The algorithm and what stands in front of the digits, which follow.
     #[inline(always)]
-    fn new(front: &str, value: &[u8], digits: &[u8; 16]) -> Spelled {
+    fn new(front: &str, value: &[u8], digits: &[u8; 16]) -> DigestText {
         let digit = |value: u8| digits.get(usize::from(value & 15)).copied().unwrap_or(b'?');
         let mut bytes = [0; 71];
         if let Some((start, hex)) = bytes.split_at_mut_checked(front.len()) {
@@ -195,11 +195,11 @@ impl Spelled {
                 pair.copy_from_slice(&[digit(byte >> 4), digit(*byte)]);
             }
         }
-        Spelled { bytes, size: front.len().saturating_add(value.len().saturating_mul(2)) }
+        DigestText { bytes, size: front.len().saturating_add(value.len().saturating_mul(2)) }
     }
 }
 
-impl std::ops::Deref for Spelled {
+impl std::ops::Deref for DigestText {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -207,29 +207,31 @@ impl std::ops::Deref for Spelled {
     }
 }
 
-/// Spells a digest for the manifest, in the one way that every release checks: `sha256:` lower case, `crc32c:0x` upper
+/// The text of a digest for the manifest, in the one form that every release checks: `sha256:` lower case, `crc32c:0x` upper
 /// case.
-pub(crate) fn spell(claim: &Claim) -> Result<Spelled> {
-    match claim {
-        Claim::Crc32c(value) => Ok(Spelled::new("crc32c:0x", &value.to_be_bytes(), b"0123456789ABCDEF")),
-        Claim::Sha256(value) => Ok(Spelled::new("sha256:", value, b"0123456789abcdef")),
-        Claim::Unknown => Err(fail!(Internal, "a digest of an unknown algorithm cannot be written")),
+pub(crate) fn to_text(digest: &Digest) -> Result<DigestText> {
+    match digest {
+        Digest::Crc32c(value) => Ok(DigestText::new("crc32c:0x", &value.to_be_bytes(), b"0123456789ABCDEF")),
+        Digest::Sha256(value) => Ok(DigestText::new("sha256:", value, b"0123456789abcdef")),
+        Digest::Unknown => Err(fail!(Internal, "a digest of an unknown algorithm cannot be written")),
     }
 }
 
 /// Compares what the manifest claims with what the bytes have.
-pub(crate) fn check(claim: &Claim, computed: &Claim) -> Result<()> {
-    match (claim, computed) {
-        (Claim::Unknown, _) | (_, Claim::Unknown) => {
+pub(crate) fn check(digest: &Digest, computed: &Digest) -> Result<()> {
+    match (digest, computed) {
+        (Digest::Unknown, _) | (_, Digest::Unknown) => {
             Err(fail!(Unsupported, "the digest is of an algorithm that this version does not know"))
         }
-        (Claim::Crc32c(_), Claim::Crc32c(_)) | (Claim::Sha256(_), Claim::Sha256(_)) if claim == computed => {
+        (Digest::Crc32c(_), Digest::Crc32c(_)) | (Digest::Sha256(_), Digest::Sha256(_))
+            if digest == computed =>
+        {
             Ok(())
         }
-        (Claim::Crc32c(_), Claim::Crc32c(_)) | (Claim::Sha256(_), Claim::Sha256(_)) => {
-            Err(fail!(DigestMismatch, "expected {claim}, computed {computed}"))
+        (Digest::Crc32c(_), Digest::Crc32c(_)) | (Digest::Sha256(_), Digest::Sha256(_)) => {
+            Err(fail!(DigestMismatch, "expected {digest}, computed {computed}"))
         }
-        _ => Err(fail!(Internal, "{claim} cannot be compared with {computed}")),
+        _ => Err(fail!(Internal, "{digest} cannot be compared with {computed}")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Digest spellings, known answers, and the corpus' malformed ones.
+//! Digest forms, known answers, and the corpus' malformed ones.
 
 use super::*;
 use crate::error::Cause;
@@ -7,12 +7,12 @@ const SHA: &str = "c0522e48b7d17602f6f09ca7182ed4d283708f66fdbf9312f398ec28af7e1
 
 #[test]
 fn known_answers() {
-    assert_eq!(compute(Algorithm::Crc32c, b"123456789"), Claim::Crc32c(0xE306_9283));
-    assert_eq!(compute(Algorithm::Crc32c, b""), Claim::Crc32c(0));
+    assert_eq!(compute(Algorithm::Crc32c, b"123456789"), Digest::Crc32c(0xE306_9283));
+    assert_eq!(compute(Algorithm::Crc32c, b""), Digest::Crc32c(0));
     let abc = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    assert_eq!(&*spell(&compute(Algorithm::Sha256, b"abc")).unwrap(), abc);
+    assert_eq!(&*to_text(&compute(Algorithm::Sha256, b"abc")).unwrap(), abc);
     let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    assert_eq!(&*spell(&compute(Algorithm::Sha256, b"")).unwrap(), empty);
+    assert_eq!(&*to_text(&compute(Algorithm::Sha256, b"")).unwrap(), empty);
 }
 
 #[test]
@@ -29,27 +29,27 @@ fn pieces_give_what_the_whole_gives() {
 }
 
 #[test]
-fn what_we_spell_we_read() {
+fn what_we_write_we_read() {
     for value in [0, 1, 0xABCDEF, u32::MAX] {
-        let text = spell(&Claim::Crc32c(value)).unwrap();
+        let text = to_text(&Digest::Crc32c(value)).unwrap();
         assert_eq!(text.len(), "crc32c:0x".len() + 8);
-        assert_eq!(text.len(), spelled_size(Algorithm::Crc32c));
-        assert_eq!(parse(&text).unwrap(), Claim::Crc32c(value));
+        assert_eq!(text.len(), text_size(Algorithm::Crc32c));
+        assert_eq!(parse(&text).unwrap(), Digest::Crc32c(value));
     }
-    assert_eq!(&*spell(&Claim::Crc32c(0xF81C8CF)).unwrap(), "crc32c:0x0F81C8CF");
-    let claim = compute(Algorithm::Sha256, b"x");
-    assert_eq!(parse(&spell(&claim).unwrap()).unwrap(), claim);
-    assert_eq!(spell(&claim).unwrap().len(), spelled_size(Algorithm::Sha256));
-    assert_eq!(Claim::Unknown.to_string(), "an algorithm that this version does not know");
-    assert_eq!(spell(&Claim::Unknown).unwrap_err().cause(), Cause::Internal);
+    assert_eq!(&*to_text(&Digest::Crc32c(0xF81C8CF)).unwrap(), "crc32c:0x0F81C8CF");
+    let digest = compute(Algorithm::Sha256, b"x");
+    assert_eq!(parse(&to_text(&digest).unwrap()).unwrap(), digest);
+    assert_eq!(to_text(&digest).unwrap().len(), text_size(Algorithm::Sha256));
+    assert_eq!(Digest::Unknown.to_string(), "an algorithm that this version does not know");
+    assert_eq!(to_text(&Digest::Unknown).unwrap_err().cause(), Cause::Internal);
 }
 
 #[test]
-fn spellings_that_are_read() {
-    let Claim::Sha256(value) = parse(&format!("sha256:{SHA}")).unwrap() else { panic!() };
+fn forms_that_are_read() {
+    let Digest::Sha256(value) = parse(&format!("sha256:{SHA}")).unwrap() else { panic!() };
     assert_eq!(value[..3], [0xC0, 0x52, 0x2E]);
     assert_eq!(value[31], 0x9B);
-    assert_eq!(parse(&format!("sha256:{}", SHA.to_uppercase())).unwrap(), Claim::Sha256(value));
+    assert_eq!(parse(&format!("sha256:{}", SHA.to_uppercase())).unwrap(), Digest::Sha256(value));
     for (text, value) in [
         ("crc32c:f81c8cf5", 0xF81C_8CF5),
         ("crc32c:F81C8CF5", 0xF81C_8CF5),
@@ -60,18 +60,18 @@ fn spellings_that_are_read() {
         ("crc32c:abc", 0xABC),
         ("crc32c:0x1234567", 0x123_4567),
     ] {
-        assert_eq!(parse(text).unwrap(), Claim::Crc32c(value), "{text}");
+        assert_eq!(parse(text).unwrap(), Digest::Crc32c(value), "{text}");
     }
     let upper = format!("SHA256:{SHA}");
     for text in
         ["md5:00000000000000000000000000000000", &upper, "Crc32c:00", "xxh3-64:", "a:b:c", "b2+_.-:\0é"]
     {
-        assert_eq!(parse(text).unwrap(), Claim::Unknown, "{text}");
+        assert_eq!(parse(text).unwrap(), Digest::Unknown, "{text}");
     }
 }
 
 #[test]
-fn spellings_that_are_malformed() {
+fn forms_that_are_malformed() {
     let cases = [
         String::new(),
         ":".into(),
@@ -116,13 +116,13 @@ fn spellings_that_are_malformed() {
 
 #[test]
 fn comparing() {
-    let one = Claim::Crc32c(1);
-    assert!(check(&one, &Claim::Crc32c(1)).is_ok());
-    let error = check(&one, &Claim::Crc32c(2)).unwrap_err();
+    let one = Digest::Crc32c(1);
+    assert!(check(&one, &Digest::Crc32c(1)).is_ok());
+    let error = check(&one, &Digest::Crc32c(2)).unwrap_err();
     assert_eq!(error.cause(), Cause::DigestMismatch);
     assert_eq!(error.message(), "expected crc32c:0x00000001, computed crc32c:0x00000002");
-    assert_eq!(check(&Claim::Unknown, &one).unwrap_err().cause(), Cause::Unsupported);
-    assert_eq!(check(&one, &Claim::Sha256([0; 32])).unwrap_err().cause(), Cause::Internal);
+    assert_eq!(check(&Digest::Unknown, &one).unwrap_err().cause(), Cause::Unsupported);
+    assert_eq!(check(&one, &Digest::Sha256([0; 32])).unwrap_err().cause(), Cause::Internal);
     assert_eq!(one.algorithm(), Some(Algorithm::Crc32c));
-    assert_eq!(Claim::Unknown.algorithm(), None);
+    assert_eq!(Digest::Unknown.algorithm(), None);
 }

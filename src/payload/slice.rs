@@ -10,8 +10,8 @@ use crate::error::{fail, Result};
 use std::ops::Range;
 
 #[cfg(test)]
-pub(crate) use window::Run;
-pub(crate) use window::Window;
+pub(crate) use window::ContiguousRun;
+pub(crate) use window::StridedBlocks;
 
 /// One dimension that the shortest form still has.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +152,7 @@ impl Slab {
 
     /// The window of this number; windows are in the order of the result.
     #[allow(clippy::arithmetic_side_effects, reason = "counts are not 0, and offsets lie in the array")]
-    pub(crate) fn window(&self, index: u64) -> Option<Window> {
+    pub(crate) fn window(&self, index: u64) -> Option<StridedBlocks> {
         if index >= self.window_count() {
             return None;
         }
@@ -163,7 +163,7 @@ impl Slab {
             source_offset += rest % dim.count * dim.stride;
             rest /= dim.count;
         }
-        Some(Window {
+        Some(StridedBlocks {
             source_offset,
             dest_offset: index * count * self.block,
             count,
@@ -173,13 +173,13 @@ impl Slab {
     }
 
     /// Evenly spaced blocks, as many as possible in each: what a reader fetches with the gaps or without.
-    pub(crate) fn windows(&self) -> impl Iterator<Item = Window> + '_ {
+    pub(crate) fn windows(&self) -> impl Iterator<Item = StridedBlocks> + '_ {
         (0..self.window_count()).map_while(|index| self.window(index))
     }
 
     #[cfg(test)]
     /// The contiguous runs in the order of the result. Dimensions that are taken whole are within one run.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = ContiguousRun> + '_ {
         self.windows().flat_map(|window| window.runs())
     }
 
@@ -230,7 +230,7 @@ fn check_dimension(dimension: usize, extent: u64, start: u64, count: u64, step: 
     let fits = match count.checked_sub(1) {
         None => start <= extent,
         Some(more) => {
-            more.checked_mul(step).and_then(|way| way.checked_add(start)).is_some_and(|last| last < extent)
+            more.checked_mul(step).and_then(|span| span.checked_add(start)).is_some_and(|last| last < extent)
         }
     };
     if fits {

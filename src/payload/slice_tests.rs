@@ -43,7 +43,7 @@ fn naive(
     out
 }
 
-/// One case through every road.
+/// One case through every function.
 fn compare(shape: &[u64], start: &[u64], count: &[u64], step: &[u64], element: usize) {
     let said = format!("shape {shape:?} start {start:?} count {count:?} step {step:?} element {element}");
     let total = shape.iter().product::<u64>() as usize * element;
@@ -123,7 +123,7 @@ fn edges() {
     let slab = Slab::new(&[4, 6], &[0, 0], &[4, 3], Some(&[1, 2]), 2).unwrap();
     assert_eq!(slab.window_count(), 1);
     let slab = Slab::new(&[4, 6, 5], &[1, 0, 0], &[2, 6, 5], None, 2).unwrap();
-    let run = Run { source_offset: 60, dest_offset: 0, length: 120 };
+    let run = ContiguousRun { source_offset: 60, dest_offset: 0, length: 120 };
     assert_eq!(slab.runs().collect::<Vec<_>>(), [run]);
 }
 
@@ -133,7 +133,7 @@ fn a_wide_step_is_few_pieces() {
     assert_eq!(slab.window_count(), 1);
     let pieces: Vec<_> = slab.windows().flat_map(|window| window.pieces(4 << 20, 4096)).collect();
     assert!(pieces.len() < 100, "{}", pieces.len());
-    assert_eq!(pieces.iter().map(Window::dest_size).sum::<u64>(), slab.size());
+    assert_eq!(pieces.iter().map(StridedBlocks::dest_size).sum::<u64>(), slab.size());
     // One column of a huge matrix: never its gaps.
     let slab = Slab::new(&[1000, 1 << 40], &[0, 3], &[1000, 1], None, 4).unwrap();
     assert_eq!(slab.windows().flat_map(|window| window.pieces(1 << 20, 4096)).count(), 1000);

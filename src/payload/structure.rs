@@ -71,7 +71,7 @@ impl IndexCheck<'_> {
                     false => Err(broken!(
                         Rule::CsrColumn,
                         "its column index {at} is {}, not below the {columns} columns",
-                        Shown(value)
+                        IndexValue(value)
                     )),
                 })
             }
@@ -90,7 +90,7 @@ impl IndexCheck<'_> {
                     false => Err(broken!(
                         Rule::CooCoordinate,
                         "its coordinate {at} is {}, not below dimension {dimension} of {bound}",
-                        Shown(value)
+                        IndexValue(value)
                     )),
                 }
             }),
@@ -102,7 +102,7 @@ impl IndexCheck<'_> {
             IndexCheck::Pointers { previous, nnz } if previous != nnz => Err(broken!(
                 Rule::CsrIndptrOrder,
                 "its last row pointer is {}, but there are {nnz} entries",
-                Shown(*previous)
+                IndexValue(*previous)
             )),
             _ => Ok(()),
         }
@@ -110,9 +110,9 @@ impl IndexCheck<'_> {
 }
 
 /// The largest number stands for a negative one, too.
-struct Shown(u64);
+struct IndexValue(u64);
 
-impl std::fmt::Display for Shown {
+impl std::fmt::Display for IndexValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             u64::MAX => f.write_str("negative or 2^64-1"),

@@ -4,9 +4,9 @@
 //! that cannot give the wanted size, and no memory is sized by a header alone, because its blocks
 //! must be able to hold what it promises.
 
+mod decode;
 mod encode;
-mod marks;
-mod part;
+mod frame_index;
 mod stream;
 mod walk;
 
@@ -16,11 +16,11 @@ use zstd_safe::DCtx;
 
 use crate::error::{broken, fail, Error, Result, Rule};
 use walk::{Header, Walk};
-pub(crate) use walk::{Part, Stored};
+pub(crate) use walk::{Stored, StoredPart};
 
+pub(crate) use decode::{decode_chunks, decode_counted, decode_range};
 pub(crate) use encode::{frame_bound, FrameEncoder};
-pub(crate) use marks::{Marks, Start};
-pub(crate) use part::{decode_chunks, decode_counted, decode_range};
+pub(crate) use frame_index::{FrameIndex, Seek};
 #[cfg(test)]
 pub(crate) use stream::StreamDecoder;
 
@@ -31,9 +31,9 @@ const CODE_WINDOW: usize = 16;
 /// `ZSTD_error_memory_allocation`.
 const CODE_MEMORY: usize = 64;
 /// `ZSTD_error_dstSize_tooSmall`.
-const CODE_ROOM: usize = 70;
+const CODE_DST_TOO_SMALL: usize = 70;
 
-/// What frame headers tell about the decoded size.
+/// What frame headers declare of the decoded size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KnownSize {
     /// Every frame says its size; this is their sum.
@@ -44,14 +44,14 @@ pub(crate) enum KnownSize {
 
 /// Neighbouring frames of a component, with what is to be passed over between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct FrameRun {
     /// Their bytes among the stored bytes.
     pub stored: Range<usize>,
     /// What they give of the decoded bytes.
     pub decoded: Range<u64>,
 }
 
-impl Run {
+impl FrameRun {
     /// Bytes that they give.
     pub(crate) fn size(&self) -> u64 {
         self.decoded.end.saturating_sub(self.decoded.start)
@@ -101,7 +101,7 @@ fn sum(mut walk: impl Iterator<Item = Result<Header>>) -> Result<KnownSize> {
 /// Decodes all of these frames straight into `dst`: exactly as many bytes as it has, or an error.
 ///
 /// After an error `dst` has undefined contents.
-pub(crate) fn decode_into<'s>(stored: impl Into<Part<'s>>, dst: &mut [u8]) -> Result<()> {
+pub(crate) fn decode_into<'s>(stored: impl Into<StoredPart<'s>>, dst: &mut [u8]) -> Result<()> {
     let (stored, wanted) = (stored.into(), dst.len());
     let frames = || Walk::from(stored, stored.from);
     sum(frames())?.check(u64::try_from(wanted).unwrap_or(u64::MAX))?;
@@ -109,17 +109,19 @@ pub(crate) fn decode_into<'s>(stored: impl Into<Part<'s>>, dst: &mut [u8]) -> Re
     let mut rest = dst;
     for header in with_data(frames()) {
         let header = header?;
-        let room = match header.content {
+        let out = match header.content {
             Some(content) => usize::try_from(content).unwrap_or(usize::MAX),
             None => rest.len(),
         };
         let longer =
             || broken!(Rule::ZstdLength, "the zstd frames hold more than the {wanted} bytes declared");
-        let room = rest.get_mut(..room).ok_or_else(longer)?;
-        // Back-references are read from `room` itself: no window is allocated.
-        let written = match context.decompress(room, stored.frame(&header.stored)) {
+        let out = rest.get_mut(..out).ok_or_else(longer)?;
+        // Back-references are read from `out` itself: no window is allocated.
+        let written = match context.decompress(out, stored.frame(&header.stored)) {
             // Room for what the header promised was there: then it lied, else the manifest did.
-            Err(code) if code_number(code) == CODE_ROOM && header.content.is_none() => return Err(longer()),
+            Err(code) if code_number(code) == CODE_DST_TOO_SMALL && header.content.is_none() => {
+                return Err(longer())
+            }
             other => other.map_err(|code| frame_error(code, &header))?,
         };
         rest = rest.get_mut(written..).unwrap_or_default();
@@ -127,16 +129,16 @@ pub(crate) fn decode_into<'s>(stored: impl Into<Part<'s>>, dst: &mut [u8]) -> Re
     match rest.len() {
         0 => Ok(()),
         short => {
-            let held = wanted.saturating_sub(short);
-            Err(broken!(Rule::ZstdLength, "the zstd frames hold {held} bytes, {wanted} are declared"))
+            let decoded = wanted.saturating_sub(short);
+            Err(broken!(Rule::ZstdLength, "the zstd frames hold {decoded} bytes, {wanted} are declared"))
         }
     }
 }
 
 /// What is known of the size, and all frames in runs of neighbours: as few as give `least` bytes, so that however small
 /// the frames of a file are, they take little memory. Of all frames only if each says its size and all give `wanted`.
-pub(crate) fn runs(stored: impl Stored, least: u64, wanted: u64) -> Result<(KnownSize, Vec<Run>)> {
-    let (mut known, mut runs) = (KnownSize::NONE, Vec::<Run>::new());
+pub(crate) fn runs(stored: impl Stored, least: u64, wanted: u64) -> Result<(KnownSize, Vec<FrameRun>)> {
+    let (mut known, mut runs) = (KnownSize::NONE, Vec::<FrameRun>::new());
     for header in Walk::new(stored) {
         let header = header?;
         let before = known;
@@ -152,7 +154,7 @@ pub(crate) fn runs(stored: impl Stored, least: u64, wanted: u64) -> Result<(Know
             }
             _ => {
                 runs.try_reserve(1)?;
-                runs.push(Run { stored: header.stored, decoded: start..end });
+                runs.push(FrameRun { stored: header.stored, decoded: start..end });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// All roads refuse it, with this rule where the road is the one shot.
+/// All decoders refuse it, the one that decodes in one shot with this rule.
 fn refused(stored: &[u8], size: usize, rule: Rule) {
     let error = decode_into(stored, &mut vec![0; size]).unwrap_err();
     assert_eq!(error.rule(), Some(rule), "{error}");
@@ -45,7 +45,7 @@ fn bytes_after_the_frames() {
 }
 
 #[test]
-fn headers_that_lie() {
+fn headers_that_are_wrong() {
     let block = |kind: u32, last: u32, size: u32| (last | kind << 1 | size << 3).to_le_bytes()[..3].to_vec();
     let rle = |size| [block(1, 1, size), vec![7]].concat();
     let honest = by_hand(1000, &rle(1000));
@@ -62,13 +62,13 @@ fn headers_that_lie() {
     refused(&by_hand(16, &rle(1000)), 16, Rule::ZstdCorrupt);
     let data = sized(&text(9, 1000));
     assert_eq!((data[4], data[5..7].to_vec()), (0x60, (1000u16 - 256).to_le_bytes().to_vec()));
-    let mut lying = data.clone();
-    lying[5..7].copy_from_slice(&(756u16 - 256).to_le_bytes());
-    refused(&lying, 756, Rule::ZstdCorrupt);
-    lying[5..7].copy_from_slice(&(1756u16 - 256).to_le_bytes());
-    refused(&lying, 1756, Rule::ZstdCorrupt);
+    let mut wrong = data.clone();
+    wrong[5..7].copy_from_slice(&(756u16 - 256).to_le_bytes());
+    refused(&wrong, 756, Rule::ZstdCorrupt);
+    wrong[5..7].copy_from_slice(&(1756u16 - 256).to_le_bytes());
+    refused(&wrong, 1756, Rule::ZstdCorrupt);
     for range in [0..10usize, 1000..1700] {
-        assert!(decode_range(&lying, 1756, range.start as u64, &mut vec![0; range.len()]).is_err());
+        assert!(decode_range(&wrong, 1756, range.start as u64, &mut vec![0; range.len()]).is_err());
     }
     // Reserved bit, reserved block, a window of 2 TiB, a dictionary.
     let mut bad = honest.clone();
@@ -187,10 +187,13 @@ fn cut_or_changed_anywhere() {
             let _ = decode_range(&changed, 1000, 650, &mut out[..200]);
             let _ = decode_counted(&changed, 2000);
             let _ = decode_chunks(&changed, 2000, &mut |_| Ok(()));
-            let theirs = zstd_safe::decompress_bound(&changed);
+            let reference_bound = zstd_safe::decompress_bound(&changed);
             if let Ok(size) = known_size(&changed) {
-                let (KnownSize::Exact(ours) | KnownSize::AtMost(ours)) = size;
-                assert!(theirs.is_ok_and(|theirs| ours <= theirs), "byte {at} ^ {flip}");
+                let (KnownSize::Exact(bound) | KnownSize::AtMost(bound)) = size;
+                assert!(
+                    reference_bound.is_ok_and(|reference_bound| bound <= reference_bound),
+                    "byte {at} ^ {flip}"
+                );
             }
         }
     }

@@ -83,19 +83,19 @@ fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
 
 /// A range, by a walk of its own.
 fn decode_range(stored: &[u8], size: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
-    let start = Marks::of(stored)?.start(offset, dst.len() as u64);
-    super::decode_range(Part { bytes: stored, from: 0 }, start, size, offset, dst)?;
+    let start = FrameIndex::of(stored)?.seek(offset, dst.len() as u64);
+    super::decode_range(StoredPart { bytes: stored, from: 0 }, start, size, offset, dst)?;
     // What it needs of the stored bytes is enough.
     let needed = start.needed(stored.len());
     let (from, bytes) = (needed.start, &stored[needed]);
     let mut again = vec![0x55; dst.len()];
-    super::decode_range(Part { bytes, from }, start, size, offset, &mut again)?;
+    super::decode_range(StoredPart { bytes, from }, start, size, offset, &mut again)?;
     assert!(again == dst);
     Ok(())
 }
 
 #[test]
-fn every_road_gives_the_same_bytes() {
+fn every_decoder_gives_the_same_bytes() {
     for (name, stored, want) in mixtures() {
         let size = want.len() as u64;
         match known_size(&stored).unwrap() {
@@ -158,8 +158,8 @@ fn runs_of_frames() {
     }
     // Of very many small frames there are few runs.
     let stored = sized(b"x").repeat(100_000);
-    let (known, few) = runs(&stored, 1000, 100_000).unwrap();
-    assert_eq!((known, few.len()), (KnownSize::Exact(100_000), 100));
+    let (known, peek) = runs(&stored, 1000, 100_000).unwrap();
+    assert_eq!((known, peek.len()), (KnownSize::Exact(100_000), 100));
     let (known, fewer) = runs(&stored, 0, 10).unwrap();
     assert_eq!(
         (known, fewer.len()),
@@ -185,10 +185,10 @@ fn ranges() {
                 assert!(got == want[from as usize..to as usize], "{name}: {from}..{to}");
             }
         }
-        let past = decode_range(&stored, size, size, &mut [0]).unwrap_err();
-        assert_eq!(past.cause(), Cause::InvalidArgument);
-        let past = decode_range(&stored, size, u64::MAX, &mut [0, 0]).unwrap_err();
-        assert_eq!(past.cause(), Cause::InvalidArgument);
+        let outside = decode_range(&stored, size, size, &mut [0]).unwrap_err();
+        assert_eq!(outside.cause(), Cause::InvalidArgument);
+        let outside = decode_range(&stored, size, u64::MAX, &mut [0, 0]).unwrap_err();
+        assert_eq!(outside.cause(), Cause::InvalidArgument);
         if let Ok(KnownSize::Exact(_)) = known_size(&stored) {
             let wrong = decode_range(&stored, size + 1, 0, &mut [0]).unwrap_err();
             assert_eq!(wrong.rule(), Some(Rule::ZstdLength), "{name}");
@@ -218,7 +218,7 @@ fn a_range_does_not_need_the_other_frames() {
 }
 
 #[test]
-fn a_range_begins_at_a_mark_however_many_frames_there_are() {
+fn a_range_begins_at_an_indexed_frame_however_many_there_are() {
     for count in [1, 2, 255, 256, 257, 258, 511, 512, 513, 5000] {
         let (mut stored, mut want, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for i in 0..count {
@@ -231,14 +231,14 @@ fn a_range_begins_at_a_mark_however_many_frames_there_are() {
             stored.extend(sized(&bytes));
             want.extend(bytes);
         }
-        let marks = Marks::of(&stored[..]).unwrap();
+        let index = FrameIndex::of(&stored[..]).unwrap();
         let size = want.len() as u64;
-        assert_eq!(marks.start(0, 0).size, KnownSize::Exact(size));
+        assert_eq!(index.seek(0, 0).size, KnownSize::Exact(size));
         let mut begun = std::collections::HashSet::new();
         for offset in (0..size).step_by(11) {
             let mut got = vec![0; (size - offset).min(50) as usize];
-            let start = marks.start(offset, got.len() as u64);
-            let at = places.binary_search(&(start.mark.decoded, start.mark.stored)).unwrap();
+            let start = index.seek(offset, got.len() as u64);
+            let at = places.binary_search(&(start.point.decoded, start.point.stored)).unwrap();
             begun.insert(at);
             let first = places.partition_point(|place| place.0 <= offset) - 1;
             let steps = (count as usize).div_ceil(256).next_power_of_two();
@@ -246,7 +246,7 @@ fn a_range_begins_at_a_mark_however_many_frames_there_are() {
             let needed = start.needed(stored.len());
             let last = places.partition_point(|place| place.1 < needed.end) - 1;
             assert!(last <= first + 50 / 3 * 2 + steps + 7, "{count} frames, {offset}: {last}, {first}");
-            let part = Part { from: needed.start, bytes: &stored[needed] };
+            let part = StoredPart { from: needed.start, bytes: &stored[needed] };
             super::decode_range(part, start, size, offset, &mut got).unwrap();
             assert!(got == want[offset as usize..][..got.len()], "{count} frames, {offset}");
         }
@@ -255,14 +255,14 @@ fn a_range_begins_at_a_mark_however_many_frames_there_are() {
     // Behind a frame that does not say its size nothing is marked.
     let (a, b) = (text(31, 1000), text(32, 100));
     let stored = [sized(&a), unsized_frame(&b), sized(&a), sized(&a)].concat();
-    let marks = Marks::of(&stored[..]).unwrap();
-    assert_eq!(marks.start(999, 1).mark.decoded, 0);
-    assert_eq!(marks.start(3000, 1).mark.stored, sized(&a).len());
+    let index = FrameIndex::of(&stored[..]).unwrap();
+    assert_eq!(index.seek(999, 1).point.decoded, 0);
+    assert_eq!(index.seek(3000, 1).point.stored, sized(&a).len());
     // Marks of other bytes than those that are there lead nowhere, but not out of them either.
     for wrong in [&stored[..5], &stored[1..], &[]] {
         for offset in [0, 1050, 3000] {
-            let part = Part { bytes: wrong, from: 0 };
-            let refused = super::decode_range(part, marks.start(offset, 50), 3100, offset, &mut [0; 50]);
+            let part = StoredPart { bytes: wrong, from: 0 };
+            let refused = super::decode_range(part, index.seek(offset, 50), 3100, offset, &mut [0; 50]);
             assert!(matches!(refused.unwrap_err().cause(), Cause::Broken(_)), "{offset}");
         }
     }
@@ -271,15 +271,15 @@ fn a_range_begins_at_a_mark_however_many_frames_there_are() {
 #[test]
 fn pieces_of_every_size() {
     for (name, stored, want) in mixtures() {
-        for (piece, room) in
+        for (piece, capacity) in
             [(1, 1000), (3, 100_000), (1000, 77), (1 << 20, 1 << 22), (stored.len(), want.len())]
         {
-            if piece.min(room) < 100 && want.len() > 400_000 {
+            if piece.min(capacity) < 100 && want.len() > 400_000 {
                 continue; // slow and nothing new
             }
             let mut decoder = StreamDecoder::new().unwrap();
             assert!(!decoder.finished_frame());
-            let (mut got, mut out) = (Vec::new(), vec![0; room.max(1)]);
+            let (mut got, mut out) = (Vec::new(), vec![0; capacity.max(1)]);
             for mut input in stored.chunks(piece) {
                 loop {
                     let written = decoder.decode(&mut input, &mut out).unwrap();
@@ -291,7 +291,7 @@ fn pieces_of_every_size() {
                 }
             }
             assert!(decoder.finished_frame(), "{name} in {piece}s");
-            assert!(got == want, "{name} in {piece}s to {room}s");
+            assert!(got == want, "{name} in {piece}s to {capacity}s");
             decoder.check_end().unwrap();
             assert_eq!(decoder.decode(&mut &[][..], &mut out).unwrap(), 0);
             assert!(decoder.finished_frame(), "{name}: asking for more changes nothing");

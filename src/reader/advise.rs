@@ -1,30 +1,30 @@
-//! What many bytes are worth: threads, and the system told of them ahead.
+//! What many bytes are worth: threads, and advice to the system ahead.
 
 use super::{Component, File};
 use crate::error::{Cause, Error, Result};
 use crate::io::direct::BLOCK;
 use crate::io::{Advice, ByteSource};
-use crate::lock::Lock;
+use crate::lock::Mutex;
 use crate::threads;
 use std::ops::Range;
 
 /// Bytes that a thread has put into the map at once: what one table of the processor's covers, a few times.
-const PART: u64 = 16 << 20;
+const POPULATE_STEP: u64 = 16 << 20;
 
 impl File {
     /// Threads that a call on `size` bytes is worth: more than the caller's for many alone.
     pub(super) fn threads_for(&self, size: u64) -> usize {
-        const LARGE: u64 = 8 << 20;
+        const MIN_THREADED: u64 = 8 << 20;
         /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
-        const USUAL: usize = 4;
+        const DEFAULT_THREADS: usize = 4;
         match self.threads {
-            _ if size < LARGE || threads::is_ours() => 1,
-            0 => threads::count(0).min(USUAL),
+            _ if size < MIN_THREADED || threads::is_worker() => 1,
+            0 => threads::count(0).min(DEFAULT_THREADS),
             wanted => threads::count(wanted),
         }
     }
 
-    /// Tells the system what will be done with the whole file, which is being opened. A hint that it does not take is no
+    /// Advises the system what will be done with the whole file, which is being opened. A hint that it does not take is no
     /// reason not to open it; a lock is more than a hint. Bytes that are in no file need none.
     pub(super) fn advise_all(&self, advice: Advice) -> Result<()> {
         if advice == Advice::Normal || !self.source().is_file() {
@@ -36,7 +36,7 @@ impl File {
         }
     }
 
-    /// Tells the system what will be done with the bytes of `range`.
+    /// Advises the system what will be done with the bytes of `range`.
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
         let threads = match advice {
             Advice::Populate if self.source().is_file() => {
@@ -49,7 +49,7 @@ impl File {
 }
 
 impl Component<'_> {
-    /// Tells the system what will be done with the stored bytes.
+    /// Advises the system what will be done with the stored bytes.
     pub fn advise(&self, advice: Advice) -> Result<()> {
         let mut range = self.stored_range();
         if self.entry.is_page_exclusive() && matches!(advice, Advice::Release | Advice::Evict) {
@@ -71,9 +71,9 @@ fn advise(source: &dyn ByteSource, range: Range<u64>, advice: Advice, threads: u
     if threads < 2 {
         return source.advise(range, advice);
     }
-    let parts = range.end.saturating_sub(range.start).div_ceil(PART);
+    let parts = range.end.saturating_sub(range.start).div_ceil(POPULATE_STEP);
     let threads = threads.min(usize::try_from(parts).unwrap_or(threads));
-    let left = Lock::new((range, Ok(())));
+    let left = Mutex::new((range, Ok(())));
     threads::run(threads, &|| {
         while let Some(part) = next_part(&left) {
             if let Err(e) = source.advise(part, advice) {
@@ -84,16 +84,16 @@ fn advise(source: &dyn ByteSource, range: Range<u64>, advice: Advice, threads: u
     left.into_inner().1
 }
 
-fn next_part(left: &Lock<(Range<u64>, Result<()>)>) -> Option<Range<u64>> {
-    let mut left = left.hold();
+fn next_part(left: &Mutex<(Range<u64>, Result<()>)>) -> Option<Range<u64>> {
+    let mut left = left.lock();
     let start = left.0.start;
-    let end = (start - start % PART).saturating_add(PART).min(left.0.end);
+    let end = (start - start % POPULATE_STEP).saturating_add(POPULATE_STEP).min(left.0.end);
     left.0.start = end;
     (start < end).then_some(start..end)
 }
 
-fn stop(left: &Lock<(Range<u64>, Result<()>)>, error: Error) {
-    let mut left = left.hold();
+fn stop(left: &Mutex<(Range<u64>, Result<()>)>, error: Error) {
+    let mut left = left.lock();
     left.0.start = left.0.end;
     left.1 = Err(error);
 }
@@ -103,10 +103,10 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// Notes what it is told, and refuses to hear of what begins at `refused`.
+    /// Records the advice, and refuses what begins at `refused`.
     #[derive(Default)]
     struct Listener {
-        told: Mutex<Vec<Range<u64>>>,
+        advised: Mutex<Vec<Range<u64>>>,
         refused: Option<u64>,
     }
 
@@ -125,7 +125,7 @@ mod tests {
 
         fn advise(&self, range: Range<u64>, _advice: Advice) -> Result<()> {
             let refused = self.refused == Some(range.start);
-            self.told.lock().unwrap().push(range);
+            self.advised.lock().unwrap().push(range);
             if refused {
                 return Err(crate::error::fail!(Io, "the kernel refused the advice"));
             }
@@ -135,19 +135,26 @@ mod tests {
 
     #[test]
     fn several_threads_put_every_byte_into_the_map_once() {
-        for (start, end) in
-            [(0, 1), (5, PART), (5, PART + 5), (PART - 1, 7 * PART + 77), (3 * PART, 9 * PART)]
-        {
+        for (start, end) in [
+            (0, 1),
+            (5, POPULATE_STEP),
+            (5, POPULATE_STEP + 5),
+            (POPULATE_STEP - 1, 7 * POPULATE_STEP + 77),
+            (3 * POPULATE_STEP, 9 * POPULATE_STEP),
+        ] {
             for threads in [1, 2, 3, 8] {
                 let listener = Listener::default();
                 advise(&listener, start..end, Advice::Populate, threads).unwrap();
-                let mut told = listener.told.into_inner().unwrap();
-                told.sort_by_key(|range| range.start);
-                let through = told.iter().fold(start, |at, part| if at == part.start { part.end } else { 0 });
-                assert_eq!(through, end, "{told:?}");
+                let mut advised = listener.advised.into_inner().unwrap();
+                advised.sort_by_key(|range| range.start);
+                let end_of_advice =
+                    advised.iter().fold(start, |at, part| if at == part.start { part.end } else { 0 });
+                assert_eq!(end_of_advice, end, "{advised:?}");
                 assert!(
                     threads == 1
-                        || told.iter().all(|part| part.start < part.end && part.end - part.start <= PART)
+                        || advised
+                            .iter()
+                            .all(|part| part.start < part.end && part.end - part.start <= POPULATE_STEP)
                 );
             }
         }
@@ -155,9 +162,9 @@ mod tests {
 
     #[test]
     fn a_part_that_fails_fails_the_call() {
-        for refused in [0, PART, 2 * PART].map(Some) {
+        for refused in [0, POPULATE_STEP, 2 * POPULATE_STEP].map(Some) {
             let listener = Listener { refused, ..Listener::default() };
-            assert!(advise(&listener, 0..2 * PART + 1, Advice::Populate, 2).is_err());
+            assert!(advise(&listener, 0..2 * POPULATE_STEP + 1, Advice::Populate, 2).is_err());
         }
     }
 }

@@ -3,10 +3,10 @@
 
 use super::{Component, File};
 use crate::error::Result;
-use crate::lock::Lock;
+use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Manifest};
-use crate::payload::digest::Claim;
+use crate::payload::digest::Digest;
 
 /// Which components share their bytes.
 #[derive(Default)]
@@ -75,7 +75,7 @@ pub(super) struct Reading {
 #[derive(Default)]
 pub(super) struct Facts {
     /// Digests that they have; one for each algorithm at most, as another one fails.
-    digests: Vec<Claim>,
+    digests: Vec<Digest>,
     /// Sizes to which they decode, and whether their bools were looked at.
     contents: Vec<(Encoding, u64, bool)>,
     /// Row pointers that they are, and to how many entries.
@@ -88,7 +88,7 @@ pub(super) struct Facts {
 #[derive(Default)]
 pub(super) struct Verified {
     aliases: Aliases,
-    facts: Vec<Lock<Facts>>,
+    facts: Vec<Mutex<Facts>>,
 }
 
 impl Verified {
@@ -96,7 +96,7 @@ impl Verified {
     pub fn nothing_of(file: &File) -> Result<Verified> {
         let mut verified = Verified { aliases: Aliases::of(&file.manifest)?, facts: Vec::new() };
         verified.facts.try_reserve_exact(verified.aliases.count())?;
-        verified.facts.resize_with(verified.aliases.count(), Lock::default);
+        verified.facts.resize_with(verified.aliases.count(), Mutex::default);
         Ok(verified)
     }
 
@@ -111,7 +111,7 @@ impl Verified {
         let Some(facts) = self.aliases.range(component.index).and_then(|at| self.facts.get(at)) else {
             return check();
         };
-        let mut facts = facts.hold();
+        let mut facts = facts.lock();
         if !list(&mut facts).contains(&fact) {
             check()?;
             list(&mut facts).try_reserve(1)?;
@@ -124,7 +124,7 @@ impl Verified {
     pub fn digest(
         &self,
         component: &Component<'_>,
-        claim: Claim,
+        claim: Digest,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.once(component, claim, |facts| &mut facts.digests, check)
@@ -164,7 +164,7 @@ impl Verified {
             return Ok(None);
         };
         let reading = component.reading()?;
-        let mut facts = facts.hold();
+        let mut facts = facts.lock();
         let below = |found: &[u64]| found.iter().zip(bounds).all(|(found, bound)| found < bound);
         let met = |(other, found): &&(Reading, Vec<u64>)| *other == reading && found.len() == bounds.len();
         if let Some((_, found)) = facts.largest.iter().find(met) {
@@ -180,7 +180,7 @@ impl Verified {
 
 impl Component<'_> {
     fn reading(&self) -> Result<Reading> {
-        let (encoding, size) = (self.encoding(), self.size_inner()?);
+        let (encoding, size) = (self.encoding(), self.decoded_size()?);
         Ok(Reading { encoding, size, dtype: self.dtype(), swaps: self.swaps() })
     }
 }

@@ -1,10 +1,10 @@
 //! The load plan: many reads at once. Requests become jobs, jobs are sorted by their place in the
 //! file, threads take them one by one and fill the caller's memory directly where the encoding allows.
 
+mod aligned_chunks;
 mod job;
-mod pieces;
-mod road;
-mod work;
+mod strategy;
+mod worker;
 
 use super::slice::Hyperslab;
 use super::{Component, File};
@@ -12,10 +12,10 @@ use crate::error::{fail, Result};
 use crate::io::direct::BLOCK;
 use crate::memory::HUGE_PAGE;
 use crate::threads;
-use road::Road;
 use std::ffi::CStr;
 use std::time::Instant;
-use work::Shared;
+use strategy::ReadStrategy;
+use worker::BatchState;
 
 /// Whether to go past the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Default for BatchOptions {
 
 /// What of a component is read.
 #[derive(Clone, Copy, Debug)]
-pub enum Part<'a> {
+pub enum Selection<'a> {
     /// All of it.
     Whole,
     /// A range of its decoded bytes.
@@ -80,16 +80,16 @@ pub struct BatchRequest<'a> {
     /// What to read.
     pub component: Component<'a>,
     /// Which part of it.
-    pub part: Part<'a>,
+    pub part: Selection<'a>,
     /// Where it goes.
     pub dst: &'a mut [u8],
     /// The caller's name for it.
     pub tag: u64,
 }
 
-/// Told about bytes done and in all; false stops the batch.
+/// Called with the bytes done and in all; false stops the batch.
 pub type Progress<'a> = dyn Fn(u64, u64) -> bool + Sync + 'a;
-/// Told about each request that is done.
+/// Called for each request that is done.
 pub type OnDone<'a> = dyn Fn(u64, &Result<()>) + Sync + 'a;
 
 /// What a batch did.
@@ -120,11 +120,11 @@ impl File {
         requests: &mut [BatchRequest<'_>],
         options: &BatchOptions,
         on_done: &OnDone<'_>,
-        go_on: &Progress<'_>,
+        progress: &Progress<'_>,
         stats: &mut BatchStats,
     ) -> Result<()> {
         let started = Instant::now();
-        let outcome = self.run_batch(requests, options, on_done, go_on, stats);
+        let outcome = self.run_batch(requests, options, on_done, progress, stats);
         stats.nanoseconds = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         outcome
     }
@@ -134,7 +134,7 @@ impl File {
         requests: &mut [BatchRequest<'_>],
         options: &BatchOptions,
         on_done: &OnDone<'_>,
-        go_on: &Progress<'_>,
+        progress: &Progress<'_>,
         stats: &mut BatchStats,
     ) -> Result<()> {
         if options.chunk_size < BLOCK {
@@ -143,24 +143,24 @@ impl File {
         // Whole blocks: a piece never cuts an element.
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let options = &BatchOptions { chunk_size, threads: threads::count(options.threads), ..*options };
-        let (plan, mut jobs) = job::plan(requests, options, road::bounce(options).room())?;
+        let (plan, mut jobs) = job::plan(requests, options, strategy::bounce(options).capacity())?;
         // The disk likes them in its own order; so does the kernel's readahead.
-        jobs.sort_unstable_by_key(|j| (j.place, j.request));
+        jobs.sort_unstable_by_key(|j| (j.offset, j.request));
         let total = jobs.iter().map(|j| j.bytes()).fold(0, u64::saturating_add);
-        let road = Road::new(self.source(), options, &jobs).map_err(|e| self.in_file(e))?;
+        let strategy = ReadStrategy::new(self.source(), options, &jobs).map_err(|e| self.in_file(e))?;
         let threads = options.threads.min(jobs.len()).max(1);
         stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
-        let shared = Shared::new(options, &road, &plan, jobs, total, on_done, go_on);
-        threads::run(threads, &|| shared.work());
-        (stats.direct, stats.reason) = (road.went_direct(), road.reason());
-        shared.report(stats)
+        let state = BatchState::new(options, &strategy, &plan, jobs, total, on_done, progress);
+        threads::run(threads, &|| state.work());
+        (stats.direct, stats.reason) = (strategy.went_direct(), strategy.reason());
+        state.report(stats)
     }
 }
 
 impl Component<'_> {
     /// Fills the front of `dst` with this part of it, on several threads.
-    pub(super) fn read_on(&self, threads: usize, part: Part<'_>, dst: &mut [u8]) -> Result<()> {
-        // Through the page cache, as every call does that was not told otherwise. Small chunks, as one
+    pub(super) fn read_on(&self, threads: usize, part: Selection<'_>, dst: &mut [u8]) -> Result<()> {
+        // Through the page cache, as every call does unless an option says otherwise. Small chunks, as one
         // component is all there is to share.
         let chunk_size = HUGE_PAGE as u64;
         let options = BatchOptions { threads, direct: Direct::Never, chunk_size, ..BatchOptions::default() };

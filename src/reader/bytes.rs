@@ -1,7 +1,7 @@
 //! The ways to a component's bytes, cheapest first: lent, copied, decoded, converted.
 
 use super::stored::{for_each_chunk, zeroed};
-use super::{Component, Part};
+use super::{Component, Selection};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
@@ -13,7 +13,7 @@ use crate::payload::zstd::{self, KnownSize};
 /// A component's decoded bytes: lent by the file, or in memory of their own.
 pub enum Loaded<'f> {
     /// In the file's mapping or memory.
-    Lent(&'f [u8]),
+    Borrowed(&'f [u8]),
     /// Decoded.
     Owned(AlignedBuffer),
 }
@@ -22,7 +22,7 @@ impl Loaded<'_> {
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         match self {
-            Loaded::Lent(bytes) => bytes,
+            Loaded::Borrowed(bytes) => bytes,
             Loaded::Owned(buffer) => buffer.as_slice(),
         }
     }
@@ -51,32 +51,32 @@ impl<'f> Component<'f> {
         let entry = self.entry;
         let readable = self.check_known().is_ok();
         let file_backed = self.file.source().is_file();
-        let claim = self.digest().and_then(|d| digest::parse(d).ok());
+        let expected = self.digest().and_then(|d| digest::parse(d).ok());
         Caps {
-            map: self.lend_inner().is_ok(),
+            map: self.borrow_inner().is_ok(),
             read: readable,
             range: readable,
             direct: entry.encoding == Encoding::Raw && file_backed && self.is_direct_border(),
-            verify: claim.is_some_and(|c| c.algorithm().is_some()),
+            verify: expected.is_some_and(|c| c.algorithm().is_some()),
             page_exclusive: entry.is_page_exclusive(),
         }
     }
 
-    /// Decoded bytes. Where neither manifest nor shape tells, the frame headers or, if they do not
+    /// Decoded bytes. Where neither manifest nor shape gives them, the frame headers or, if they do not
     /// either, decoding once finds it out; the answer is kept, also where it is a
     /// failure that is the file's.
     pub fn size(&self) -> Result<u64> {
-        self.size_inner().map_err(|e| self.wrap(e))
+        self.decoded_size().map_err(|e| self.wrap(e))
     }
 
-    pub(super) fn size_inner(&self) -> Result<u64> {
+    pub(super) fn decoded_size(&self) -> Result<u64> {
         if let Some(size) = self.entry.size() {
             return Ok(size);
         }
         self.check_known()?;
-        self.file.found_sizes.get_or_find(self.size_place(), || {
+        self.file.lazy_sizes.get_or_find(self.size_place(), || {
             let limit = self.decoded_limit();
-            match zstd::known_size(self.headers()?)? {
+            match zstd::known_size(self.stored_reader()?)? {
                 KnownSize::Exact(size) => Ok(size),
                 KnownSize::AtMost(_) => self.with_stored(|stored| zstd::decode_counted(stored, limit)),
             }
@@ -109,12 +109,12 @@ impl<'f> Component<'f> {
 
     /// Before anything is allocated or decoded for a claim of `size` bytes: can the stored bytes
     /// hold that, and is it allowed?
-    pub(super) fn check_claim(&self, stored: &[u8], size: u64) -> Result<()> {
-        self.check_known_claim(zstd::known_size(stored)?, size)
+    pub(super) fn check_declared_size(&self, stored: &[u8], size: u64) -> Result<()> {
+        self.check_size_bound(zstd::known_size(stored)?, size)
     }
 
-    /// The same, where it is known what the stored bytes can hold.
-    pub(super) fn check_known_claim(&self, known: KnownSize, size: u64) -> Result<()> {
+    /// Checks a declared size against what the stored bytes can hold.
+    pub(super) fn check_size_bound(&self, known: KnownSize, size: u64) -> Result<()> {
         let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = known;
         if most < size {
             return Err(broken!(
@@ -138,7 +138,7 @@ impl<'f> Component<'f> {
         to_host_needed(self.entry.is_big_endian(), self.width())
     }
 
-    fn fix_order(&self, bytes: &mut [u8]) {
+    fn swap_to_host(&self, bytes: &mut [u8]) {
         if self.swaps() {
             swap_in_place(bytes, self.width());
         }
@@ -157,12 +157,13 @@ impl<'f> Component<'f> {
     }
 
     /// Lends the bytes where they are.
-    pub fn lend(&self) -> Result<&'f [u8]> {
-        self.lend_inner().map_err(|e| self.wrap(e))
+    pub fn borrow(&self) -> Result<&'f [u8]> {
+        self.borrow_inner().map_err(|e| self.wrap(e))
     }
 
-    pub(super) fn lend_inner(&self) -> Result<&'f [u8]> {
-        let not = |why: &str| Err(Error::new(Cause::NotMappable, format_args!("it cannot be lent: {why}")));
+    pub(super) fn borrow_inner(&self) -> Result<&'f [u8]> {
+        let not =
+            |why: &str| Err(Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}")));
         self.check_known()?;
         if self.entry.encoding != Encoding::Raw {
             return not("it is compressed");
@@ -170,7 +171,7 @@ impl<'f> Component<'f> {
         if self.swaps() {
             return not("its byte order is not this machine's");
         }
-        let Some(bytes) = self.file.source.lend(self.stored_range()) else {
+        let Some(bytes) = self.file.source.borrow(self.stored_range()) else {
             return not("the file is neither mapped nor in memory");
         };
         if bytes.is_empty() {
@@ -188,21 +189,21 @@ impl<'f> Component<'f> {
     pub fn read(&self, dst: &mut [u8]) -> Result<()> {
         match self.threads() {
             1 => self.read_inner(dst).map_err(|e| self.wrap(e)),
-            threads => self.read_on(threads, Part::Whole, dst),
+            threads => self.read_on(threads, Selection::Whole, dst),
         }
     }
 
     /// Threads that reading it is worth.
     pub(super) fn threads(&self) -> usize {
         // A host's own source is called by its own thread, unless the call has options that say otherwise.
-        match self.is_hosts_own() {
+        match self.is_callback() {
             true => 1,
             false => self.file.threads_for(self.entry.size().unwrap_or(0)),
         }
     }
 
     /// Whether its bytes come from functions of the host.
-    pub(super) fn is_hosts_own(&self) -> bool {
+    pub(super) fn is_callback(&self) -> bool {
         let source = self.file.source();
         !source.is_file() && source.slice(self.stored_range()).is_none()
     }
@@ -211,14 +212,14 @@ impl<'f> Component<'f> {
         self.decode_whole(dst, false)
     }
 
-    /// The same; the digest of those very stored bytes is checked before they are decoded, if `checked`.
+    /// Decodes the whole component into `dst`; with `checked`, the digest of its stored bytes is checked first.
     pub(super) fn decode_whole(&self, dst: &mut [u8], checked: bool) -> Result<()> {
         self.check_known()?;
-        let size = self.size_inner()?;
-        let room = dst.len();
+        let size = self.decoded_size()?;
+        let capacity = dst.len();
         let fitting = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
         let dst =
-            fitting.ok_or_else(|| fail!(BufferSize, "it has {size} bytes, the memory for it {room}"))?;
+            fitting.ok_or_else(|| fail!(BufferSize, "it has {size} bytes, the memory for it {capacity}"))?;
         let check = |stored: &[u8]| match checked {
             true => self.check_digest(&mut |hasher| {
                 hasher.update(stored);
@@ -229,7 +230,7 @@ impl<'f> Component<'f> {
         match self.entry.encoding {
             Encoding::Zstd => self.with_stored(|stored| {
                 check(stored)?;
-                self.check_claim(stored, size)?;
+                self.check_declared_size(stored, size)?;
                 zstd::decode_into(stored, dst)
             })?,
             _ => {
@@ -237,7 +238,7 @@ impl<'f> Component<'f> {
                 check(dst)?;
             }
         }
-        self.fix_order(dst);
+        self.swap_to_host(dst);
         self.check_bool(dst)
     }
 
@@ -246,10 +247,10 @@ impl<'f> Component<'f> {
         self.read_range_inner(offset, dst).map(drop).map_err(|e| self.wrap(e))
     }
 
-    /// The same, and how many stored bytes were read for it.
+    /// Reads a range, and returns how many stored bytes were read for it.
     pub(super) fn read_range_inner(&self, offset: u64, dst: &mut [u8]) -> Result<u64> {
         self.check_known()?;
-        let size = self.size_inner()?;
+        let size = self.decoded_size()?;
         let length = dst.len() as u64;
         if offset.checked_add(length).is_none_or(|end| end > size) {
             return Err(fail!(
@@ -270,8 +271,9 @@ impl<'f> Component<'f> {
         let length = dst.len() as u64;
         match self.entry.encoding {
             Encoding::Zstd => {
-                let decode =
-                    |stored: zstd::Part<'_>, start| zstd::decode_range(stored, start, size, offset, dst);
+                let decode = |stored: zstd::StoredPart<'_>, start| {
+                    zstd::decode_range(stored, start, size, offset, dst)
+                };
                 self.with_range_of(size, offset, length, decode).map(|((), read)| read)
             }
             _ => {
@@ -299,26 +301,26 @@ impl<'f> Component<'f> {
 
     /// The decoded bytes, 64-byte aligned: lent where that can be, else in fresh memory.
     pub fn load(&self) -> Result<Loaded<'f>> {
-        match self.room_for_it().map_err(|e| self.wrap(e))? {
+        match self.borrow_or_alloc().map_err(|e| self.wrap(e))? {
             Loaded::Owned(mut buffer) => {
                 self.read(buffer.as_mut_slice())?;
                 Ok(Loaded::Owned(buffer))
             }
-            lent => Ok(lent),
+            borrowed => Ok(borrowed),
         }
     }
 
     /// The bytes where they can be lent, else memory that they fit.
-    fn room_for_it(&self) -> Result<Loaded<'f>> {
-        if let Ok(bytes) = self.lend_inner() {
+    fn borrow_or_alloc(&self) -> Result<Loaded<'f>> {
+        if let Ok(bytes) = self.borrow_inner() {
             if bytes.as_ptr().addr() & 63 == 0 {
-                return Ok(Loaded::Lent(bytes));
+                return Ok(Loaded::Borrowed(bytes));
             }
         }
         self.check_known()?;
-        let size = self.size_inner()?;
+        let size = self.decoded_size()?;
         if self.entry.encoding == Encoding::Zstd {
-            self.check_known_claim(zstd::known_size(self.headers()?)?, size)?;
+            self.check_size_bound(zstd::known_size(self.stored_reader()?)?, size)?;
         }
         let size = usize::try_from(size)
             .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;
@@ -342,12 +344,12 @@ impl<'f> Component<'f> {
     /// Checks the digest against what `hash` gives.
     fn check_digest(&self, hash: &mut dyn FnMut(&mut digest::Hasher) -> Result<()>) -> Result<()> {
         let Some(text) = self.digest() else { return Err(fail!(Unsupported, "it has no digest to check")) };
-        let claim = digest::parse(text)?;
-        let Ok(mut hasher) = claim.hasher() else {
+        let expected = digest::parse(text)?;
+        let Ok(mut hasher) = expected.hasher() else {
             return Err(fail!(Unsupported, "the algorithm of its digest {text:?} is unknown"));
         };
         hash(&mut hasher)?;
-        digest::check(&claim, &hasher.finish())
+        digest::check(&expected, &hasher.finish())
     }
 }
 

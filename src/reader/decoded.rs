@@ -1,6 +1,6 @@
 //! Decoded bytes in order, a chunk at a time: what is larger than memory, and what is converted.
 
-use super::stored::{for_each_chunk, CHUNK};
+use super::stored::{for_each_chunk, READ_CHUNK};
 use super::Component;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::model::dtype::Dtype;
@@ -35,19 +35,19 @@ impl Component<'_> {
         if self.entry.encoding != Encoding::Zstd {
             return for_each_chunk(self.file.source(), self.stored_range(), &mut give);
         }
-        let size = self.size_inner()?;
+        let size = self.decoded_size()?;
         self.with_stored(|stored| {
-            self.check_claim(stored, size)?;
+            self.check_declared_size(stored, size)?;
             // The decoder's pieces end anywhere: gather them to whole elements.
             let mut gathered: Vec<u8> = Vec::new();
-            gathered.try_reserve_exact(usize::try_from(size).unwrap_or(CHUNK).min(CHUNK))?;
+            gathered.try_reserve_exact(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
             let decoded = zstd::decode_chunks(stored, size, &mut |mut piece| {
                 while !piece.is_empty() {
-                    let room = CHUNK.saturating_sub(gathered.len()).min(piece.len());
-                    let (now, later) = piece.split_at_checked(room).unwrap_or_default();
+                    let capacity = READ_CHUNK.saturating_sub(gathered.len()).min(piece.len());
+                    let (now, later) = piece.split_at_checked(capacity).unwrap_or_default();
                     gathered.extend_from_slice(now);
                     piece = later;
-                    if gathered.len() == CHUNK {
+                    if gathered.len() == READ_CHUNK {
                         give(&gathered)?;
                         gathered.clear();
                     }
@@ -81,12 +81,12 @@ impl Component<'_> {
                 ));
             }
         };
-        let size = self.size_inner()?;
+        let size = self.decoded_size()?;
         let needed = convert::converted_size(size, from, to)?;
-        let room = dst.len();
+        let capacity = dst.len();
         let fitting = usize::try_from(needed).ok().and_then(|n| dst.get_mut(..n));
         let mut rest =
-            fitting.ok_or_else(|| fail!(BufferSize, "it takes {needed} bytes, the memory has {room}"))?;
+            fitting.ok_or_else(|| fail!(BufferSize, "it takes {needed} bytes, the memory has {capacity}"))?;
         self.for_each_decoded_inner(&mut |chunk| {
             let produced = convert::converted_size(chunk.len() as u64, from, to)?;
             let produced = usize::try_from(produced).unwrap_or(usize::MAX);

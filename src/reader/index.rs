@@ -10,12 +10,12 @@ use std::hash::{BuildHasher, Hasher};
 
 /// Object positions by name. The hash is seeded anew for each file, so that no file can be made
 /// whose names all collide.
-pub struct Names {
+pub struct NameIndex {
     table: HashTable<u32>,
     hasher: SeedableRandomState,
 }
 
-impl Names {
+impl NameIndex {
     /// Bytes of memory for so many names: positions in a table of a power of two, at most seven eighths full, and a
     /// byte beside each.
     pub fn size(names: usize) -> u64 {
@@ -25,7 +25,7 @@ impl Names {
     }
 
     /// Looks at every name once. Two of one name are an error, unless `first_wins` (0.1).
-    pub fn build(manifest: &Manifest, first_wins: bool) -> Result<Names> {
+    pub fn build(manifest: &Manifest, first_wins: bool) -> Result<NameIndex> {
         let hasher = crate::hash::state();
         let name_at = |at: u32| {
             let object = manifest.objects.get(at as usize);
@@ -49,7 +49,7 @@ impl Names {
                 }
             }
         }
-        Ok(Names { table, hasher })
+        Ok(NameIndex { table, hasher })
     }
 
     /// The position of the object of that name. Bytes that are no UTF-8 are nobody's name.
@@ -109,7 +109,7 @@ pub fn mark_page_exclusive(manifest: &mut Manifest, pages: &Pages) -> Result<()>
     Ok(())
 }
 
-/// The same if every component begins behind the one before it, as writers have them; else false.
+/// Marks them if every component begins after the one before it, as writers have them; else false.
 fn mark_in_order(
     components: &mut [Component],
     candidate: impl Fn(&Component) -> bool,

@@ -8,10 +8,10 @@ mod aliases;
 mod batch;
 mod bytes;
 mod decoded;
-mod found_sizes;
+mod frame_index;
 mod index;
 mod item_extent;
-mod marked;
+mod lazy_sizes;
 mod object;
 mod padding;
 mod recovery;
@@ -21,25 +21,25 @@ mod structure;
 mod verify;
 mod view;
 
-pub use batch::{BatchOptions, BatchRequest, BatchStats, Direct, Part, Progress};
+pub use batch::{BatchOptions, BatchRequest, BatchStats, Direct, Progress, Selection};
 pub use bytes::{Caps, Loaded};
 pub use object::{Component, Object};
 pub use slice::Hyperslab;
 pub use verify::{VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
-pub(crate) use recovery::{check_cut, last_good_end, record_of};
+pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
 pub use crate::io::{Advice, ByteSource};
 
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::boxed;
+use crate::io::decoded_cache::DecodedCache;
 use crate::io::file::FileSource;
 use crate::io::map::MapSource;
 use crate::io::memory::MemorySource;
 use crate::io::network::is_remote;
-use crate::io::shelf::Shelf;
-use crate::lock::Lock;
+use crate::lock::Mutex;
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{self, Encoding, Manifest, Version};
 use crate::model::value::Value;
@@ -108,7 +108,7 @@ pub struct File {
     source: Box<dyn ByteSource>,
     mode: Mode,
     manifest: Manifest,
-    names: index::Names,
+    names: index::NameIndex,
     frame: Frame,
     strict: bool,
     max_decoded_size: Option<u64>,
@@ -116,11 +116,11 @@ pub struct File {
     label: String,
     /// Components of the same bytes, where decoded sizes are to be found out.
     aliases: aliases::Aliases,
-    /// Decoded sizes that no manifest tells, found when first asked for; see `Component::size`: those of components,
+    /// Decoded sizes that no manifest declares, found when first asked for; see `Component::size`: those of components,
     /// and then those of bytes that several components have.
-    found_sizes: found_sizes::FoundSizes,
-    marked: Lock<marked::Marked>,
-    kept: Shelf,
+    lazy_sizes: lazy_sizes::FoundSizes,
+    frame_indexes: Mutex<frame_index::FrameIndexCache>,
+    decoded: DecodedCache,
 }
 
 impl std::fmt::Debug for File {
@@ -182,14 +182,16 @@ impl File {
         };
         let (frame, mut manifest, budget) = read_within(source.as_ref(), &limits, &explain)?;
         budget.charge(side_tables(&manifest), "the index of names and handles")?;
-        let names = index::Names::build(&manifest, manifest.version == Some(Version::V0_1))?;
+        let names = index::NameIndex::build(&manifest, manifest.version == Some(Version::V0_1))?;
         index::mark_page_exclusive(&mut manifest, &source.pages())?;
-        let untold = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
-        let untold = manifest.components.iter().any(untold);
-        let aliases = if untold { aliases::Aliases::of(&manifest)? } else { aliases::Aliases::default() };
-        let mut found_sizes = found_sizes::FoundSizes::default();
-        if untold && manifest.components.iter().any(|c| c.size().is_none() && c.encoding == Encoding::Zstd) {
-            found_sizes.make_room(manifest.components.len().saturating_add(aliases.count()))?;
+        let undeclared = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
+        let undeclared = manifest.components.iter().any(undeclared);
+        let aliases = if undeclared { aliases::Aliases::of(&manifest)? } else { aliases::Aliases::default() };
+        let mut lazy_sizes = lazy_sizes::FoundSizes::default();
+        if undeclared
+            && manifest.components.iter().any(|c| c.size().is_none() && c.encoding == Encoding::Zstd)
+        {
+            lazy_sizes.make_room(manifest.components.len().saturating_add(aliases.count()))?;
         }
         let file = File {
             mode: Mode::of(source.as_ref()),
@@ -202,11 +204,11 @@ impl File {
             threads: options.threads,
             label: String::new(), // `from_source` puts it in front of what goes wrong here
             aliases,
-            found_sizes,
-            marked: Lock::default(),
-            kept: Shelf::default(),
+            lazy_sizes,
+            frame_indexes: Mutex::default(),
+            decoded: DecodedCache::default(),
         };
-        if untold {
+        if undeclared {
             stored::check_short_frames(&file)?;
         }
         if options.strict {
@@ -237,8 +239,8 @@ impl File {
     }
 
     /// All bytes of the file, where they can be lent.
-    pub fn lend(&self) -> Result<&[u8]> {
-        let bytes = self.source.lend(0..self.size());
+    pub fn borrow(&self) -> Result<&[u8]> {
+        let bytes = self.source.borrow(0..self.size());
         bytes.ok_or_else(|| {
             self.in_file(fail!(
                 NotMappable,
@@ -315,7 +317,7 @@ impl File {
 impl Mode {
     /// The mode that a source is of.
     fn of(source: &dyn ByteSource) -> Mode {
-        match (source.slice(0..0), source.lend(0..0)) {
+        match (source.slice(0..0), source.borrow(0..0)) {
             (Some(_), _) => Mode::Map,
             (None, Some(_)) => Mode::Private,
             (None, None) => Mode::Read,
@@ -341,7 +343,7 @@ fn side_tables(manifest: &Manifest) -> u64 {
     let (objects, components) = (manifest.objects.len(), manifest.components.len());
     let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
     let sizes = bytes_of::<(u64, u64, u64)>(components);
-    index::Names::size(objects).saturating_add(handles).saturating_add(sizes)
+    index::NameIndex::size(objects).saturating_add(handles).saturating_add(sizes)
 }
 
 /// Detects, reads and decodes; checked against everything that needs no component's bytes.

@@ -3,7 +3,7 @@
 use super::File;
 use crate::error::{broken, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{self, element_count, Encoding, Extra, Format, LogicalType};
+use crate::model::manifest::{self, element_count, Encoding, Format, LogicalType, RareNames};
 use crate::model::value::Value;
 use crate::wire;
 
@@ -35,7 +35,7 @@ impl<'f> Object<'f> {
         self.entry.format
     }
 
-    /// The layout's name, as the file spells it.
+    /// The layout's name, as the file has it.
     pub fn format_name(&self) -> &'f str {
         wire::v1_encode::format_name(&self.file.manifest, self.entry.format)
     }
@@ -99,7 +99,7 @@ impl<'f> Component<'f> {
     pub fn dtype_name(&self) -> &'f str {
         match self.entry.dtype {
             Some(dtype) => dtype.name(),
-            None => self.text(self.extra().dtype),
+            None => self.text(self.rare().dtype),
         }
     }
 
@@ -118,7 +118,7 @@ impl<'f> Component<'f> {
         match self.entry.logical {
             LogicalType::Absent => None,
             LogicalType::Known(logical) => Some(logical.name()),
-            LogicalType::SameAsDtype | LogicalType::Other => Some(self.text(self.extra().logical)),
+            LogicalType::SameAsDtype | LogicalType::Other => Some(self.text(self.rare().logical)),
         }
     }
 
@@ -132,7 +132,7 @@ impl<'f> Component<'f> {
         match self.entry.encoding {
             Encoding::Raw => "raw",
             Encoding::Zstd => "zstd",
-            Encoding::Other => self.text(self.extra().encoding),
+            Encoding::Other => self.text(self.rare().encoding),
         }
     }
 
@@ -146,7 +146,7 @@ impl<'f> Component<'f> {
         self.entry.stored_size
     }
 
-    /// Its digest as the file spells it.
+    /// Its digest as the file has it.
     pub fn digest(&self) -> Option<&'f str> {
         self.file.manifest.digest(self.entry)
     }
@@ -161,11 +161,11 @@ impl<'f> Component<'f> {
         Object { file: self.file, entry: self.object }
     }
 
-    fn extra(&self) -> Extra {
-        self.file.manifest.extra(self.entry)
+    fn rare(&self) -> RareNames {
+        self.file.manifest.rare(self.entry)
     }
 
-    fn text(&self, text: Option<manifest::Text>) -> &'f str {
+    fn text(&self, text: Option<manifest::TextId>) -> &'f str {
         text.map(|t| self.file.manifest.texts.get(t)).unwrap_or_default()
     }
 

@@ -6,9 +6,9 @@
 //! of which anybody may have made every byte. So one place is the answer only if it is the only one in the whole
 //! file and nothing but zeros stands where its manifest has nothing; in every other case the caller decides.
 
-use super::index::Names;
+use super::index::NameIndex;
 use super::item_extent::{is_one_map, Budget};
-use super::stored::{for_each_chunk, zeroed, CHUNK};
+use super::stored::{for_each_chunk, zeroed, READ_CHUNK};
 use super::{padding, read_manifest};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::ByteSource;
@@ -28,11 +28,11 @@ pub struct Location {
 }
 
 /// How far back from the end of a file an open looks. A repair looks everywhere.
-const LOOK_BACK: u64 = 256 << 20;
+const SEARCH_LIMIT: u64 = 256 << 20;
 
 /// Whether a failure can come from a tail that is not a tail: no footer, or, where the debris happens to
 /// end in the footer's magic, a size or a manifest that is none.
-fn is_about_the_tail(error: &Error) -> bool {
+fn is_tail_error(error: &Error) -> bool {
     match error.cause() {
         Cause::Limit => true, // of the manifest size; the number of objects is only known of a manifest
         Cause::Broken(rule) => matches!(
@@ -80,10 +80,10 @@ pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error 
     if error.rule() == Some(Rule::UnfinishedAppend) {
         return recorded_end(source, limits).err().unwrap_or(error);
     }
-    if !is_about_the_tail(&error) {
+    if !is_tail_error(&error) {
         return error;
     }
-    let from = source.size().saturating_sub(LOOK_BACK);
+    let from = source.size().saturating_sub(SEARCH_LIMIT);
     match search(source, limits, from) {
         Ok(search) if search.count == 0 && search.is_whole => error,
         Ok(search) if search.count == 0 => {
@@ -99,11 +99,11 @@ pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error 
 }
 
 /// Where a file that does not open for `error` is to end.
-pub fn last_good_end(source: &dyn ByteSource, limits: &Limits, error: Error) -> Result<Location> {
+pub fn last_valid_end(source: &dyn ByteSource, limits: &Limits, error: Error) -> Result<Location> {
     if error.rule() == Some(Rule::UnfinishedAppend) {
         return recorded_end(source, limits)?.ok_or(error);
     }
-    if !is_about_the_tail(&error) {
+    if !is_tail_error(&error) {
         return Err(error);
     }
     let search = search(source, limits, 0)?;
@@ -231,10 +231,10 @@ fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search>
     }
     // One look at what looks like an end takes no more than it shows to be one; all together, this.
     let mut budget = Budget(size.saturating_mul(8).saturating_add(16 << 20));
-    let mut buffer = zeroed(usize::try_from(size).unwrap_or(CHUNK).min(CHUNK))?;
+    let mut buffer = zeroed(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
     let mut start = from.max(8);
     while size.saturating_sub(start) > FOOTER as u64 {
-        let length = usize::try_from(size.saturating_sub(start)).unwrap_or(CHUNK).min(buffer.len());
+        let length = usize::try_from(size.saturating_sub(start)).unwrap_or(READ_CHUNK).min(buffer.len());
         let window = buffer.get_mut(..length).unwrap_or_default();
         source.read_at(start, window)?;
         for (at, footer) in window.windows(FOOTER).enumerate() {
@@ -282,7 +282,7 @@ fn ends_at(
     }
     let prefix = Prefix { source, size: manifest.end.saturating_add(16) };
     let found = read_manifest(&prefix, limits)
-        .and_then(|(_, manifest)| Names::build(&manifest, false).map(|_| manifest.objects.len() as u64));
+        .and_then(|(_, manifest)| NameIndex::build(&manifest, false).map(|_| manifest.objects.len() as u64));
     match found {
         Ok(objects) => Ok(Some(Some(Location { end: prefix.size, objects }))),
         // What could not be looked at may be the one.

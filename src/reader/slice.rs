@@ -1,11 +1,11 @@
 //! Hyperslabs of dense objects: only the bytes that the slab needs, as far as the encoding allows.
 
 use super::stored::zeroed;
-use super::{Component, Object, Part};
+use super::{Component, Object, Selection};
 use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::payload::byte_order::swap_in_place;
-use crate::payload::slice::{Slab, Window};
+use crate::payload::slice::{Slab, StridedBlocks};
 use crate::payload::zstd;
 use std::ops::Range;
 
@@ -21,11 +21,11 @@ pub struct Hyperslab<'a> {
 }
 
 /// A read covers at most this many bytes of the file.
-const LIMIT: u64 = 4 << 20;
+const MAX_COVERED: u64 = 4 << 20;
 /// Unwanted bytes that are rather read than skipped.
-const GAP: u64 = 64 << 10;
+const MAX_READ_GAP: u64 = 64 << 10;
 /// From so many bytes on a slab is worth a batch.
-const LARGE: usize = 1 << 20;
+const MIN_BATCHED: usize = 1 << 20;
 
 impl Object<'_> {
     /// Fills the front of `dst` with the slab's elements, row-major and without gaps.
@@ -51,7 +51,7 @@ impl Component<'_> {
                 let name = self.logical_name().unwrap_or_default();
                 return Err(fail!(
                     Unsupported,
-                    "its type {name:?} is unknown, so its elements cannot be told apart"
+                    "its type {name:?} is unknown, so its elements cannot be separated"
                 ));
             }
         };
@@ -66,25 +66,25 @@ impl Component<'_> {
     /// mapping where that is in memory.
     fn read_slab(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
         let raw = self.entry.encoding == Encoding::Raw && !self.swaps();
-        if raw && dst.len() >= LARGE && !self.is_hosts_own() {
+        if raw && dst.len() >= MIN_BATCHED && !self.is_callback() {
             let size = self.check_known().and_then(|()| self.slab(slab)).map_err(|e| self.wrap(e))?.size();
             if let Some(dst) =
-                usize::try_from(size).ok().filter(|n| *n >= LARGE).and_then(|n| dst.get_mut(..n))
+                usize::try_from(size).ok().filter(|n| *n >= MIN_BATCHED).and_then(|n| dst.get_mut(..n))
             {
-                return self.read_on(self.threads(), Part::Slab(*slab), dst);
+                return self.read_on(self.threads(), Selection::Slab(*slab), dst);
             }
         }
         self.read_slab_inner(slab, dst).map(drop).map_err(|e| self.wrap(e))
     }
 
-    /// Reads the slab, and tells how many stored bytes were read for it.
+    /// Reads the slab, and returns how many stored bytes were read for it.
     pub(super) fn read_slab_inner(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<u64> {
         self.check_known()?;
         let slab = self.slab(slab)?;
-        let (size, room) = (slab.size(), dst.len());
+        let (size, capacity) = (slab.size(), dst.len());
         let fitting = usize::try_from(size).ok().and_then(|n| dst.get_mut(..n));
         let dst = fitting
-            .ok_or_else(|| fail!(BufferSize, "the slab has {size} bytes, the memory for it {room}"))?;
+            .ok_or_else(|| fail!(BufferSize, "the slab has {size} bytes, the memory for it {capacity}"))?;
         let read = match self.entry.encoding {
             Encoding::Zstd => self.read_covering(&slab, dst)?,
             _ => self.read_pieces(&slab, dst)?,
@@ -99,7 +99,7 @@ impl Component<'_> {
     /// Raw: piece by piece, whole runs straight to their place.
     fn read_pieces(&self, slab: &Slab, dst: &mut [u8]) -> Result<u64> {
         let (mut covering, mut read) = (Vec::new(), 0u64);
-        for piece in slab.windows().flat_map(|window| window.pieces(LIMIT, GAP)) {
+        for piece in slab.windows().flat_map(|window| window.pieces(MAX_COVERED, MAX_READ_GAP)) {
             let place = destination(&piece, dst)?;
             let offset = self.entry.offset.saturating_add(piece.source_offset);
             read = read.saturating_add(piece.source_size());
@@ -118,10 +118,10 @@ impl Component<'_> {
         Ok(read)
     }
 
-    /// Compressed: what lies between the slab's first and last byte is decoded, then gathered.
+    /// Compressed: what is between the slab's first and last byte is decoded, then gathered.
     fn read_covering(&self, slab: &Slab, dst: &mut [u8]) -> Result<u64> {
         let Some(Range { start, end }) = slab.covering() else { return Ok(0) };
-        let (length, decoded_size) = (end.saturating_sub(start), self.size_inner()?);
+        let (length, decoded_size) = (end.saturating_sub(start), self.decoded_size()?);
         let (bytes, read) = self.with_range_of(decoded_size, start, length, |stored, first| {
             let mut bytes = zeroed(usize::try_from(length).unwrap_or(usize::MAX))?;
             zstd::decode_range(stored, first, decoded_size, start, &mut bytes)?;
@@ -137,7 +137,7 @@ impl Component<'_> {
 }
 
 /// Where a window's bytes go.
-fn destination<'d>(window: &Window, dst: &'d mut [u8]) -> Result<&'d mut [u8]> {
+fn destination<'d>(window: &StridedBlocks, dst: &'d mut [u8]) -> Result<&'d mut [u8]> {
     let start = usize::try_from(window.dest_offset).ok();
     let size = usize::try_from(window.dest_size()).ok();
     let end = start.zip(size).and_then(|(start, size)| start.checked_add(size));

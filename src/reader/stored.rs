@@ -1,4 +1,4 @@
-//! Stored bytes as slices, whole or in chunks, and what they tell at open.
+//! Stored bytes as slices, whole or in chunks, and what is checked of them at open.
 
 use super::{Component, File};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
@@ -9,7 +9,7 @@ use crate::payload::zstd::{self, KnownSize};
 use std::ops::Range;
 
 /// Bytes that are read at a time where not all are needed at once.
-pub(crate) const CHUNK: usize = 1 << 20;
+pub(crate) const READ_CHUNK: usize = 1 << 20;
 
 /// Gives `body` the bytes of `range`: lent where that can be, else read into fresh memory. The range
 /// was checked against the size of the source.
@@ -38,15 +38,15 @@ pub fn zeroed(size: usize) -> Result<Vec<u8>> {
 }
 
 /// The stored bytes of a component for those who look at a few here and there, front to back.
-pub enum Headers<'s> {
+pub enum StoredReader<'s> {
     /// Where they are.
-    Lent(&'s [u8]),
+    Borrowed(&'s [u8]),
     /// Read as they are asked for.
-    Read(Window<'s>),
+    Read(ReadWindow<'s>),
 }
 
 /// Some of the bytes of a range, and how to get others.
-pub struct Window<'s> {
+pub struct ReadWindow<'s> {
     source: &'s dyn ByteSource,
     start: u64,
     size: usize,
@@ -56,33 +56,33 @@ pub struct Window<'s> {
 }
 
 /// Before the first read.
-const NOWHERE: usize = usize::MAX;
+const UNREAD: usize = usize::MAX;
 
-impl zstd::Stored for Headers<'_> {
+impl zstd::Stored for StoredReader<'_> {
     fn size(&self) -> usize {
         match self {
-            Headers::Lent(bytes) => bytes.len(),
-            Headers::Read(window) => window.size,
+            StoredReader::Borrowed(bytes) => bytes.len(),
+            StoredReader::Read(window) => window.size,
         }
     }
 
-    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
         match self {
-            Headers::Lent(bytes) => Ok(bytes.get(at..at.saturating_add(count))),
-            Headers::Read(window) => window.few(at, count),
+            StoredReader::Borrowed(bytes) => Ok(bytes.get(at..at.saturating_add(count))),
+            StoredReader::Read(window) => window.peek(at, count),
         }
     }
 }
 
-impl Window<'_> {
-    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+impl ReadWindow<'_> {
+    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
         let left = self.size.saturating_sub(at);
         if count > left {
             return Ok(None);
         }
         let end = at.saturating_add(count);
         if at < self.from || end > self.from.saturating_add(self.bytes.len()) {
-            self.from = NOWHERE; // for the read may fail
+            self.from = UNREAD; // for the read may fail
             self.bytes.resize(self.bytes.capacity().min(left), 0); // within what was reserved
             self.source.read_at(self.start.saturating_add(at as u64), &mut self.bytes)?;
             self.from = at;
@@ -92,21 +92,21 @@ impl Window<'_> {
     }
 }
 
-/// Gives `body` the bytes of `range` front to back, at most [`CHUNK`] at a time.
+/// Gives `body` the bytes of `range` front to back, at most [`READ_CHUNK`] at a time.
 pub fn for_each_chunk(
     source: &dyn ByteSource,
     range: Range<u64>,
     body: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     if let Some(bytes) = source.slice(range.clone()) {
-        return bytes.chunks(CHUNK).try_for_each(body);
+        return bytes.chunks(READ_CHUNK).try_for_each(body);
     }
     let whole = range.end.saturating_sub(range.start);
-    let mut buffer = zeroed(usize::try_from(whole).unwrap_or(CHUNK).min(CHUNK))?;
+    let mut buffer = zeroed(usize::try_from(whole).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
     let mut at = range.start;
     while at < range.end {
-        let left = usize::try_from(range.end.saturating_sub(at)).unwrap_or(CHUNK);
-        let chunk = buffer.get_mut(..left.min(CHUNK)).unwrap_or_default();
+        let left = usize::try_from(range.end.saturating_sub(at)).unwrap_or(READ_CHUNK);
+        let chunk = buffer.get_mut(..left.min(READ_CHUNK)).unwrap_or_default();
         source.read_at(at, chunk)?;
         body(chunk)?;
         at = at.saturating_add(chunk.len() as u64);
@@ -120,42 +120,42 @@ impl Component<'_> {
         self.entry.offset..self.entry.end()
     }
 
-    /// Whether its stored bytes are in memory, as far as can be told, so that a look here and there costs little.
-    pub(super) fn is_at_hand(&self) -> bool {
+    /// Whether its stored bytes are in memory, as far as the system reports it, so that a look here and there costs little.
+    pub(super) fn is_cached(&self) -> bool {
         let source = self.file.source();
         let (range, here) = (self.stored_range(), |at| source.resident(at) == Some(true));
         source.slice(range.clone()).is_some() || (here(range.start) && here(range.end.saturating_sub(1)))
     }
 
-    /// Its stored bytes for a look at the headers in them. What is at hand is read a little here and there, all else
-    /// in long reads, as disks and networks like it.
-    pub(super) fn headers(&self) -> Result<Headers<'_>> {
-        const FEW: usize = 4 << 10;
+    /// Its stored bytes for a look at the headers in them. What is cached is read a little here and there, all else in
+    /// long reads, as disks and networks like it.
+    pub(super) fn stored_reader(&self) -> Result<StoredReader<'_>> {
+        const SMALL_READ: usize = 4 << 10;
         let (source, range) = (self.file.source(), self.stored_range());
         if let Some(bytes) = source.slice(range.clone()) {
-            return Ok(Headers::Lent(bytes));
+            return Ok(StoredReader::Borrowed(bytes));
         }
         let size = self.stored_size();
         let size = usize::try_from(size)
             .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))?;
-        let step = if size <= FEW || self.is_at_hand() { FEW } else { CHUNK };
+        let step = if size <= SMALL_READ || self.is_cached() { SMALL_READ } else { READ_CHUNK };
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(step.min(size))?;
-        Ok(Headers::Read(Window { source, start: range.start, size, bytes, from: NOWHERE }))
+        Ok(StoredReader::Read(ReadWindow { source, start: range.start, size, bytes, from: UNREAD }))
     }
 
     /// Gives `body` those of its stored bytes that are within `part`, or all of them where that costs nothing.
     pub(super) fn with_part<T>(
         &self,
         part: Range<usize>,
-        body: impl FnOnce(zstd::Part<'_>) -> Result<T>,
+        body: impl FnOnce(zstd::StoredPart<'_>) -> Result<T>,
     ) -> Result<T> {
         let Range { start, end } = self.stored_range();
         if let Some(bytes) = self.file.source().slice(start..end) {
-            return body(zstd::Part { bytes, from: 0 });
+            return body(zstd::StoredPart { bytes, from: 0 });
         }
         let from = start.saturating_add(part.start as u64)..start.saturating_add(part.end as u64).min(end);
-        with_range(self.file.source(), from, |bytes| body(zstd::Part { bytes, from: part.start }))
+        with_range(self.file.source(), from, |bytes| body(zstd::StoredPart { bytes, from: part.start }))
     }
 
     /// Gives `body` its stored bytes front to back.
@@ -165,7 +165,7 @@ impl Component<'_> {
 
     /// Whether its zstd frames give `size` as their decoded size by themselves; an error if they give another.
     pub(crate) fn frames_give_size(&self, size: u64) -> Result<bool> {
-        let known = self.headers().and_then(zstd::known_size).map_err(|e| self.wrap(e))?;
+        let known = self.stored_reader().and_then(zstd::known_size).map_err(|e| self.wrap(e))?;
         match known {
             KnownSize::Exact(exact) if exact == size => Ok(true),
             KnownSize::AtMost(most) if size <= most => Ok(false),
@@ -209,11 +209,11 @@ impl Component<'_> {
     }
 }
 
-/// Versions before 1.2 do not tell the decoded size of a compressed component; of a dense one the
+/// Versions before 1.2 do not declare the decoded size of a compressed component; of a dense one the
 /// shape does. If the component is small enough that a look costs next to nothing, and its frames
-/// cannot fill the shape, that is told at open.
+/// cannot fill the shape, that is an error at open.
 pub fn check_short_frames(file: &File) -> Result<()> {
-    const SMALL: u64 = 4096;
+    const MAX_CHECKED_AT_OPEN: u64 = 4096;
     // Of bytes that several components have: what they hold, once that was looked at.
     let mut met: Vec<Option<Option<KnownSize>>> = Vec::new();
     met.try_reserve_exact(file.aliases.count())?;
@@ -221,14 +221,16 @@ pub fn check_short_frames(file: &File) -> Result<()> {
     for object in file.objects() {
         for component in object.components() {
             let entry = component.entry();
-            let untold = entry.encoding == Encoding::Zstd && !entry.is_size_declared();
-            let (Some(expected), true) = (entry.size(), untold && entry.stored_size <= SMALL) else {
+            let undeclared = entry.encoding == Encoding::Zstd && !entry.is_size_declared();
+            let (Some(expected), true) =
+                (entry.size(), undeclared && entry.stored_size <= MAX_CHECKED_AT_OPEN)
+            else {
                 continue;
             };
             let mut place = file.aliases.range(component.index).and_then(|range| met.get_mut(range));
             let known = match place.as_deref().copied().flatten() {
                 Some(known) => known,
-                None => match component.headers().and_then(zstd::known_size) {
+                None => match component.stored_reader().and_then(zstd::known_size) {
                     Ok(known) => Some(known),
                     Err(e) if matches!(e.cause(), Cause::Broken(_)) => None,
                     Err(e) => return Err(component.wrap(e)),

@@ -30,7 +30,7 @@ pub(super) struct CooGeometry<'f> {
 impl<'f> Component<'f> {
     /// Elements of the dtype, which the size has to be a whole number of.
     pub(super) fn storage_count(&self) -> Result<u64> {
-        let size = self.size_inner()?;
+        let size = self.decoded_size()?;
         let Some(width) = self.entry.element_size() else {
             return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
         };

@@ -6,7 +6,7 @@ use super::padding;
 use super::stored::for_each_chunk;
 use super::{Component, File, Object};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::lock::Lock;
+use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Version};
 use crate::payload::digest;
@@ -64,47 +64,47 @@ impl VerifyReport {
 }
 
 /// What the threads of one verification share.
-struct Shared<'a> {
+struct VerifyState<'a> {
     options: &'a VerifyOptions,
-    go_on: &'a (dyn Fn(u64, u64) -> bool + Sync),
+    progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
     next: AtomicUsize,
     total: u64,
     /// The first object in file order that failed so far.
     failed_at: AtomicUsize,
     /// The failure of that object.
-    failure: Lock<Option<(usize, Error)>>,
-    report: Lock<VerifyReport>,
+    failure: Mutex<Option<(usize, Error)>>,
+    report: Mutex<VerifyReport>,
     /// What was found out about bytes that several components have.
     verified: Verified,
-    /// Bytes done, as told; progress is told by one thread at a time.
-    told: Lock<u64>,
+    /// Bytes done, as reported; one thread at a time reports progress.
+    reported: Mutex<u64>,
 }
 
 impl File {
-    /// Verifies; `go_on` is told bytes done and in all, and may stop it. The report says what was done,
+    /// Verifies; `progress` is called with the bytes done and in all, and may stop it. The report says what was done,
     /// also where the outcome is a failure.
     pub fn verify(
         &self,
         options: &VerifyOptions,
-        go_on: &(dyn Fn(u64, u64) -> bool + Sync),
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
         report: &mut VerifyReport,
     ) -> Result<()> {
         let total = self.manifest.components.iter().map(|c| c.stored_size).fold(0, u64::saturating_add);
-        let shared = Shared {
+        let state = VerifyState {
             options,
-            go_on,
+            progress,
             next: AtomicUsize::new(0),
             total,
             failed_at: AtomicUsize::new(usize::MAX),
-            failure: Lock::new(None),
-            report: Lock::new(VerifyReport::default()),
+            failure: Mutex::new(None),
+            report: Mutex::new(VerifyReport::default()),
             verified: Verified::nothing_of(self)?,
-            told: Lock::new(0),
+            reported: Mutex::new(0),
         };
         let wanted = threads::count(options.threads).min(self.object_count().max(1));
-        threads::run(wanted, &|| self.verify_some(&shared));
-        *report = shared.report.into_inner();
-        if let Some((_, error)) = shared.failure.into_inner() {
+        threads::run(wanted, &|| self.verify_some(&state));
+        *report = state.report.into_inner();
+        if let Some((_, error)) = state.failure.into_inner() {
             return Err(error);
         }
         if options.contents || options.padding {
@@ -122,19 +122,19 @@ impl File {
     }
 
     /// One thread's part: objects in file order, until there are no more or one before has failed.
-    fn verify_some(&self, shared: &Shared<'_>) {
+    fn verify_some(&self, state: &VerifyState<'_>) {
         loop {
-            let at = shared.next.fetch_add(1, Ordering::Relaxed);
+            let at = state.next.fetch_add(1, Ordering::Relaxed);
             let Some(object) = self.object(at) else { return };
-            if at > shared.failed_at.load(Ordering::Relaxed) {
+            if at > state.failed_at.load(Ordering::Relaxed) {
                 return; // everything before the failure is taken by somebody, who looks at it
             }
             let mut report = VerifyReport::default();
-            let outcome = object.verify(shared, &mut report);
-            shared.report.hold().add(&report);
+            let outcome = object.verify(state, &mut report);
+            state.report.lock().add(&report);
             if let Err(error) = outcome {
-                shared.failed_at.fetch_min(at, Ordering::Relaxed);
-                let mut first = shared.failure.hold();
+                state.failed_at.fetch_min(at, Ordering::Relaxed);
+                let mut first = state.failure.lock();
                 if first.as_ref().is_none_or(|(other, _)| at < *other) {
                     *first = Some((at, error));
                 }
@@ -161,23 +161,23 @@ impl File {
 }
 
 impl Object<'_> {
-    fn verify(&self, shared: &Shared<'_>, report: &mut VerifyReport) -> Result<()> {
+    fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
         for component in self.components() {
-            component.verify(shared, report)?;
+            component.verify(state, report)?;
             let size = component.stored_size();
-            let mut done = shared.told.hold();
+            let mut done = state.reported.lock();
             *done = done.saturating_add(size);
-            if !(shared.go_on)(*done, shared.total) {
+            if !(state.progress)(*done, state.total) {
                 return Err(self.file.in_file(fail!(
                     Cancelled,
                     "stopped after {} of {} bytes",
                     *done,
-                    shared.total
+                    state.total
                 )));
             }
         }
-        if shared.options.contents {
-            self.check_structure(&shared.verified)?;
+        if state.options.contents {
+            self.check_structure(&state.verified)?;
         }
         report.objects = report.objects.saturating_add(1);
         Ok(())
@@ -185,12 +185,12 @@ impl Object<'_> {
 }
 
 impl Component<'_> {
-    fn verify(&self, shared: &Shared<'_>, report: &mut VerifyReport) -> Result<()> {
-        if shared.options.digests {
-            self.verify_digest_into(&shared.verified, report)?;
+    fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
+        if state.options.digests {
+            self.verify_digest_into(&state.verified, report)?;
         }
-        if shared.options.contents {
-            self.verify_contents(&shared.verified).map_err(|e| self.wrap(e))?;
+        if state.options.contents {
+            self.verify_contents(&state.verified).map_err(|e| self.wrap(e))?;
         }
         report.components = report.components.saturating_add(1);
         report.bytes = report.bytes.saturating_add(self.stored_size());
@@ -230,7 +230,7 @@ impl Component<'_> {
             return Ok(());
         }
         let mut base = 0u64;
-        verified.contents(self, self.size_inner()?, bools, || {
+        verified.contents(self, self.decoded_size()?, bools, || {
             self.for_each_decoded_inner(&mut |chunk| {
                 if bools {
                     check_bool_bytes(chunk, base)?;

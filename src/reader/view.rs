@@ -5,7 +5,7 @@ use super::{Component, Object};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
-use crate::model::value::{Text, Value};
+use crate::model::value::{OwnedText, Value};
 use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
 
 /// One component of a view.
@@ -66,12 +66,12 @@ pub struct CooView<'f> {
 pub struct QuantizedView<'f> {
     /// The dimensions of what was quantized.
     pub shape: &'f [u64],
-    /// Bits of a weight, if told.
+    /// Bits of a weight, if declared.
     pub bits: Option<u64>,
-    /// Weights of a group, if told.
+    /// Weights of a group, if declared.
     pub group_size: Option<u64>,
-    /// How weights are packed, if told.
-    pub packing: Option<&'f Text>,
+    /// How weights are packed, if declared.
+    pub packing: Option<&'f OwnedText>,
     /// The packed weights.
     pub packed_weight: ViewPart<'f>,
     /// A scale for each group.
@@ -82,7 +82,7 @@ pub struct QuantizedView<'f> {
 
 impl<'f> Component<'f> {
     fn part(&self) -> Result<ViewPart<'f>> {
-        let bytes = self.kept()?;
+        let bytes = self.cached_bytes()?;
         let count = self.storage_count().map_err(|e| self.wrap(e))?;
         let dtype =
             self.entry.dtype.ok_or_else(|| fail!(Internal, "a readable component without a dtype"))?;
@@ -90,16 +90,18 @@ impl<'f> Component<'f> {
     }
 
     /// Its bytes, lent, or decoded once and then kept by the file.
-    fn kept(&self) -> Result<&'f [u8]> {
-        if let Ok(bytes) = self.lend_inner() {
+    fn cached_bytes(&self) -> Result<&'f [u8]> {
+        if let Ok(bytes) = self.borrow_inner() {
             return Ok(bytes);
         }
-        if let Some(found) = self.file.kept.get(self.index) {
+        if let Some(found) = self.file.decoded.get(self.index) {
             return Ok(found);
         }
         match self.load()? {
-            super::Loaded::Owned(buffer) => self.file.kept.keep(self.index, buffer).map_err(|e| self.wrap(e)),
-            super::Loaded::Lent(bytes) => Ok(bytes),
+            super::Loaded::Owned(buffer) => {
+                self.file.decoded.insert(self.index, buffer).map_err(|e| self.wrap(e))
+            }
+            super::Loaded::Borrowed(bytes) => Ok(bytes),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! POSIX threads, started without any memory of ours: where there is none left a thread less runs,
 //! and the process goes on. They leave nothing in the host's threads, either.
 
-use crate::lock::Lock;
+use crate::lock::Mutex;
 use std::any::Any;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -11,9 +11,9 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 const STACK: usize = 2 << 20;
 
 /// What the threads of one call share; on the stack of the caller, who waits for them.
-struct Shared<'a> {
+struct Job<'a> {
     body: &'a (dyn Fn() + Sync),
-    panic: Lock<Option<Box<dyn Any + Send>>>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 /// Waits, whatever happens, for the threads that were started.
@@ -33,13 +33,13 @@ impl Drop for Started<'_> {
 
 /// Runs `body` on `more` threads and `own` on the caller's; waits for all.
 pub fn run(more: usize, body: &(dyn Fn() + Sync), own: &(dyn Fn() + Sync)) {
-    let shared = Shared { body, panic: Lock::new(None) };
-    let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::MOST];
+    let job = Job { body, panic: Mutex::new(None) };
+    let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::MAX_THREADS];
     let more = more.min(threads.len());
     let mut count = 0;
     if more > 0 {
         let before = block_signals();
-        while threads.get_mut(count).is_some_and(|place| count < more && start(place, &shared)) {
+        while threads.get_mut(count).is_some_and(|place| count < more && start(place, &job)) {
             count += 1;
         }
         restore_signals(&before);
@@ -47,15 +47,15 @@ pub fn run(more: usize, body: &(dyn Fn() + Sync), own: &(dyn Fn() + Sync)) {
     let started = Started { threads: &threads, count };
     let outcome = catch_unwind(AssertUnwindSafe(own));
     drop(started);
-    let theirs = shared.panic.into_inner();
-    if let Some(panic) = outcome.err().or(theirs) {
+    let worker_panic = job.panic.into_inner();
+    if let Some(panic) = outcome.err().or(worker_panic) {
         resume_unwind(panic); // a bug; the guard at the boundary makes it a status
     }
 }
 
 /// Whether a thread was started.
-fn start(place: &mut MaybeUninit<libc::pthread_t>, shared: &Shared<'_>) -> bool {
-    // SAFETY: the attributes are initialised before they are used and destroyed after; `shared` lives
+fn start(place: &mut MaybeUninit<libc::pthread_t>, job: &Job<'_>) -> bool {
+    // SAFETY: the attributes are initialised before they are used and destroyed after; `job` lives
     // until the thread was joined (see `Started`), and all that it holds can be used from any thread.
     unsafe {
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
@@ -63,7 +63,7 @@ fn start(place: &mut MaybeUninit<libc::pthread_t>, shared: &Shared<'_>) -> bool 
             return false;
         }
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
-        let argument = std::ptr::from_ref(shared).cast_mut().cast::<c_void>();
+        let argument = std::ptr::from_ref(job).cast_mut().cast::<c_void>();
         let status = libc::pthread_create(place.as_mut_ptr(), attributes.as_ptr(), enter, argument);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         status == 0
@@ -72,14 +72,14 @@ fn start(place: &mut MaybeUninit<libc::pthread_t>, shared: &Shared<'_>) -> bool 
 
 extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
     // SAFETY: from `start`; alive until this thread was joined.
-    let shared = unsafe { &*argument.cast::<Shared<'_>>() };
+    let job = unsafe { &*argument.cast::<Job<'_>>() };
     #[cfg(target_os = "linux")]
     // SAFETY: the calling thread, and a name of at most 15 bytes.
     unsafe {
         libc::pthread_setname_np(libc::pthread_self(), c"ztensor".as_ptr());
     }
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(shared.body)) {
-        let mut place = shared.panic.hold();
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(job.body)) {
+        let mut place = job.panic.lock();
         // Another's stays; one that is too many is left, since dropping it might panic.
         std::mem::forget(place.replace(panic));
     }
@@ -87,7 +87,7 @@ extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
 }
 
 /// Processors that this process may use: those that it may run on, and no more than its control group's
-/// share. The standard library's way to tell asks for memory in a way that cannot fail.
+/// share. The standard library's function for it asks for memory in a way that cannot fail.
 pub fn processors() -> usize {
     // SAFETY: a plain question.
     let there = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
@@ -100,7 +100,7 @@ pub fn processors() -> usize {
 
 #[cfg(target_os = "linux")]
 fn allowed() -> Option<usize> {
-    // SAFETY: a set that lives here, of the size that is told; all-zero is a valid one.
+    // SAFETY: a set that lives here, of the size that is passed; all-zero is a valid one.
     let count = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_host_is_not_given_our_threads_for_its_signals() {
         crate::threads::run(2, &|| {
-            if !crate::threads::is_ours() {
+            if !crate::threads::is_worker() {
                 return;
             }
             // SAFETY: sets of signals that live here.

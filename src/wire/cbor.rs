@@ -5,15 +5,15 @@
 //! It knows no tensor. (`ciborium`, which the tests compare with, builds a tree of the whole input
 //! and recurses; a manifest of 100,000 objects is opened without either.)
 
-mod container;
+mod fast_path;
 mod measure;
-mod quick;
+mod open_item;
 
 use crate::error::{broken, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::value::{Value, MAX_DEPTH};
-use container::{Container, Step};
-pub use quick::word;
+pub use fast_path::packed;
+use open_item::{OpenItem, Step};
 use std::borrow::Cow;
 
 /// One item's head (RFC 7049 section 2.1).
@@ -283,7 +283,7 @@ impl<'a> Cursor<'a> {
     /// The next item, which was found to be well-formed and to have containers with `counts` items.
     fn made(&mut self, counts: &[u32]) -> Result<Value> {
         let mut counts = counts.iter().copied();
-        let mut open: Vec<Container> = Vec::new();
+        let mut open: Vec<OpenItem> = Vec::new();
         loop {
             let head = self.head()?;
             let mut complete = match head {
@@ -300,27 +300,27 @@ impl<'a> Cursor<'a> {
                     if open.len() > MAX_DEPTH {
                         return Err(self.too_deep());
                     }
-                    match Container::open(head, &mut counts, self)? {
+                    match OpenItem::open(head, &mut counts, self)? {
                         Step::Finished(value) => value,
-                        Step::Open(container) => {
+                        Step::Open(item) => {
                             open.try_reserve(1)?;
-                            open.push(container);
+                            open.push(item);
                             continue;
                         }
                     }
                 }
                 Head::Break => match open.pop() {
-                    Some(container) => container.at_break(self)?,
+                    Some(item) => item.at_break(self)?,
                     None => return Err(self.malformed("a break outside of an indefinite length")),
                 },
             };
             // Hand the finished value to the container around it, as long as that finishes too.
             loop {
-                let Some(container) = open.pop() else { return Ok(complete) };
-                match container.put(complete, self)? {
+                let Some(item) = open.pop() else { return Ok(complete) };
+                match item.put(complete, self)? {
                     Step::Finished(value) => complete = value,
-                    Step::Open(container) => {
-                        open.push(container); // in the place that it was popped from
+                    Step::Open(item) => {
+                        open.push(item); // in the place that it was popped from
                         break;
                     }
                 }
@@ -379,13 +379,13 @@ impl<'a> Cursor<'a> {
     /// How many more there will be of what came `so_far` if the rest of the input is like what was read, or
     /// twice as many while that says little; at least `least`.
     #[cold]
-    pub fn to_come(&self, so_far: usize, least: usize) -> usize {
+    pub fn estimate_remaining(&self, so_far: usize, least: usize) -> usize {
         let (read, rest) = (self.position(), self.remaining());
         if read < rest / 16 {
             return so_far.max(least);
         }
-        let alike = so_far.saturating_mul(rest).checked_div(read).unwrap_or(0);
-        alike.saturating_add(alike.max(so_far) / 16).max(least)
+        let projected = so_far.saturating_mul(rest).checked_div(read).unwrap_or(0);
+        projected.saturating_add(projected.max(so_far) / 16).max(least)
     }
 
     /// How many elements of at least `each` bytes the rest of the input can hold, of `claimed` ones.

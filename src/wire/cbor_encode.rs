@@ -46,7 +46,7 @@ pub fn text(out: &mut Vec<u8>, text: &str) -> Result<()> {
     utf8(out, text.as_bytes())
 }
 
-/// The same for a short text that is known when this is compiled: it becomes a few stores where it is called.
+/// Appends a short text that is known when this is compiled: it becomes a few stores where it is called.
 #[inline(always)]
 pub fn key(out: &mut Vec<u8>, text: &'static str) -> Result<()> {
     match u8::try_from(text.len()) {
@@ -60,7 +60,7 @@ pub fn key(out: &mut Vec<u8>, text: &'static str) -> Result<()> {
     }
 }
 
-/// The same for bytes that were found to be UTF-8.
+/// Appends bytes that were found to be UTF-8.
 pub fn utf8(out: &mut Vec<u8>, text: &[u8]) -> Result<()> {
     head(out, 3, text.len() as u64)?;
     out.try_reserve(text.len())?;
@@ -111,8 +111,8 @@ fn float(out: &mut Vec<u8>, value: f64) -> Result<()> {
     Ok(())
 }
 
-/// Appends a NaN with its payload: two of a map's keys that differ must not become one. What is told
-/// apart by its last bits, or signals, which widening takes away, is written as it is.
+/// Appends a NaN with its payload: two of a map's keys that differ must not become one. One that differs
+/// in its last bits, or signals, which widening takes away, is written as it is.
 fn nan(out: &mut Vec<u8>, bits: u64) {
     const QUIET: u64 = 1 << 51;
     let kept = (bits >> 63) << 15 | 0x7c00 | (bits >> 42 & 0x3ff);

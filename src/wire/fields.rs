@@ -1,13 +1,13 @@
 //! What the codecs share: pulling typed fields out of CBOR maps into the flat manifest tables.
 
-use super::alike::{Alike, Field};
-use super::cbor::{word, Cursor, Head};
+use super::cbor::{packed, Cursor, Head};
 use super::frame::{Frame, Limits};
-use super::shared::{Maps, Shapes};
-use super::tables::{keep, make_room, push, table_position};
+use super::intern::{MapInterner, ShapeInterner};
+use super::tables::{make_room, push, push_text, table_position};
+use super::template::{Field, TemplateCache};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::{block, bytes_of, Budget};
-use crate::model::manifest::{Manifest, Position, Text};
+use crate::model::manifest::{Manifest, Position, TextId};
 use crate::model::value::{self, Value};
 use std::borrow::Cow;
 
@@ -17,24 +17,24 @@ pub struct Decoder<'a> {
     pub cursor: Cursor<'a>,
     /// What has been read.
     pub manifest: Manifest,
-    /// How objects were spelled.
-    pub alike: Alike<'a>,
+    /// How objects were encoded.
+    pub templates: TemplateCache<'a>,
     /// Short roles that were met, by their words.
-    roles: Vec<(u64, Text)>,
+    roles: Vec<(u64, TextId)>,
     /// Shapes that were met.
-    pub shapes: Shapes,
+    pub shapes: ShapeInterner,
     /// Attributes of objects that were met.
-    maps: Maps<'a>,
+    maps: MapInterner<'a>,
 }
 
 /// The key of a map's pair.
-pub struct Key<'a> {
-    /// Its [`word`]: tells all of a key of up to seven bytes, and not quite all of a longer one.
-    pub word: u64,
+pub struct MapKey<'a> {
+    /// Its [`packed`]: all of a key of up to seven bytes, and not quite all of a longer one.
+    pub packed: u64,
     text: Cow<'a, [u8]>,
 }
 
-impl std::ops::Deref for Key<'_> {
+impl std::ops::Deref for MapKey<'_> {
     type Target = [u8];
 
     #[inline]
@@ -45,7 +45,7 @@ impl std::ops::Deref for Key<'_> {
 
 /// The keys of one map that were met: known ones as bits, unknown ones as they are.
 #[derive(Default)]
-pub struct Keys {
+pub struct SeenKeys {
     known: u32,
     /// Most maps have none.
     unknown: Option<Vec<(Value, Value)>>,
@@ -53,12 +53,12 @@ pub struct Keys {
     held: u64,
 }
 
-impl Keys {
+impl SeenKeys {
     /// Notes a known key; a second time is an error.
     #[inline(always)]
     pub fn once(&mut self, bit: u32, key: &[u8]) -> Result<()> {
         if self.has(bit) {
-            return Err(twice(key));
+            return Err(duplicate_field(key));
         }
         self.known |= 1u32.checked_shl(bit).unwrap_or(0);
         Ok(())
@@ -72,7 +72,7 @@ impl Keys {
 
     /// Keeps an unknown key with what stands under it.
     #[inline(never)]
-    pub fn keep(&mut self, cursor: &Cursor<'_>, key: &str, value: Value) -> Result<()> {
+    pub fn push_unknown(&mut self, cursor: &Cursor<'_>, key: &str, value: Value) -> Result<()> {
         let unknown = self.unknown.get_or_insert_default();
         let text = block((key.len() as u64).saturating_add(1));
         cursor.charge(text, "unknown fields")?;
@@ -113,7 +113,7 @@ impl Keys {
 }
 
 #[cold]
-fn twice(key: &[u8]) -> Error {
+fn duplicate_field(key: &[u8]) -> Error {
     let key = key.escape_ascii();
     broken!(Rule::CborDuplicateKey, "the field \"{key}\" stands twice in one map")
 }
@@ -131,10 +131,10 @@ impl<'a> Decoder<'a> {
         Decoder {
             cursor: Cursor::new(bytes, frame.manifest.start).within(budget),
             manifest: Manifest::default(),
-            alike: Alike::new(bytes),
+            templates: TemplateCache::new(bytes),
             roles: Vec::new(),
-            shapes: Shapes::default(),
-            maps: Maps::new(bytes),
+            shapes: ShapeInterner::default(),
+            maps: MapInterner::new(bytes),
         }
     }
 
@@ -151,56 +151,56 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A map's key, which the spec defines as text. Known keys are told by their bytes; only of an
+    /// A map's key, which the spec defines as text. Known keys are compared by their bytes; only of an
     /// unknown one [`Decoder::checked`] has to say that it is UTF-8.
     #[inline(always)]
-    pub fn key(&mut self) -> Result<Key<'a>> {
+    pub fn key(&mut self) -> Result<MapKey<'a>> {
         match self.cursor.short_text() {
-            Some((text, word)) => Ok(Key { word, text: Cow::Borrowed(text) }),
-            None => self.unusual_key(),
+            Some((text, packed)) => Ok(MapKey { packed, text: Cow::Borrowed(text) }),
+            None => self.key_slow(),
         }
     }
 
     #[inline(never)]
-    fn unusual_key(&mut self) -> Result<Key<'a>> {
-        let text = self.unusual_name()?;
-        Ok(Key { word: word(&text), text })
+    fn key_slow(&mut self) -> Result<MapKey<'a>> {
+        let text = self.name_slow()?;
+        Ok(MapKey { packed: packed(&text), text })
     }
 
     /// A map's key that is a name of the file's own: UTF-8.
     #[inline(always)]
     pub fn name(&mut self) -> Result<Cow<'a, [u8]>> {
-        match self.cursor.quick_ascii() {
+        match self.cursor.try_ascii() {
             Some(text) => Ok(Cow::Borrowed(text)),
-            None => self.unusual_name(),
+            None => self.name_slow(),
         }
     }
 
     #[inline(never)]
-    fn unusual_name(&mut self) -> Result<Cow<'a, [u8]>> {
+    fn name_slow(&mut self) -> Result<Cow<'a, [u8]>> {
         self.text(Rule::KeyType, "a key").map(into_bytes)
     }
 
     /// A map's key that is the role of a component, kept in the manifest.
     #[inline(always)]
-    pub fn role(&mut self) -> Result<Text> {
-        let word = self.cursor.peek_word();
-        if let Some((word, role)) = self.roles.iter().find(|(met, _)| Some(*met) == word) {
-            self.cursor.skip_word(*word);
+    pub fn role(&mut self) -> Result<TextId> {
+        let packed = self.cursor.peek_packed();
+        if let Some((packed, role)) = self.roles.iter().find(|(met, _)| Some(*met) == packed) {
+            self.cursor.skip_packed(*packed);
             return Ok(*role);
         }
-        self.new_role(word)
+        self.new_role(packed)
     }
 
     #[inline(never)]
-    fn new_role(&mut self, word: Option<u64>) -> Result<Text> {
-        const MOST: usize = 8;
+    fn new_role(&mut self, packed: Option<u64>) -> Result<TextId> {
+        const MAX_CACHED_ROLES: usize = 8;
         let role = self.text(Rule::KeyType, "a key")?;
         make_room(&self.cursor, &mut self.manifest, role.len())?;
         let role = self.manifest.intern_role(&role)?;
-        if let Some(word) = word.filter(|_| self.roles.len() < MOST) {
+        if let Some(packed) = packed.filter(|_| self.roles.len() < MAX_CACHED_ROLES) {
             self.roles.try_reserve(1)?;
-            self.roles.push((word, role));
+            self.roles.push((packed, role));
         }
         Ok(role)
     }
@@ -210,12 +210,12 @@ impl<'a> Decoder<'a> {
         self.cursor.utf8(key)
     }
 
-    /// Whether the next item is the text of up to seven bytes with this [`word`]; then it is consumed.
+    /// Whether the next item is the text of up to seven bytes with this [`packed`]; then it is consumed.
     #[inline(always)]
-    pub fn is_word(&mut self, word: u64) -> bool {
-        let is = self.cursor.peek_word() == Some(word);
+    pub fn take_packed(&mut self, packed: u64) -> bool {
+        let is = self.cursor.peek_packed() == Some(packed);
         if is {
-            self.cursor.skip_word(word);
+            self.cursor.skip_packed(packed);
         }
         is
     }
@@ -223,7 +223,7 @@ impl<'a> Decoder<'a> {
     /// A text.
     #[inline]
     pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
-        if let Some(text) = self.cursor.quick_text() {
+        if let Some(text) = self.cursor.try_text() {
             return self.cursor.utf8(text).map(Cow::Borrowed);
         }
         let at = self.cursor.file_offset();
@@ -236,7 +236,7 @@ impl<'a> Decoder<'a> {
     /// A text or null.
     #[inline]
     pub fn optional_text(&mut self, rule: Rule, what: &str) -> Result<Option<Cow<'a, str>>> {
-        if let Some(text) = self.cursor.quick_text() {
+        if let Some(text) = self.cursor.try_text() {
             return self.cursor.utf8(text).map(|text| Some(Cow::Borrowed(text)));
         }
         let at = self.cursor.file_offset();
@@ -250,14 +250,14 @@ impl<'a> Decoder<'a> {
     /// An integer from 0 to 2^64-1.
     #[inline(always)]
     pub fn unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
-        match self.cursor.quick_unsigned() {
+        match self.cursor.try_unsigned() {
             Some(value) => Ok(value),
-            None => self.unusual_unsigned(rule, what),
+            None => self.unsigned_slow(rule, what),
         }
     }
 
     #[inline(never)]
-    fn unusual_unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
+    fn unsigned_slow(&mut self, rule: Rule, what: &str) -> Result<u64> {
         let at = self.cursor.file_offset();
         match self.cursor.head()? {
             Head::Unsigned(v) => Ok(v),
@@ -267,7 +267,7 @@ impl<'a> Decoder<'a> {
 
     /// An integer from 0 to 2^64-1, or null.
     pub fn optional_unsigned(&mut self, rule: Rule, what: &str) -> Result<Option<u64>> {
-        if let Some(value) = self.cursor.quick_unsigned() {
+        if let Some(value) = self.cursor.try_unsigned() {
             return Ok(Some(value));
         }
         let at = self.cursor.file_offset();
@@ -289,21 +289,21 @@ impl<'a> Decoder<'a> {
                 other => return Err(wrong(at, Rule::ShapeType, "\"shape\"", "an array", &other)),
             },
         };
-        let mut few = [0; 8];
+        let mut inline = [0; 8];
         let rank = left.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
-        if let Some(shape) = few.get_mut(..rank) {
+        if let Some(shape) = inline.get_mut(..rank) {
             for dimension in &mut *shape {
                 let start = self.cursor.position();
                 *dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
-                self.alike.note(Field::Dimension, start, &self.cursor);
+                self.templates.record(Field::Dimension, start, &self.cursor);
             }
-            return self.shapes.keep(&self.cursor, &mut self.manifest, shape);
+            return self.shapes.intern(&self.cursor, &mut self.manifest, shape);
         }
         let start = self.manifest.dimensions.len();
         while self.cursor.another(&mut left)? {
             let start = self.cursor.position();
             let dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
-            self.alike.note(Field::Dimension, start, &self.cursor);
+            self.templates.record(Field::Dimension, start, &self.cursor);
             push(&self.cursor, &mut self.manifest.dimensions, dimension)?;
         }
         let rank = self.manifest.dimensions.len().saturating_sub(start);
@@ -320,46 +320,46 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The same of an object, kept: where they are. Objects whose maps are spelled alike share one.
+    /// An object's attributes, interned: where they are. Objects whose maps have the same bytes share one.
     pub fn object_attributes(&mut self) -> Result<Option<Position>> {
-        if let Some(kept) = self.maps.read(&mut self.cursor) {
-            return Ok(Some(kept));
+        if let Some(position) = self.maps.read(&mut self.cursor) {
+            return Ok(Some(position));
         }
         let start = self.cursor.position();
         let attributes = self.attributes()?;
-        let kept = self.keep_attributes(attributes)?;
-        if let Some(kept) = kept {
-            self.maps.learn(start, &self.cursor, kept);
+        let position = self.push_attributes(attributes)?;
+        if let Some(position) = position {
+            self.maps.remember(start, &self.cursor, position);
         }
-        Ok(kept)
+        Ok(position)
     }
 
     /// Keeps an object's attributes and gives their position.
     #[inline]
-    pub fn keep_attributes(&mut self, attributes: Option<Value>) -> Result<Option<Position>> {
+    pub fn push_attributes(&mut self, attributes: Option<Value>) -> Result<Option<Position>> {
         let Some(attributes) = attributes else { return Ok(None) };
-        let at = Position::behind(self.manifest.values.len())?;
+        let at = Position::after(self.manifest.values.len())?;
         push(&self.cursor, &mut self.manifest.values, attributes)?;
         Ok(Some(at))
     }
 
     /// Steps over an unknown field, remembering its key.
-    pub fn unknown_field(&mut self, keys: &mut Keys, key: &[u8]) -> Result<()> {
+    pub fn unknown_field(&mut self, keys: &mut SeenKeys, key: &[u8]) -> Result<()> {
         let key = self.checked(key)?;
         self.cursor.skip()?;
-        keys.keep(&self.cursor, key, Value::Null)
+        keys.push_unknown(&self.cursor, key, Value::Null)
     }
 
     /// Keeps a text in the manifest's arena.
     #[inline]
-    pub fn keep(&mut self, text: &str) -> Result<Text> {
-        self.keep_utf8(text.as_bytes())
+    pub fn push_text(&mut self, text: &str) -> Result<TextId> {
+        self.push_utf8(text.as_bytes())
     }
 
-    /// The same for bytes that were found to be UTF-8.
+    /// Appends bytes that were found to be UTF-8.
     #[inline(always)]
-    pub fn keep_utf8(&mut self, text: &[u8]) -> Result<Text> {
-        keep(&self.cursor, &mut self.manifest, text)
+    pub fn push_utf8(&mut self, text: &[u8]) -> Result<TextId> {
+        push_text(&self.cursor, &mut self.manifest, text)
     }
 
     /// One more object is about to come; `limits` may forbid it.

@@ -1,4 +1,4 @@
-//! Which container a file is, told from both of its ends, and where its manifest stands.
+//! Which container a file is, detected from both of its ends, and where its manifest stands.
 //!
 //! | container | first 8 bytes | last bytes |
 //! |---|---|---|
@@ -91,18 +91,18 @@ pub fn detect(file_size: u64, head: &[u8], tail: &[u8], limits: &Limits) -> Resu
         _ if ends_in_magic => Err(broken!(
             Rule::HeaderMagic,
             "the file ends in ZTEN1000 but begins with {} instead of ZTEN1000",
-            Shown(head)
+            EscapedBytes(head)
         )),
         Some([b'Z', b'T', b'E', b'N', digits @ ..]) if digits.iter().all(u8::is_ascii_digit) => Err(fail!(
             Unsupported,
             "the file begins with {}: another major version; 0.1 (ZTEN0001) and 1.x (ZTEN1000) are read here",
-            Shown(head)
+            EscapedBytes(head)
         )),
         _ if file_size == 0 => Err(fail!(NotZtensor, "the file is empty")),
         _ => Err(fail!(
             NotZtensor,
             "not a zTensor file: it begins with {}, not with ZTEN1000 or ZTEN0001",
-            Shown(head)
+            EscapedBytes(head)
         )),
     }
 }
@@ -144,11 +144,11 @@ fn detect_0_1(
         ));
     }
     let size = last8.map_or(0, |b| u64::from_le_bytes(*b));
-    let room = file_size.saturating_sub(16);
-    if size == 0 && room > 0 {
+    let capacity = file_size.saturating_sub(16);
+    if size == 0 && capacity > 0 {
         return Err(broken!(Rule::ManifestEmpty, "the index size is 0 in a file of {file_size} bytes"));
     }
-    frame(Container::V0_1, file_size, 8, size, room, limits)
+    frame(Container::V0_1, file_size, 8, size, capacity, limits)
 }
 
 fn detect_1(
@@ -175,11 +175,11 @@ fn detect_1(
         return frame(Container::V1, file_size, 16, size, file_size.saturating_sub(24), limits);
     }
     let size = last8.map_or(0, |b| u64::from_le_bytes(*b));
-    let room = file_size.saturating_sub(16);
-    if size == 0 || size > room {
+    let capacity = file_size.saturating_sub(16);
+    if size == 0 || size > capacity {
         return Err(footer_missing(file_size));
     }
-    frame(Container::V1_0, file_size, 8, size, room, limits)
+    frame(Container::V1_0, file_size, 8, size, capacity, limits)
 }
 
 /// The file does not end as any 1.x file does.
@@ -194,21 +194,21 @@ pub fn footer_missing(file_size: u64) -> crate::error::Error {
 fn frame(
     container: Container,
     file_size: u64,
-    behind: u64,
+    footer_size: u64,
     size: u64,
-    room: u64,
+    capacity: u64,
     limits: &Limits,
 ) -> Result<Frame> {
-    if size > room {
+    if size > capacity {
         return Err(broken!(
             Rule::ManifestRange,
-            "the manifest size is {size}, but the file of {file_size} bytes has room for {room}"
+            "the manifest size is {size}, but the file of {file_size} bytes has room for {capacity}"
         ));
     }
     if size > limits.manifest_size {
         return Err(over_limit(size, limits));
     }
-    let end = file_size.saturating_sub(behind);
+    let end = file_size.saturating_sub(footer_size);
     Ok(Frame { container, manifest: end.saturating_sub(size)..end, file_size })
 }
 
@@ -218,9 +218,9 @@ fn over_limit(size: u64, limits: &Limits) -> crate::error::Error {
 }
 
 /// The first bytes of something, for a message.
-struct Shown<'a>(&'a [u8]);
+struct EscapedBytes<'a>(&'a [u8]);
 
-impl std::fmt::Display for Shown<'_> {
+impl std::fmt::Display for EscapedBytes<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let shown = self.0.get(..8).unwrap_or(self.0);
         write!(f, "\"{}\"", shown.escape_ascii())

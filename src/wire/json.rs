@@ -1,4 +1,4 @@
-//! A [`Value`] as JSON text and back. What JSON lacks is spelled as an object with one `$` key.
+//! A [`Value`] as JSON text and back. What JSON lacks is an object with one `$` key.
 
 mod parse;
 
@@ -52,7 +52,7 @@ fn put(out: &mut Out, value: &Value) -> std::fmt::Result {
             put_list(out, items.iter(), put)?;
             out.write_char(']')
         }
-        // A map that could be taken for one of the spellings below is spelled out, too.
+        // A map that could be taken for one of the forms below is written as pairs, too.
         Value::Map(pairs) if is_plain(pairs) => {
             out.write_char('{')?;
             put_list(out, pairs.iter(), |out, (key, value)| {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_looks_special_is_spelled_out() {
+    fn a_map_that_looks_special_is_written_as_pairs() {
         let value = Value::Map(vec![(Value::text("$bytes").unwrap(), Value::text("zz").unwrap())]);
         let text = write(&value).unwrap();
         assert_eq!(text, "{\"$map\":[[\"$bytes\",\"zz\"]]}");

@@ -1,4 +1,4 @@
-//! Bytes to model and back: where the manifest stands, how each version spells it, which rules a
+//! Bytes to model and back: where the manifest stands, how each version encodes it, which rules a
 //! file has to keep. Pure functions over slices; no files, no clock, no panics.
 //!
 //! Versions end here: [`decode`] yields the same [`Manifest`] for all four containers.
@@ -17,15 +17,15 @@
     )
 )]
 
-mod alike;
 pub mod append_record;
 pub mod cbor;
 pub mod cbor_encode;
 pub mod fields;
 pub mod frame;
+mod intern;
 pub mod json;
-mod shared;
 pub mod tables;
+mod template;
 pub mod v0_1;
 pub mod v1;
 pub mod v1_0;
@@ -40,7 +40,7 @@ use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::Manifest;
 
 /// The manifest in `bytes`, which are those of `frame.manifest`, checked against every rule that
-/// the manifest and the file's size can tell.
+/// the manifest and the file's size can show.
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Validated> {
     decode_within(frame, bytes, limits, &Budget::new(limits.memory_for(bytes.len() as u64)))
 }

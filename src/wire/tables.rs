@@ -1,15 +1,15 @@
 //! Tables of a manifest that is being read. They grow by as much as the rest of it seems to need.
 
-use super::alike::Like;
 use super::cbor::Cursor;
-use super::shared::Shapes;
+use super::intern::ShapeInterner;
+use super::template::Match;
 use crate::error::{fail, Result};
-use crate::memory::{bytes_of, Table};
-use crate::model::manifest::{Extra, Manifest, Object, Position, Text};
+use crate::memory::{bytes_of, HugeVec};
+use crate::model::manifest::{Manifest, Object, Position, RareNames, TextId};
 
 /// Keeps a text of UTF-8 in the manifest's arena.
 #[inline(always)]
-pub fn keep(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result<Text> {
+pub fn push_text(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
     make_room(cursor, manifest, text.len())?;
     manifest.texts.add_utf8(text)
 }
@@ -19,30 +19,38 @@ pub fn keep(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result
 pub fn make_room(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize) -> Result<()> {
     let texts = &mut manifest.texts;
     let size = bytes.saturating_add(1);
-    if size > texts.room() {
-        let (held, room) = (texts.size(), texts.room());
-        charged::<u8>(cursor, held, held.saturating_add(room), size, "names", |more| texts.reserve(more))?;
+    if size > texts.spare_capacity() {
+        let (held, capacity) = (texts.size(), texts.spare_capacity());
+        charged::<u8>(cursor, held, held.saturating_add(capacity), size, "names", |more| {
+            texts.reserve(more)
+        })?;
     }
     Ok(())
 }
 
 /// Keeps the less usual texts of a component, unless there are none.
 #[inline(always)]
-pub fn keep_extra(cursor: &Cursor<'_>, manifest: &mut Manifest, extra: Extra) -> Result<Option<Position>> {
-    let extras = &mut manifest.extras;
-    if extras.len() == extras.capacity() && extra != Extra::default() {
-        let (filled, room) = (extras.len(), extras.capacity());
-        charged::<Extra>(cursor, filled, room, 1, "components", |more| extras.try_reserve_exact(more))?;
+pub fn push_rare_names(
+    cursor: &Cursor<'_>,
+    manifest: &mut Manifest,
+    rare: RareNames,
+) -> Result<Option<Position>> {
+    let rare_names = &mut manifest.rare_names;
+    if rare_names.len() == rare_names.capacity() && rare != RareNames::default() {
+        let (filled, capacity) = (rare_names.len(), rare_names.capacity());
+        charged::<RareNames>(cursor, filled, capacity, 1, "components", |more| {
+            rare_names.try_reserve_exact(more)
+        })?;
     }
-    manifest.add_extra(extra)
+    manifest.add_rare_names(rare)
 }
 
 /// Puts `value` at the end of a table, which grows by as much as the rest of the manifest seems to need.
 #[inline(always)]
 pub fn push<T>(cursor: &Cursor<'_>, table: &mut Vec<T>, value: T) -> Result<()> {
     if table.len() == table.capacity() {
-        let (filled, room) = (table.len(), table.capacity());
-        charged::<T>(cursor, filled, room, 1, "shapes and attributes", |more| {
+        let (filled, capacity) = (table.len(), table.capacity());
+        charged::<T>(cursor, filled, capacity, 1, "shapes and attributes", |more| {
             Ok(table.try_reserve_exact(more)?)
         })?;
     }
@@ -50,18 +58,18 @@ pub fn push<T>(cursor: &Cursor<'_>, table: &mut Vec<T>, value: T) -> Result<()> 
     Ok(())
 }
 
-/// The same for a table that may become large.
+/// Appends to a table that may become large.
 #[inline(always)]
-pub fn add<T: Copy>(cursor: &Cursor<'_>, table: &mut Table<T>, entry: T) -> Result<()> {
+pub fn add<T: Copy>(cursor: &Cursor<'_>, table: &mut HugeVec<T>, entry: T) -> Result<()> {
     if table.len() == table.capacity() {
-        let (filled, room) = (table.len(), table.capacity());
-        charged::<T>(cursor, filled, room, 1, "objects", |more| table.try_reserve_exact(more))?;
+        let (filled, capacity) = (table.len(), table.capacity());
+        charged::<T>(cursor, filled, capacity, 1, "objects", |more| table.try_reserve_exact(more))?;
     }
     table.push(entry)
 }
 
 /// Makes room for as many entries as are claimed, unless that is more than opening may take.
-pub fn expect<T: Copy>(cursor: &Cursor<'_>, table: &mut Table<T>, entries: usize) -> Result<()> {
+pub fn expect<T: Copy>(cursor: &Cursor<'_>, table: &mut HugeVec<T>, entries: usize) -> Result<()> {
     if !cursor.has(bytes_of::<T>(entries)) {
         return Ok(()); // it grows as they come
     }
@@ -69,47 +77,47 @@ pub fn expect<T: Copy>(cursor: &Cursor<'_>, table: &mut Table<T>, entries: usize
     table.try_reserve_exact(entries)
 }
 
-/// Lets a table grow that has `filled` entries and room for `room`: by as many as seem to come, at least `least`, or by
+/// Lets a table grow that has `filled` entries and room for `capacity`: by as many as seem to come, at least `least`, or by
 /// fewer where opening may not take as much. Both tables are there while one is copied to the other.
 #[cold]
 fn charged<T>(
     cursor: &Cursor<'_>,
     filled: usize,
-    room: usize,
+    capacity: usize,
     least: usize,
     what: &str,
     grow: impl FnOnce(usize) -> Result<()>,
 ) -> Result<()> {
     let size = |more: usize| bytes_of::<T>(filled.saturating_add(more));
-    let mut more = cursor.to_come(filled, least);
+    let mut more = cursor.estimate_remaining(filled, least);
     if !cursor.has(size(more)) {
         more = (filled / 4).max(least);
     }
     cursor.charge(size(more), what)?;
     grow(more)?;
-    cursor.give_back(bytes_of::<T>(room));
+    cursor.give_back(bytes_of::<T>(capacity));
     Ok(())
 }
 
-/// Enters an object that is spelled as another.
+/// Enters an object that matches a template.
 #[inline(always)]
-pub fn add_like(
+pub fn add_matched(
     cursor: &Cursor<'_>,
     manifest: &mut Manifest,
-    shapes: &mut Shapes,
-    name: Text,
-    like: &Like<'_, '_>,
+    shapes: &mut ShapeInterner,
+    name: TextId,
+    matched: &Match<'_, '_>,
 ) -> Result<()> {
-    let (shape_start, rank) = shapes.keep(cursor, manifest, like.shape())?;
+    let (shape_start, rank) = shapes.intern(cursor, manifest, matched.shape())?;
     let component_start = table_position(manifest.components.len())?;
-    for (mut component, digest) in like.components() {
+    for (mut component, digest) in matched.components() {
         if let Some(digest) = digest {
-            let digest = Some(keep(cursor, manifest, digest)?);
-            component.extra = keep_extra(cursor, manifest, Extra { digest, ..Extra::default() })?;
+            let digest = Some(push_text(cursor, manifest, digest)?);
+            component.rare = push_rare_names(cursor, manifest, RareNames { digest, ..RareNames::default() })?;
         }
         add(cursor, &mut manifest.components, component)?;
     }
-    let object = Object { name, shape_start, rank, component_start, ..like.object() };
+    let object = Object { name, shape_start, rank, component_start, ..matched.object() };
     add(cursor, &mut manifest.objects, object)
 }
 

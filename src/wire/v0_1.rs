@@ -4,37 +4,39 @@
 //! A tensor becomes an object of one component, `data`. Fields that the spec does not name are the
 //! object's attributes. A `layout` that is not dense is a format of that name.
 
-use super::alike::Field;
-use super::cbor::word;
+use super::cbor::packed;
 use super::cbor_encode as put;
-use super::fields::{Decoder, Keys};
+use super::fields::{Decoder, SeenKeys};
 use super::frame::{Frame, Limits};
-use super::tables::{add, add_like, keep, keep_extra, table_position};
+use super::tables::{add, add_matched, push_rare_names, push_text, table_position};
+use super::template::Field;
 use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Version};
+use crate::model::manifest::{
+    Component, Encoding, Format, LogicalType, Manifest, Object, RareNames, Version,
+};
 use crate::model::value::Value;
 
 /// The role that a 0.1 tensor's bytes get.
 pub(crate) const ROLE: &str = "data";
 
-// Keys that are told by their words; longer ones by all of their bytes, too.
-const NAME: u64 = word(b"name");
-const OFFSET: u64 = word(b"offset");
-const SIZE: u64 = word(b"size");
-const DTYPE: u64 = word(b"dtype");
-const SHAPE: u64 = word(b"shape");
-const ENCODING: u64 = word(b"encoding");
-const LAYOUT: u64 = word(b"layout");
-const DATA_ENDIANNESS: u64 = word(b"data_endianness");
-const CHECKSUM: u64 = word(b"checksum");
+// Keys that are compared packed; longer ones by all of their bytes, too.
+const NAME: u64 = packed(b"name");
+const OFFSET: u64 = packed(b"offset");
+const SIZE: u64 = packed(b"size");
+const DTYPE: u64 = packed(b"dtype");
+const SHAPE: u64 = packed(b"shape");
+const ENCODING: u64 = packed(b"encoding");
+const LAYOUT: u64 = packed(b"layout");
+const DATA_ENDIANNESS: u64 = packed(b"data_endianness");
+const CHECKSUM: u64 = packed(b"checksum");
 
 /// Reads a 0.1 index.
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
     let mut d = Decoder::new(frame, bytes, budget);
     d.manifest.version = Some(Version::V0_1);
-    d.manifest.version_text = Some(d.keep("0.1.0")?);
+    d.manifest.version_text = Some(d.push_text("0.1.0")?);
     if bytes.is_empty() {
         return Ok(d.manifest); // 16 bytes, index size 0: empty to the 0.1 readers
     }
@@ -70,44 +72,44 @@ struct Fields {
 }
 
 fn tensor(d: &mut Decoder<'_>) -> Result<()> {
-    if let Some(like) = d.alike.read(&mut d.cursor) {
-        let name = like.name().ok_or_else(|| fail!(Internal, "a tensor like others has no name"))?;
-        let name = keep(&d.cursor, &mut d.manifest, name)?;
-        return add_like(&d.cursor, &mut d.manifest, &mut d.shapes, name, &like);
+    if let Some(matched) = d.templates.read(&mut d.cursor) {
+        let name = matched.name().ok_or_else(|| fail!(Internal, "a tensor like others has no name"))?;
+        let name = push_text(&d.cursor, &mut d.manifest, name)?;
+        return add_matched(&d.cursor, &mut d.manifest, &mut d.shapes, name, &matched);
     }
-    d.alike.begin();
+    d.templates.begin();
     let start = d.cursor.position();
-    let mut keys = Keys::default();
+    let mut keys = SeenKeys::default();
     let mut f = Fields::default();
-    let mut extra = Extra::default();
+    let mut rare = RareNames::default();
     let mut name = None;
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
         let start = d.cursor.position();
-        match key.word {
+        match key.packed {
             NAME => {
                 keys.once(0, &key)?;
                 let text = d.text(Rule::NameMissing, "\"name\"")?;
-                name = Some(d.keep(&text)?);
-                d.alike.note(Field::Name, start, &d.cursor);
+                name = Some(d.push_text(&text)?);
+                d.templates.record(Field::Name, start, &d.cursor);
             }
             OFFSET => {
                 keys.once(1, &key)?;
                 f.offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
-                d.alike.note(Field::Offset, start, &d.cursor);
+                d.templates.record(Field::Offset, start, &d.cursor);
             }
             SIZE => {
                 keys.once(2, &key)?;
                 f.size = Some(d.unsigned(Rule::LengthType, "\"size\"")?);
-                d.alike.note(Field::Length, start, &d.cursor);
+                d.templates.record(Field::Length, start, &d.cursor);
             }
             DTYPE => {
                 keys.once(3, &key)?;
                 let text = d.text(Rule::DtypeType, "\"dtype\"")?;
                 f.dtype = Dtype::from_old_name(&text);
                 if f.dtype.is_none() {
-                    extra.dtype = Some(d.keep(&text)?);
+                    rare.dtype = Some(d.push_text(&text)?);
                 }
             }
             SHAPE => {
@@ -120,7 +122,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                     "raw" => Encoding::Raw,
                     "zstd" => Encoding::Zstd,
                     other => {
-                        extra.encoding = Some(d.keep(other)?);
+                        rare.encoding = Some(d.push_text(other)?);
                         Encoding::Other
                     }
                 });
@@ -129,7 +131,8 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                 keys.once(6, &key)?;
                 let text = d.text(Rule::LayoutType, "\"layout\"")?;
                 f.sparse = text == "sparse";
-                f.layout = Some(if text == "dense" { Format::Dense } else { Format::Other(d.keep(&text)?) });
+                f.layout =
+                    Some(if text == "dense" { Format::Dense } else { Format::Other(d.push_text(&text)?) });
             }
             DATA_ENDIANNESS if *key == *b"data_endianness" => {
                 keys.once(7, &key)?;
@@ -148,21 +151,21 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
             CHECKSUM if *key == *b"checksum" => {
                 keys.once(8, &key)?;
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"checksum\"")? {
-                    extra.digest = Some(d.keep(&text)?);
-                    d.alike.note(Field::Digest, start, &d.cursor);
+                    rare.digest = Some(d.push_text(&text)?);
+                    d.templates.record(Field::Digest, start, &d.cursor);
                 }
             }
             _ => {
                 let custom = d.checked(&key)?;
                 let value = d.cursor.value().map_err(|e| e.within(format_args!("field {custom:?}")))?;
-                keys.keep(&d.cursor, custom, value)?;
+                keys.push_unknown(&d.cursor, custom, value)?;
             }
         }
     }
     let custom = keys.into_unknown()?;
     let name = name.ok_or_else(|| broken!(Rule::NameMissing, "it has no \"name\""))?;
     let (shape_start, rank) = f.shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
-    if f.dtype.is_none() && extra.dtype.is_none() {
+    if f.dtype.is_none() && rare.dtype.is_none() {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
     let is_text =
@@ -178,11 +181,11 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     component.encoding = encoding;
     component.offset = f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
     component.stored_size = f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?;
-    component.extra = keep_extra(&d.cursor, &mut d.manifest, extra)?;
+    component.rare = push_rare_names(&d.cursor, &mut d.manifest, rare)?;
     // Of raw data only, and single bytes have no order (0.1 section 6).
     let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
     component.set_big_endian(f.big_endian && has_order);
-    let attributes = d.keep_attributes(custom.map(Value::Map))?;
+    let attributes = d.push_attributes(custom.map(Value::Map))?;
     let component_start = table_position(d.manifest.components.len())?;
     add(&d.cursor, &mut d.manifest.components, component)?;
     let object = Object {
@@ -195,8 +198,8 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
         attributes,
     };
     add(&d.cursor, &mut d.manifest.objects, object)?;
-    d.alike.end_component();
-    d.alike.learn(start, &d.cursor, &d.manifest, &object);
+    d.templates.end_component();
+    d.templates.remember(start, &d.cursor, &d.manifest, &object);
     Ok(())
 }
 
@@ -204,10 +207,10 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
 pub(crate) const FIELDS: [&str; 9] =
     ["name", "offset", "size", "dtype", "shape", "encoding", "layout", "data_endianness", "checksum"];
 
-/// Spells the manifest as a 0.1 index: the fields in the order of the releases.
+/// Encodes the manifest as a 0.1 index: the fields in the order of the releases.
 pub fn encode(manifest: &Manifest, out: &mut Vec<u8>) -> Result<()> {
     if manifest.attributes.as_ref().is_some_and(|a| a.pairs().is_some_and(|p| !p.is_empty())) {
-        return Err(fail!(Unsupported, "spec 0.1.0 cannot say attributes of the file"));
+        return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
     }
     put::array(out, manifest.objects.len() as u64)?;
     manifest.objects.iter().try_for_each(|object| {
@@ -216,15 +219,15 @@ pub fn encode(manifest: &Manifest, out: &mut Vec<u8>) -> Result<()> {
     })
 }
 
-/// One element of the index. What 0.1 cannot say is refused.
+/// One element of the index. What 0.1 cannot represent is refused.
 pub fn encode_tensor(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) -> Result<()> {
     let [component] = manifest.components(object) else {
-        return Err(fail!(Unsupported, "spec 0.1.0 cannot say an object of several components"));
+        return Err(fail!(Unsupported, "spec 0.1.0 cannot represent an object of several components"));
     };
     let dtype = match (object.format, component.dtype, component.logical) {
         (Format::Dense, Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => dtype,
-        (Format::Dense, ..) => return Err(fail!(Unsupported, "spec 0.1.0 cannot say its type")),
-        _ => return Err(fail!(Unsupported, "spec 0.1.0 cannot say a format other than dense")),
+        (Format::Dense, ..) => return Err(fail!(Unsupported, "spec 0.1.0 cannot represent its type")),
+        _ => return Err(fail!(Unsupported, "spec 0.1.0 cannot represent a format other than dense")),
     };
     let custom = manifest.object_attributes(object).and_then(Value::pairs).unwrap_or_default();
     let digest = manifest.digest(component);
@@ -251,7 +254,7 @@ pub fn encode_tensor(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) ->
             put::text(out, if component.is_big_endian() { "big" } else { "little" })?;
         }
         Encoding::Zstd => put::text(out, "zstd")?,
-        Encoding::Other => return Err(fail!(Unsupported, "spec 0.1.0 cannot say its encoding")),
+        Encoding::Other => return Err(fail!(Unsupported, "spec 0.1.0 cannot represent its encoding")),
     }
     if let Some(digest) = digest {
         put::text(out, "checksum")?;
@@ -260,7 +263,7 @@ pub fn encode_tensor(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) ->
     for (key, value) in custom {
         let name = key.as_text().unwrap_or_default();
         if key.as_text().is_none() || FIELDS.contains(&name) {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot say an attribute of the name {name:?}"));
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the attribute {name:?}"));
         }
         put::value(out, key)?;
         put::value(out, value)?;
@@ -273,9 +276,9 @@ mod tests {
     use super::*;
     use crate::wire::Container;
 
-    /// Speed hangs on it, and nothing else tells: what is read field by field means the same.
+    /// Speed depends on it, and no other test shows it: what is read field by field means the same.
     #[test]
-    fn the_second_of_two_tensors_is_told_by_how_the_first_is_spelled() {
+    fn the_second_of_two_tensors_matches_the_template_of_the_first() {
         let tensor_of = |name: &str, offset: u8, checksum: &str| {
             let texts =
                 [b"\x64name".to_vec(), [&[0x60 + name.len() as u8], name.as_bytes()].concat()].concat();
@@ -291,7 +294,7 @@ mod tests {
         let budget = Budget::new(u64::MAX);
         let mut d = Decoder::new(&frame, &bytes, &budget);
         tensor(&mut d).unwrap();
-        let like = d.alike.read(&mut d.cursor).expect("it is spelled as the first");
-        assert_eq!((like.name(), d.cursor.remaining()), (Some(&b"longer"[..]), 0));
+        let matched = d.templates.read(&mut d.cursor).expect("it matches the first");
+        assert_eq!((matched.name(), d.cursor.remaining()), (Some(&b"longer"[..]), 0));
     }
 }

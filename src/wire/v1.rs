@@ -1,16 +1,16 @@
 //! 1.1 and 1.2: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
-use super::alike::Field;
-use super::cbor::word;
-use super::fields::{Decoder, Keys};
+use super::cbor::packed;
+use super::fields::{Decoder, SeenKeys};
 use super::frame::{Frame, Limits};
-use super::tables::{add, add_like, expect, keep_extra, table_position};
+use super::tables::{add, add_matched, expect, push_rare_names, table_position};
+use super::template::Field;
 use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
-    Component, Encoding, Extra, Format, LogicalType, Manifest, Object, Text, Version,
+    Component, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId, Version,
 };
 
 /// A storage type, and the logical type that its name brings along in 1.1.
@@ -26,21 +26,21 @@ pub struct Dialect {
     pub dtype_in_object: bool,
 }
 
-// Keys and values that are told by their words; longer keys by all of their bytes, too.
-const SHAPE: u64 = word(b"shape");
-const FORMAT: u64 = word(b"format");
-const ATTRIBUTES: u64 = word(b"attributes");
-const COMPONENTS: u64 = word(b"components");
-const DTYPE: u64 = word(b"dtype");
-const TYPE: u64 = word(b"type");
-const OFFSET: u64 = word(b"offset");
-const LENGTH: u64 = word(b"length");
-const UNCOMPRESSED_LENGTH: u64 = word(b"uncompressed_length");
-const ENCODING: u64 = word(b"encoding");
-const DIGEST: u64 = word(b"digest");
-const DENSE: u64 = word(b"dense");
-const RAW: u64 = word(b"raw");
-const ZSTD: u64 = word(b"zstd");
+// Keys and values that are compared packed; longer keys by all of their bytes, too.
+const SHAPE: u64 = packed(b"shape");
+const FORMAT: u64 = packed(b"format");
+const ATTRIBUTES: u64 = packed(b"attributes");
+const COMPONENTS: u64 = packed(b"components");
+const DTYPE: u64 = packed(b"dtype");
+const TYPE: u64 = packed(b"type");
+const OFFSET: u64 = packed(b"offset");
+const LENGTH: u64 = packed(b"length");
+const UNCOMPRESSED_LENGTH: u64 = packed(b"uncompressed_length");
+const ENCODING: u64 = packed(b"encoding");
+const DIGEST: u64 = packed(b"digest");
+const DENSE: u64 = packed(b"dense");
+const RAW: u64 = packed(b"raw");
+const ZSTD: u64 = packed(b"zstd");
 
 const DIALECT: Dialect = Dialect { objects_key: "objects", dtype: dtype_by_name, dtype_in_object: false };
 
@@ -65,7 +65,7 @@ pub fn decode_dialect(
     dialect: &Dialect,
 ) -> Result<Manifest> {
     let mut d = Decoder::new(frame, bytes, budget);
-    let mut keys = Keys::default();
+    let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::RootType, "the manifest")?;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
@@ -73,7 +73,7 @@ pub fn decode_dialect(
             b"version" => {
                 keys.once(0, &key)?;
                 let version = d.text(Rule::VersionMissing, "\"version\"")?;
-                d.manifest.version_text = Some(d.keep(&version)?);
+                d.manifest.version_text = Some(d.push_text(&version)?);
             }
             b"attributes" => {
                 keys.once(1, &key)?;
@@ -117,10 +117,10 @@ fn version(text: &str) -> Result<Version> {
 
 fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()> {
     // The least that an object with one component takes; a claim beyond what is left is not believed.
-    const LEAST: usize = 48;
+    const MIN_ENTRY_SIZE: usize = 48;
     let what = if dialect.dtype_in_object { "\"tensors\"" } else { "\"objects\"" };
     let mut left = d.map(Rule::ObjectsMissing, what)?;
-    let expected = d.cursor.plausible(left, LEAST);
+    let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
     expect(&d.cursor, &mut d.manifest.objects, expected)?;
     expect(&d.cursor, &mut d.manifest.components, expected)?;
     while d.cursor.another(&mut left)? {
@@ -134,26 +134,26 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
 }
 
 fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
-    let name = d.keep_utf8(name)?;
-    if let Some(like) = d.alike.read(&mut d.cursor) {
-        return add_like(&d.cursor, &mut d.manifest, &mut d.shapes, name, &like);
+    let name = d.push_utf8(name)?;
+    if let Some(matched) = d.templates.read(&mut d.cursor) {
+        return add_matched(&d.cursor, &mut d.manifest, &mut d.shapes, name, &matched);
     }
-    d.alike.begin();
+    d.templates.begin();
     let start = d.cursor.position();
-    let mut keys = Keys::default();
+    let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     let (mut shape, mut format, mut attributes, mut dtype) = (None, None, None, None);
     let component_start = table_position(d.manifest.components.len())?;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
-        match key.word {
+        match key.packed {
             SHAPE => {
                 keys.once(0, &key)?;
                 shape = Some(d.shape()?);
             }
             FORMAT => {
                 keys.once(1, &key)?;
-                format = Some(if d.is_word(DENSE) { Format::Dense } else { other_format(d)? });
+                format = Some(if d.take_packed(DENSE) { Format::Dense } else { format_slow(d)? });
             }
             ATTRIBUTES if *key == *b"attributes" => {
                 keys.once(2, &key)?;
@@ -184,7 +184,7 @@ fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
         super::v1_0::spread_dtype(&d.cursor, &mut d.manifest, component_start as usize, &dtype)?;
     }
-    d.alike.learn(start, &d.cursor, &d.manifest, &object);
+    d.templates.remember(start, &d.cursor, &d.manifest, &object);
     Ok(())
 }
 
@@ -195,29 +195,29 @@ fn components(d: &mut Decoder<'_>, dialect: &Dialect) -> Result<()> {
         if let Err(e) = component(d, role, dialect) {
             return Err(e.within(format_args!("component {:?}", d.manifest.texts.get(role))));
         }
-        d.alike.end_component();
+        d.templates.end_component();
     }
     Ok(())
 }
 
 #[inline(never)]
-fn other_format(d: &mut Decoder<'_>) -> Result<Format> {
+fn format_slow(d: &mut Decoder<'_>) -> Result<Format> {
     let text = d.text(Rule::FormatType, "\"format\"")?;
     match Format::from_name(&text) {
         Some(format) => Ok(format),
-        None => Ok(Format::Other(d.keep(&text)?)),
+        None => Ok(Format::Other(d.push_text(&text)?)),
     }
 }
 
 /// The texts of a component that cannot be judged before all of its fields were seen.
 #[derive(Default)]
-struct Names {
+struct TypeNames {
     dtype: Option<NamedDtype>,
-    logical: LogicalName,
+    logical: NamedLogical,
 }
 
 #[derive(Default)]
-enum LogicalName {
+enum NamedLogical {
     #[default]
     Absent,
     Known(Logical),
@@ -225,32 +225,32 @@ enum LogicalName {
     Other,
 }
 
-fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
-    let mut keys = Keys::default();
+fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()> {
+    let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ComponentType, "its definition")?;
     let (mut offset, mut length, mut size) = (None, None, None);
-    let mut names = Names::default();
-    let mut extra = Extra::default();
+    let mut names = TypeNames::default();
+    let mut rare = RareNames::default();
     let mut encoding = Encoding::Raw;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
-        match key.word {
+        match key.packed {
             DTYPE => {
                 keys.once(0, &key)?;
-                names.dtype = match d.cursor.peek_word().and_then(usual_dtype) {
-                    Some((word, dtype)) if !dialect.dtype_in_object => {
-                        d.cursor.skip_word(word);
+                names.dtype = match d.cursor.peek_packed().and_then(packed_dtype) {
+                    Some((packed, dtype)) if !dialect.dtype_in_object => {
+                        d.cursor.skip_packed(packed);
                         Some((dtype, None))
                     }
-                    _ => other_dtype(d, dialect, &mut extra)?,
+                    _ => dtype_slow(d, dialect, &mut rare)?,
                 };
             }
             TYPE => {
                 keys.once(1, &key)?;
                 if let Some(text) = d.optional_text(Rule::TypeType, "\"type\"")? {
                     names.logical = logical_by_name(&text);
-                    if !matches!(names.logical, LogicalName::Known(_)) {
-                        extra.logical = Some(d.keep(&text)?);
+                    if !matches!(names.logical, NamedLogical::Known(_)) {
+                        rare.logical = Some(d.push_text(&text)?);
                     }
                 }
             }
@@ -258,38 +258,38 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
                 keys.once(2, &key)?;
                 let start = d.cursor.position();
                 offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
-                d.alike.note(Field::Offset, start, &d.cursor);
+                d.templates.record(Field::Offset, start, &d.cursor);
             }
             LENGTH => {
                 keys.once(3, &key)?;
                 let start = d.cursor.position();
                 length = Some(d.unsigned(Rule::LengthType, "\"length\"")?);
-                d.alike.note(Field::Length, start, &d.cursor);
+                d.templates.record(Field::Length, start, &d.cursor);
             }
             UNCOMPRESSED_LENGTH if *key == *b"uncompressed_length" => {
                 keys.once(4, &key)?;
                 let start = d.cursor.position();
                 size = d.optional_unsigned(Rule::UncompressedLengthType, "\"uncompressed_length\"")?;
                 if size.is_some() {
-                    d.alike.note(Field::Size, start, &d.cursor);
+                    d.templates.record(Field::Size, start, &d.cursor);
                 }
             }
             ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;
-                encoding = if d.is_word(RAW) {
+                encoding = if d.take_packed(RAW) {
                     Encoding::Raw
-                } else if d.is_word(ZSTD) {
+                } else if d.take_packed(ZSTD) {
                     Encoding::Zstd
                 } else {
-                    other_encoding(d, &mut extra)?
+                    encoding_slow(d, &mut rare)?
                 };
             }
             DIGEST => {
                 keys.once(6, &key)?;
                 let start = d.cursor.position();
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"digest\"")? {
-                    extra.digest = Some(d.keep(&text)?);
-                    d.alike.note(Field::Digest, start, &d.cursor);
+                    rare.digest = Some(d.push_text(&text)?);
+                    d.templates.record(Field::Digest, start, &d.cursor);
                 }
             }
             _ => d.unknown_field(&mut keys, &key)?,
@@ -298,13 +298,13 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
     if !keys.has(0) && !dialect.dtype_in_object {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
-    let logical = settle_logical(&names)?;
+    let logical = resolve_logical_type(&names)?;
     let mut component = Component::new(role, names.dtype.map(|(dtype, _)| dtype));
     component.logical = logical;
     component.encoding = encoding;
     component.offset = offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
     component.stored_size = length.ok_or_else(|| broken!(Rule::LengthType, "it has no \"length\""))?;
-    component.extra = keep_extra(&d.cursor, &mut d.manifest, extra)?;
+    component.rare = push_rare_names(&d.cursor, &mut d.manifest, rare)?;
     component.set_size(size);
     component.set_size_declared(size.is_some());
     keys.end(&d.cursor)?;
@@ -314,52 +314,52 @@ fn component(d: &mut Decoder<'_>, role: Text, dialect: &Dialect) -> Result<()> {
 
 /// A storage type by the word of its name.
 #[inline(always)]
-fn usual_dtype(word: u64) -> Option<(u64, Dtype)> {
-    DTYPE_WORDS.iter().find(|(known, _)| *known == word).copied()
+fn packed_dtype(packed: u64) -> Option<(u64, Dtype)> {
+    PACKED_DTYPES.iter().find(|(known, _)| *known == packed).copied()
 }
 
 #[allow(clippy::indexing_slicing, reason = "while compiling")]
-const DTYPE_WORDS: [(u64, Dtype); Dtype::ALL.len()] = {
-    let mut words = [(0, Dtype::F64); Dtype::ALL.len()];
+const PACKED_DTYPES: [(u64, Dtype); Dtype::ALL.len()] = {
+    let mut table = [(0, Dtype::F64); Dtype::ALL.len()];
     let mut at = 0;
-    while at < words.len() {
-        words[at] = (word(Dtype::ALL[at].name().as_bytes()), Dtype::ALL[at]);
+    while at < table.len() {
+        table[at] = (packed(Dtype::ALL[at].name().as_bytes()), Dtype::ALL[at]);
         at += 1;
     }
-    words
+    table
 };
 
 #[inline(never)]
-fn other_dtype(d: &mut Decoder<'_>, dialect: &Dialect, extra: &mut Extra) -> Result<Option<NamedDtype>> {
+fn dtype_slow(d: &mut Decoder<'_>, dialect: &Dialect, rare: &mut RareNames) -> Result<Option<NamedDtype>> {
     let text = d.text(Rule::DtypeType, "\"dtype\"")?;
     let dtype = (dialect.dtype)(&text);
     if dtype.is_none() {
-        extra.dtype = Some(d.keep(&text)?);
+        rare.dtype = Some(d.push_text(&text)?);
     }
     Ok(dtype)
 }
 
 #[inline(never)]
-fn other_encoding(d: &mut Decoder<'_>, extra: &mut Extra) -> Result<Encoding> {
+fn encoding_slow(d: &mut Decoder<'_>, rare: &mut RareNames) -> Result<Encoding> {
     Ok(match d.optional_text(Rule::EncodingType, "\"encoding\"")?.as_deref() {
         None | Some("raw") => Encoding::Raw,
         Some("zstd") => Encoding::Zstd,
         Some(other) => {
-            extra.encoding = Some(d.keep(other)?);
+            rare.encoding = Some(d.push_text(other)?);
             Encoding::Other
         }
     })
 }
 
-fn logical_by_name(name: &str) -> LogicalName {
+fn logical_by_name(name: &str) -> NamedLogical {
     if let Some(logical) = Logical::from_name(name) {
-        return LogicalName::Known(logical);
+        return NamedLogical::Known(logical);
     }
-    Dtype::from_name(name).map_or(LogicalName::Other, LogicalName::Dtype)
+    Dtype::from_name(name).map_or(NamedLogical::Other, NamedLogical::Dtype)
 }
 
 /// `type` against `dtype`: the spec's table gives each logical type its storage type.
-fn settle_logical(names: &Names) -> Result<LogicalType> {
+fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
     let (dtype, implied) = match names.dtype {
         Some((dtype, implied)) => (Some(dtype), implied),
         None => (None, None),
@@ -372,9 +372,9 @@ fn settle_logical(names: &Names) -> Result<LogicalType> {
         )
     };
     match (&names.logical, dtype, implied) {
-        (LogicalName::Absent, _, Some(implied)) => Ok(LogicalType::Known(implied)),
-        (LogicalName::Absent, _, None) => Ok(LogicalType::Absent),
-        (LogicalName::Known(t), _, Some(implied)) if *t != implied => {
+        (NamedLogical::Absent, _, Some(implied)) => Ok(LogicalType::Known(implied)),
+        (NamedLogical::Absent, _, None) => Ok(LogicalType::Absent),
+        (NamedLogical::Known(t), _, Some(implied)) if *t != implied => {
             let name = implied.name_in_1_1().unwrap_or_default();
             Err(broken!(
                 Rule::TypeDtypeMismatch,
@@ -382,11 +382,11 @@ fn settle_logical(names: &Names) -> Result<LogicalType> {
                 t.name()
             ))
         }
-        (LogicalName::Known(t), Some(dtype), None) if t.dtype() != dtype => Err(mismatch(t.name(), dtype)),
-        (LogicalName::Known(t), _, _) => Ok(LogicalType::Known(*t)),
-        (LogicalName::Dtype(t), Some(dtype), None) if *t == dtype => Ok(LogicalType::SameAsDtype),
-        (LogicalName::Dtype(t), Some(dtype), _) => Err(mismatch(t.name(), dtype)),
-        (LogicalName::Dtype(_) | LogicalName::Other, _, _) => Ok(LogicalType::Other),
+        (NamedLogical::Known(t), Some(dtype), None) if t.dtype() != dtype => Err(mismatch(t.name(), dtype)),
+        (NamedLogical::Known(t), _, _) => Ok(LogicalType::Known(*t)),
+        (NamedLogical::Dtype(t), Some(dtype), None) if *t == dtype => Ok(LogicalType::SameAsDtype),
+        (NamedLogical::Dtype(t), Some(dtype), _) => Err(mismatch(t.name(), dtype)),
+        (NamedLogical::Dtype(_) | NamedLogical::Other, _, _) => Ok(LogicalType::Other),
     }
 }
 

@@ -1,11 +1,11 @@
 //! 1.0, which two releases wrote and no published text describes: framed like 0.1 (no footer
-//! magic), spelled like 1.1 but with `tensors` instead of `objects`, the old dtype names, and the
+//! magic), encoded like 1.1 but with `tensors` instead of `objects`, the old dtype names, and the
 //! dtype in the tensor: it is that of `values` or `data`, while sparse indices are always u64.
 
 use super::cbor::Cursor;
 use super::fields::Decoder;
 use super::frame::{footer_missing, Frame, Limits};
-use super::tables::{keep, keep_extra};
+use super::tables::{push_rare_names, push_text};
 use super::v1::{self, Dialect};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
@@ -51,8 +51,8 @@ pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, 
     let mut kept = None; // once, however many components have it
     for at in first..manifest.components.len() {
         let Some(mut component) = manifest.components.get(at).copied() else { continue };
-        let mut extra = manifest.extra(&component);
-        if component.dtype.is_some() || extra.dtype.is_some() {
+        let mut rare = manifest.rare(&component);
+        if component.dtype.is_some() || rare.dtype.is_some() {
             continue;
         }
         let is_index = matches!(manifest.texts.get(component.role), "indices" | "indptr" | "coords");
@@ -60,11 +60,11 @@ pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, 
         if component.dtype.is_none() {
             let text = match kept {
                 Some(text) => text,
-                None => keep(cursor, manifest, name.as_bytes())?,
+                None => push_text(cursor, manifest, name.as_bytes())?,
             };
             kept = Some(text);
-            extra.dtype = Some(text);
-            component.extra = keep_extra(cursor, manifest, extra)?;
+            rare.dtype = Some(text);
+            component.rare = push_rare_names(cursor, manifest, rare)?;
         }
         if let Some(place) = manifest.components.get_mut(at) {
             *place = component;

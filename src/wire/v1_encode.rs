@@ -3,7 +3,7 @@
 
 use super::cbor_encode as put;
 use crate::error::{Cause, Error, Result};
-use crate::model::manifest::{Component, Encoding, Format, LogicalType, Manifest, Object, Text, Version};
+use crate::model::manifest::{Component, Encoding, Format, LogicalType, Manifest, Object, TextId, Version};
 use crate::model::value::Value;
 
 /// The size trailer and magic behind a manifest of `manifest_size` bytes.
@@ -84,34 +84,34 @@ pub fn format_name(manifest: &Manifest, format: Format) -> &str {
 }
 
 fn encode_component(manifest: &Manifest, c: &Component, version: Version, out: &mut Vec<u8>) -> Result<()> {
-    let extra = manifest.extra(c);
-    let name = |text: Option<Text>| text.map(|t| manifest.texts.get(t)).unwrap_or_default();
+    let rare = manifest.rare(c);
+    let name = |text: Option<TextId>| text.map(|t| manifest.texts.get(t)).unwrap_or_default();
     let mut dtype = match c.dtype {
         Some(dtype) => dtype.name(),
-        None => name(extra.dtype),
+        None => name(rare.dtype),
     };
     let mut logical = match c.logical {
         LogicalType::Absent => None,
         LogicalType::Known(t) => Some(t.name()),
-        LogicalType::SameAsDtype | LogicalType::Other => Some(name(extra.logical)),
+        LogicalType::SameAsDtype | LogicalType::Other => Some(name(rare.logical)),
     };
     if version < Version::V1_2 {
         if let LogicalType::Known(t) = c.logical {
             // 1.1 has no `type`; four logical types are dtypes of their own there.
-            dtype = t.name_in_1_1().ok_or_else(|| unsaid(version, "type", t.name()))?;
+            dtype = t.name_in_1_1().ok_or_else(|| cannot_represent(version, "type", t.name()))?;
             logical = None;
         }
         if let Some(logical) = logical {
-            return Err(unsaid(version, "type", logical));
+            return Err(cannot_represent(version, "type", logical));
         }
     }
     let encoding = match c.encoding {
         Encoding::Raw => None,
         Encoding::Zstd => Some("zstd"),
-        Encoding::Other => Some(name(extra.encoding)),
+        Encoding::Other => Some(name(rare.encoding)),
     };
     let size = c.size().filter(|_| version >= Version::V1_2 && c.encoding != Encoding::Raw);
-    let optional = [logical.is_some(), size.is_some(), encoding.is_some(), extra.digest.is_some()];
+    let optional = [logical.is_some(), size.is_some(), encoding.is_some(), rare.digest.is_some()];
     put::map(out, optional.iter().map(|there| u64::from(*there)).fold(3, u64::saturating_add))?;
     put::key(out, "dtype")?;
     put::text(out, dtype)?;
@@ -131,7 +131,7 @@ fn encode_component(manifest: &Manifest, c: &Component, version: Version, out: &
         put::key(out, "encoding")?;
         put::text(out, encoding)?;
     }
-    if let Some(digest) = extra.digest {
+    if let Some(digest) = rare.digest {
         put::key(out, "digest")?;
         put::utf8(out, manifest.texts.get_bytes(digest))?;
     }
@@ -139,7 +139,7 @@ fn encode_component(manifest: &Manifest, c: &Component, version: Version, out: &
 }
 
 #[cold]
-fn unsaid(version: Version, what: &str, which: &str) -> Error {
+fn cannot_represent(version: Version, what: &str, which: &str) -> Error {
     let version = version_text(version);
-    Error::new(Cause::Unsupported, format_args!("spec {version} cannot say the {what} {which:?}"))
+    Error::new(Cause::Unsupported, format_args!("spec {version} cannot represent the {what} {which:?}"))
 }

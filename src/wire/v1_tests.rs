@@ -1,4 +1,4 @@
-//! Objects of a manifest, read as a writer spells them.
+//! Objects of a manifest, read as a writer encodes them.
 
 use super::*;
 use crate::memory::Budget;
@@ -23,7 +23,7 @@ fn two_objects(roles: &[&str], digest: bool, encoding: Encoding, attributes: boo
             component.encoding = encoding;
             component.set_size(Some(1 << (5 * number)));
             let digest = digest.then(|| manifest.texts.add(&format!("crc32c:{number:08x}")).unwrap());
-            component.extra = manifest.add_extra(Extra { digest, ..Extra::default() }).unwrap();
+            component.rare = manifest.add_rare_names(RareNames { digest, ..RareNames::default() }).unwrap();
             manifest.components.push(component).unwrap();
         }
         let bits = (Value::text("bits").unwrap(), Value::Unsigned(4));
@@ -35,16 +35,16 @@ fn two_objects(roles: &[&str], digest: bool, encoding: Encoding, attributes: boo
             rank: 2,
             component_start,
             component_count: roles.len() as u32,
-            attributes: attributes.then(|| Position::behind(number as usize).unwrap()),
+            attributes: attributes.then(|| Position::after(number as usize).unwrap()),
         };
         encode_object(&manifest, &object, Version::V1_2, &mut bytes).unwrap();
     }
     bytes
 }
 
-/// Speed hangs on it, and nothing else tells: what is read field by field means the same.
+/// Speed depends on it, and no other test shows it: what is read field by field means the same.
 #[test]
-fn the_second_of_two_objects_is_told_by_how_the_first_is_spelled() {
+fn the_second_of_two_objects_matches_the_template_of_the_first() {
     for roles in [&["data"][..], &["data", "scales"], &["data", "scales", "zeros"]] {
         for digest in [false, true] {
             for encoding in [Encoding::Raw, Encoding::Zstd] {
@@ -60,9 +60,9 @@ fn the_second_of_two_objects_is_told_by_how_the_first_is_spelled() {
                     // Dimensions, and of each component offset, length, decoded size, digest: more are not noted.
                     let of_each = 2 + usize::from(encoding == Encoding::Zstd) + usize::from(digest);
                     let fits = 2 + roles.len() * of_each <= 14;
-                    let told = d.alike.read(&mut d.cursor).is_some();
-                    assert_eq!(told, fits, "{roles:?} {digest} {encoding:?} {attributes}");
-                    assert_eq!(told, d.cursor.remaining() == 0);
+                    let matched = d.templates.read(&mut d.cursor).is_some();
+                    assert_eq!(matched, fits, "{roles:?} {digest} {encoding:?} {attributes}");
+                    assert_eq!(matched, d.cursor.remaining() == 0);
                 }
             }
         }
@@ -70,7 +70,7 @@ fn the_second_of_two_objects_is_told_by_how_the_first_is_spelled() {
 }
 
 #[test]
-fn attributes_that_are_spelled_alike_are_kept_once() {
+fn attributes_of_the_same_bytes_are_interned() {
     let map = |bits: u8| [&b"\xa1\x64bits"[..], &[bits]].concat();
     let bytes = [map(4), map(8), map(4), map(4), map(8)].concat();
     let frame = Frame { container: Container::V1, manifest: 64..64 + bytes.len() as u64, file_size: 1000 };

@@ -5,10 +5,10 @@
 
 use super::frame::{Frame, ALIGNMENT};
 use crate::error::{broken, Result, Rule};
+use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{
-    element_count, Component, Encoding, Format, LogicalType, Manifest, Object, Text, Version,
+    element_count, Component, Encoding, Format, LogicalType, Manifest, Object, TextId, Version,
 };
-use crate::model::repeated::repeated;
 
 /// A manifest that keeps every rule which it can show by itself. Only [`validate`] makes one.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub fn validate(mut manifest: Manifest, frame: &Frame) -> Result<Validated> {
 
 /// The role "data", by which nearly all components go.
 #[derive(Clone, Copy)]
-struct Data(Option<Text>);
+struct Data(Option<TextId>);
 
 impl Data {
     /// Whether a component has it. One text is kept of a role, nearly always, so that there is nothing to compare.
@@ -98,9 +98,9 @@ fn check_roles(manifest: &Manifest, object: &Object, parts: &[Component]) -> Res
             ));
         }
     }
-    match repeated(parts, |a, b| role(a).cmp(role(b)))? {
-        Some(twice) => {
-            let role = manifest.texts.get(twice.role);
+    match find_duplicate(parts, |a, b| role(a).cmp(role(b)))? {
+        Some(duplicate) => {
+            let role = manifest.texts.get(duplicate.role);
             Err(broken!(Rule::CborDuplicateKey, "it has two components {role:?}"))
         }
         None => Ok(()),
@@ -115,7 +115,7 @@ fn check_component(
     c: &mut Component,
     frame: &Frame,
 ) -> Result<()> {
-    check_place(c, frame)?;
+    check_range(c, frame)?;
     let version = manifest.version.unwrap_or(Version::V1_2);
     if c.encoding == Encoding::Zstd && !c.is_size_declared() && version >= Version::V1_2 {
         return Err(broken!(
@@ -137,7 +137,7 @@ fn check_component(
 }
 
 #[inline(always)]
-fn check_place(c: &Component, frame: &Frame) -> Result<()> {
+fn check_range(c: &Component, frame: &Frame) -> Result<()> {
     let (offset, length, file_size) = (c.offset, c.stored_size, frame.file_size);
     if offset & (ALIGNMENT - 1) != 0 {
         return Err(broken!(Rule::OffsetAlign, "its offset {offset} is not a multiple of {ALIGNMENT}"));
@@ -214,10 +214,10 @@ fn check_overlaps(manifest: &Manifest) -> Result<()> {
         Some((a, b)) => Err(broken!(
             Rule::RangeOverlap,
             "{} at {} to {} and {} at {} to {} overlap",
-            Named(manifest, a),
+            ComponentAt(manifest, a),
             a.0,
             a.1,
-            Named(manifest, b),
+            ComponentAt(manifest, b),
             b.0,
             b.1
         )),
@@ -225,11 +225,11 @@ fn check_overlaps(manifest: &Manifest) -> Result<()> {
 }
 
 /// The first component at a range, by its object and role, for a message.
-struct Named<'a>(&'a Manifest, (u64, u64));
+struct ComponentAt<'a>(&'a Manifest, (u64, u64));
 
-impl std::fmt::Display for Named<'_> {
+impl std::fmt::Display for ComponentAt<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Named(manifest, range) = *self;
+        let ComponentAt(manifest, range) = *self;
         for object in manifest.objects.iter() {
             for c in manifest.components(object) {
                 if (c.offset, c.end()) == range {

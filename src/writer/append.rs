@@ -1,8 +1,8 @@
-//! More objects for a file that is there. The old manifest is carried over as it is spelled: its
+//! More objects for a file that is there. The old manifest is carried over as it is encoded: its
 //! entries are copied byte for byte, unknown fields included, and new ones are put behind them.
 
 use super::stream::rules::is_index;
-use super::{State, Summary, Writer, WriterOptions};
+use super::{Phase, Summary, Writer, WriterOptions};
 use crate::error::{fail, try_format, Result, Rule};
 use crate::io::append_sink::{AppendSink, HeadRecord};
 use crate::io::sink::FileSink;
@@ -19,13 +19,13 @@ use std::ops::Range;
 use std::path::Path;
 
 /// The file that is appended to.
-pub struct Base {
+pub struct AppendBase {
     file: File,
-    /// Its manifest as it is spelled.
+    /// Its manifest as it is encoded.
     manifest: AlignedBuffer,
 }
 
-impl Base {
+impl AppendBase {
     /// Whether an object of that name is in it.
     pub fn has(&self, name: &str) -> bool {
         self.file.find_position(name).is_some()
@@ -67,23 +67,23 @@ impl Writer {
         } else {
             boxed(new_file(path, end, options.durable)?)?
         };
-        // What is added is spelled as 1.2; whether the file then says so is decided at the end.
+        // What is added is encoded as 1.2; whether the file then says so is decided at the end.
         let options = WriterOptions { version: Version::V1_2, ..options.clone() };
         let mut writer = Writer::over(sink, &options, end);
-        writer.base = Some(Base { file, manifest });
+        writer.append_base = Some(AppendBase { file, manifest });
         Ok(writer)
     }
 
-    pub(super) fn finish_append(&mut self, base: Base) -> Result<Summary> {
-        if let State::Over(why) = self.state {
+    pub(super) fn finish_append(&mut self, base: AppendBase) -> Result<Summary> {
+        if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
         let old = base.manifest.as_slice();
-        let parts = Parts::of(old)?;
+        let parts = ManifestParts::of(old)?;
         let mut bytes = Vec::new();
         bytes.try_reserve(old.len())?;
         let attributes = self.merged_attributes(&base.file)?;
-        let has_attributes = parts.pairs.iter().any(|(key, _)| *key == Key::Attributes);
+        let has_attributes = parts.pairs.iter().any(|(key, _)| *key == RootKey::Attributes);
         let pairs =
             (parts.pairs.len() as u64).saturating_add(u64::from(attributes.is_some() && !has_attributes));
         put::map(&mut bytes, pairs)?;
@@ -93,15 +93,15 @@ impl Writer {
         }
         for (key, pair) in &parts.pairs {
             match (key, &attributes) {
-                (Key::Version, _) if self.raises_version(base.file.manifest()) => {
+                (RootKey::Version, _) if self.raises_version(base.file.manifest()) => {
                     put::text(&mut bytes, "version")?;
                     put::text(&mut bytes, wire::v1_encode::version_text(Version::V1_2))?;
                 }
-                (Key::Attributes, Some(attributes)) => {
+                (RootKey::Attributes, Some(attributes)) => {
                     put::text(&mut bytes, "attributes")?;
                     put::value(&mut bytes, attributes)?;
                 }
-                (Key::Objects, _) => {
+                (RootKey::Objects, _) => {
                     let objects = base.file.object_count().saturating_add(self.manifest.objects.len());
                     put::text(&mut bytes, "objects")?;
                     put::map(&mut bytes, objects as u64)?;
@@ -115,7 +115,7 @@ impl Writer {
         }
         let combined = self.check_combined(&bytes)?;
         drop(base); // where a file that is open cannot be replaced, it is to be closed by then
-        self.put_end(&bytes, &[])?;
+        self.write_end(&bytes, &[])?;
         Ok(self.summary(combined.0, combined.1))
     }
 
@@ -212,7 +212,7 @@ fn copy(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Key {
+enum RootKey {
     Version,
     Attributes,
     Objects,
@@ -220,17 +220,17 @@ enum Key {
 }
 
 /// Where the parts of a manifest stand in its bytes. It was decoded before, so it is well-formed.
-struct Parts {
+struct ManifestParts {
     /// The root's pairs, each from its key to the end of its value.
-    pairs: Vec<(Key, Range<usize>)>,
+    pairs: Vec<(RootKey, Range<usize>)>,
     /// The entries of `objects`, without the map's head and end.
     entries: Range<usize>,
 }
 
-impl Parts {
-    fn of(bytes: &[u8]) -> Result<Parts> {
+impl ManifestParts {
+    fn of(bytes: &[u8]) -> Result<ManifestParts> {
         let mut cursor = Cursor::new(bytes, 0);
-        let mut parts = Parts { pairs: Vec::new(), entries: 0..0 };
+        let mut parts = ManifestParts { pairs: Vec::new(), entries: 0..0 };
         let mut left = map_length(&mut cursor)?;
         while cursor.another(&mut left)? {
             let start = cursor.position();
@@ -239,15 +239,15 @@ impl Parts {
                 _ => return Err(unexpected()),
             };
             let key = match &*key {
-                "version" => Key::Version,
-                "attributes" => Key::Attributes,
-                "objects" => Key::Objects,
-                _ => Key::Other,
+                "version" => RootKey::Version,
+                "attributes" => RootKey::Attributes,
+                "objects" => RootKey::Objects,
+                _ => RootKey::Other,
             };
-            if key == Key::Objects {
+            if key == RootKey::Objects {
                 parts.entries = entries(&mut cursor)?;
             } else {
-                pass_over(&mut cursor)?;
+                skip_checked(&mut cursor)?;
             }
             parts.pairs.try_reserve(1)?;
             parts.pairs.push((key, start..cursor.position()));
@@ -261,15 +261,15 @@ fn entries(cursor: &mut Cursor<'_>) -> Result<Range<usize>> {
     let start = cursor.position();
     let mut end = start;
     while cursor.another(&mut left)? {
-        pass_over(cursor)?;
-        pass_over(cursor)?;
+        skip_checked(cursor)?;
+        skip_checked(cursor)?;
         end = cursor.position();
     }
     Ok(start..end)
 }
 
 /// Steps over an item of what was decoded before, and checked then: heads and lengths are enough.
-fn pass_over(cursor: &mut Cursor<'_>) -> Result<()> {
+fn skip_checked(cursor: &mut Cursor<'_>) -> Result<()> {
     let mut open: Vec<Option<u64>> = Vec::new(); // how many items follow in each container that is open
     loop {
         match cursor.head()? {
@@ -338,11 +338,11 @@ mod tests {
             let bytes = [item, b"\x01"].concat(); // and something behind it
             let (mut decoded, mut passed) = (Cursor::new(&bytes, 0), Cursor::new(&bytes, 0));
             decoded.skip().unwrap();
-            pass_over(&mut passed).unwrap();
+            skip_checked(&mut passed).unwrap();
             assert_eq!((decoded.position(), passed.position()), (item.len(), item.len()), "{item:02x?}");
         }
         for cut in [&b"\xff"[..], b"\x82\x01", b"\x63ab", b"\x9f\x01", b""] {
-            assert!(pass_over(&mut Cursor::new(cut, 0)).is_err(), "{cut:02x?}");
+            assert!(skip_checked(&mut Cursor::new(cut, 0)).is_err(), "{cut:02x?}");
         }
     }
 }

@@ -1,27 +1,27 @@
 //! Dense objects in one call: all are checked before the first byte is written, so that what can be refused is; then
-//! the bytes go to the sink on the caller's thread while others hash, or write what this one gathers.
+//! the bytes go to the sink on the caller's thread while others hash, or write what this one buffers.
 
-mod packed;
-mod unhashed;
+mod compressed;
+mod hash_queue;
 
 use super::objects::check_name_size;
 use super::store;
 use super::stream::component_entry;
 use super::stream::rules::{check_final_size, expected_size};
-use super::{name_at, Algorithm, ComponentSpec, LogicalName, Writer};
+use super::{name_at, Algorithm, ComponentSpec, LogicalSpec, Writer};
 use crate::error::{fail, Error, Result};
-use crate::io::behind::{Behind, GATHER};
-use crate::io::direct_sink::WINDOWS;
-use crate::lock::Lock;
+use crate::io::direct_sink::WRITE_BUFFERS;
+use crate::io::write_behind::{WriteBehind, BUFFER_SIZE};
+use crate::lock::Mutex;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Component, Encoding, Extra, Format, Mark, Object, Position, Version};
+use crate::model::manifest::{Checkpoint, Component, Encoding, Format, Object, Position, RareNames, Version};
 use crate::payload::byte_order::to_host_needed;
-use crate::payload::digest::{self, Claim};
+use crate::payload::digest::{self, Digest};
 use crate::threads;
 use crate::wire::tables::table_position;
+use hash_queue::{is_offloaded, HashQueue};
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
-use unhashed::{is_apart, Unhashed};
 
 /// A dense object to be written, with its elements.
 #[derive(Clone, Copy, Debug)]
@@ -50,20 +50,20 @@ impl<'a> DenseSpec<'a> {
 
     fn component(&self) -> ComponentSpec<'a> {
         ComponentSpec {
-            logical: self.logical.map(LogicalName::Known),
+            logical: self.logical.map(LogicalSpec::Known),
             encoding: self.encoding,
             ..ComponentSpec::new("data", self.dtype)
         }
     }
 }
 
-/// The entry that was made last: most objects of a file have the same, but for where their bytes are.
+/// The entry that was made last: most objects of a file have the same, but for the offset.
 #[derive(Default)]
-struct Made(Option<(Kind, Component)>);
+struct LastEntry(Option<(EntryKind, Component)>);
 
-type Kind = (Dtype, Option<Logical>, Option<Encoding>);
+type EntryKind = (Dtype, Option<Logical>, Option<Encoding>);
 
-impl Made {
+impl LastEntry {
     fn entry(&mut self, writer: &mut Writer, request: &DenseSpec<'_>) -> Result<Component> {
         let kind = (request.dtype, request.logical, request.encoding);
         if let Some((_, entry)) = self.0.as_ref().filter(|(made, _)| *made == kind) {
@@ -80,8 +80,8 @@ impl Made {
 struct Sizes {
     all: usize,
     largest: usize,
-    sha256_apart: usize,
-    crc32c_apart: usize,
+    sha256_offloaded: usize,
+    crc32c_offloaded: usize,
 }
 
 impl Sizes {
@@ -91,10 +91,10 @@ impl Sizes {
             let size = request.data.len();
             sizes.all = sizes.all.saturating_add(size);
             sizes.largest = sizes.largest.max(size);
-            let apart = request.digest.unwrap_or(default).filter(|of| is_apart(*of, request.data));
-            let sum = match apart {
-                Some(Algorithm::Sha256) => &mut sizes.sha256_apart,
-                Some(Algorithm::Crc32c) => &mut sizes.crc32c_apart,
+            let offloaded = request.digest.unwrap_or(default).filter(|of| is_offloaded(*of, request.data));
+            let sum = match offloaded {
+                Some(Algorithm::Sha256) => &mut sizes.sha256_offloaded,
+                Some(Algorithm::Crc32c) => &mut sizes.crc32c_offloaded,
                 None => continue,
             };
             *sum = sum.saturating_add(size);
@@ -104,13 +104,13 @@ impl Sizes {
 }
 
 /// Who has a part in writing neighbours.
-struct Way<'w> {
+struct RunPlan<'w> {
     /// Threads that may write one of them.
     threads: usize,
-    /// Where another thread writes what is gathered.
-    behind: Option<&'w Behind>,
+    /// Where another thread writes what is buffered.
+    queue: Option<&'w WriteBehind>,
     /// Whether others compute the digests that are apart.
-    others: bool,
+    offload: bool,
 }
 
 impl Writer {
@@ -131,11 +131,12 @@ impl Writer {
         in_request: impl Fn(usize, Error) -> Error,
     ) -> Result<()> {
         self.check_idle()?;
-        let (mark, before, ahead) = (self.manifest.mark(), self.position, self.ahead.mark());
+        let (checkpoint, before, encoded) =
+            (self.manifest.checkpoint(), self.position, self.encoded.checkpoint());
         let first = self.manifest.objects.len();
         let mut named = 0;
-        let checked = self.make_room(requests).and_then(|()| {
-            let mut made = Made::default();
+        let checked = self.reserve_entries(requests).and_then(|()| {
+            let mut made = LastEntry::default();
             requests.iter().try_for_each(|request| {
                 let at = named;
                 let taken = self.take_name(first, requests, at);
@@ -145,12 +146,12 @@ impl Writer {
                 checked.map_err(|e| in_request(at, in_object(e)))
             })
         });
-        checked.and_then(|()| self.put_all(requests)).map_err(|e| match self.is_alive() {
-            true if self.position != before => self.break_down(e),
+        checked.and_then(|()| self.write_runs(requests)).map_err(|e| match self.is_open() {
+            true if self.position != before => self.poison(e),
             true => {
                 self.forget_names(first, requests.get(..named).unwrap_or_default());
-                self.forget_objects(&mark);
-                self.ahead.rollback(ahead);
+                self.forget_objects(&checkpoint);
+                self.encoded.rollback(encoded);
                 e
             }
             false => e,
@@ -158,25 +159,25 @@ impl Writer {
     }
 
     /// Room for all entries, so that making them cannot fail for lack of memory once bytes are written.
-    fn make_room(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
+    fn reserve_entries(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let default = self.options.digest;
-        let (mut texts, mut dimensions, mut extras) = (0_usize, 0_usize, 0_usize);
+        let (mut texts, mut dimensions, mut rare_names) = (0_usize, 0_usize, 0_usize);
         for request in requests {
-            let digest = request.digest.unwrap_or(default).map_or(0, digest::spelled_size);
+            let digest = request.digest.unwrap_or(default).map_or(0, digest::text_size);
             texts = texts.saturating_add(request.name.len()).saturating_add(digest).saturating_add(2);
             dimensions = dimensions.saturating_add(request.shape.len());
-            extras = extras.saturating_add(usize::from(digest > 0));
+            rare_names = rare_names.saturating_add(usize::from(digest > 0));
         }
         self.reserve_names(requests.len())?;
         self.manifest.texts.try_reserve(texts)?;
         self.manifest.dimensions.try_reserve(dimensions)?;
-        self.manifest.extras.try_reserve(extras)?;
+        self.manifest.rare_names.try_reserve(rare_names)?;
         self.manifest.components.try_reserve(requests.len())?;
         self.manifest.objects.try_reserve(requests.len())
     }
 
     /// Whether such an object can be written, but for its name.
-    fn check_dense(&mut self, request: &DenseSpec<'_>, made: &mut Made) -> Result<()> {
+    fn check_dense(&mut self, request: &DenseSpec<'_>, made: &mut LastEntry) -> Result<()> {
         let mut check = || {
             made.entry(self, request)?;
             let expected = expected_size(Format::Dense, request.shape, &request.component())?;
@@ -198,11 +199,11 @@ impl Writer {
         let is_it = |position: &u32| name_of(*position) == name.as_bytes();
         let hash = |position: &u32| hasher.hash_one(name_of(*position));
         match self.names.entry(hasher.hash_one(name.as_bytes()), is_it, hash) {
-            Entry::Vacant(place) if !self.base.as_ref().is_some_and(|base| base.has(name)) => {
+            Entry::Vacant(place) if !self.append_base.as_ref().is_some_and(|base| base.has(name)) => {
                 place.insert(position);
                 Ok(())
             }
-            _ => Err(super::name_is_taken()),
+            _ => Err(super::name_exists()),
         }
     }
 
@@ -217,24 +218,24 @@ impl Writer {
     }
 
     /// Back to before the objects were entered.
-    fn forget_objects(&mut self, mark: &Mark) {
-        self.manifest.rollback(mark);
+    fn forget_objects(&mut self, checkpoint: &Checkpoint) {
+        self.manifest.rollback(checkpoint);
         self.component = None;
     }
 
     /// Writes the bytes of objects that were checked.
-    fn put_all(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
+    fn write_runs(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let encoding = self.options.encoding;
-        let is_turned = |request: &DenseSpec<'_>| to_host_needed(false, request.dtype.size());
-        let is_packed = |request: &DenseSpec<'_>| request.encoding.unwrap_or(encoding) == Encoding::Zstd;
-        let alike = |a: &DenseSpec<'_>, b: &DenseSpec<'_>| {
-            !is_turned(a) && !is_turned(b) && is_packed(a) == is_packed(b)
+        let is_swapped = |request: &DenseSpec<'_>| to_host_needed(false, request.dtype.size());
+        let is_compressed = |request: &DenseSpec<'_>| request.encoding.unwrap_or(encoding) == Encoding::Zstd;
+        let same_encoding = |a: &DenseSpec<'_>, b: &DenseSpec<'_>| {
+            !is_swapped(a) && !is_swapped(b) && is_compressed(a) == is_compressed(b)
         };
-        for run in requests.chunk_by(alike) {
+        for run in requests.chunk_by(same_encoding) {
             match run {
-                [request] if is_turned(request) || is_packed(request) => self.put_encoded(request)?,
-                [request, ..] if is_packed(request) => self.put_packed(run)?,
-                _ => self.put_run(run)?,
+                [request] if is_swapped(request) || is_compressed(request) => self.write_encoded(request)?,
+                [request, ..] if is_compressed(request) => self.write_compressed(run)?,
+                _ => self.write_run(run)?,
             }
         }
         Ok(())
@@ -251,126 +252,126 @@ impl Writer {
     }
 
     /// One whose bytes are not stored as they are given, in the way of all others.
-    fn put_encoded(&mut self, request: &DenseSpec<'_>) -> Result<()> {
+    fn write_encoded(&mut self, request: &DenseSpec<'_>) -> Result<()> {
         let algorithm = request.digest.unwrap_or(self.options.digest);
-        let (entry, size) = (Made::default().entry(self, request)?, request.data.len() as u64);
-        self.start_component(entry, Extra::default(), algorithm, Some(size), false)?;
-        self.take_in(request.data)?;
+        let (entry, size) = (LastEntry::default().entry(self, request)?, request.data.len() as u64);
+        self.start_component(entry, RareNames::default(), algorithm, Some(size), false)?;
+        self.feed(request.data)?;
         self.last_frame()?;
-        self.enter_packed(request)
+        self.enter_compressed(request)
     }
 
     /// The open component has all of its frames.
-    fn enter_packed(&mut self, request: &DenseSpec<'_>) -> Result<()> {
-        let Some((mut entry, extra)) = self.finish_component(request.data.len() as u64)? else {
+    fn enter_compressed(&mut self, request: &DenseSpec<'_>) -> Result<()> {
+        let Some((mut entry, rare)) = self.take_component(request.data.len() as u64)? else {
             return Ok(());
         };
-        entry.extra = self.manifest.add_extra(extra)?;
+        entry.rare = self.manifest.add_rare_names(rare)?;
         self.enter(request, entry)
     }
 
     /// Neighbours whose bytes are stored as they are given; some of their digests are computed apart.
-    fn put_run(&mut self, run: &[DenseSpec<'_>]) -> Result<()> {
+    fn write_run(&mut self, run: &[DenseSpec<'_>]) -> Result<()> {
         let first = self.manifest.components.len();
         let default = self.options.digest;
         let sizes = Sizes::of(run, default);
-        let pays = store::helpers_to_hash(sizes.sha256_apart, sizes.crc32c_apart);
+        let pays = store::helpers_to_hash(sizes.sha256_offloaded, sizes.crc32c_offloaded);
         let many = pays > 0 || store::is_large(sizes.largest);
         let threads = if many { threads::count(self.options.threads) } else { 1 };
         // A durable file may take bytes from several threads, too.
-        let writers = if self.options.durable { WINDOWS } else { 1 };
+        let writers = if self.options.durable { WRITE_BUFFERS } else { 1 };
         let others = threads.saturating_sub(1);
         let helpers = threads.saturating_sub(writers).max(1).min(others).min(pays);
         if helpers == 0 {
-            return match self.behind(sizes.all, run.len()) {
-                Some(behind) => self.put_behind(run, behind),
-                None => self.put_raw(run, &Way { threads, behind: None, others: false }),
+            return match self.write_behind_queue(sizes.all, run.len()) {
+                Some(queue) => self.write_run_behind(run, queue),
+                None => self.write_raw(run, &RunPlan { threads, queue: None, offload: false }),
             };
         }
-        let mut claims = Vec::new();
-        claims.try_reserve_exact(run.len())?;
-        claims.resize(run.len(), None);
-        let unhashed = Unhashed { rest: Lock::new((run, &mut claims)), default };
-        let writing = Lock::new((&mut *self, Ok(())));
-        threads::around(helpers, &|| unhashed.help(), &|| {
-            let mut held = writing.hold(); // only the caller's thread comes here
-            let (writer, outcome) = &mut *held;
-            let way = Way { threads: threads.saturating_sub(helpers), behind: None, others: true };
-            *outcome = writer.put_raw(run, &way);
+        let mut digests = Vec::new();
+        digests.try_reserve_exact(run.len())?;
+        digests.resize(run.len(), None);
+        let hash_queue = HashQueue { rest: Mutex::new((run, &mut digests)), default };
+        let writing = Mutex::new((&mut *self, Ok(())));
+        threads::with_workers(helpers, &|| hash_queue.run(), &|| {
+            let mut guard = writing.lock(); // only the caller's thread comes here
+            let (writer, outcome) = &mut *guard;
+            let plan = RunPlan { threads: threads.saturating_sub(helpers), queue: None, offload: true };
+            *outcome = writer.write_raw(run, &plan);
             match outcome {
-                Ok(()) => unhashed.help(),
-                Err(_) => unhashed.stop(),
+                Ok(()) => hash_queue.run(),
+                Err(_) => hash_queue.stop(),
             }
         });
         writing.into_inner().1?;
-        for (at, claim) in (first..).zip(&claims) {
-            let Some(claim) = claim else { continue };
-            let extra = self.digest_extra(claim)?;
+        for (at, digest) in (first..).zip(&digests) {
+            let Some(digest) = digest else { continue };
+            let rare = self.digest_names(digest)?;
             let entry = self.manifest.components.get_mut(at);
-            entry.ok_or_else(|| fail!(Internal, "no entry of a component"))?.extra = extra;
+            entry.ok_or_else(|| fail!(Internal, "no entry of a component"))?.rare = rare;
         }
         Ok(())
     }
 
     /// Where another thread may write what this one gathers, if so many neighbours of together so many bytes are enough
     /// of small ones for that.
-    fn behind(&mut self, size: usize, count: usize) -> Option<Behind> {
-        let pays = store::is_large(size) && size / count.max(1) < GATHER;
+    fn write_behind_queue(&mut self, size: usize, count: usize) -> Option<WriteBehind> {
+        let pays = store::is_large(size) && size / count.max(1) < BUFFER_SIZE;
         let more = pays && threads::count(self.options.threads) > 1;
-        self.sink.as_mut().filter(|_| more)?.behind()
+        self.sink.as_mut().filter(|_| more)?.write_behind_queue()
     }
 
-    /// Small neighbours, which this thread gathers while another writes.
-    fn put_behind(&mut self, run: &[DenseSpec<'_>], behind: Behind) -> Result<()> {
-        let writing = Lock::new((&mut *self, Ok(())));
-        threads::beside(&|| behind.work(), &|| {
-            let _ending = behind.ending();
-            let mut held = writing.hold(); // only the caller's thread comes here
-            let (writer, outcome) = &mut *held;
-            *outcome = writer.put_raw(run, &Way { threads: 1, behind: Some(&behind), others: false });
+    /// Small neighbours, which this thread buffers while another writes.
+    fn write_run_behind(&mut self, run: &[DenseSpec<'_>], queue: WriteBehind) -> Result<()> {
+        let writing = Mutex::new((&mut *self, Ok(())));
+        threads::with_worker(&|| queue.work(), &|| {
+            let _close = queue.close_guard();
+            let mut guard = writing.lock(); // only the caller's thread comes here
+            let (writer, outcome) = &mut *guard;
+            *outcome = writer.write_raw(run, &RunPlan { threads: 1, queue: Some(&queue), offload: false });
         });
         writing.into_inner().1?;
-        behind.outcome().map_err(|e| self.break_down(e))
+        queue.outcome().map_err(|e| self.poison(e))
     }
 
     /// The bytes of neighbours, with the zeros between them.
-    fn put_raw(&mut self, run: &[DenseSpec<'_>], way: &Way<'_>) -> Result<()> {
-        let mut made = Made::default();
+    fn write_raw(&mut self, run: &[DenseSpec<'_>], plan: &RunPlan<'_>) -> Result<()> {
+        let mut made = LastEntry::default();
         for request in run {
             let size = request.data.len() as u64;
-            self.align_by(self.alignment_of(Some(size)), way.behind)?;
+            self.align_by(self.alignment_of(Some(size)), plan.queue)?;
             let mut entry = made.entry(self, request)?;
             (entry.offset, entry.stored_size) = (self.position, size);
-            let mine = request.digest.unwrap_or(self.options.digest);
-            let mine = mine.filter(|of| !way.others || !is_apart(*of, request.data));
-            let claim = mine.map(|of| digest::compute(of, request.data));
-            match way.behind {
-                Some(_) => self.put_by(request.data, way.behind)?,
-                None => self.put_unhashed(request.data, way.threads)?,
+            let inline = request.digest.unwrap_or(self.options.digest);
+            let inline = inline.filter(|of| !plan.offload || !is_offloaded(*of, request.data));
+            let digest = inline.map(|of| digest::compute(of, request.data));
+            match plan.queue {
+                Some(_) => self.write_by(request.data, plan.queue)?,
+                None => self.write_hashed_elsewhere(request.data, plan.threads)?,
             }
             // Counted once it is there: what fails before the first byte leaves the writer as it was.
-            self.note_given(&mut entry, size);
-            if let Some(claim) = claim {
-                entry.extra = self.digest_extra(&claim)?;
+            self.record_input_size(&mut entry, size);
+            if let Some(digest) = digest {
+                entry.rare = self.digest_names(&digest)?;
             }
             self.enter(request, entry)?;
-            if way.behind.is_some() {
-                self.spell_ahead();
+            if plan.queue.is_some() {
+                self.encode_pending();
             }
         }
         Ok(())
     }
 
-    fn digest_extra(&mut self, claim: &Claim) -> Result<Option<Position>> {
-        let digest = Some(self.keep_digest(claim)?);
-        self.manifest.add_extra(Extra { digest, ..Extra::default() })
+    fn digest_names(&mut self, digest: &Digest) -> Result<Option<Position>> {
+        let digest = Some(self.push_digest(digest)?);
+        self.manifest.add_rare_names(RareNames { digest, ..RareNames::default() })
     }
 
-    /// Spells what is entered, if that is how the file will end.
-    fn spell_ahead(&mut self) {
-        if self.base.is_none() && self.options.version != Version::V0_1 {
-            // What cannot be spelled now is left to the end, which tells why.
-            let _ = self.ahead.rest(&self.manifest, self.options.version);
+    /// Encodes what is entered, if the file will end with it.
+    fn encode_pending(&mut self) {
+        if self.append_base.is_none() && self.options.version != Version::V0_1 {
+            // What cannot be encoded now is left to the end, which fails with the reason.
+            let _ = self.encoded.encode_pending(&self.manifest, self.options.version);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Objects of another file, as they are stored: bytes, digests, attributes. Only what the version
-//! that is written cannot say as it is stands is decoded and written anew.
+//! that is written cannot represent as it is stands is decoded and written anew.
 //!
 //! All that can be refused is refused before the first byte goes to the sink: `plan` looks at every component
 //! first, and decodes what will be decoded.
@@ -13,7 +13,7 @@ use crate::model::manifest::{Encoding, Format, LogicalType, Version};
 use crate::model::value::Value;
 use crate::payload::convert;
 use crate::reader::Object;
-use plan::{Anew, Plan, Stored};
+use plan::{Plan, Reencode, Stored};
 
 /// How a copy is encoded, where not as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Writer {
         let copied = self.plan_copy(&object, recode).and_then(|plans| {
             plans.into_iter().try_for_each(|plan| match plan {
                 Plan::Stored(stored) => self.copy_stored(stored),
-                Plan::Anew(anew) => self.write_anew(&anew),
+                Plan::Reencode(anew) => self.reencode(&anew),
             })?;
             self.end()
         });
@@ -54,7 +54,7 @@ impl Writer {
             Ok(()) => Ok(()),
             // The source failed halfway, which no look ahead can tell. Half an object in the file would be
             // padding that is not zero: then it is over for good.
-            Err(e) if self.position != before && self.is_alive() => Err(self.break_down(e)),
+            Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
             Err(e) => {
                 self.forget_object();
                 Err(e)
@@ -65,9 +65,13 @@ impl Writer {
     /// What can be refused before anything is written.
     fn check_copy(&self, object: &Object<'_>) -> Result<()> {
         let version = self.options.version;
-        let cannot = |what: &str, name: &str| {
+        let cannot_represent = |what: &str, name: &str| {
             let version = crate::wire::v1_encode::version_text(version);
-            fail!(Unsupported, "object {:?}: spec {version} cannot say the {what} {name:?}", object.name())
+            fail!(
+                Unsupported,
+                "object {:?}: spec {version} cannot represent the {what} {name:?}",
+                object.name()
+            )
         };
         // A name that meant nothing in its file must not begin to mean something in this one.
         let known = |name: &str| {
@@ -92,40 +96,40 @@ impl Writer {
             let logical = component.logical_name().unwrap_or_default();
             // Before 1.2 there is one name for both, and the type's would stand for the unknown dtype.
             if component.dtype().is_none() && component.known_logical().is_some() {
-                return Err(cannot("dtype and type", name));
+                return Err(cannot_represent("dtype and type", name));
             }
             match component.logical() {
                 LogicalType::Known(t) if version == Version::V1_1 && t.name_in_1_1().is_some() => {}
                 LogicalType::Absent | LogicalType::SameAsDtype => {}
-                _ => return Err(cannot("type", logical)),
+                _ => return Err(cannot_represent("type", logical)),
             }
             if version == Version::V0_1 && component.encoding() == Encoding::Other {
-                return Err(cannot("encoding", component.encoding_name()));
+                return Err(cannot_represent("encoding", component.encoding_name()));
             }
             if version == Version::V0_1 && component.dtype().is_none() {
-                return Err(cannot("dtype", component.dtype_name()));
+                return Err(cannot_represent("dtype", component.dtype_name()));
             }
         }
         if version == Version::V0_1 && (object.components().len() != 1 || object.component("data").is_none())
         {
-            return Err(cannot("components of the format", object.format_name()));
+            return Err(cannot_represent("components of the format", object.format_name()));
         }
         Ok(())
     }
 
     /// Stored bytes, front to back; what the manifest said of them.
     fn copy_stored(&mut self, stored: Stored<'_>) -> Result<()> {
-        let Stored { component, mut entry, extra } = stored;
+        let Stored { component, mut entry, rare } = stored;
         let large = entry.stored_size >= self.options.large_size;
         self.align(self.options.alignment.max(if large { self.options.large_alignment } else { 0 }))?;
         entry.offset = self.position;
-        component.for_each_stored(&mut |chunk| self.put(chunk))?;
+        component.for_each_stored(&mut |chunk| self.write_bytes(chunk))?;
         self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
-        self.push_component(entry, extra)
+        self.push_component(entry, rare)
     }
 
     /// Decoded, changed, and written anew.
-    fn write_anew(&mut self, anew: &Anew<'_>) -> Result<()> {
+    fn reencode(&mut self, anew: &Reencode<'_>) -> Result<()> {
         let (component, dtype) = (&anew.component, anew.spec.dtype);
         let from = component.dtype().unwrap_or(dtype);
         self.component(&anew.spec)?;

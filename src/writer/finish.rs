@@ -1,6 +1,6 @@
 //! The end of a file: manifest and footer, then it is published.
 
-use super::{State, Summary, Writer};
+use super::{Phase, Summary, Writer};
 use crate::error::{fail, Error, Result};
 use crate::model::manifest::{Manifest, Version};
 use crate::model::value::Value;
@@ -11,18 +11,18 @@ impl Writer {
     /// returned; if it failed, the destination is as it was before.
     pub fn finish(&mut self) -> Result<Summary> {
         self.check_idle()?;
-        let outcome = match self.base.take() {
+        let outcome = match self.append_base.take() {
             Some(base) => self.finish_append(base),
             None => self.finish_new(),
         };
         match outcome {
             Ok(summary) => {
                 self.sink = None;
-                self.state = State::Over("the writer is finished");
+                self.state = Phase::Closed("the writer is finished");
                 Ok(summary)
             }
-            Err(e) if !self.is_alive() => Err(e),
-            Err(e) => Err(self.break_down(e)),
+            Err(e) if !self.is_open() => Err(e),
+            Err(e) => Err(self.poison(e)),
         }
     }
 
@@ -32,24 +32,24 @@ impl Writer {
         if !self.attributes.is_empty() {
             manifest.attributes = Some(Value::Map(std::mem::take(&mut self.attributes)));
         }
-        let (head, entries) = self.spelled(&manifest)?;
+        let (head, entries) = self.encode_manifest(&manifest)?;
         let (objects, components) = (manifest.objects.len() as u64, manifest.components.len() as u64);
         self.check(manifest, head.len().saturating_add(entries.len()) as u64)?;
-        self.put_end(&head, &entries)?;
+        self.write_end(&head, &entries)?;
         Ok(self.summary(objects, components))
     }
 
-    /// The manifest as it is spelled: what stands in front of the objects, and they.
-    fn spelled(&mut self, manifest: &Manifest) -> Result<(Vec<u8>, Vec<u8>)> {
+    /// The encoded manifest: what stands in front of the objects, and the objects.
+    fn encode_manifest(&mut self, manifest: &Manifest) -> Result<(Vec<u8>, Vec<u8>)> {
         let mut head = Vec::new();
-        let mut ahead = std::mem::take(&mut self.ahead);
+        let mut encoded = std::mem::take(&mut self.encoded);
         if self.options.version == Version::V0_1 {
             wire::v0_1::encode(manifest, &mut head)?;
             return Ok((head, Vec::new()));
         }
         wire::v1_encode::encode_head(manifest, self.options.version, &mut head)?;
-        ahead.rest(manifest, self.options.version)?;
-        Ok((head, ahead.into_bytes()))
+        encoded.encode_pending(manifest, self.options.version)?;
+        Ok((head, encoded.into_bytes()))
     }
 
     /// The rules that every reader checks, before the file is closed.
@@ -57,35 +57,35 @@ impl Writer {
         let start = self.position;
         let end = start.saturating_add(size);
         let container = if self.options.version == Version::V0_1 { Container::V0_1 } else { Container::V1 };
-        let behind = if container == Container::V0_1 { 8 } else { 16 };
-        let frame = Frame { container, manifest: start..end, file_size: end.saturating_add(behind) };
+        let footer_size = if container == Container::V0_1 { 8 } else { 16 };
+        let frame = Frame { container, manifest: start..end, file_size: end.saturating_add(footer_size) };
         wire::validate::validate(manifest, &frame).map(drop)
     }
 
     /// Manifest, of which the entries may come apart, footer, publication.
-    pub(super) fn put_end(&mut self, head: &[u8], entries: &[u8]) -> Result<()> {
+    pub(super) fn write_end(&mut self, head: &[u8], entries: &[u8]) -> Result<()> {
         let size = head.len().saturating_add(entries.len()) as u64;
         if size > frame::MANIFEST_LIMIT {
             return Err(fail!(Limit, "a manifest of {size} bytes is above the specs' limit of 1 GiB"));
         }
-        self.put(head)?;
-        self.put(entries)?;
+        self.write_bytes(head)?;
+        self.write_bytes(entries)?;
         match self.options.version {
-            Version::V0_1 => self.put(&size.to_le_bytes())?,
-            _ => self.put(&wire::v1_encode::footer(size))?,
+            Version::V0_1 => self.write_bytes(&size.to_le_bytes())?,
+            _ => self.write_bytes(&wire::v1_encode::footer(size))?,
         }
         let published = match self.sink.as_mut() {
             Some(sink) => sink.publish(),
             None => Err(fail!(State, "the writer is finished")),
         };
-        published.map_err(|e| self.break_down(e))
+        published.map_err(|e| self.poison(e))
     }
 
     /// The sink is rolled back, which leaves the destination as it was; where it cannot be, the error says what it is.
-    pub(super) fn break_down(&mut self, error: Error) -> Error {
+    pub(super) fn poison(&mut self, error: Error) -> Error {
         let rolled_back = self.sink.take().map(|mut sink| sink.roll_back());
         self.component = None;
-        self.state = State::Over("the writer has failed");
+        self.state = Phase::Closed("the writer has failed");
         let label = if self.label.is_empty() { "the file" } else { self.label.as_str() };
         let error = error.within(format_args!("{label}"));
         match rolled_back {

@@ -1,19 +1,19 @@
 //! zstd frames, compressed side by side, handed out in order.
 
 use crate::error::{fail, Error, Result};
-use crate::lock::{Held, Lock};
+use crate::lock::{Mutex, MutexGuard};
 use crate::payload::zstd::{frame_bound, FrameEncoder};
 use crate::threads;
 use std::sync::Condvar;
 
 /// Of frames up to this size several are compressed ahead, and their memory is kept.
-const SMALL: usize = 8 << 20;
+const MAX_KEPT_FRAME: usize = 8 << 20;
 
 /// Compressed frames that wait for their turn, for each thread: of large ones just one, of small ones so many that
 /// threads seldom wait for each other.
-fn ahead(frame: usize) -> usize {
+fn frames_ahead(frame: usize) -> usize {
     match frame {
-        0..=SMALL => ((1 << 20) / frame.max(1)).clamp(4, 64),
+        0..=MAX_KEPT_FRAME => ((1 << 20) / frame.max(1)).clamp(4, 64),
         _ => 1,
     }
 }
@@ -28,7 +28,7 @@ pub(super) struct Inputs<'i, 'd> {
 
 /// Memory for a compressed frame, and how much of it is one.
 #[derive(Default)]
-struct Packed {
+struct CompressedFrame {
     memory: Vec<u8>,
     size: usize,
 }
@@ -39,7 +39,7 @@ pub(super) struct Encoders {
     /// One for each thread.
     encoders: Vec<FrameEncoder>,
     /// Memory that is fresh from the system would cost a page fault for each page that is compressed.
-    free: Vec<Packed>,
+    free: Vec<CompressedFrame>,
 }
 
 impl Encoders {
@@ -60,22 +60,22 @@ impl Encoders {
 }
 
 /// What the threads know of each other.
-struct State<'e> {
+struct PipelineState<'e> {
     /// The frame that is taken next.
     next: usize,
     /// The frame that is handed out next.
-    turn: usize,
+    next_out: usize,
     /// Those that are done, each at its number modulo the length.
-    done: Vec<Option<Packed>>,
+    done: Vec<Option<CompressedFrame>>,
     /// Memory that is free again.
-    free: Vec<Packed>,
+    free: Vec<CompressedFrame>,
     encoders: Vec<&'e mut FrameEncoder>,
     failure: Option<Error>,
 }
 
-struct Shared<'i, 'd, 'e> {
+struct Pipeline<'i, 'd, 'e> {
     inputs: Inputs<'i, 'd>,
-    state: Lock<State<'e>>,
+    state: Mutex<PipelineState<'e>>,
     changed: Condvar,
 }
 
@@ -90,7 +90,7 @@ pub(super) fn compress(
     let Encoders { encoders, free: kept } = encoders;
     let (count, frame) = (inputs.count, inputs.most);
     let threads = threads.min(encoders.len()).min(count);
-    let window = threads.saturating_mul(ahead(frame)).min(count);
+    let window = threads.saturating_mul(frames_ahead(frame)).min(count);
     let (mut done, mut free, mut free_encoders) = (Vec::new(), std::mem::take(kept), Vec::new());
     done.try_reserve_exact(window)?;
     done.resize_with(window, || None);
@@ -98,27 +98,27 @@ pub(super) fn compress(
     free.try_reserve_exact(window.saturating_sub(free.len()))?;
     free_encoders.try_reserve_exact(encoders.len())?;
     free_encoders.extend(encoders.iter_mut());
-    let state = State { next: 0, turn: 0, done, free, encoders: free_encoders, failure: None };
-    let shared = Shared { inputs, state: Lock::new(state), changed: Condvar::new() };
-    let store = Lock::new(store);
-    threads::around(threads.saturating_sub(1), &|| shared.help(), &|| {
+    let state = PipelineState { next: 0, next_out: 0, done, free, encoders: free_encoders, failure: None };
+    let pipeline = Pipeline { inputs, state: Mutex::new(state), changed: Condvar::new() };
+    let store = Mutex::new(store);
+    threads::with_workers(threads.saturating_sub(1), &|| pipeline.run_worker(), &|| {
         // Only the caller's thread comes here.
-        let mut store = store.hold();
-        shared.hand_out(&mut **store);
+        let mut store = store.lock();
+        pipeline.hand_out(&mut **store);
     });
-    let ended = shared.state.into_inner();
-    if frame <= SMALL {
+    let ended = pipeline.state.into_inner();
+    if frame <= MAX_KEPT_FRAME {
         *kept = ended.free;
     }
     ended.failure.map_or(Ok(()), Err)
 }
 
-impl<'e> Shared<'_, '_, 'e> {
+impl<'e> Pipeline<'_, '_, 'e> {
     /// One thread beside the caller's: frames, until there are no more.
-    fn help(&self) {
-        let mut state = self.state.hold();
+    fn run_worker(&self) {
+        let mut state = self.state.lock();
         let Some(encoder) = state.encoders.pop() else { return };
-        let _ended = Ended(self);
+        let _guard = PanicGuard(self);
         while state.failure.is_none() && state.next < self.inputs.count {
             state = match self.may_take(&state) {
                 true => self.compress_one(state, encoder),
@@ -129,16 +129,16 @@ impl<'e> Shared<'_, '_, 'e> {
 
     /// The caller's thread: what is next in order is stored; until it is there, it helps.
     fn hand_out(&self, store: &mut dyn FnMut(&[u8]) -> Result<()>) {
-        let mut state = self.state.hold();
+        let mut state = self.state.lock();
         let Some(encoder) = state.encoders.pop() else { return };
-        let _ended = Ended(self);
-        while state.failure.is_none() && state.turn < self.inputs.count {
-            if let Some(packed) = state.take_done() {
+        let _guard = PanicGuard(self);
+        while state.failure.is_none() && state.next_out < self.inputs.count {
+            if let Some(frame) = state.take_next() {
                 drop(state);
-                let outcome = store(packed.memory.get(..packed.size).unwrap_or_default());
-                state = self.state.hold();
-                state.turn = state.turn.saturating_add(1);
-                state.free.push(packed); // within what was reserved
+                let outcome = store(frame.memory.get(..frame.size).unwrap_or_default());
+                state = self.state.lock();
+                state.next_out = state.next_out.saturating_add(1);
+                state.free.push(frame); // within what was reserved
                 state.failure = state.failure.take().or(outcome.err());
                 self.changed.notify_all();
             } else if self.may_take(&state) {
@@ -150,24 +150,24 @@ impl<'e> Shared<'_, '_, 'e> {
     }
 
     /// Whether there is one more, and a place for it.
-    fn may_take(&self, state: &State<'_>) -> bool {
-        state.next < self.inputs.count.min(state.turn.saturating_add(state.done.len()))
+    fn may_take(&self, state: &PipelineState<'_>) -> bool {
+        state.next < self.inputs.count.min(state.next_out.saturating_add(state.done.len()))
     }
 
     /// Takes the next frame, compresses it without holding the state, and puts it down.
     fn compress_one<'l>(
         &'l self,
-        mut state: Held<'l, State<'e>>,
+        mut state: MutexGuard<'l, PipelineState<'e>>,
         encoder: &mut FrameEncoder,
-    ) -> Held<'l, State<'e>> {
+    ) -> MutexGuard<'l, PipelineState<'e>> {
         let at = state.next;
         state.next = at.saturating_add(1);
-        let mut packed = state.free.pop().unwrap_or_default();
+        let mut frame = state.free.pop().unwrap_or_default();
         drop(state);
-        let outcome = packed.fill((self.inputs.input)(at), self.inputs.most, encoder);
-        let mut state = self.state.hold();
+        let outcome = frame.fill((self.inputs.input)(at), self.inputs.most, encoder);
+        let mut state = self.state.lock();
         match outcome {
-            Ok(()) => state.put_down(at, packed),
+            Ok(()) => state.set_done(at, frame),
             Err(error) => state.failure = Some(error),
         }
         self.changed.notify_all();
@@ -176,36 +176,36 @@ impl<'e> Shared<'_, '_, 'e> {
 }
 
 /// A thread that panics, which only a bug makes it do, must not leave the others waiting.
-struct Ended<'s, 'i, 'd, 'e>(&'s Shared<'i, 'd, 'e>);
+struct PanicGuard<'s, 'i, 'd, 'e>(&'s Pipeline<'i, 'd, 'e>);
 
-impl Drop for Ended<'_, '_, '_, '_> {
+impl Drop for PanicGuard<'_, '_, '_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.state.hold().failure = Some(fail!(Internal, "a thread that compresses panicked"));
+            self.0.state.lock().failure = Some(fail!(Internal, "a thread that compresses panicked"));
             self.0.changed.notify_all();
         }
     }
 }
 
-impl State<'_> {
-    fn place(&mut self, at: usize) -> Option<&mut Option<Packed>> {
+impl PipelineState<'_> {
+    fn place(&mut self, at: usize) -> Option<&mut Option<CompressedFrame>> {
         let at = at.checked_rem(self.done.len())?;
         self.done.get_mut(at)
     }
 
-    fn take_done(&mut self) -> Option<Packed> {
-        self.place(self.turn)?.take()
+    fn take_next(&mut self) -> Option<CompressedFrame> {
+        self.place(self.next_out)?.take()
     }
 
-    fn put_down(&mut self, at: usize, packed: Packed) {
+    fn set_done(&mut self, at: usize, frame: CompressedFrame) {
         match self.place(at) {
-            Some(place) => *place = Some(packed),
+            Some(place) => *place = Some(frame),
             None => self.failure = Some(fail!(Internal, "no place for a frame")),
         }
     }
 }
 
-impl Packed {
+impl CompressedFrame {
     fn fill(&mut self, input: &[u8], most: usize, encoder: &mut FrameEncoder) -> Result<()> {
         let bound = frame_bound(most);
         if self.memory.len() < bound {
@@ -223,20 +223,20 @@ mod tests {
 
     #[test]
     fn no_more_frames_are_taken_than_there_are() {
-        let state = |next, turn| State {
+        let state = |next, next_out| PipelineState {
             next,
-            turn,
+            next_out,
             done: vec![None, None, None, None],
             free: Vec::new(),
             encoders: Vec::new(),
             failure: None,
         };
-        let of = |count| Shared {
+        let of = |count| Pipeline {
             inputs: Inputs { count, most: 1, input: &|_| &[] },
-            state: Lock::new(state(0, 0)),
+            state: Mutex::new(state(0, 0)),
             changed: Condvar::new(),
         };
-        for (count, next, turn, may) in [
+        for (count, next, next_out, may) in [
             (9, 0, 0, true),
             (9, 4, 0, false),
             (9, 4, 1, true),
@@ -244,7 +244,7 @@ mod tests {
             (9, 9, 6, false),
             (1, 1, 0, false),
         ] {
-            assert_eq!(of(count).may_take(&state(next, turn)), may, "{next} of {count} after {turn}");
+            assert_eq!(of(count).may_take(&state(next, next_out)), may, "{next} of {count} after {next_out}");
         }
     }
 

@@ -1,10 +1,10 @@
 //! Writing files: a state machine over a sink that never seeks. Every call checks everything that it
 //! can before it writes a byte, so that a refused call leaves the writer as it was.
 
-mod ahead;
 mod append;
 mod batch;
 mod copy;
+mod encoded_entries;
 mod finish;
 mod frames;
 mod objects;
@@ -17,8 +17,8 @@ pub use copy::Recode;
 pub use repair::{repair, RepairOptions, RepairReport};
 
 use crate::error::{fail, try_format, Cause, Error, Result};
-use crate::io::behind::Behind;
 use crate::io::sink::FileSink;
+use crate::io::write_behind::WriteBehind;
 use crate::io::{boxed, ByteSink};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Manifest, Object, Version};
@@ -100,7 +100,7 @@ impl WriterOptions {
 
 /// A logical type to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogicalName<'a> {
+pub enum LogicalSpec<'a> {
     /// One that this version knows.
     Known(Logical),
     /// Any other.
@@ -126,7 +126,7 @@ pub struct ComponentSpec<'a> {
     /// Its storage type.
     pub dtype: Dtype,
     /// Its logical type.
-    pub logical: Option<LogicalName<'a>>,
+    pub logical: Option<LogicalSpec<'a>>,
     /// Its encoding; none for the writer's.
     pub encoding: Option<Encoding>,
     /// Its digest; the outer none for the writer's, the inner one for no digest.
@@ -153,18 +153,18 @@ pub struct Summary {
     pub components: u64,
     /// Stored bytes that this writer wrote.
     pub stored_bytes: u64,
-    /// The same before encoding.
+    /// Bytes before encoding.
     pub data_bytes: u64,
 }
 
 /// Where the writer is.
-enum State {
+enum Phase {
     /// Between objects.
     Idle,
     /// Within one; perhaps within a component.
-    Object { mark: crate::model::manifest::Mark, entry: Object, attributes: Vec<(Value, Value)> },
+    Object { checkpoint: crate::model::manifest::Checkpoint, entry: Object, attributes: Vec<(Value, Value)> },
     /// Writing failed, or the writer was finished: nothing more goes.
-    Over(&'static str),
+    Closed(&'static str),
 }
 
 /// A file that is being written.
@@ -176,12 +176,12 @@ pub struct Writer {
     attributes: Vec<(Value, Value)>,
     names: HashTable<u32>,
     hasher: SeedableRandomState,
-    state: State,
+    state: Phase,
     component: Option<OpenComponent>,
     encoders: frames::Encoders,
-    base: Option<append::Base>,
-    /// Entries that were spelled while there was time.
-    ahead: ahead::Ahead,
+    append_base: Option<append::AppendBase>,
+    /// Entries that were encoded early.
+    encoded: encoded_entries::EncodedEntries,
     stored_bytes: u64,
     data_bytes: u64,
     label: String,
@@ -211,7 +211,7 @@ impl Writer {
     fn begin_file(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
         let magic = if options.version == Version::V0_1 { frame::MAGIC_0_1 } else { frame::MAGIC_1 };
         let mut writer = Writer::over(sink, options, 0);
-        writer.put(magic)?;
+        writer.write_bytes(magic)?;
         Ok(writer)
     }
 
@@ -224,11 +224,11 @@ impl Writer {
             attributes: Vec::new(),
             names: HashTable::new(),
             hasher: crate::hash::state(),
-            state: State::Idle,
+            state: Phase::Idle,
             component: None,
             encoders: frames::Encoders::default(),
-            base: None,
-            ahead: ahead::Ahead::default(),
+            append_base: None,
+            encoded: encoded_entries::EncodedEntries::default(),
             stored_bytes: 0,
             data_bytes: 0,
             label: String::new(),
@@ -236,15 +236,15 @@ impl Writer {
     }
 
     /// Appends bytes to the file. A failure is for good.
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.put_by(bytes, None)
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_by(bytes, None)
     }
 
-    /// The same, perhaps by another thread.
-    fn put_by(&mut self, bytes: &[u8], behind: Option<&Behind>) -> Result<()> {
+    /// Appends bytes to the file, perhaps by another thread.
+    fn write_by(&mut self, bytes: &[u8], queue: Option<&WriteBehind>) -> Result<()> {
         let Some(sink) = self.sink.as_mut() else { return Err(fail!(State, "the writer is finished")) };
-        let written = match behind {
-            Some(behind) => sink.write_behind(bytes, behind),
+        let written = match queue {
+            Some(queue) => sink.write_behind(bytes, queue),
             None => sink.write(bytes),
         };
         match written {
@@ -252,7 +252,7 @@ impl Writer {
                 self.position = self.position.saturating_add(bytes.len() as u64);
                 Ok(())
             }
-            Err(error) => Err(self.break_down(error)),
+            Err(error) => Err(self.poison(error)),
         }
     }
 
@@ -261,36 +261,36 @@ impl Writer {
         self.align_by(alignment, None)
     }
 
-    fn align_by(&mut self, alignment: u64, behind: Option<&Behind>) -> Result<()> {
+    fn align_by(&mut self, alignment: u64, queue: Option<&WriteBehind>) -> Result<()> {
         const ZEROS: [u8; 4096] = [0; 4096];
         let target = self.position.checked_next_multiple_of(alignment);
         let target = target.ok_or_else(|| fail!(Limit, "the file passes 2^64 bytes"))?;
         while self.position < target {
             let left = usize::try_from(target.saturating_sub(self.position)).unwrap_or(usize::MAX);
-            self.put_by(ZEROS.get(..left.min(ZEROS.len())).unwrap_or_default(), behind)?;
+            self.write_by(ZEROS.get(..left.min(ZEROS.len())).unwrap_or_default(), queue)?;
         }
         Ok(())
     }
 
     /// Whether nothing has failed for good.
-    fn is_alive(&self) -> bool {
+    fn is_open(&self) -> bool {
         self.sink.is_some()
     }
 
     fn check_idle(&self) -> Result<()> {
         match &self.state {
-            State::Idle => Ok(()),
-            State::Object { entry, .. } => {
+            Phase::Idle => Ok(()),
+            Phase::Object { entry, .. } => {
                 let name = self.manifest.texts.get(entry.name);
                 Err(fail!(State, "object {name:?} is still open; end it first"))
             }
-            State::Over(why) => Err(fail!(State, "{why}")),
+            Phase::Closed(why) => Err(fail!(State, "{why}")),
         }
     }
 
     /// Whether an object of that name is there.
-    fn is_taken(&self, name: &str) -> bool {
-        if self.base.as_ref().is_some_and(|base| base.has(name)) {
+    fn has_name(&self, name: &str) -> bool {
+        if self.append_base.as_ref().is_some_and(|base| base.has(name)) {
             return true;
         }
         let hash = self.hasher.hash_one(name.as_bytes());
@@ -319,22 +319,22 @@ impl Writer {
 
     /// Sets an attribute of the file.
     pub fn set_attribute(&mut self, key: &str, value: Value) -> Result<()> {
-        if let State::Over(why) = self.state {
+        if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
         if self.options.version == Version::V0_1 {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot say attributes of the file"));
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
         }
         set_pair(&mut self.attributes, key, value)
     }
 
     /// Sets all attributes of the file at once; keys may be of any kind.
     pub fn set_attributes(&mut self, attributes: Vec<(Value, Value)>) -> Result<()> {
-        if let State::Over(why) = self.state {
+        if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
         if self.options.version == Version::V0_1 && !attributes.is_empty() {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot say attributes of the file"));
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
         }
         check_attributes(&attributes)?;
         self.attributes = attributes;
@@ -344,20 +344,20 @@ impl Writer {
     /// Sets an attribute of the object that is open.
     pub fn set_object_attribute(&mut self, key: &str, value: Value) -> Result<()> {
         match &mut self.state {
-            State::Object { attributes, .. } => {
+            Phase::Object { attributes, .. } => {
                 if self.options.version == Version::V0_1 && crate::wire::v0_1::FIELDS.contains(&key) {
-                    return Err(fail!(Unsupported, "spec 0.1.0 cannot say an attribute of the name {key:?}"));
+                    return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the attribute {key:?}"));
                 }
                 set_pair(attributes, key, value)
             }
-            State::Idle => Err(fail!(State, "no object is open")),
-            State::Over(why) => Err(fail!(State, "{why}")),
+            Phase::Idle => Err(fail!(State, "no object is open")),
+            Phase::Closed(why) => Err(fail!(State, "{why}")),
         }
     }
 }
 
 #[cold]
-fn name_is_taken() -> Error {
+fn name_exists() -> Error {
     fail!(Exists, "an object of that name is there already")
 }
 

@@ -1,11 +1,11 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
 use super::stream::rules;
-use super::{check_attributes, ComponentSpec, ObjectSpec, State, Writer, NAME_LIMIT};
+use super::{check_attributes, ComponentSpec, ObjectSpec, Phase, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Format, Object, Position, Text, Version};
-use crate::model::repeated::repeated;
+use crate::model::find_duplicate::find_duplicate;
+use crate::model::manifest::{Format, Object, Position, TextId, Version};
 use crate::model::value::Value;
 use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::wire::tables::table_position;
@@ -16,14 +16,14 @@ impl Writer {
         self.check_idle()?;
         let in_object = |e: crate::error::Error| e.within(format_args!("object {:?}", spec.name));
         self.check_object(spec, &attributes).map_err(in_object)?;
-        let mark = self.manifest.mark();
+        let checkpoint = self.manifest.checkpoint();
         match self.open_entry(spec) {
             Ok(entry) => {
-                self.state = State::Object { mark, entry, attributes };
+                self.state = Phase::Object { checkpoint, entry, attributes };
                 Ok(())
             }
             Err(e) => {
-                self.manifest.rollback(&mark);
+                self.manifest.rollback(&checkpoint);
                 Err(in_object(e))
             }
         }
@@ -31,8 +31,8 @@ impl Writer {
 
     fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &[(Value, Value)]) -> Result<()> {
         check_name_size(spec.name)?;
-        if self.is_taken(spec.name) {
-            return Err(super::name_is_taken());
+        if self.has_name(spec.name) {
+            return Err(super::name_exists());
         }
         check_attributes(attributes)?;
         if spec.format == "sparse_csr" && spec.shape.len() != 2 {
@@ -41,11 +41,11 @@ impl Writer {
         }
         if self.options.version == Version::V0_1 {
             if spec.format != "dense" {
-                return Err(fail!(Unsupported, "spec 0.1.0 cannot say the format {:?}", spec.format));
+                return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the format {:?}", spec.format));
             }
             let cannot = |key: &Value| key.as_text().is_none_or(|k| crate::wire::v0_1::FIELDS.contains(&k));
             if let Some((key, _)) = attributes.iter().find(|(key, _)| cannot(key)) {
-                return Err(fail!(Unsupported, "spec 0.1.0 cannot say an attribute of the name {key:?}"));
+                return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the attribute {key:?}"));
             }
         }
         Ok(())
@@ -64,7 +64,7 @@ impl Writer {
     }
 
     /// The entry of an object whose components come next, of which there is none so far.
-    pub(super) fn object_entry(&mut self, name: Text, format: Format, shape: &[u64]) -> Result<Object> {
+    pub(super) fn object_entry(&mut self, name: TextId, format: Format, shape: &[u64]) -> Result<Object> {
         let shape_start = table_position(self.manifest.dimensions.len())?;
         self.manifest.dimensions.try_reserve(shape.len())?;
         self.manifest.dimensions.extend_from_slice(shape);
@@ -82,15 +82,15 @@ impl Writer {
     /// The object that is open.
     pub(super) fn open_object(&self) -> Result<Object> {
         match &self.state {
-            State::Object { entry, .. } => Ok(*entry),
-            State::Idle => Err(fail!(State, "no object is open")),
-            State::Over(why) => Err(fail!(State, "{why}")),
+            Phase::Object { entry, .. } => Ok(*entry),
+            Phase::Idle => Err(fail!(State, "no object is open")),
+            Phase::Closed(why) => Err(fail!(State, "{why}")),
         }
     }
 
     /// Counts a component that was pushed.
     pub(super) fn count_component(&mut self) {
-        if let State::Object { entry, .. } = &mut self.state {
+        if let Phase::Object { entry, .. } = &mut self.state {
             entry.component_count = entry.component_count.saturating_add(1);
         }
     }
@@ -109,13 +109,13 @@ impl Writer {
                 ));
             }
         }
-        let State::Object { attributes, .. } = std::mem::replace(&mut self.state, State::Idle) else {
+        let Phase::Object { attributes, .. } = std::mem::replace(&mut self.state, Phase::Idle) else {
             return Err(fail!(Internal, "an open object is not open"));
         };
         let attributes = if attributes.is_empty() {
             None
         } else {
-            let at = Position::behind(self.manifest.values.len())?;
+            let at = Position::after(self.manifest.values.len())?;
             self.manifest.values.push(Value::Map(attributes)); // reserved when the object was opened
             Some(at)
         };
@@ -143,7 +143,7 @@ impl Writer {
             Ok(()) => Ok(()),
             // What passed the checks above fails only on the way to the file; half an object there would
             // be padding that is not zero: then it is over for good.
-            Err(e) if self.position != before && self.is_alive() => Err(self.break_down(e)),
+            Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
             Err(e) => {
                 self.forget_object();
                 Err(e)
@@ -153,11 +153,11 @@ impl Writer {
 
     /// Back to before the object was opened.
     pub(super) fn forget_object(&mut self) {
-        if let State::Object { mark, .. } = &self.state {
-            let mark = *mark;
-            self.manifest.rollback(&mark);
+        if let Phase::Object { checkpoint, .. } = &self.state {
+            let checkpoint = *checkpoint;
+            self.manifest.rollback(&checkpoint);
             self.component = None;
-            self.state = State::Idle;
+            self.state = Phase::Idle;
         }
     }
 
@@ -175,13 +175,13 @@ impl Writer {
                 ));
             }
         }
-        if let Some((twice, _)) = repeated(components, |(a, _), (b, _)| a.role.cmp(b.role))? {
+        if let Some((twice, _)) = find_duplicate(components, |(a, _), (b, _)| a.role.cmp(b.role))? {
             return Err(fail!(Exists, "it has two components {:?}", twice.role));
         }
         if self.options.version == Version::V0_1 && components.len() != 1 {
             return Err(fail!(
                 Unsupported,
-                "spec 0.1.0 cannot say an object of {} components",
+                "spec 0.1.0 cannot represent an object of {} components",
                 components.len()
             ));
         }
@@ -219,7 +219,7 @@ impl Writer {
         check_index(&indptr, IndexCheck::Pointers { previous: 0, nnz }).map_err(in_object)?;
         check_index(&indices, IndexCheck::Columns { columns }).map_err(in_object)?;
         let object = ObjectSpec { name, format: "sparse_csr", shape };
-        let logical = logical.map(super::LogicalName::Known);
+        let logical = logical.map(super::LogicalSpec::Known);
         self.write_object(
             &object,
             Vec::new(),
@@ -248,7 +248,7 @@ impl Writer {
         let coords = host_bytes(coords)?;
         check_index(&coords, IndexCheck::Coordinates { shape, nnz }).map_err(in_object)?;
         let object = ObjectSpec { name, format: "sparse_coo", shape };
-        let logical = logical.map(super::LogicalName::Known);
+        let logical = logical.map(super::LogicalSpec::Known);
         self.write_object(
             &object,
             Vec::new(),

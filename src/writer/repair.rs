@@ -5,7 +5,7 @@ use crate::io::append_sink::cut_back;
 use crate::io::file::FileSource;
 use crate::io::path::{Access, SystemPath};
 use crate::io::{boxed, ByteSource};
-use crate::reader::{check_cut, last_good_end, record_of, File, OpenOptions};
+use crate::reader::{check_cut, last_valid_end, record_of, File, OpenOptions};
 use crate::wire::{append_record, frame, Limits};
 use std::ops::Range;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// How to repair.
 #[derive(Clone, Copy, Debug)]
 pub struct RepairOptions {
-    /// Only tell what would be done.
+    /// Only report what would be done.
     pub dry_run: bool,
     /// Largest manifest, in bytes.
     pub max_manifest_size: u64,
@@ -55,7 +55,7 @@ fn repair_file(path: &Path, options: &RepairOptions) -> Result<RepairReport> {
     let new_size = match options.cut_at {
         0 => match objects_of(part(&source, old_size)?, options) {
             Ok(_) => old_size,
-            Err(e) => last_good_end(&source, &limits, e)?.end,
+            Err(e) => last_valid_end(&source, &limits, e)?.end,
         },
         end => {
             check_cut(&source, &limits, end)?;

@@ -2,91 +2,96 @@
 
 use super::{Algorithm, Writer};
 use crate::error::Result;
-use crate::io::direct_sink::WINDOWS;
-use crate::lock::Lock;
+use crate::io::direct_sink::WRITE_BUFFERS;
+use crate::lock::Mutex;
 use crate::payload::digest::Hasher;
 use crate::threads;
 
 /// Below, starting a thread costs more than it saves.
-const TO_WRITE: usize = 4 << 20;
-const TO_HASH_SHA256: usize = 1 << 20;
-pub(super) const TO_HASH_CRC32C: usize = 8 << 20;
+const MIN_PARALLEL_WRITE: usize = 4 << 20;
+const MIN_OFFLOADED_SHA256: usize = 1 << 20;
+pub(super) const MIN_OFFLOADED_CRC32C: usize = 8 << 20;
 
 /// A hash that takes in some bytes once, on whichever thread comes first.
-struct Hashing<'h>(Lock<Option<&'h mut Hasher>>);
+struct HashOnce<'h>(Mutex<Option<&'h mut Hasher>>);
 
-impl Hashing<'_> {
+impl HashOnce<'_> {
     fn is_due(&self) -> bool {
-        self.0.hold().is_some()
+        self.0.lock().is_some()
     }
 
     fn update(&self, bytes: &[u8]) {
-        let hasher = self.0.hold().take();
+        let hasher = self.0.lock().take();
         hasher.into_iter().for_each(|hasher| hasher.update(bytes));
     }
 }
 
 /// How many threads beside the caller's it pays to start for hashing so many bytes.
 pub(super) fn helpers_to_hash(sha256: usize, crc32c: usize) -> usize {
-    (sha256 / TO_HASH_SHA256).saturating_add(crc32c / TO_HASH_CRC32C)
+    (sha256 / MIN_OFFLOADED_SHA256).saturating_add(crc32c / MIN_OFFLOADED_CRC32C)
 }
 
 /// Whether several threads may write so many bytes.
 pub(super) fn is_large(size: usize) -> bool {
-    size >= TO_WRITE
+    size >= MIN_PARALLEL_WRITE
 }
 
 impl Writer {
     /// Appends bytes that are hashed elsewhere: large ones on up to so many threads, where the sink takes it so.
-    pub(super) fn put_unhashed(&mut self, bytes: &[u8], threads: usize) -> Result<()> {
+    pub(super) fn write_hashed_elsewhere(&mut self, bytes: &[u8], threads: usize) -> Result<()> {
         if threads > 1 && is_large(bytes.len()) {
-            if let Some(outcome) = self.put_in_pieces(bytes, &Hashing(Lock::new(None)), threads) {
-                return outcome.map_err(|e| self.break_down(e));
+            if let Some(outcome) = self.write_in_pieces(bytes, &HashOnce(Mutex::new(None)), threads) {
+                return outcome.map_err(|e| self.poison(e));
             }
         }
-        self.put(bytes)
+        self.write_bytes(bytes)
     }
 
     /// Stored bytes, to the file and the hash.
     pub(super) fn store(&mut self, stored: &[u8]) -> Result<()> {
-        let Some(open) = self.component.as_mut() else { return self.put(stored) };
+        let Some(open) = self.component.as_mut() else { return self.write_bytes(stored) };
         open.entry.stored_size = open.entry.stored_size.saturating_add(stored.len() as u64);
         let mut hasher = open.hasher.take();
-        let outcome = self.put_and_hash(stored, hasher.as_mut());
+        let outcome = self.write_and_hash(stored, hasher.as_mut());
         if let Some(open) = self.component.as_mut() {
             open.hasher = hasher;
         }
         outcome
     }
 
-    fn put_and_hash(&mut self, stored: &[u8], hasher: Option<&mut (Algorithm, Hasher)>) -> Result<()> {
+    fn write_and_hash(&mut self, stored: &[u8], hasher: Option<&mut (Algorithm, Hasher)>) -> Result<()> {
         let to_hash = match &hasher {
-            Some((Algorithm::Sha256, _)) => TO_HASH_SHA256,
-            Some((Algorithm::Crc32c, _)) => TO_HASH_CRC32C,
+            Some((Algorithm::Sha256, _)) => MIN_OFFLOADED_SHA256,
+            Some((Algorithm::Crc32c, _)) => MIN_OFFLOADED_CRC32C,
             None => usize::MAX,
         };
         let mut hasher = hasher.map(|(_, hasher)| hasher);
-        let many = stored.len() >= TO_WRITE.min(to_hash);
+        let many = stored.len() >= MIN_PARALLEL_WRITE.min(to_hash);
         let threads = if many { threads::count(self.options.threads) } else { 1 };
         if threads < 2 {
             hasher.iter_mut().for_each(|hasher| hasher.update(stored));
-            return self.put(stored);
+            return self.write_bytes(stored);
         }
-        let hashing = Hashing(Lock::new(hasher));
-        if let Some(outcome) = self.put_in_pieces(stored, &hashing, threads) {
-            return outcome.map_err(|e| self.break_down(e));
+        let hashing = HashOnce(Mutex::new(hasher));
+        if let Some(outcome) = self.write_in_pieces(stored, &hashing, threads) {
+            return outcome.map_err(|e| self.poison(e));
         }
         if stored.len() >= to_hash {
-            return self.put_beside(stored, &hashing);
+            return self.write_while_hashing(stored, &hashing);
         }
         hashing.update(stored);
-        self.put(stored)
+        self.write_bytes(stored)
     }
 
     /// Writes on several threads, where the sink takes it so; one of them hashes first.
-    fn put_in_pieces(&mut self, stored: &[u8], hashing: &Hashing<'_>, threads: usize) -> Option<Result<()>> {
+    fn write_in_pieces(
+        &mut self,
+        stored: &[u8],
+        hashing: &HashOnce<'_>,
+        threads: usize,
+    ) -> Option<Result<()>> {
         // One that hashes, and those that the sink has work for.
-        let most = if hashing.is_due() { WINDOWS.saturating_add(1) } else { WINDOWS };
+        let most = if hashing.is_due() { WRITE_BUFFERS.saturating_add(1) } else { WRITE_BUFFERS };
         let pieces = match self.sink.as_mut()?.pieces(stored, threads).transpose()? {
             Ok(pieces) => pieces,
             Err(e) => return Some(Err(e)),
@@ -103,15 +108,15 @@ impl Writer {
     }
 
     /// Hashes on a thread of its own while this one writes: a sink's functions are called from the caller's alone.
-    fn put_beside(&mut self, stored: &[u8], hashing: &Hashing<'_>) -> Result<()> {
-        let writing = Lock::new((self, Ok(())));
+    fn write_while_hashing(&mut self, stored: &[u8], hashing: &HashOnce<'_>) -> Result<()> {
+        let writing = Mutex::new((self, Ok(())));
         let write = || {
-            let mut held = writing.hold();
-            held.1 = held.0.put(stored);
-            drop(held);
+            let mut guard = writing.lock();
+            guard.1 = guard.0.write_bytes(stored);
+            drop(guard);
             hashing.update(stored); // where there was no thread to be had
         };
-        threads::beside(&|| hashing.update(stored), &write);
+        threads::with_worker(&|| hashing.update(stored), &write);
         writing.into_inner().1
     }
 }

@@ -4,41 +4,41 @@
 pub mod rules;
 
 use super::frames::{compress, Inputs};
-use super::{Algorithm, ComponentSpec, LogicalName, Writer};
+use super::{Algorithm, ComponentSpec, LogicalSpec, Writer};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Component, Encoding, Extra, LogicalType, Text, Version};
+use crate::model::manifest::{Component, Encoding, LogicalType, RareNames, TextId, Version};
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
-use crate::payload::digest::{self, Claim, Hasher};
+use crate::payload::digest::{self, Digest, Hasher};
 use crate::threads;
 use rules::{check_final_size, check_index_dtype, expected_size, known};
 
 /// A component whose bytes are still coming.
 pub struct OpenComponent {
     pub(super) entry: Component,
-    extra: Extra,
+    rare: RareNames,
     pub(super) hasher: Option<(Algorithm, Hasher)>,
     /// Bytes given so far.
-    given: u64,
+    bytes_in: u64,
     /// Bytes that have to come, where that is known.
     expected: Option<u64>,
     /// What is not compressed yet.
     pending: Vec<u8>,
     /// Whether a frame was written.
-    framed: bool,
+    has_frames: bool,
     /// The part of an element that a call ended in, where elements have to be turned.
     partial: Vec<u8>,
     /// Its bytes come with `data`, not all at once.
     streamed: bool,
 }
 
-/// The manifest's entry for a component, without what only its bytes tell.
-pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<(Component, Extra)> {
+/// The manifest's entry for a component, without what only its bytes give.
+pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<(Component, RareNames)> {
     let version = writer.options.version;
-    let mut extra = Extra::default();
+    let mut rare = RareNames::default();
     let logical = match spec.logical {
         None => LogicalType::Absent,
-        Some(LogicalName::Known(logical)) => {
+        Some(LogicalSpec::Known(logical)) => {
             if logical.dtype() != spec.dtype {
                 return Err(fail!(
                     InvalidArgument,
@@ -48,30 +48,36 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
                     spec.dtype.name()
                 ));
             }
-            let said =
+            let declared =
                 version == Version::V1_2 || version == Version::V1_1 && logical.name_in_1_1().is_some();
-            if !said && writer.base.is_none() {
+            if !declared && writer.append_base.is_none() {
                 let name = logical.name();
-                return Err(fail!(Unsupported, "the version that is written cannot say the type \"{name}\""));
+                return Err(fail!(
+                    Unsupported,
+                    "the version that is written cannot represent the type \"{name}\""
+                ));
             }
             LogicalType::Known(logical)
         }
-        Some(LogicalName::Other(name)) => {
+        Some(LogicalSpec::Other(name)) => {
             if Dtype::from_name(name).is_some() || Logical::from_name(name).is_some() {
                 return Err(fail!(
                     InvalidArgument,
                     "the type {name:?} is a known one; give it by its number"
                 ));
             }
-            if version != Version::V1_2 && writer.base.is_none() {
-                return Err(fail!(Unsupported, "the version that is written cannot say the type {name:?}"));
+            if version != Version::V1_2 && writer.append_base.is_none() {
+                return Err(fail!(
+                    Unsupported,
+                    "the version that is written cannot represent the type {name:?}"
+                ));
             }
-            extra.logical = Some(writer.manifest.texts.add(name)?);
+            rare.logical = Some(writer.manifest.texts.add(name)?);
             LogicalType::Other
         }
     };
     if version == Version::V0_1 && spec.role != crate::wire::v0_1::ROLE {
-        return Err(fail!(Unsupported, "spec 0.1.0 cannot say the component {:?}", spec.role));
+        return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the component {:?}", spec.role));
     }
     if spec.role.len() > super::NAME_LIMIT {
         return Err(fail!(Limit, "a role of {} bytes is longer than {}", spec.role.len(), super::NAME_LIMIT));
@@ -80,7 +86,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
     let role = writer.manifest.intern_role(spec.role)?;
     let mut entry = Component::new(role, Some(spec.dtype));
     (entry.logical, entry.encoding) = (logical, encoding);
-    Ok((entry, extra))
+    Ok((entry, rare))
 }
 
 impl Writer {
@@ -97,7 +103,7 @@ impl Writer {
         check_final_size(spec.dtype, known(spec.logical), expected, data.len() as u64)
             .map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
         self.open_component(spec, Some(data.len() as u64), false)?;
-        self.take_in(data)?;
+        self.feed(data)?;
         self.end_component()
     }
 
@@ -109,11 +115,12 @@ impl Writer {
             self.end_component()?;
         }
         self.manifest.components.try_reserve(1)?;
-        self.manifest.extras.try_reserve(1)?;
-        let mark = self.manifest.mark();
-        let (entry, extra) = component_entry(self, spec).inspect_err(|_| self.manifest.rollback(&mark))?;
+        self.manifest.rare_names.try_reserve(1)?;
+        let checkpoint = self.manifest.checkpoint();
+        let (entry, rare) =
+            component_entry(self, spec).inspect_err(|_| self.manifest.rollback(&checkpoint))?;
         let algorithm = spec.digest.unwrap_or(self.options.digest);
-        self.start_component(entry, extra, algorithm, expected, streamed)
+        self.start_component(entry, rare, algorithm, expected, streamed)
     }
 
     /// What a component of so many bytes, if that is known, starts at a multiple of.
@@ -126,7 +133,7 @@ impl Writer {
     pub(super) fn start_component(
         &mut self,
         mut entry: Component,
-        extra: Extra,
+        rare: RareNames,
         algorithm: Option<Algorithm>,
         expected: Option<u64>,
         streamed: bool,
@@ -135,12 +142,12 @@ impl Writer {
         entry.offset = self.position;
         self.component = Some(OpenComponent {
             entry,
-            extra,
+            rare,
             hasher: algorithm.map(|a| (a, Hasher::new(a))),
-            given: 0,
+            bytes_in: 0,
             expected,
             pending: Vec::new(),
-            framed: false,
+            has_frames: false,
             partial: Vec::new(),
             streamed,
         });
@@ -155,22 +162,22 @@ impl Writer {
             return Err(fail!(Exists, "the object has a component {:?} already", spec.role));
         }
         if self.options.version == Version::V0_1 && (object.component_count > 0 || open.is_some()) {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot say an object of several components"));
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent an object of several components"));
         }
         let in_component = |e: Error| e.within(format_args!("component {:?}", spec.role));
         check_index_dtype(object.format, spec, self.options.version).map_err(in_component)?;
         let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
-        if let Some(said) = size {
-            check_final_size(spec.dtype, known(spec.logical), by_shape, said)?;
+        if let Some(declared) = size {
+            check_final_size(spec.dtype, known(spec.logical), by_shape, declared)?;
         }
         Ok(by_shape.or(size))
     }
 
     /// Makes a component's entry and forgets it again, to see whether it can be made.
     pub(super) fn try_entry(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
-        let mark = self.manifest.mark();
+        let checkpoint = self.manifest.checkpoint();
         let made = component_entry(self, spec);
-        self.manifest.rollback(&mark);
+        self.manifest.rollback(&checkpoint);
         made.map(drop)
     }
 
@@ -180,34 +187,34 @@ impl Writer {
         let Some(open) = self.component.as_ref().filter(|c| c.streamed) else {
             return Err(fail!(State, "no component is open for data"));
         };
-        let given = open.given.saturating_add(data.len() as u64);
-        if let Some(expected) = open.expected.filter(|expected| given > *expected) {
+        let bytes_in = open.bytes_in.saturating_add(data.len() as u64);
+        if let Some(expected) = open.expected.filter(|expected| bytes_in > *expected) {
             let role = self.manifest.texts.get(open.entry.role);
             return Err(fail!(
                 BufferSize,
-                "component {role:?} takes {expected} bytes, these would make {given}"
+                "component {role:?} takes {expected} bytes, these would make {bytes_in}"
             ));
         }
-        self.take_in(data)
+        self.feed(data)
     }
 
     /// Bytes in the host's order, already counted and allowed.
-    pub(super) fn take_in(&mut self, data: &[u8]) -> Result<()> {
+    pub(super) fn feed(&mut self, data: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
-        open.given = open.given.saturating_add(data.len() as u64);
+        open.bytes_in = open.bytes_in.saturating_add(data.len() as u64);
         let width = open.entry.dtype.map_or(1, Dtype::size);
         if !to_host_needed(false, width) {
             let outcome = self.encode(data);
-            return self.or_broken(outcome);
+            return self.poison_on_error(outcome);
         }
-        let turned = open.turn(data, width);
-        let outcome = turned.and_then(|turned| self.encode(&turned));
-        self.or_broken(outcome)
+        let swapped = open.swap_bytes(data, width);
+        let outcome = swapped.and_then(|swapped| self.encode(&swapped));
+        self.poison_on_error(outcome)
     }
 
     /// A failure while bytes are on their way leaves half a component behind: it is for good.
-    fn or_broken(&mut self, outcome: Result<()>) -> Result<()> {
-        outcome.map_err(|e| if self.is_alive() { self.break_down(e) } else { e })
+    fn poison_on_error(&mut self, outcome: Result<()>) -> Result<()> {
+        outcome.map_err(|e| if self.is_open() { self.poison(e) } else { e })
     }
 
     /// Bytes in the file's order, to the encoding.
@@ -219,8 +226,8 @@ impl Writer {
         let frame = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
         // Fill up a frame that was begun, then take whole frames as they lie, then keep the rest.
         if !open.pending.is_empty() {
-            let room = frame.saturating_sub(open.pending.len()).min(data.len());
-            let (now, later) = data.split_at_checked(room).unwrap_or_default();
+            let space = frame.saturating_sub(open.pending.len()).min(data.len());
+            let (now, later) = data.split_at_checked(space).unwrap_or_default();
             open.pending.try_reserve(now.len())?;
             open.pending.extend_from_slice(now);
             data = later;
@@ -249,7 +256,7 @@ impl Writer {
         let inputs = Inputs { count: frames.len(), most: frame, input: &input };
         self.compress_all(inputs, |writer, compressed| writer.store(compressed))?;
         if let Some(open) = self.component.as_mut() {
-            open.framed = true;
+            open.has_frames = true;
         }
         Ok(())
     }
@@ -261,8 +268,8 @@ impl Writer {
         mut put: impl FnMut(&mut Writer, &[u8]) -> Result<()> + Send,
     ) -> Result<()> {
         /// Below, starting a thread costs more than it saves.
-        const LITTLE: usize = 128 << 10;
-        let many = inputs.most.saturating_mul(inputs.count) >= LITTLE;
+        const MIN_THREADED: usize = 128 << 10;
+        let many = inputs.most.saturating_mul(inputs.count) >= MIN_THREADED;
         let threads = if many { threads::count(self.options.threads).min(inputs.count) } else { 1 };
         self.encoders.at_least(threads, self.options.zstd_level)?;
         let mut encoders = std::mem::take(&mut self.encoders);
@@ -275,48 +282,48 @@ impl Writer {
     pub(super) fn end_component(&mut self) -> Result<()> {
         let Some(open) = self.component.as_ref() else { return Ok(()) };
         let dtype = open.entry.dtype.unwrap_or(Dtype::U8);
-        check_final_size(dtype, open.entry.known_logical(), open.expected, open.given).map_err(|e| {
+        check_final_size(dtype, open.entry.known_logical(), open.expected, open.bytes_in).map_err(|e| {
             let role = self.manifest.texts.get(open.entry.role);
             e.within(format_args!("component {role:?}"))
         })?;
         let outcome = self.close_component();
-        self.or_broken(outcome)
+        self.poison_on_error(outcome)
     }
 
     fn close_component(&mut self) -> Result<()> {
         self.last_frame()?;
-        let given = self.component.as_ref().map_or(0, |open| open.given);
-        match self.finish_component(given)? {
-            Some((entry, extra)) => self.push_component(entry, extra),
+        let bytes_in = self.component.as_ref().map_or(0, |open| open.bytes_in);
+        match self.take_component(bytes_in)? {
+            Some((entry, rare)) => self.push_component(entry, rare),
             None => Ok(()),
         }
     }
 
-    /// What the bytes of the component that was open tell of it; so many were given, and all are stored.
-    pub(super) fn finish_component(&mut self, given: u64) -> Result<Option<(Component, Extra)>> {
+    /// What follows from the bytes of the component that was open; so many were given, and all are stored.
+    pub(super) fn take_component(&mut self, bytes_in: u64) -> Result<Option<(Component, RareNames)>> {
         let Some(open) = self.component.take() else { return Ok(None) };
-        let OpenComponent { mut entry, mut extra, hasher, .. } = open;
-        extra.digest = hasher.map(|(_, hasher)| self.keep_digest(&hasher.finish())).transpose()?;
-        self.note_given(&mut entry, given);
-        Ok(Some((entry, extra)))
+        let OpenComponent { mut entry, mut rare, hasher, .. } = open;
+        rare.digest = hasher.map(|(_, hasher)| self.push_digest(&hasher.finish())).transpose()?;
+        self.record_input_size(&mut entry, bytes_in);
+        Ok(Some((entry, rare)))
     }
 
-    /// A digest as the manifest spells it.
-    pub(super) fn keep_digest(&mut self, claim: &Claim) -> Result<Text> {
-        self.manifest.texts.add(&digest::spell(claim)?)
+    /// A digest as the manifest has it.
+    pub(super) fn push_digest(&mut self, digest: &Digest) -> Result<TextId> {
+        self.manifest.texts.add(&digest::to_text(digest)?)
     }
 
     /// Notes how many bytes a component had before encoding.
-    pub(super) fn note_given(&mut self, entry: &mut Component, given: u64) {
-        entry.set_size(Some(given));
+    pub(super) fn record_input_size(&mut self, entry: &mut Component, bytes_in: u64) {
+        entry.set_size(Some(bytes_in));
         entry.set_size_declared(entry.encoding != Encoding::Raw);
-        self.data_bytes = self.data_bytes.saturating_add(given);
+        self.data_bytes = self.data_bytes.saturating_add(bytes_in);
     }
 
     /// What is left for a frame, compressed; even a component of nothing takes a frame.
     pub(super) fn last_frame(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
-        if open.entry.encoding != Encoding::Zstd || (open.pending.is_empty() && open.framed) {
+        if open.entry.encoding != Encoding::Zstd || (open.pending.is_empty() && open.has_frames) {
             return Ok(());
         }
         let pending = std::mem::take(&mut open.pending);
@@ -326,8 +333,8 @@ impl Writer {
     }
 
     /// Notes a written component in the manifest.
-    pub(super) fn push_component(&mut self, mut entry: Component, extra: Extra) -> Result<()> {
-        entry.extra = self.manifest.add_extra(extra)?;
+    pub(super) fn push_component(&mut self, mut entry: Component, rare: RareNames) -> Result<()> {
+        entry.rare = self.manifest.add_rare_names(rare)?;
         self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
         self.manifest.components.try_reserve(1)?;
         self.manifest.components.push(entry)?;
@@ -338,15 +345,15 @@ impl Writer {
 
 impl OpenComponent {
     /// Whole elements of what was given, turned to little-endian; a partial one waits for the rest.
-    fn turn(&mut self, data: &[u8], width: usize) -> Result<Vec<u8>> {
-        let mut turned = std::mem::take(&mut self.partial);
-        turned.try_reserve(data.len())?;
-        turned.extend_from_slice(data);
-        let whole = turned.len() - turned.len() % width.max(1);
+    fn swap_bytes(&mut self, data: &[u8], width: usize) -> Result<Vec<u8>> {
+        let mut swapped = std::mem::take(&mut self.partial);
+        swapped.try_reserve(data.len())?;
+        swapped.extend_from_slice(data);
+        let whole = swapped.len() - swapped.len() % width.max(1);
         self.partial.try_reserve(width)?;
-        self.partial.extend_from_slice(turned.get(whole..).unwrap_or_default());
-        turned.truncate(whole);
-        swap_in_place(&mut turned, width);
-        Ok(turned)
+        self.partial.extend_from_slice(swapped.get(whole..).unwrap_or_default());
+        swapped.truncate(whole);
+        swap_in_place(&mut swapped, width);
+        Ok(swapped)
     }
 }

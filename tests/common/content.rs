@@ -1,4 +1,4 @@
-//! Comparing files: all that one says of its objects, and its parts as they are spelled.
+//! Comparing files: all that one says of its objects, and its parts as they are encoded.
 
 use super::{compressible, digest_text, Sample};
 use std::path::Path;

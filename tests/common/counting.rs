@@ -6,7 +6,7 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
     static PEAK: Cell<usize> = const { Cell::new(0) };
     /// How many allocations of `LARGE` bytes or more go well before one is refused; all where it is the maximum.
     pub static GOOD: Cell<usize> = const { Cell::new(usize::MAX) };
@@ -16,9 +16,9 @@ thread_local! {
 const LARGE: usize = 4096;
 
 fn book(more: usize, less: usize) {
-    let held = HELD.get().saturating_add(more).saturating_sub(less);
-    HELD.set(held);
-    PEAK.set(PEAK.get().max(held));
+    let allocated = ALLOCATED.get().saturating_add(more).saturating_sub(less);
+    ALLOCATED.set(allocated);
+    PEAK.set(PEAK.get().max(allocated));
 }
 
 fn refuse(size: usize) -> bool {
@@ -72,7 +72,7 @@ static ALLOCATOR: Counting = Counting;
 
 /// The most that `body` held at once, beyond what was held before.
 pub fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {
-    let before = HELD.get();
+    let before = ALLOCATED.get();
     PEAK.set(before);
     let result = body();
     (result, PEAK.get() - before)

@@ -13,7 +13,7 @@ use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::wire::json;
-use ztensor::writer::{Algorithm, ComponentSpec, LogicalName, ObjectSpec, Writer, WriterOptions};
+use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 /// The three versions that are written.
 pub const VERSIONS: [Version; 3] = [Version::V0_1, Version::V1_1, Version::V1_2];
@@ -133,7 +133,7 @@ pub struct Sample {
 
 impl Part {
     pub fn spec(&self) -> ComponentSpec<'static> {
-        let logical = self.logical.map(LogicalName::Known);
+        let logical = self.logical.map(LogicalSpec::Known);
         ComponentSpec { logical, ..ComponentSpec::new(self.role, self.dtype) }
     }
 }
@@ -352,13 +352,13 @@ pub fn data<'f>(file: &'f File, name: &str) -> Component<'f> {
 
 /// The manifest's bytes of a file that we wrote.
 pub fn manifest_bytes(file: &[u8]) -> &[u8] {
-    let behind = if file.starts_with(b"ZTEN0001") { 8 } else { 16 };
-    let (front, tail) = file.split_at(file.len() - behind);
+    let padding = if file.starts_with(b"ZTEN0001") { 8 } else { 16 };
+    let (front, tail) = file.split_at(file.len() - padding);
     let size = u64::from_le_bytes(tail[..8].try_into().unwrap()) as usize;
     &front[front.len() - size..]
 }
 
-/// A digest as we promise to spell it, by other code than the library's own spelling.
+/// A digest as we promise to encode it, by other code than the library's own form.
 pub fn digest_text(algorithm: Algorithm, stored: &[u8]) -> String {
     use sha2::Digest as _;
     match algorithm {

@@ -134,7 +134,7 @@ fn stop(pid: libc::pid_t) -> Stop {
     let mut info = [0u64; WORDS];
     // SAFETY: the kernel writes no more than the size that it is told.
     let got = unsafe { libc::ptrace(GET_SYSCALL_INFO, pid, WORDS * 8, info.as_mut_ptr()) };
-    assert!(got > 0, "the kernel does not tell the system call");
+    assert!(got > 0, "the kernel does not report the system call");
     let entry = info[0].to_ne_bytes()[0] == 1;
     let mut arguments = [0; 6];
     arguments.copy_from_slice(&info[4..10]);

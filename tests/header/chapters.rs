@@ -30,7 +30,7 @@ pub const CHAPTERS: &[Chapter] = &[
     },
     Chapter {
         title: "3. Opening",
-        intro: "zt_open checks everything that the manifest and the file's size can tell and reads no tensor. An open file is\n\
+        intro: "zt_open checks everything that the manifest and the file's size can show and reads no tensor. An open file is\n\
                 immutable. What is borrowed from it lives until its last zt_close.",
         files: &["mode.rs", "progress.rs", "open.rs", "mapping.rs"],
         opens_c_linkage: false,

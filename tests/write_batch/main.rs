@@ -10,7 +10,7 @@ use std::path::Path;
 use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
-use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, LogicalName, ObjectSpec, Writer, WriterOptions};
+use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 const SIZES: [usize; 9] = [0, 1, 63, 64, 65, 4 << 10, 5000, 300 << 10, 5 << 20];
 
@@ -61,7 +61,7 @@ fn one_by_one(writer: &mut Writer, requests: &[DenseSpec<'_>]) -> Result<()> {
     requests.iter().try_for_each(|r| {
         let object = ObjectSpec { name: r.name, format: "dense", shape: r.shape };
         let component = ComponentSpec {
-            logical: r.logical.map(LogicalName::Known),
+            logical: r.logical.map(LogicalSpec::Known),
             encoding: r.encoding,
             digest: r.digest,
             ..ComponentSpec::new("data", r.dtype)
@@ -75,7 +75,7 @@ fn data() -> Vec<u8> {
 }
 
 /// Options that change what is written or how.
-fn ways() -> Vec<WriterOptions> {
+fn all_options() -> Vec<WriterOptions> {
     let base = || WriterOptions { frame_size: 64 << 10, zstd_level: 1, ..WriterOptions::default() };
     let (crc32c, sha256) = (Some(Algorithm::Crc32c), Some(Algorithm::Sha256));
     vec![
@@ -104,7 +104,7 @@ fn file_at(path: &Path, writer: Result<Writer>, body: impl FnOnce(&mut Writer) -
 fn a_batch_is_byte_for_byte_what_its_objects_are_one_by_one() {
     let (data, folder) = (data(), Folder::new());
     let path = folder.path("file.zt");
-    for (seed, options) in ways().into_iter().enumerate() {
+    for (seed, options) in all_options().into_iter().enumerate() {
         let objects = [mix(seed as u64 + 1, 40, false), mix(seed as u64 + 100, 60, true)].concat_all();
         let requests = requests(&objects, &data);
         let options = WriterOptions { threads: 1, ..options };

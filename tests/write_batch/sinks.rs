@@ -4,8 +4,8 @@ use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
-use ztensor::io::behind::Behind;
 use ztensor::io::sink::FileSink;
+use ztensor::io::write_behind::WriteBehind;
 use ztensor::io::ByteSink;
 
 /// A file's sink, and how many bytes were left to another thread.
@@ -19,13 +19,13 @@ impl ByteSink for Watched {
         self.file.write(bytes)
     }
 
-    fn behind(&mut self) -> Option<Behind> {
-        self.file.behind()
+    fn write_behind_queue(&mut self) -> Option<WriteBehind> {
+        self.file.write_behind_queue()
     }
 
-    fn write_behind(&mut self, bytes: &[u8], behind: &Behind) -> Result<()> {
+    fn write_behind(&mut self, bytes: &[u8], write_behind_queue: &WriteBehind) -> Result<()> {
         self.left.fetch_add(bytes.len(), Ordering::Relaxed);
-        self.file.write_behind(bytes, behind)
+        self.file.write_behind(bytes, write_behind_queue)
     }
 
     fn publish(&mut self) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The limits and the released libraries, each behind the same few functions.
 
-pub mod floor;
+pub mod limits;
 #[cfg(ggml)]
 pub mod ggml;
 pub mod gguf_candle;

@@ -106,7 +106,7 @@ zt_encoding = c_int32
 zt_mode = c_int32
 zt_advice = c_uint32
 zt_direct = c_int32
-zt_value_kind_t = c_int32
+zt_kind = c_int32
 zt_spec_version = c_uint32
 zt_digest = c_int32
 zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
@@ -475,7 +475,7 @@ FUNCTIONS = {
     "zt_quantized_view": (zt_status, [c_void_p, POINTER(zt_quantized)]),
     "zt_object_list": (zt_status, [c_void_p, c_size_t, POINTER(zt_object_info), c_size_t, POINTER(c_size_t)]),
     "zt_read_batch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, POINTER(zt_read_options), POINTER(zt_read_stats)]),
-    "zt_value_kind": (zt_value_kind_t, [c_void_p]),
+    "zt_value_kind": (zt_kind, [c_void_p]),
     "zt_value_get_bool": (zt_status, [c_void_p, POINTER(c_int32)]),
     "zt_value_get_i64": (zt_status, [c_void_p, POINTER(c_int64)]),
     "zt_value_get_u64": (zt_status, [c_void_p, POINTER(c_uint64)]),

@@ -11,8 +11,8 @@ from . import _declarations as c
 
 def _load():
     name = {"darwin": "libztensor.1.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.1")
-    beside = Path(__file__).resolve().parent / name
-    chosen = os.environ.get("LIBZTENSOR") or (str(beside) if beside.exists() else name)
+    installed = Path(__file__).resolve().parent / name
+    chosen = os.environ.get("LIBZTENSOR") or (str(installed) if installed.exists() else name)
     library = ctypes.CDLL(chosen)
     for function, (result, arguments) in c.FUNCTIONS.items():
         found = getattr(library, function)

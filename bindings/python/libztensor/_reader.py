@@ -53,9 +53,9 @@ def _attributes(value) -> dict:
         return {}
     needed = ctypes.c_size_t()
     check(lib.zt_value_to_json(value, None, 0, ctypes.byref(needed)))
-    room = ctypes.create_string_buffer(needed.value)
-    check(lib.zt_value_to_json(value, room, needed.value, ctypes.byref(needed)))
-    return json.loads(room.value.decode())
+    buffer = ctypes.create_string_buffer(needed.value)
+    check(lib.zt_value_to_json(value, buffer, needed.value, ctypes.byref(needed)))
+    return json.loads(buffer.value.decode())
 
 
 class _Bytes:
@@ -65,8 +65,8 @@ class _Bytes:
         self._buffer = ctypes.c_void_p()
         check(lib.zt_component_load(component._handle, ctypes.byref(self._buffer)))
         data = lib.zt_buffer_data(self._buffer)
-        lent = ctypes.c_void_p()
-        read_only = lib.zt_component_ptr(component._handle, ctypes.byref(lent), None) == c.ZT_OK and lent.value == data
+        borrowed = ctypes.c_void_p()
+        read_only = lib.zt_component_ptr(component._handle, ctypes.byref(borrowed), None) == c.ZT_OK and borrowed.value == data
         # NumPy's own protocol knows no ml_dtypes: bytes of that width, looked at as such afterwards.
         plain = f"|V{dtype.itemsize}" if dtype.name in _ML_DTYPES.values() else dtype.str
         self.__array_interface__ = {"version": 3, "data": (data, read_only), "shape": tuple(shape), "typestr": plain}
@@ -96,15 +96,15 @@ class Component:
 
     def read(self) -> bytes:
         """The decoded bytes, in the host's byte order."""
-        room = (ctypes.c_char * self.size)()
-        check(lib.zt_component_read(self._live(), room, len(room)))
-        return room.raw
+        buffer = (ctypes.c_char * self.size)()
+        check(lib.zt_component_read(self._live(), buffer, len(buffer)))
+        return buffer.raw
 
     def read_into(self, target) -> None:
         """Fills a writable buffer of the component's size: a NumPy array, a bytearray."""
         view = memoryview(target).cast("B")
-        room = (ctypes.c_char * view.nbytes).from_buffer(view)
-        check(lib.zt_component_read(self._live(), room, view.nbytes))
+        buffer = (ctypes.c_char * view.nbytes).from_buffer(view)
+        check(lib.zt_component_read(self._live(), buffer, view.nbytes))
 
     def numpy(self, shape=None):
         """The elements as an array: in the mapped file, read-only, where that can be; else decoded. The array keeps the
@@ -183,7 +183,7 @@ class Object(Mapping):
         if dl_device not in (None, (1, 0)):
             raise BufferError("the tensor is in the host's memory")
         if max_version is None or max_version[0] < 1:
-            raise BufferError("this consumer cannot be told that memory is read-only; see Object.unversioned")
+            raise BufferError("this consumer has no flag for read-only memory; see Object.unversioned")
         if copy is True:
             raise BufferError("copies are made by numpy().copy()")
         made = ctypes.c_void_p()
@@ -304,13 +304,13 @@ class File(Mapping):
         keep = []
         for request, (name, target) in zip(requests, targets.items()):
             view = memoryview(target).cast("B")
-            room = (ctypes.c_char * view.nbytes).from_buffer(view)
+            buffer = (ctypes.c_char * view.nbytes).from_buffer(view)
             part = self[name]["data"]
-            keep.append((room, part))
+            keep.append((buffer, part))
             request.struct_size = ctypes.sizeof(request)
             request.component = part._handle
             request.length = part.size
-            request.dst, request.dst_size = ctypes.addressof(room), view.nbytes
+            request.dst, request.dst_size = ctypes.addressof(buffer), view.nbytes
         step = carrying(progress)
         wanted = options(c.zt_read_options, threads=threads, verify=verify, direct=_DIRECT[direct], progress=step.callback)
         stats = options(c.zt_read_stats)

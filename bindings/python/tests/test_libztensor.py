@@ -101,9 +101,9 @@ def test_a_batch_says_how_it_read(path):
         w.add("large", array)
     for threads, direct in ((1, "never"), (0, "auto"), (2, "never")):
         with libztensor.open(path, mode="read", threads=threads) as f:
-            room = np.zeros_like(array)
-            stats = f.read_batch({"large": room}, threads=threads, direct=direct)
-            assert (room == array).all()
+            buffer = np.zeros_like(array)
+            stats = f.read_batch({"large": buffer}, threads=threads, direct=direct)
+            assert (buffer == array).all()
             assert stats["bytes"] == array.nbytes and (direct == "auto" or stats["direct"] == 0)
             f["large"]["data"].read_into(again := bytearray(array.nbytes))
             assert bytes(again) == array.tobytes()
@@ -130,9 +130,9 @@ def test_batches_slices_and_progress(path):
             f.verify(lambda done, total: False)
         with pytest.raises(ZeroDivisionError):
             f.verify(lambda done, total: 1 // 0)
-        room = bytearray(4000)
-        f["a1"]["data"].read_into(room)
-        assert bytes(room) == arrays["a1"].tobytes()
+        buffer = bytearray(4000)
+        f["a1"]["data"].read_into(buffer)
+        assert bytes(buffer) == arrays["a1"].tobytes()
 
 
 def test_failures_are_exceptions(path):
@@ -155,9 +155,9 @@ def test_failures_are_exceptions(path):
     assert list(f) == ["a", "c"] and "b" not in f
     with pytest.raises(KeyError):
         f["b"]
-    held = f["a"]
+    view = f["a"]
     f.close()
     f.close()
     with pytest.raises(ValueError, match="closed"):
-        held.shape
+        view.shape
     assert libztensor.repair(path)["objects"] == 2

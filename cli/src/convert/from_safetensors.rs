@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::safetensors::{bytes_in_host_order, Mapping, Tensor};
 use ztensor::model::value::Value;
-use ztensor::writer::{ComponentSpec, LogicalName, ObjectSpec, Summary, Writer};
+use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Summary, Writer};
 
 /// Bytes that are given to the writer at a time.
 const CHUNK: usize = 16 << 20;
@@ -44,6 +44,6 @@ pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
 fn begin(writer: &mut Writer, tensor: &Tensor<'_>) -> ztensor::error::Result<()> {
     let object = ObjectSpec { name: &tensor.name, format: "dense", shape: &tensor.shape };
     writer.begin(&object, Vec::new())?;
-    let logical = tensor.logical.map(LogicalName::Known);
+    let logical = tensor.logical.map(LogicalSpec::Known);
     writer.component(&ComponentSpec { logical, ..ComponentSpec::new("data", tensor.dtype) })
 }

@@ -2,7 +2,7 @@
 //! another encoding or a digest is asked for.
 
 use crate::arguments::Convert;
-use crate::failure::{tell, Failure, Outcome};
+use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::progress;
 use ztensor::error::Result;
@@ -26,7 +26,7 @@ pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
         if let (true, Some(unknown)) = (recode != Recode::default(), object.components().find(is_unknown)) {
             let (file, name, role) = (input.display(), object.name(), unknown.role());
             let why = "it has an unknown dtype or encoding, and is kept as it is stored";
-            bar.suspend(|| tell(&format!("{file}: object {name:?}: component {role:?}: {why}")));
+            bar.suspend(|| report(&format!("{file}: object {name:?}: component {role:?}: {why}")));
         }
         // What goes wrong here names its file; else it is about what is to be written.
         writer.copy_as(object, object.name(), &recode).map_err(|e| Failure::at_either(input, output, e))?;

@@ -4,11 +4,11 @@ use super::{
     arg, fail, guard, open, types_of, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU,
     PINNED,
 };
-use crate::writer::{ComponentSpec, LogicalName, ObjectSpec, Writer};
+use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer};
 use std::ffi::c_char;
 
 /// Ranks above are nobody's, and would be memory for nothing.
-const MOST_DIMENSIONS: i32 = 4096;
+const MAX_DIMENSIONS: i32 = 4096;
 
 /// Shape, strides (in elements) and all: copied, checked.
 struct Layout {
@@ -21,7 +21,7 @@ struct Layout {
 /// shape and strides of the tensor are NULL or point to ndim numbers.
 unsafe fn layout(tensor: &Tensor, width: usize) -> Result<Layout> {
     let ndim = tensor.ndim;
-    let rank = usize::try_from(ndim).ok().filter(|_| ndim <= MOST_DIMENSIONS);
+    let rank = usize::try_from(ndim).ok().filter(|_| ndim <= MAX_DIMENSIONS);
     let rank = rank.ok_or_else(|| fail!(InvalidArgument, "a tensor of {ndim} dimensions"))?;
     // SAFETY: as this function says.
     let given: &[i64] = unsafe { arg::slice(tensor.shape, rank, "shape")? };
@@ -135,7 +135,7 @@ unsafe fn write(writer: &mut Writer, name: &str, tensor: &Tensor) -> Result<()> 
         &packed
     };
     let component =
-        ComponentSpec { logical: logical.map(LogicalName::Known), ..ComponentSpec::new("data", dtype) };
+        ComponentSpec { logical: logical.map(LogicalSpec::Known), ..ComponentSpec::new("data", dtype) };
     writer.write_object(
         &ObjectSpec { name, format: "dense", shape: &layout.shape },
         Vec::new(),

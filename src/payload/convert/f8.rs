@@ -10,19 +10,19 @@
 use crate::model::dtype::Logical;
 
 /// The value of every code, as f32 bits: each one is exact.
-type Table = [f32; 256];
+type CodeValues = [f32; 256];
 
 /// OCP E4M3: no infinity, NaN is all ones.
-static E4M3FN: Table = table(3, 7, Special::AllOnes);
+static E4M3FN: CodeValues = table(3, 7, Special::AllOnes);
 /// OCP E5M2: infinity and NaN as in IEEE 754.
-static E5M2: Table = table(2, 15, Special::Ieee);
+static E5M2: CodeValues = table(2, 15, Special::Ieee);
 /// E4M3 with the one NaN where negative zero would be.
-static E4M3FNUZ: Table = table(3, 8, Special::NegativeZero);
+static E4M3FNUZ: CodeValues = table(3, 8, Special::NegativeZero);
 /// E5M2 with the one NaN where negative zero would be.
-static E5M2FNUZ: Table = table(2, 16, Special::NegativeZero);
+static E5M2FNUZ: CodeValues = table(2, 16, Special::NegativeZero);
 
 /// The table of a logical type, if it is an 8-bit float.
-pub(super) fn values(logical: Option<Logical>) -> Option<&'static Table> {
+pub(super) fn values(logical: Option<Logical>) -> Option<&'static CodeValues> {
     match logical? {
         Logical::F8E4m3fn => Some(&E4M3FN),
         Logical::F8E5m2 => Some(&E5M2),
@@ -44,7 +44,7 @@ enum Special {
 }
 
 /// Builds a table from the format's definition, as f32 bits.
-const fn table(mantissa_bits: u32, bias: u32, special: Special) -> Table {
+const fn table(mantissa_bits: u32, bias: u32, special: Special) -> CodeValues {
     let mut table = [0.0; 256];
     let mut code = 0;
     while code < 256 {

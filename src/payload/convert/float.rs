@@ -62,7 +62,7 @@ pub(super) fn f64_to_f32(value: f64) -> f32 {
     }
 }
 
-/// f32 to f16, to nearest even, in 32-bit steps only: the fast road.
+/// f32 to f16, to nearest even, in 32-bit steps only: the fast path.
 #[inline(always)]
 pub(super) fn f32_to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
@@ -86,7 +86,7 @@ pub(super) fn f32_to_f16(value: f32) -> u16 {
     code as u16 | sign
 }
 
-/// f32 to bf16, to nearest even, in 32-bit steps only: the fast road.
+/// f32 to bf16, to nearest even, in 32-bit steps only: the fast path.
 #[inline(always)]
 pub(super) fn f32_to_bf16(value: f32) -> u16 {
     let bits = value.to_bits();

@@ -5,7 +5,7 @@ use crate::error::{fail, Result};
 #[cfg(test)]
 /// Bytes that lie together both in the source and in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct ContiguousRun {
     /// Where they are in the whole array.
     pub source_offset: u64,
     /// Where they go in the result.
@@ -16,7 +16,7 @@ pub(crate) struct Run {
 
 /// Evenly spaced blocks of the source that lie together in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
+pub(crate) struct StridedBlocks {
     /// Where the first block is in the whole array.
     pub source_offset: u64,
     /// Where the first block goes in the result; the others follow without gaps.
@@ -30,7 +30,7 @@ pub(crate) struct Window {
 }
 
 #[allow(clippy::arithmetic_side_effects, reason = "a window lies within the array and the result")]
-impl Window {
+impl StridedBlocks {
     /// Bytes from the first block's start to the last block's end in the source.
     pub(crate) fn source_size(&self) -> u64 {
         (self.count - 1) * self.stride + self.block
@@ -43,8 +43,8 @@ impl Window {
 
     #[cfg(test)]
     /// Its contiguous runs.
-    pub(crate) fn runs(self) -> impl Iterator<Item = Run> {
-        (0..self.count).map(move |i| Run {
+    pub(crate) fn runs(self) -> impl Iterator<Item = ContiguousRun> {
+        (0..self.count).map(move |i| ContiguousRun {
             source_offset: self.source_offset + i * self.stride,
             dest_offset: self.dest_offset + i * self.block,
             length: self.block,
@@ -56,18 +56,18 @@ impl Window {
     /// A piece covers at most `limit` bytes of the source, or is one single block (which may be longer
     /// and needs no gathering). Blocks with more than `gap` unwanted bytes between them are not
     /// fetched together.
-    pub(crate) fn pieces(self, limit: u64, gap: u64) -> impl Iterator<Item = Window> {
-        let together = if self.stride - self.block > gap {
+    pub(crate) fn pieces(self, limit: u64, gap: u64) -> impl Iterator<Item = StridedBlocks> {
+        let per_piece = if self.stride - self.block > gap {
             1
         } else {
             (limit.saturating_sub(self.block) / self.stride + 1).min(self.count)
         };
-        (0..self.count.div_ceil(together)).map(move |i| {
-            let first = i * together;
-            Window {
+        (0..self.count.div_ceil(per_piece)).map(move |i| {
+            let first = i * per_piece;
+            StridedBlocks {
                 source_offset: self.source_offset + first * self.stride,
                 dest_offset: self.dest_offset + first * self.block,
-                count: together.min(self.count - first),
+                count: per_piece.min(self.count - first),
                 ..self
             }
         })

@@ -46,9 +46,9 @@ impl FrameEncoder {
         result.map(drop)
     }
 
-    /// Writes one frame to the front of `room`, which has at least [`frame_bound`] bytes; how many it takes.
-    pub(crate) fn encode_to(&mut self, input: &[u8], room: &mut [u8]) -> Result<usize> {
-        let result = self.context.compress2(room, input);
+    /// Writes one frame to the front of `out`, which has at least [`frame_bound`] bytes; how many it takes.
+    pub(crate) fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let result = self.context.compress2(out, input);
         result.map_err(|code| decoder_error(code, format_args!("compressing {} bytes", input.len())))
     }
 }

@@ -10,9 +10,9 @@ const MAGIC: u32 = 0xFD2F_B528;
 /// The first four bytes of a skippable frame, with the lowest four bits zero.
 const SKIPPABLE: u32 = 0x184D_2A50;
 /// No block decodes to more.
-const BLOCK_MOST: u64 = 128 << 10;
+const MAX_BLOCK: u64 = 128 << 10;
 /// libzstd takes no larger window, streaming or not: 2^31, and up to 7/8 more.
-const WINDOW_LOG_MOST: u32 = 31;
+const MAX_WINDOW_LOG: u32 = 31;
 
 /// What the headers of one frame say.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) trait Stored {
     fn size(&self) -> usize;
 
     /// A few of them; none where there are not as many.
-    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>>;
+    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>>;
 }
 
 impl<B: AsRef<[u8]> + ?Sized> Stored for &B {
@@ -44,26 +44,26 @@ impl<B: AsRef<[u8]> + ?Sized> Stored for &B {
     }
 
     #[inline]
-    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
         Ok((**self).as_ref().get(at..at.saturating_add(count)))
     }
 }
 
 /// The end of all frames, from where one begins on; or less, where no more is needed.
 #[derive(Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub(crate) struct StoredPart<'a> {
     pub(crate) bytes: &'a [u8],
     /// Where the first of them is among all.
     pub(crate) from: usize,
 }
 
-impl<'a, B: AsRef<[u8]> + ?Sized> From<&'a B> for Part<'a> {
+impl<'a, B: AsRef<[u8]> + ?Sized> From<&'a B> for StoredPart<'a> {
     fn from(all: &'a B) -> Self {
-        Part { bytes: all.as_ref(), from: 0 }
+        StoredPart { bytes: all.as_ref(), from: 0 }
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> StoredPart<'a> {
     /// The bytes of a frame, by its place among all.
     pub(super) fn frame(&self, place: &Range<usize>) -> &'a [u8] {
         let Range { start, end } = *place;
@@ -72,13 +72,13 @@ impl<'a> Part<'a> {
     }
 }
 
-impl Stored for Part<'_> {
+impl Stored for StoredPart<'_> {
     fn size(&self) -> usize {
         self.from.saturating_add(self.bytes.len())
     }
 
     #[inline]
-    fn few(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
         let at = at.checked_sub(self.from);
         Ok(at.and_then(|at| self.bytes.get(at..at.saturating_add(count))))
     }
@@ -136,7 +136,7 @@ struct Reader<'a, S> {
 impl<S: Stored> Reader<'_, S> {
     /// `count` (up to 8) bytes as a little-endian number.
     fn number(&mut self, count: usize) -> Result<u64> {
-        let found = self.stored.few(self.at, count)?;
+        let found = self.stored.peek(self.at, count)?;
         let number =
             found.map(|bytes| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)));
         self.at = self.at.saturating_add(count);
@@ -169,7 +169,7 @@ impl<S: Stored> Reader<'_, S> {
         if left == 0 {
             return Err(broken!(Rule::ZstdCorrupt, "no stored bytes; in zstd even nothing takes a frame"));
         }
-        let magic = self.stored.few(self.start, 4)?.and_then(|bytes| bytes.first_chunk::<4>());
+        let magic = self.stored.peek(self.start, 4)?.and_then(|bytes| bytes.first_chunk::<4>());
         let magic = magic.map(|bytes| u32::from_le_bytes(*bytes));
         match magic {
             Some(MAGIC) => self.data_frame(),
@@ -225,16 +225,16 @@ impl<S: Stored> Reader<'_, S> {
         if let (true, Some(content)) = (single_segment, content) {
             window = content;
         }
-        let held = self.blocks(window.min(BLOCK_MOST))?;
+        let capacity = self.blocks(window.min(MAX_BLOCK))?;
         if descriptor & 0x04 != 0 {
             self.skip(4)?; // its own checksum
         }
-        if let Some(content) = content.filter(|&content| content > held) {
+        if let Some(content) = content.filter(|&content| content > capacity) {
             return Err(self.corrupt(format_args!(
-                "its header promises {content} bytes, its blocks hold {held} at most"
+                "its header promises {content} bytes, its blocks hold {capacity} at most"
             )));
         }
-        let most = content.unwrap_or(held);
+        let most = content.unwrap_or(capacity);
         Ok(Header { stored: self.start..self.at, content, most, window, skippable: false })
     }
 
@@ -243,7 +243,7 @@ impl<S: Stored> Reader<'_, S> {
         let byte = self.number(1)?;
         let log = u32::try_from(byte >> 3).unwrap_or(u32::MAX).saturating_add(10);
         let base = 1u64.checked_shl(log).unwrap_or(u64::MAX); // 2^41 at most
-        if log > WINDOW_LOG_MOST {
+        if log > MAX_WINDOW_LOG {
             return Err(
                 self.corrupt(format_args!("its window of 2^{log} bytes is larger than any decoder takes"))
             );
@@ -253,7 +253,7 @@ impl<S: Stored> Reader<'_, S> {
 
     /// Passes over the blocks to the last one; the most that they can hold.
     fn blocks(&mut self, block_most: u64) -> Result<u64> {
-        let mut held = 0u64;
+        let mut capacity = 0u64;
         loop {
             let header = self.number(3)?;
             let size = header >> 3;
@@ -266,9 +266,9 @@ impl<S: Stored> Reader<'_, S> {
                 }
             };
             self.skip(stored)?;
-            held = held.saturating_add(decoded.min(block_most));
+            capacity = capacity.saturating_add(decoded.min(block_most));
             if header & 1 != 0 {
-                return Ok(held);
+                return Ok(capacity);
             }
         }
     }

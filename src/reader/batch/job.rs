@@ -1,14 +1,14 @@
 //! Requests cut into jobs that can be done in any order by any thread.
 
-use super::pieces::pieces;
-use super::{BatchOptions, BatchRequest, Direct, Part};
+use super::aligned_chunks::aligned_chunks;
+use super::{BatchOptions, BatchRequest, Direct, Selection};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
 use crate::payload::byte_order::swap_in_place;
-use crate::payload::digest::{self, Claim};
-use crate::payload::slice::{Slab, Window};
-use crate::payload::zstd::{self, KnownSize, Run};
+use crate::payload::digest::{self, Digest};
+use crate::payload::slice::{Slab, StridedBlocks};
+use crate::payload::zstd::{self, FrameRun, KnownSize};
 use crate::reader::Component;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
@@ -25,30 +25,30 @@ pub struct Request<'a, 'r> {
 /// Some bytes of a request. Small, as a batch may have a great many.
 pub struct Job<'a> {
     /// Where the stored bytes are: what jobs are sorted by.
-    pub place: u64,
+    pub offset: u64,
     /// Position of the request.
     pub request: usize,
     /// Receives the bytes.
     pub dst: &'a mut [u8],
-    pub work: Work<'a>,
+    pub kind: JobKind<'a>,
 }
 
-pub enum Work<'a> {
+pub enum JobKind<'a> {
     /// Stored bytes, as they are, to their place.
     Copy,
-    /// The same for a whole component, hashed on the way, of which the manifest claims this.
-    Hash(Claim),
+    /// A whole component, hashed while it is copied; the digest that the manifest declares.
+    Hash(Digest),
     /// Some frames of a compressed component, so many stored bytes; they may be lent.
-    Frames { stored: u64, lent: Option<&'a [u8]> },
+    Frames { stored: u64, borrowed: Option<&'a [u8]> },
     /// Evenly spaced blocks that are read together and taken apart.
-    Spaced(Window),
+    Strided(StridedBlocks),
     /// All else: one thread does what a single call would.
-    Other,
+    Serial,
 }
 
 /// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the page cache
 /// longer ones may, too.
-pub(super) const SHORT: usize = 64 << 10;
+pub(super) const MAX_SHORT_READ: usize = 64 << 10;
 
 impl Job<'_> {
     /// Bytes that it delivers.
@@ -58,28 +58,28 @@ impl Job<'_> {
 
     /// How many stored bytes it reads from its place on, if it reads the file itself.
     pub fn stored_bytes(&self) -> u64 {
-        match &self.work {
-            Work::Copy | Work::Hash(_) => self.bytes(),
-            Work::Spaced(window) => window.source_size(),
-            Work::Frames { stored, lent: None } => *stored,
-            Work::Frames { .. } | Work::Other => 0,
+        match &self.kind {
+            JobKind::Copy | JobKind::Hash(_) => self.bytes(),
+            JobKind::Strided(window) => window.source_size(),
+            JobKind::Frames { stored, borrowed: None } => *stored,
+            JobKind::Frames { .. } | JobKind::Serial => 0,
         }
     }
 
     /// Where a run of at most `most` stored bytes ends that may be read together with its neighbours.
-    pub fn short_end(&self, most: usize) -> Option<u64> {
-        let short = matches!(self.work, Work::Copy | Work::Hash(_)) && self.dst.len() <= most;
-        short.then(|| self.place.saturating_add(self.bytes()))
+    pub fn coalescable_end(&self, most: usize) -> Option<u64> {
+        let short = matches!(self.kind, JobKind::Copy | JobKind::Hash(_)) && self.dst.len() <= most;
+        short.then(|| self.offset.saturating_add(self.bytes()))
     }
 }
 
 /// Requests and their jobs. Sizes are checked here, before anything is read. What is read together and
-/// taken apart has at most `room` bytes.
+/// taken apart has at most `capacity` bytes.
 #[allow(clippy::type_complexity, reason = "two lists")]
 pub fn plan<'a, 'r>(
     requests: &'a mut [BatchRequest<'r>],
     options: &BatchOptions,
-    room: usize,
+    capacity: usize,
 ) -> Result<(Vec<Request<'a, 'r>>, Vec<Job<'r>>)> {
     let mut plan = Vec::new();
     plan.try_reserve_exact(requests.len())?;
@@ -88,7 +88,8 @@ pub fn plan<'a, 'r>(
     for (at, request) in requests.iter_mut().enumerate() {
         let before = jobs.len();
         let component = request.component;
-        let has_digest = cut(request, options, room, at, &mut jobs).map_err(|e| component.wrap(e))?;
+        let has_digest =
+            split_request(request, options, capacity, at, &mut jobs).map_err(|e| component.wrap(e))?;
         let left = AtomicUsize::new(jobs.len().saturating_sub(before));
         plan.push(Request { asked: request, left, failed: AtomicBool::new(false), has_digest });
     }
@@ -96,10 +97,10 @@ pub fn plan<'a, 'r>(
 }
 
 /// The digest to be checked, if the request reads all that it covers and it can be checked.
-fn claim_of(component: &Component<'_>, part: &Part<'_>, verify: bool) -> Result<Option<Claim>> {
+fn expected_digest(component: &Component<'_>, part: &Selection<'_>, verify: bool) -> Result<Option<Digest>> {
     match part {
-        Part::Whole if verify => match component.digest() {
-            Some(text) => Ok(Some(digest::parse(text)?).filter(|claim| claim.algorithm().is_some())),
+        Selection::Whole if verify => match component.digest() {
+            Some(text) => Ok(Some(digest::parse(text)?).filter(|expected| expected.algorithm().is_some())),
             None => Ok(None),
         },
         _ => Ok(None),
@@ -108,17 +109,17 @@ fn claim_of(component: &Component<'_>, part: &Part<'_>, verify: bool) -> Result<
 
 impl Component<'_> {
     /// Decoded bytes that a part of it has, if it has that part.
-    pub fn part_size(&self, part: &Part<'_>) -> Result<u64> {
+    pub fn selection_size(&self, part: &Selection<'_>) -> Result<u64> {
         match part {
-            Part::Whole => self.size_inner(),
-            Part::Slab(slab) => {
+            Selection::Whole => self.decoded_size(),
+            Selection::Slab(slab) => {
                 if self.object().format() != crate::model::manifest::Format::Dense || self.role() != "data" {
                     return Err(fail!(Unsupported, "only the data of a dense object can be sliced"));
                 }
                 Ok(self.slab(slab)?.size())
             }
-            Part::Range { offset, length } => {
-                let size = self.size_inner()?;
+            Selection::Range { offset, length } => {
+                let size = self.decoded_size()?;
                 if offset.checked_add(*length).is_none_or(|end| end > size) {
                     return Err(fail!(
                         InvalidArgument,
@@ -133,69 +134,74 @@ impl Component<'_> {
 
 /// The front of `dst`, which a part of `size` bytes fills.
 fn fit(dst: &mut [u8], size: u64) -> Result<&mut [u8]> {
-    let room = dst.len();
+    let capacity = dst.len();
     let front = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
-    front.ok_or_else(|| fail!(BufferSize, "the request reads {size} bytes, the memory for it has {room}"))
+    front.ok_or_else(|| fail!(BufferSize, "the request reads {size} bytes, the memory for it has {capacity}"))
 }
 
 /// The jobs of one request, which is checked before; whether they check its digest.
-fn cut<'r>(
+fn split_request<'r>(
     asked: &mut BatchRequest<'r>,
     options: &BatchOptions,
-    room: usize,
+    capacity: usize,
     request: usize,
     jobs: &mut Vec<Job<'r>>,
 ) -> Result<bool> {
     let component = asked.component;
     component.check_known()?;
-    let size = component.part_size(&asked.part)?;
+    let size = component.selection_size(&asked.part)?;
     // A range of all is all of it, and has a digest that can be checked.
-    if matches!(asked.part, Part::Range { offset: 0, .. }) && component.size_inner()? == size {
-        asked.part = Part::Whole;
+    if matches!(asked.part, Selection::Range { offset: 0, .. }) && component.decoded_size()? == size {
+        asked.part = Selection::Whole;
     }
     let part = asked.part;
-    let claim = claim_of(&component, &part, options.verify)?;
-    let has_digest = claim.is_some();
+    let expected = expected_digest(&component, &part, options.verify)?;
+    let has_digest = expected.is_some();
     let dst = fit(std::mem::take(&mut asked.dst), size)?;
-    let mut push = |place: u64, dst: &'r mut [u8], work: Work<'r>| -> Result<()> {
+    let mut push = |offset: u64, dst: &'r mut [u8], kind: JobKind<'r>| -> Result<()> {
         jobs.try_reserve(1)?;
-        jobs.push(Job { place, request, dst, work });
+        jobs.push(Job { offset, request, dst, kind });
         Ok(())
     };
     let start = component.offset();
     let raw = component.encoding() == Encoding::Raw;
-    match (part, claim) {
-        (Part::Whole, Some(claim)) if raw => push(start, dst, Work::Hash(claim))?,
-        (Part::Whole, None) if raw => copies(start, dst, options, &mut push)?,
+    match (part, expected) {
+        (Selection::Whole, Some(expected)) if raw => push(start, dst, JobKind::Hash(expected))?,
+        (Selection::Whole, None) if raw => copy_jobs(start, dst, options, &mut push)?,
         // Where elements have to be turned, a piece must not cut one: whole components only.
-        (Part::Range { offset, .. }, _) if raw && !component.swaps() => {
-            copies(start.saturating_add(offset), dst, options, &mut push)?;
+        (Selection::Range { offset, .. }, _) if raw && !component.swaps() => {
+            copy_jobs(start.saturating_add(offset), dst, options, &mut push)?;
         }
-        (Part::Slab(slab), _) if raw && !component.swaps() => {
+        (Selection::Slab(slab), _) if raw && !component.swaps() => {
             let slab = component.slab(&slab)?;
-            match piece_count(&slab, room) <= MOST_PIECES {
-                true => spaced(start, &slab, dst, options, room, &mut push)?,
-                false => push(start, dst, Work::Other)?,
+            match piece_count(&slab, capacity) <= MAX_PIECES {
+                true => strided_jobs(start, &slab, dst, options, capacity, &mut push)?,
+                false => push(start, dst, JobKind::Serial)?,
             }
         }
-        (Part::Whole, None) => match component.frame_runs(dst.len(), options.chunk_size)? {
+        (Selection::Whole, None) => match component.frame_runs(dst.len(), options.chunk_size)? {
             Some(runs) => frame_jobs(&component, &runs, dst, &mut push)?,
-            None => push(start, dst, Work::Other)?,
+            None => push(start, dst, JobKind::Serial)?,
         },
-        _ => push(start, dst, Work::Other)?,
+        _ => push(start, dst, JobKind::Serial)?,
     }
     Ok(has_digest)
 }
 
-type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], Work<'a>) -> Result<()> + 'p;
+type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], JobKind<'a>) -> Result<()> + 'p;
 
 fn chunk(options: &BatchOptions) -> usize {
     usize::try_from(options.chunk_size).unwrap_or(usize::MAX)
 }
 
-fn copies<'a>(start: u64, dst: &'a mut [u8], options: &BatchOptions, push: &mut Push<'_, 'a>) -> Result<()> {
-    if dst.len() <= SHORT.min(chunk(options)) {
-        return push(start, dst, Work::Copy);
+fn copy_jobs<'a>(
+    start: u64,
+    dst: &'a mut [u8],
+    options: &BatchOptions,
+    push: &mut Push<'_, 'a>,
+) -> Result<()> {
+    if dst.len() <= MAX_SHORT_READ.min(chunk(options)) {
+        return push(start, dst, JobKind::Copy);
     }
     // Past the page cache, no block of the disk is read for two pieces. Through it, no huge page of fresh
     // memory is filled by two: one of the threads would wait for the other to clear it.
@@ -203,35 +209,36 @@ fn copies<'a>(start: u64, dst: &'a mut [u8], options: &BatchOptions, push: &mut 
         Direct::Never => dst.as_ptr().addr() as u64,
         Direct::Auto | Direct::Always => start,
     };
-    pieces(counted_from, start, dst, chunk(options))
-        .try_for_each(|(offset, dst)| push(offset, dst, Work::Copy))
+    aligned_chunks(counted_from, start, dst, chunk(options))
+        .try_for_each(|(offset, dst)| push(offset, dst, JobKind::Copy))
 }
 
 /// More pieces than this of one slab are left to one thread.
-const MOST_PIECES: u64 = 1 << 14;
+const MAX_PIECES: u64 = 1 << 14;
 
 /// Unwanted bytes between two blocks that are rather read than skipped.
-const GAP: u64 = 64 << 10;
+const MAX_READ_GAP: u64 = 64 << 10;
 
-/// Into how many pieces a slab is cut; its windows are alike, so the first tells.
-fn piece_count(slab: &Slab, room: usize) -> u64 {
-    let of_one = slab.windows().next().map_or(0, |window| window.pieces(room as u64, GAP).size_hint().0);
+/// Into how many pieces a slab is cut; all of its windows have as many, so the first is counted.
+fn piece_count(slab: &Slab, capacity: usize) -> u64 {
+    let of_one =
+        slab.windows().next().map_or(0, |window| window.pieces(capacity as u64, MAX_READ_GAP).size_hint().0);
     slab.window_count().saturating_mul(of_one as u64)
 }
 
 /// A slab, window by window: those that lie together are copies, the rest is read with what is between.
-fn spaced<'a>(
+fn strided_jobs<'a>(
     start: u64,
     slab: &Slab,
     mut dst: &'a mut [u8],
     options: &BatchOptions,
-    room: usize,
+    capacity: usize,
     push: &mut Push<'_, 'a>,
 ) -> Result<()> {
     if dst.is_empty() {
-        return push(start, dst, Work::Copy);
+        return push(start, dst, JobKind::Copy);
     }
-    for window in slab.windows().flat_map(|window| window.pieces(room as u64, GAP)) {
+    for window in slab.windows().flat_map(|window| window.pieces(capacity as u64, MAX_READ_GAP)) {
         let size = usize::try_from(window.dest_size()).unwrap_or(usize::MAX);
         let (now, later) = std::mem::take(&mut dst)
             .split_at_mut_checked(size)
@@ -239,8 +246,8 @@ fn spaced<'a>(
         dst = later;
         let offset = start.saturating_add(window.source_offset);
         match window.count == 1 || window.stride == window.block {
-            true => copies(offset, now, options, push)?,
-            false => push(offset, now, Work::Spaced(window))?,
+            true => copy_jobs(offset, now, options, push)?,
+            false => push(offset, now, JobKind::Strided(window))?,
         }
     }
     Ok(())
@@ -249,7 +256,7 @@ fn spaced<'a>(
 /// A job for each run of frames.
 fn frame_jobs<'a>(
     component: &Component<'a>,
-    runs: &[Run],
+    runs: &[FrameRun],
     mut dst: &'a mut [u8],
     push: &mut Push<'_, 'a>,
 ) -> Result<()> {
@@ -260,9 +267,9 @@ fn frame_jobs<'a>(
             .split_at_mut_checked(size)
             .ok_or_else(|| fail!(Internal, "the frames pass the declared size"))?;
         dst = later;
-        let lent = all.map(|all| all.get(run.stored.clone()).unwrap_or_default());
-        let place = component.offset().saturating_add(run.stored.start as u64);
-        push(place, now, Work::Frames { stored: run.stored.len() as u64, lent })?;
+        let borrowed = all.map(|all| all.get(run.stored.clone()).unwrap_or_default());
+        let offset = component.offset().saturating_add(run.stored.start as u64);
+        push(offset, now, JobKind::Frames { stored: run.stored.len() as u64, borrowed })?;
     }
     Ok(())
 }
@@ -270,21 +277,22 @@ fn frame_jobs<'a>(
 impl Component<'_> {
     /// The frames of a compressed component in runs of some decoded bytes, if there are several. What would have to be
     /// read for the headers alone is rather read once, by one thread.
-    fn frame_runs(&self, size: usize, least: u64) -> Result<Option<Vec<Run>>> {
+    fn frame_runs(&self, size: usize, least: u64) -> Result<Option<Vec<FrameRun>>> {
         let size = size as u64;
-        if size <= least || !self.is_at_hand() {
+        if size <= least || !self.is_cached() {
             return Ok(None);
         }
-        let (known, runs) = zstd::runs(self.headers()?, least, size)?;
-        self.check_known_claim(known, size)?;
+        let (known, runs) = zstd::runs(self.stored_reader()?, least, size)?;
+        self.check_size_bound(known, size)?;
         let several = matches!(known.check(size)?, KnownSize::Exact(_)) && runs.len() > 1;
         // Where elements have to be turned, a run must not cut one.
         let width = self.width() as u64;
-        let cut = self.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));
-        Ok(Some(runs).filter(|_| several && !cut))
+        let splits_element =
+            self.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));
+        Ok(Some(runs).filter(|_| several && !splits_element))
     }
 
-    /// A piece of whole elements is in its place: turns it to the host's order, checks bools.
+    /// A piece of whole elements is where it belongs: turns it to the host's order, checks bools.
     pub fn finish_piece(&self, piece: &mut [u8]) -> Result<()> {
         if self.swaps() {
             swap_in_place(piece, self.dtype().map_or(1, Dtype::size));

@@ -4,7 +4,7 @@ use super::UNDEFINED;
 use crate::error::{fail, Result};
 use crate::model::value::{Value, MAX_DEPTH};
 
-/// The value of JSON text, with the spellings of [`write`] understood.
+/// The value of JSON text, with the forms of [`write`] understood.
 pub fn parse(text: &str) -> Result<Value> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let value = parser.value()?;
@@ -154,11 +154,11 @@ impl Parser<'_> {
         self.special(pairs)
     }
 
-    /// One of the spellings for what JSON lacks, or the map as it is.
+    /// One of the forms for what JSON lacks, or the map as it is.
     fn special(&self, mut pairs: Vec<(Value, Value)>) -> Result<Value> {
         let [(key, value)] = pairs.as_mut_slice() else { return Ok(Value::Map(pairs)) };
         let Some(key) = key.as_text().filter(|k| k.starts_with('$')) else { return Ok(Value::Map(pairs)) };
-        let wrong = || Err(self.wrong("a \"$\" key that is not spelled as it should be"));
+        let wrong = || Err(self.wrong("a \"$\" key without the value that it takes"));
         match (key, std::mem::replace(value, Value::Null)) {
             ("$bytes", Value::Text(hex)) => match from_hex(hex.as_str())? {
                 Some(bytes) => Ok(Value::Bytes(bytes.into_boxed_slice())),

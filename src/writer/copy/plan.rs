@@ -3,18 +3,18 @@
 use super::Recode;
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Component as Entry, Encoding, Extra, Format, LogicalType, Version};
+use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames, Version};
 use crate::payload::convert;
-use crate::payload::digest::{self, Claim};
+use crate::payload::digest::{self, Digest};
 use crate::payload::structure::each_index;
 use crate::reader::{Component, Object};
 use crate::writer::stream::rules::is_index;
-use crate::writer::{ComponentSpec, LogicalName, Writer};
+use crate::writer::{ComponentSpec, LogicalSpec, Writer};
 
 /// How a component gets into the file.
 pub enum Plan<'f> {
     Stored(Stored<'f>),
-    Anew(Anew<'f>),
+    Reencode(Reencode<'f>),
 }
 
 /// Its stored bytes are copied.
@@ -22,12 +22,12 @@ pub struct Stored<'f> {
     pub component: Component<'f>,
     /// Its entry, but for the offset.
     pub entry: Entry,
-    pub extra: Extra,
+    pub rare: RareNames,
 }
 
 /// It is decoded and written again: its bytes become little-endian, its bools 0 and 1, its elements of the
 /// dtype in `spec`.
-pub struct Anew<'f> {
+pub struct Reencode<'f> {
     pub component: Component<'f>,
     pub spec: ComponentSpec<'f>,
 }
@@ -39,10 +39,10 @@ impl Writer {
         let count = object.components().len();
         plans.try_reserve_exact(count)?;
         self.manifest.components.try_reserve(count)?;
-        self.manifest.extras.try_reserve(count)?;
+        self.manifest.rare_names.try_reserve(count)?;
         for component in object.components() {
             plans.push(match self.change(object, &component, recode)? {
-                Some(dtype) => Plan::Anew(self.plan_anew(object, component, dtype, recode)?),
+                Some(dtype) => Plan::Reencode(self.plan_reencode(object, component, dtype, recode)?),
                 None => Plan::Stored(self.plan_stored(component)?),
             });
         }
@@ -102,41 +102,41 @@ impl Writer {
         };
         let mut entry = *source;
         entry.role = self.manifest.intern_role(component.role())?;
-        let mut extra = Extra::default();
+        let mut rare = RareNames::default();
         if source.dtype.is_none() {
-            extra.dtype = Some(self.manifest.texts.add(component.dtype_name())?);
+            rare.dtype = Some(self.manifest.texts.add(component.dtype_name())?);
         }
         match (source.logical, component.logical_name()) {
             // It means the same as none, which is what can be written.
             (LogicalType::SameAsDtype, _) if older => entry.logical = LogicalType::Absent,
             (LogicalType::SameAsDtype | LogicalType::Other, Some(name)) => {
-                extra.logical = Some(self.manifest.texts.add(name)?);
+                rare.logical = Some(self.manifest.texts.add(name)?);
             }
             _ => {}
         }
         if source.encoding == Encoding::Other {
-            extra.encoding = Some(self.manifest.texts.add(component.encoding_name())?);
+            rare.encoding = Some(self.manifest.texts.add(component.encoding_name())?);
         }
         if let Some(digest) = component.digest() {
-            extra.digest = Some(self.manifest.texts.add(digest)?);
+            rare.digest = Some(self.manifest.texts.add(digest)?);
         }
         entry.set_size(decoded);
         entry.set_size_declared(source.encoding != Encoding::Raw);
         entry.set_page_exclusive(false);
-        Ok(Stored { component, entry, extra })
+        Ok(Stored { component, entry, rare })
     }
 
     /// A component that is written again as `dtype`: as the source is, or as `recode` has it.
-    fn plan_anew<'f>(
+    fn plan_reencode<'f>(
         &mut self,
         object: &Object<'f>,
         component: Component<'f>,
         dtype: Dtype,
         recode: &Recode,
-    ) -> Result<Anew<'f>> {
+    ) -> Result<Reencode<'f>> {
         let from = component.dtype().unwrap_or(dtype);
-        let claim = component.digest().and_then(|text| digest::parse(text).ok());
-        let algorithm = claim.as_ref().and_then(Claim::algorithm);
+        let digest = component.digest().and_then(|text| digest::parse(text).ok());
+        let algorithm = digest.as_ref().and_then(Digest::algorithm);
         let index = is_index(object.format(), component.role());
         component.check_decodes(&mut |chunk, base| match index {
             true => check_not_negative(component.role(), from, chunk, base),
@@ -148,8 +148,8 @@ impl Writer {
         let size = convert::converted_size(component.size()?, (from, None), dtype)?;
         let spec = ComponentSpec {
             logical: match component.logical() {
-                LogicalType::Known(known) => Some(LogicalName::Known(known)),
-                LogicalType::Other => component.logical_name().map(LogicalName::Other),
+                LogicalType::Known(known) => Some(LogicalSpec::Known(known)),
+                LogicalType::Other => component.logical_name().map(LogicalSpec::Other),
                 LogicalType::Absent | LogicalType::SameAsDtype => None,
             },
             encoding: Some(recode.encoding.unwrap_or(component.encoding())),
@@ -163,7 +163,7 @@ impl Writer {
         };
         check(self)
             .map_err(|e| e.within(format_args!("object {:?} component {:?}", object.name(), spec.role)))?;
-        Ok(Anew { component, spec })
+        Ok(Reencode { component, spec })
     }
 }
 

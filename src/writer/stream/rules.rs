@@ -3,9 +3,9 @@
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Format, Version};
-use crate::writer::{ComponentSpec, LogicalName};
+use crate::writer::{ComponentSpec, LogicalSpec};
 
-/// Bytes that a component must have, if its object's shape tells.
+/// Bytes that a component must have, if its object's shape gives them.
 pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
     if format != Format::Dense || spec.role != "data" {
         return Ok(None);
@@ -14,8 +14,8 @@ pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) ->
     let elements = element_count(shape).ok_or_else(overflow)?;
     let ratio = match spec.logical {
         None => 1,
-        Some(LogicalName::Known(logical)) => logical.ratio(),
-        Some(LogicalName::Other(_)) => return Ok(None),
+        Some(LogicalSpec::Known(logical)) => logical.ratio(),
+        Some(LogicalSpec::Other(_)) => return Ok(None),
     };
     let width = spec.dtype.size() as u64;
     elements.checked_mul(ratio).and_then(|n| n.checked_mul(width)).ok_or_else(overflow).map(Some)
@@ -57,9 +57,9 @@ pub fn check_index_dtype(format: Format, spec: &ComponentSpec<'_>, version: Vers
 }
 
 /// The logical type, where its ratio is known.
-pub fn known(logical: Option<LogicalName<'_>>) -> Option<Logical> {
+pub fn known(logical: Option<LogicalSpec<'_>>) -> Option<Logical> {
     match logical {
-        Some(LogicalName::Known(logical)) => Some(logical),
+        Some(LogicalSpec::Known(logical)) => Some(logical),
         _ => None,
     }
 }

@@ -1,0 +1,17 @@
+//! One file for each workload; docs/benchmarks.md says what it measures.
+
+pub mod append;
+pub mod cold_load;
+pub mod compress;
+pub mod convert;
+pub mod digests;
+pub mod experts;
+pub mod load;
+pub mod open;
+pub mod open_kinds;
+pub mod scale;
+pub mod slices;
+pub mod small_tensors;
+pub mod startup;
+pub mod threads;
+pub mod write;

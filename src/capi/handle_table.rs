@@ -1,0 +1,102 @@
+//! What a handle of an object or a component points at: a slot in one table of the file, which leads to
+//! the file, and by its position also to the object or component. Place n stands for object n and
+//! for component n, so that each costs an open file of many objects as little as can be.
+
+use super::component::zt_component;
+use super::object::zt_object;
+use super::open::zt_file;
+use crate::error::Result;
+use crate::model::manifest::Manifest;
+use std::ptr::null;
+
+/// An entry of the table.
+pub(super) struct Handle {
+    file: *const zt_file,
+}
+
+impl Handle {
+    /// The file, of which this place is a part.
+    pub(super) fn owner(&self) -> &zt_file {
+        // SAFETY: the file owns the table of places and is alive as long as they are lent.
+        unsafe { &*self.file }
+    }
+
+    pub(super) fn file(&self) -> *const zt_file {
+        self.file
+    }
+
+    /// Which object or component it is.
+    pub(super) fn index(&self) -> usize {
+        let first = self.owner().handles().table.as_ptr();
+        std::ptr::from_ref(self).addr().wrapping_sub(first.addr()) / size_of::<Handle>()
+    }
+}
+
+/// The table, and which object a component is part of.
+#[derive(Default)]
+pub(super) struct HandleTable {
+    table: Vec<Handle>,
+    /// Empty where component n is of object n, as in a file of dense objects.
+    owners: Vec<u32>,
+}
+
+impl HandleTable {
+    /// Room for all places of a file, so that [`HandleTable::fill`] moves nothing.
+    pub(super) fn reserve(manifest: &Manifest) -> Result<HandleTable> {
+        let mut handles = HandleTable::default();
+        handles.table.try_reserve_exact(manifest.objects.len().max(manifest.components.len()))?;
+        if manifest.objects.iter().any(|o| o.component_count != 1) {
+            handles.owners.try_reserve_exact(manifest.components.len())?;
+            // Positions in both tables are 32 bits wide: see the manifest's.
+            for (index, object) in (0u32..).zip(manifest.objects.iter()) {
+                handles.owners.extend(std::iter::repeat_n(index, object.component_count as usize));
+            }
+        }
+        Ok(handles)
+    }
+
+    /// Points every place back to the file.
+    pub(super) fn fill(&mut self, file: *const zt_file, manifest: &Manifest) {
+        let count = manifest.objects.len().max(manifest.components.len());
+        self.table.extend(std::iter::repeat_with(|| Handle { file }).take(count));
+    }
+
+    /// Whether component n is of object n.
+    pub(super) fn is_one_each(&self) -> bool {
+        self.owners.is_empty()
+    }
+
+    /// Where the place of an object or a component is that is known to be there.
+    #[inline]
+    pub(super) fn address(&self, index: usize) -> *const Handle {
+        self.table.as_ptr().wrapping_add(index)
+    }
+
+    fn handle(&self, index: usize, count: usize) -> *const Handle {
+        self.table.get(index).filter(|_| index < count).map_or(null(), std::ptr::from_ref)
+    }
+
+    /// The handle of an object; NULL if there are not as many.
+    pub(super) fn object(&self, index: usize, manifest: &Manifest) -> *const zt_object {
+        self.handle(index, manifest.objects.len()).cast()
+    }
+
+    /// The handle of a component; NULL if there are not as many.
+    pub(super) fn component(&self, index: usize, manifest: &Manifest) -> *const zt_component {
+        self.handle(index, manifest.components.len()).cast()
+    }
+
+    /// Which object a component is part of.
+    pub(super) fn owner_of(&self, component: usize) -> usize {
+        self.owners.get(component).map_or(component, |object| *object as usize)
+    }
+}
+
+// Both handles are nothing but a place: what makes the casts above sound.
+const _: () = {
+    assert!(size_of::<zt_object>() == size_of::<Handle>() && align_of::<zt_object>() == align_of::<Handle>());
+    assert!(
+        size_of::<zt_component>() == size_of::<Handle>()
+            && align_of::<zt_component>() == align_of::<Handle>()
+    );
+};

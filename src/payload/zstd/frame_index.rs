@@ -1,0 +1,95 @@
+//! Where some of the frames begin, found in one walk: a range of a component of very many frames is
+//! then found without the headers of all of them.
+
+use super::walk::{Stored, Walk};
+use super::KnownSize;
+use crate::error::Result;
+use std::ops::Range;
+
+/// Places that are kept at most, of however many frames: 4 KiB.
+const MAX_POINTS: usize = 256;
+
+/// Where a frame begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FramePoint {
+    /// Among the stored bytes.
+    pub(super) stored: usize,
+    /// Among the decoded ones.
+    pub(super) decoded: u64,
+}
+
+/// What a walk found, for any range.
+#[derive(Debug)]
+pub(crate) struct FrameIndex {
+    /// What the headers of all frames declare.
+    size: KnownSize,
+    /// In order; evenly spaced, counted in frames, as far as every frame says its size.
+    points: Vec<FramePoint>,
+}
+
+/// What a walk found, for one range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seek {
+    /// What the headers of all frames declare.
+    pub(crate) size: KnownSize,
+    /// Not after the range, and not far before it.
+    pub(super) point: FramePoint,
+    /// Where the stored bytes of the range have ended, not far behind it; none: perhaps with the last.
+    end: Option<usize>,
+}
+
+impl Seek {
+    /// The stored bytes, of `size` in all, that the range needs.
+    pub(crate) fn needed(&self, size: usize) -> Range<usize> {
+        self.point.stored..self.end.unwrap_or(size)
+    }
+}
+
+impl FrameIndex {
+    /// Walks all frame and block headers; decodes nothing.
+    pub(crate) fn of(stored: impl Stored) -> Result<FrameIndex> {
+        let mut found = FrameIndex { size: KnownSize::NONE, points: Vec::new() };
+        let (mut frame, mut step) = (0usize, 1usize);
+        for header in Walk::new(stored) {
+            let header = header?;
+            if let (KnownSize::Exact(decoded), false) = (found.size, header.skippable) {
+                // The step is a power of two.
+                if frame & step.saturating_sub(1) == 0 {
+                    if found.points.len() == MAX_POINTS {
+                        step = step.saturating_mul(2);
+                        found.drop_every_other();
+                    }
+                    found.points.try_reserve(1)?;
+                    found.points.push(FramePoint { stored: header.stored.start, decoded });
+                }
+                frame = frame.saturating_add(1);
+            }
+            found.size = found.size.with(&header)?;
+        }
+        Ok(found)
+    }
+
+    /// Keeps the first, the third and so on. Of an even number, so that the next is as far from the last
+    /// that is kept as they are from each other.
+    fn drop_every_other(&mut self) {
+        let mut keep = false;
+        self.points.retain(|_| {
+            keep = !keep;
+            keep
+        });
+    }
+
+    /// Where to begin for `length` decoded bytes from `offset` on.
+    pub(crate) fn seek(&self, offset: u64, length: u64) -> Seek {
+        let after = self.points.partition_point(|point| point.decoded <= offset);
+        let point = after.checked_sub(1).and_then(|at| self.points.get(at));
+        let point = point.copied().unwrap_or_default();
+        let range_end = offset.saturating_add(length);
+        let range_end = self.points.partition_point(|point| point.decoded < range_end);
+        let end = match length {
+            0 => Some(point.stored),
+            _ => self.points.get(range_end).map(|point| point.stored),
+        };
+        Seek { size: self.size, point, end }
+    }
+}

@@ -1,0 +1,275 @@
+//! The bytes' way from the disk: through the page cache, or past it where they are not in memory.
+
+use super::job::Job;
+use super::{BatchOptions, Direct};
+use crate::error::{fail, Result};
+use crate::io::direct::{Bounce, DirectFile};
+use crate::io::ByteSource;
+use foldhash::fast::SeedableRandomState;
+use std::ffi::CStr;
+use std::hash::BuildHasher;
+use std::io::IoSliceMut;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A batch of fewer stored bytes is not worth the second handle; it is also more likely to be read again.
+const MIN_DIRECT_BATCH: u64 = 16 << 20;
+
+/// Shorter reads than this go through the page cache.
+const MIN_DIRECT_READ: u64 = 128 << 10;
+
+/// Places of the batch that are looked at to estimate how much of it is in memory: one in each mebibyte, of a large
+/// batch so many.
+const RESIDENCY_SAMPLES: u64 = 48;
+
+/// What of a batch is in memory, by the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Residency {
+    /// Next to nothing.
+    Nothing,
+    /// Some: each part has to be looked at.
+    Some,
+    /// Next to everything.
+    All,
+    /// Not asked, or not reported: the page cache is the safe guess.
+    Unknown,
+}
+
+/// How the threads of one batch read stored bytes.
+pub struct ReadStrategy<'a> {
+    source: &'a dyn ByteSource,
+    direct: Option<DirectFile>,
+    always: bool,
+    /// Whether the callers' memory is pinned and contiguous.
+    pinned: bool,
+    in_memory: Residency,
+    random: SeedableRandomState,
+    refused: AtomicBool,
+    direct_bytes: AtomicU64,
+    cached_bytes: AtomicU64,
+    /// Why no direct read was tried.
+    no_direct_reason: &'static CStr,
+}
+
+/// The memory that a thread's reads go through: its share of what all may use.
+pub fn bounce(options: &BatchOptions) -> Bounce {
+    let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
+    Bounce::new(share.min(options.chunk_size))
+}
+
+impl<'a> ReadStrategy<'a> {
+    /// For a batch of these jobs.
+    pub fn new(
+        source: &'a dyn ByteSource,
+        options: &BatchOptions,
+        jobs: &[Job<'_>],
+    ) -> Result<ReadStrategy<'a>> {
+        let always = options.direct == Direct::Always;
+        let bytes = jobs.iter().map(Job::stored_bytes).fold(0, u64::saturating_add);
+        let random = crate::hash::state();
+        let mut in_memory = Residency::Unknown;
+        let (direct, no_direct_reason) = match options.direct {
+            Direct::Never => (None, c"page cache: as asked"),
+            Direct::Auto if bytes < MIN_DIRECT_BATCH => (None, c"page cache: too few bytes for direct reads"),
+            Direct::Auto => match source.direct()?.filter(DirectFile::is_reported) {
+                None => (None, c"page cache: the source does not say that it has direct reads"),
+                direct => match sample(source, jobs, bytes, &random) {
+                    None => (None, c"page cache: the system does not report what is in memory"),
+                    Some(Residency::All) => {
+                        in_memory = Residency::All;
+                        (None, c"page cache: the bytes were in memory")
+                    }
+                    Some(found) => {
+                        in_memory = found;
+                        (direct, c"page cache: every part was short")
+                    }
+                },
+            },
+            Direct::Always => match source.direct()? {
+                Some(direct) => (Some(direct), c"direct: as asked"),
+                None => {
+                    return Err(fail!(
+                        Unsupported,
+                        "direct reads were asked for, but the file system, the platform or the source has none"
+                    ));
+                }
+            },
+        };
+        Ok(ReadStrategy {
+            source,
+            direct,
+            always,
+            pinned: options.pinned,
+            in_memory,
+            random,
+            refused: AtomicBool::new(false),
+            direct_bytes: AtomicU64::new(0),
+            cached_bytes: AtomicU64::new(0),
+            no_direct_reason,
+        })
+    }
+
+    /// Whether reads are reads of a file, each of which costs a system call.
+    pub fn is_file(&self) -> bool {
+        self.source.is_file()
+    }
+
+    /// Whether reads may go past the page cache.
+    pub fn may_go_direct(&self) -> bool {
+        self.direct.is_some()
+    }
+
+    /// Whether reads went past the page cache.
+    pub fn went_direct(&self) -> bool {
+        self.direct_bytes.load(Ordering::Relaxed) > 0
+            || (self.always && !self.refused.load(Ordering::Relaxed))
+    }
+
+    /// Why they went the way that they went.
+    pub fn reason(&self) -> &'static CStr {
+        let (direct_bytes, cached_bytes) =
+            (self.direct_bytes.load(Ordering::Relaxed), self.cached_bytes.load(Ordering::Relaxed));
+        match (direct_bytes > 0, cached_bytes > 0) {
+            _ if self.refused.load(Ordering::Relaxed) => {
+                self.direct.as_ref().map_or(self.no_direct_reason, DirectFile::refusal)
+            }
+            _ if self.direct.is_none() => self.no_direct_reason,
+            _ if self.always => self.no_direct_reason,
+            (true, false) => c"direct: the bytes were not in memory",
+            (true, true) => c"direct and page cache: part of the bytes was in memory",
+            (false, true) => c"page cache: the bytes were in memory",
+            (false, false) => self.no_direct_reason,
+        }
+    }
+
+    /// The way of a job's bytes: a handle for direct reads of them, or none and the page cache. To be asked once for
+    /// each, as it looks at memory and keeps count.
+    pub fn route(&self, offset: u64, size: u64) -> Route<'_> {
+        let direct = self.direct.as_ref().filter(|_| !self.refused.load(Ordering::Relaxed));
+        let via_cache = |in_memory| Route { direct: None, in_memory };
+        let via_disk = |direct| Route { direct: Some(direct), in_memory: false };
+        let in_memory = || {
+            let places = (0..3).map(|k| random_offset(offset, size, self.random.hash_one((offset, k))));
+            places.filter(|at| self.source.resident(*at) == Some(false)).count() < 2
+        };
+        match direct {
+            None => via_cache(self.in_memory == Residency::All),
+            Some(direct) if self.always => via_disk(direct),
+            _ if size < MIN_DIRECT_READ => via_cache(false),
+            _ if self.in_memory != Residency::Nothing && in_memory() => {
+                self.cached_bytes.fetch_add(size, Ordering::Relaxed);
+                via_cache(true)
+            }
+            Some(direct) => via_disk(direct),
+        }
+    }
+
+    /// The handle of a way; once a direct read was refused, no other is tried.
+    fn direct_handle<'w>(&self, route: Route<'w>) -> Option<&'w DirectFile> {
+        route.direct.filter(|_| !self.refused.load(Ordering::Relaxed))
+    }
+
+    /// Books a direct read; the first that is refused is the last that is tried.
+    fn record_direct(&self, size: u64, done: bool) {
+        match done {
+            true => _ = self.direct_bytes.fetch_add(size, Ordering::Relaxed),
+            false => self.refused.store(true, Ordering::Relaxed),
+        }
+    }
+
+    /// Fills `dst` with the bytes from `offset` on.
+    pub fn read(&self, route: Route<'_>, offset: u64, dst: &mut [u8], bounce: &mut Bounce) -> Result<()> {
+        if let Some(direct) = self.direct_handle(route) {
+            let done = direct.read_at(offset, dst, self.pinned, bounce)?;
+            self.record_direct(dst.len() as u64, done);
+            if done {
+                return Ok(());
+            }
+        }
+        self.source.read_at(offset, dst)
+    }
+
+    /// Fills pieces of memory one after the other with the bytes from `offset` on, through the page cache; false
+    /// where the source does not do that.
+    pub fn scatter(&self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
+        self.source.read_scattered(offset, pieces)
+    }
+
+    /// The bytes from `offset` on where they lie, if they can be lent and no disk has to be waited for: who needs a few
+    /// of each page is spared a call for them, or a copy of the rest. Of a file that is a mapping, which
+    /// [`crate::io::map`] is wary of: the last byte is always asked for, as a file that was cut short has it no more.
+    pub fn borrow_resident(&self, route: Route<'_>, offset: u64, size: u64) -> Option<&'a [u8]> {
+        let end = offset.checked_add(size)?;
+        let bytes = self.source.slice(offset..end)?;
+        let here = |at| self.source.resident(at) == Some(true);
+        let in_memory =
+            || !route.is_direct() && here(end.saturating_sub(1)) && (route.in_memory || here(offset));
+        (!self.is_file() || in_memory()).then_some(bytes)
+    }
+
+    /// The bytes from `offset` on, in the bounce, whose [`Bounce::capacity`] they fit.
+    pub fn fetch<'b>(
+        &self,
+        route: Route<'_>,
+        offset: u64,
+        size: usize,
+        bounce: &'b mut Bounce,
+    ) -> Result<&'b [u8]> {
+        if let Some(direct) = self.direct_handle(route) {
+            let place = direct.fetch(offset, size, bounce)?;
+            self.record_direct(size as u64, place.is_some());
+            if let Some(place) = place {
+                return bounce.part(place);
+            }
+        }
+        bounce.fill(size, |memory| self.source.read_at(offset, memory))?;
+        bounce.part(0..size)
+    }
+}
+
+/// What [`ReadStrategy::route`] decided for some bytes.
+#[derive(Clone, Copy)]
+pub struct Route<'r> {
+    direct: Option<&'r DirectFile>,
+    /// Whether they were found to be in memory.
+    pub in_memory: bool,
+}
+
+impl Route<'_> {
+    /// Whether it goes past the page cache.
+    pub fn is_direct(self) -> bool {
+        self.direct.is_some()
+    }
+}
+
+/// Somewhere in a range. Not always at the same place: asking may make the kernel read the page that is asked for.
+fn random_offset(offset: u64, size: u64, random: u64) -> u64 {
+    offset.saturating_add(random.checked_rem(size).unwrap_or(0))
+}
+
+/// How much of the `bytes` that the jobs read is in memory, by samples evenly spaced; none where the system does not report it.
+fn sample(
+    source: &dyn ByteSource,
+    jobs: &[Job<'_>],
+    bytes: u64,
+    random: &SeedableRandomState,
+) -> Option<Residency> {
+    let (mut resident, mut answered) = (0u64, 0u64);
+    let step = bytes.checked_div(RESIDENCY_SAMPLES).unwrap_or(0).max(1 << 20);
+    let (mut next, mut before) = (random_offset(0, step, random.hash_one(0)), 0u64);
+    for job in jobs {
+        let after = before.saturating_add(job.stored_bytes());
+        while next < after {
+            let found = source.resident(job.offset.saturating_add(next.saturating_sub(before)));
+            answered = answered.saturating_add(u64::from(found.is_some()));
+            resident = resident.saturating_add(u64::from(found == Some(true)));
+            next = next.saturating_add(step);
+        }
+        before = after;
+    }
+    match resident.saturating_mul(8) {
+        _ if answered == 0 => None,
+        eighths if eighths <= answered => Some(Residency::Nothing),
+        eighths if eighths >= answered.saturating_mul(7) => Some(Residency::All),
+        _ => Some(Residency::Some),
+    }
+}

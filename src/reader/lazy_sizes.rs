@@ -1,0 +1,90 @@
+//! Decoded sizes that no manifest gives, kept once they are found, so that nothing is decoded twice for them:
+//! a failure that is the file's is kept, too.
+
+use crate::error::{Cause, Error, Result};
+use crate::lock::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An answer for each component of a file, or none yet.
+#[derive(Default)]
+pub struct FoundSizes {
+    /// 0 for none yet, else the size plus one, or [`FAILED`] and the position of the failure.
+    sizes: Vec<AtomicU64>,
+    failures: Mutex<Vec<Error>>,
+}
+
+/// Above every size: what decodes to that much is above every limit.
+const FAILED: u64 = 1 << 63;
+
+impl FoundSizes {
+    /// Room for the answers of `components` components.
+    pub fn make_room(&mut self, components: usize) -> Result<()> {
+        self.sizes.try_reserve_exact(components)?;
+        self.sizes.resize_with(components, AtomicU64::default);
+        Ok(())
+    }
+
+    /// The kept answer, or what `find` gives. Several threads may ask at once; then each may look.
+    pub fn get_or_find(&self, component: usize, find: impl FnOnce() -> Result<u64>) -> Result<u64> {
+        let Some(place) = self.sizes.get(component) else { return find() };
+        let kept = place.load(Ordering::Acquire);
+        if let Some(failure) = kept.checked_sub(FAILED) {
+            return self.failure(failure).unwrap_or_else(find);
+        }
+        if let Some(size) = kept.checked_sub(1) {
+            return Ok(size);
+        }
+        match find() {
+            Ok(size) => {
+                place.store(size.saturating_add(1).min(FAILED - 1), Ordering::Release);
+                Ok(size)
+            }
+            Err(error) => {
+                // A disk or memory may do better next time.
+                if matches!(error.cause(), Cause::Broken(_) | Cause::Limit | Cause::Unsupported) {
+                    if let Ok(at) = self.keep(&error) {
+                        place.store(FAILED | at, Ordering::Release);
+                    }
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn failure(&self, at: u64) -> Option<Result<u64>> {
+        let failures = self.failures.lock();
+        failures.get(usize::try_from(at).ok()?).map(|error| Err(error.again()))
+    }
+
+    /// Keeps a failure, and tells its position.
+    fn keep(&self, error: &Error) -> Result<u64> {
+        let mut failures = self.failures.lock();
+        failures.try_reserve(1)?;
+        failures.push(error.again());
+        Ok(failures.len().saturating_sub(1) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{broken, fail, Rule};
+
+    #[test]
+    fn what_was_found_is_not_looked_for_again_unless_the_file_is_not_to_blame() {
+        let mut sizes = FoundSizes::default();
+        sizes.make_room(4).unwrap();
+        let never = || -> Result<u64> { panic!("looked for again") };
+        assert_eq!(sizes.get_or_find(2, || Ok(0)).unwrap(), 0);
+        assert_eq!(sizes.get_or_find(2, never).unwrap(), 0);
+        for component in [3, 1] {
+            let looked = sizes.get_or_find(component, || Err(broken!(Rule::ZstdCorrupt, "at {component}")));
+            let again = sizes.get_or_find(component, never).unwrap_err();
+            assert_eq!(again.message(), looked.unwrap_err().message());
+            assert_eq!(again.rule(), Some(Rule::ZstdCorrupt));
+        }
+        assert_eq!(sizes.get_or_find(0, || Err(fail!(Io, "gone"))).unwrap_err().cause(), Cause::Io);
+        assert_eq!(sizes.get_or_find(0, || Ok(7)).unwrap(), 7);
+        assert_eq!(sizes.get_or_find(9, || Ok(5)).unwrap(), 5, "no room is no failure");
+    }
+}

@@ -1,0 +1,281 @@
+//! The usual items, read without a detour: nearly all of a manifest are short. Each function gives none
+//! and consumes nothing where the next item is another one, or stands at the very end of the input;
+//! then [`Cursor::head`] reads it.
+//!
+//! No function branches to a place that it computes (a table of jumps): processors that mistrust such
+//! branches take longer for one than for an item.
+
+use super::Cursor;
+
+/// A short text as one number, quick to compare: its head and its first seven bytes. Texts of up to seven
+/// bytes have the same word only if they are the same, longer ones if those seven and their lengths are.
+/// Texts of 24 bytes and more, whose head is longer, have none: 0.
+pub const fn packed(text: &[u8]) -> u64 {
+    if text.len() >= 24 {
+        return 0;
+    }
+    let mut packed = 0x60 | text.len() as u64;
+    let mut shift: u32 = 8;
+    let mut rest = text;
+    while let Some((byte, tail)) = rest.split_first() {
+        if let Some(placed) = (*byte as u64).checked_shl(shift) {
+            packed |= placed;
+        }
+        shift = shift.saturating_add(8);
+        rest = tail;
+    }
+    packed
+}
+
+/// Eight bytes at a time, the last of which may overlap: names are too short for what the standard library does.
+#[inline(always)]
+fn is_ascii(text: &[u8]) -> bool {
+    let Some(last) = text.last_chunk::<8>() else { return text.iter().all(u8::is_ascii) };
+    let all = text.chunks_exact(8).filter_map(|eight| eight.first_chunk::<8>());
+    let bits = all.fold(u64::from_ne_bytes(*last), |bits, eight| bits | u64::from_ne_bytes(*eight));
+    bits & 0x8080_8080_8080_8080 == 0
+}
+
+impl<'a> Cursor<'a> {
+    /// A text string of less than 24 bytes and its [`packed`]; not checked to be UTF-8.
+    #[inline(always)]
+    pub fn short_text(&mut self) -> Option<(&'a [u8], u64)> {
+        let eight = u64::from_le_bytes(*self.rest.first_chunk()?);
+        let length = (eight & 0xff).wrapping_sub(0x60);
+        if length >= 24 {
+            return None;
+        }
+        let (text, rest) = self.rest.get(1..)?.split_at_checked(usize::try_from(length).ok()?)?;
+        self.rest = rest;
+        let unused = 7u32.saturating_sub(u32::try_from(length).ok()?).saturating_mul(8);
+        Some((text, eight & u64::MAX.wrapping_shr(unused)))
+    }
+
+    /// The word of the next item if it is a text string of up to seven bytes, which it identifies completely.
+    #[inline(always)]
+    pub fn peek_packed(&self) -> Option<u64> {
+        let eight = u64::from_le_bytes(*self.rest.first_chunk()?);
+        let length = (eight & 0xff).wrapping_sub(0x60);
+        let unused = 7u64.checked_sub(length)?.saturating_mul(8);
+        Some(eight & u64::MAX.wrapping_shr(u32::try_from(unused).ok()?))
+    }
+
+    /// Steps over the text string whose word was peeked at.
+    #[inline(always)]
+    pub fn skip_packed(&mut self, packed: u64) {
+        let length = usize::from(packed.to_le_bytes()[0] & 0x1f).saturating_add(1);
+        self.rest = self.rest.get(length..).unwrap_or_default();
+    }
+
+    /// Steps over `literal` if it is what comes next.
+    #[inline(always)]
+    pub fn skip_literal(&mut self, literal: &[u8]) -> Option<()> {
+        let (next, rest) = self.rest.split_at_checked(literal.len())?;
+        // In pieces, the last of which may overlap: a call to compare them takes longer.
+        let same = match literal.len() {
+            16.. => {
+                let mut pairs = literal.chunks_exact(16).zip(next.chunks_exact(16));
+                literal.last_chunk::<16>() == next.last_chunk::<16>()
+                    && pairs.all(|(a, b)| a.first_chunk::<16>() == b.first_chunk::<16>())
+            }
+            8.. => {
+                literal.first_chunk::<8>() == next.first_chunk::<8>()
+                    && literal.last_chunk::<8>() == next.last_chunk::<8>()
+            }
+            4.. => {
+                literal.first_chunk::<4>() == next.first_chunk::<4>()
+                    && literal.last_chunk::<4>() == next.last_chunk::<4>()
+            }
+            _ => literal.iter().zip(next).all(|(a, b)| a == b),
+        };
+        self.rest = if same { rest } else { return None };
+        Some(())
+    }
+
+    /// A text string of less than 256 bytes in one piece and of ASCII alone, as nearly all names are.
+    #[inline(always)]
+    pub fn try_ascii(&mut self) -> Option<&'a [u8]> {
+        let mut lookahead = self.clone();
+        let text = lookahead.try_text().filter(|text| is_ascii(text))?;
+        *self = lookahead;
+        Some(text)
+    }
+
+    /// A text string of less than 256 bytes in one piece, not checked to be UTF-8.
+    #[inline(always)]
+    pub fn try_text(&mut self) -> Option<&'a [u8]> {
+        let (initial, rest) = self.rest.split_first()?;
+        let short = initial.wrapping_sub(0x60);
+        let (length, rest) = match short {
+            0x18 => rest.split_first().map(|(length, rest)| (*length, rest))?,
+            _ => (short, rest),
+        };
+        if short > 0x18 {
+            return None;
+        }
+        let (text, rest) = rest.split_at_checked(usize::from(length))?;
+        self.rest = rest;
+        Some(text)
+    }
+
+    /// An unsigned integer.
+    #[inline(always)]
+    pub fn try_unsigned(&mut self) -> Option<u64> {
+        let (initial, rest) = self.rest.split_first()?;
+        if *initial < 24 {
+            self.rest = rest;
+            return Some(u64::from(*initial));
+        }
+        // One, two, four or eight bytes, the most significant first.
+        let exponent = u32::from(initial.wrapping_sub(24));
+        if exponent > 3 {
+            return None;
+        }
+        let eight = u64::from_be_bytes(*rest.first_chunk()?);
+        let bits = 8u32.wrapping_shl(exponent);
+        self.rest = rest.get(1usize.wrapping_shl(exponent)..)?;
+        Some(eight.wrapping_shr(64u32.saturating_sub(bits)))
+    }
+
+    /// The length of the next item if its initial byte is `major` and a length of less than 24.
+    #[inline(always)]
+    fn short_length(&mut self, major: u8) -> Option<u64> {
+        let (initial, rest) = self.rest.split_first()?;
+        let length = initial.wrapping_sub(major);
+        if length >= 24 {
+            return None;
+        }
+        self.rest = rest;
+        Some(u64::from(length))
+    }
+
+    /// The length of a map of less than 24 pairs.
+    #[inline(always)]
+    pub fn short_map(&mut self) -> Option<u64> {
+        self.short_length(0xa0)
+    }
+
+    /// The length of an array of less than 24 items.
+    #[inline(always)]
+    pub fn short_array(&mut self) -> Option<u64> {
+        self.short_length(0x80)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cursor, Head};
+    use super::{is_ascii, packed};
+
+    /// The item that the slow way reads, and how many bytes it takes.
+    fn slow(input: &[u8]) -> Option<(Head, usize)> {
+        let mut cursor = Cursor::new(input, 0);
+        cursor.head().ok().map(|head| (head, cursor.position()))
+    }
+
+    #[test]
+    fn every_initial_byte_is_read_as_the_slow_path_reads_it() {
+        for initial in 0..=255u8 {
+            for argument in [[0; 8], [1, 2, 3, 4, 5, 6, 7, 8], [0xff; 8], [0x18, 0, 0, 0, 0, 0, 0, 0]] {
+                let mut input = [b'x'; 400];
+                input[0] = initial;
+                input[1..9].copy_from_slice(&argument);
+                let read = slow(&input);
+
+                let mut cursor = Cursor::new(&input, 0);
+                let value = cursor.try_unsigned().map(|v| (Head::Unsigned(v), cursor.position()));
+                assert_eq!(value, read.filter(|(head, _)| matches!(head, Head::Unsigned(_))));
+
+                let mut cursor = Cursor::new(&input, 0);
+                let length = cursor.short_map().map(|n| (Head::Map(Some(n)), cursor.position()));
+                let short = |n: u64| initial & 0x1f < 24 && n < 24;
+                assert_eq!(length, read.filter(|(h, _)| matches!(h, Head::Map(Some(n)) if short(*n))));
+
+                let mut cursor = Cursor::new(&input, 0);
+                let length = cursor.short_array().map(|n| (Head::Array(Some(n)), cursor.position()));
+                assert_eq!(length, read.filter(|(h, _)| matches!(h, Head::Array(Some(n)) if short(*n))));
+
+                let text = read.and_then(|(head, at)| match head {
+                    Head::Text(Some(n)) => input.get(at..at.checked_add(usize::try_from(n).ok()?)?),
+                    _ => None,
+                });
+                let one_byte = initial & 0x1f <= 24;
+                let ascii = text.filter(|text| one_byte && text.is_ascii());
+                assert_eq!(Cursor::new(&input, 0).try_ascii(), ascii);
+                assert_eq!(Cursor::new(&input, 0).try_text(), text.filter(|_| one_byte));
+                let text = text.filter(|_| initial & 0x1f < 24);
+                let found = Cursor::new(&input, 0).short_text();
+                assert_eq!(found, text.map(|t| (t, packed(t))));
+                let mut cursor = Cursor::new(&input, 0);
+                let peeked = cursor.peek_packed();
+                assert_eq!(peeked, text.filter(|t| t.len() < 8).map(packed));
+                if let Some(peeked) = peeked {
+                    cursor.skip_packed(peeked);
+                    assert_eq!(cursor.position(), 1 + text.unwrap().len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ascii_is_recognized_wherever_another_byte_is() {
+        for length in 0..40 {
+            let mut text = vec![b'~'; length];
+            assert!(is_ascii(&text));
+            for at in 0..length {
+                for byte in [0x7f, 0x80, 0xc3, 0xff] {
+                    text[at] = byte;
+                    assert_eq!(is_ascii(&text), byte < 0x80, "{length}, {at}");
+                }
+                text[at] = b'\0';
+            }
+        }
+    }
+
+    #[test]
+    fn a_literal_is_stepped_over_only_if_all_of_it_is_there() {
+        for length in 0..70usize {
+            let literal: Vec<u8> = (0..length as u8).collect();
+            let mut input = literal.clone();
+            input.push(0xf6);
+            let mut cursor = Cursor::new(&input, 0);
+            assert_eq!((cursor.skip_literal(&literal), cursor.position()), (Some(()), length));
+            let mut cut = Cursor::new(&input[..length.saturating_sub(1)], 0);
+            assert_eq!((cut.skip_literal(&literal).is_some(), cut.position()), (length == 0, 0));
+            for at in 0..length {
+                input[at] ^= 0x40;
+                let mut cursor = Cursor::new(&input, 0);
+                assert_eq!((cursor.skip_literal(&literal), cursor.position()), (None, 0), "{length}, {at}");
+                input[at] ^= 0x40;
+            }
+        }
+    }
+
+    #[test]
+    fn an_input_that_ends_is_left_to_the_slow_path() {
+        let whole = [0x1b, 1, 2, 3, 4, 5, 6, 7, 8];
+        assert_eq!(Cursor::new(&whole, 0).try_unsigned(), Some(0x0102_0304_0506_0708));
+        for end in 0..whole.len() {
+            let mut cursor = Cursor::new(&whole[..end], 0);
+            assert!(cursor.try_unsigned().is_none() && cursor.peek_packed().is_none());
+            assert!(cursor.try_text().is_none() && cursor.short_text().is_none());
+            assert!(cursor.short_map().is_none() && cursor.short_array().is_none());
+            assert_eq!(cursor.position(), 0);
+        }
+        let mut text = Cursor::new(b"\x65dtype", 0);
+        assert_eq!((text.peek_packed(), text.short_text(), text.position()), (None, None, 0));
+        assert_eq!((text.try_text(), text.position()), (Some(&b"dtype"[..]), 6));
+        let mut cut = Cursor::new(b"\x78\x08seven..", 0);
+        assert_eq!((cut.try_text(), cut.position()), (None, 0));
+    }
+
+    #[test]
+    fn packed_texts_differ_where_the_texts_do() {
+        assert_eq!(packed(b"type"), u64::from_le_bytes(*b"\x64type\0\0\0"));
+        assert_ne!(packed(b"type"), packed(b"type\0"));
+        assert_eq!(packed(b"components"), packed(b"componeabc")); // ten bytes, the first seven the same
+        assert_ne!(packed(b"components"), packed(b"component"));
+        assert_eq!(packed(&[b'x'; 23]) & 0xff, 0x77);
+        assert_eq!(packed(&[b'x'; 24]), 0);
+    }
+}

@@ -1,0 +1,51 @@
+//! Small objects that are compressed: one after the other they would leave all threads but one idle.
+
+use super::{DenseSpec, LastEntry};
+use crate::error::{fail, Result};
+use crate::model::manifest::RareNames;
+use crate::writer::frames::Inputs;
+use crate::writer::Writer;
+
+impl Writer {
+    /// Neighbours that are compressed: side by side, however small each is.
+    pub(super) fn write_compressed(&mut self, run: &[DenseSpec<'_>]) -> Result<()> {
+        let frame_size = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
+        // Even nothing takes a frame.
+        let count_of = |request: &DenseSpec<'_>| request.data.len().div_ceil(frame_size).max(1);
+        let mut frames: Vec<&[u8]> = Vec::new();
+        frames.try_reserve_exact(
+            run.iter().fold(0, |sum: usize, request| sum.saturating_add(count_of(request))),
+        )?;
+        for request in run {
+            frames.extend(request.data.chunks(frame_size));
+            if request.data.is_empty() {
+                frames.push(&[]);
+            }
+        }
+        let most = frames.iter().map(|frame| frame.len()).max().unwrap_or(0);
+        let inputs =
+            Inputs { count: frames.len(), most, input: &|at| frames.get(at).copied().unwrap_or_default() };
+        let (mut requests, mut made) = (run.iter(), LastEntry::default());
+        let mut current: Option<(&DenseSpec<'_>, usize)> = None;
+        self.compress_all(inputs, |writer, frame| {
+            let (request, left) = match current.take() {
+                Some(current) => current,
+                None => {
+                    let request = requests.next().ok_or_else(|| fail!(Internal, "a frame of no request"))?;
+                    let (entry, size) = (made.entry(writer, request)?, request.data.len() as u64);
+                    let algorithm = request.digest.unwrap_or(writer.options.digest);
+                    writer.start_component(entry, RareNames::default(), algorithm, Some(size), false)?;
+                    (request, count_of(request))
+                }
+            };
+            writer.store(frame)?;
+            match left.saturating_sub(1) {
+                0 => writer.enter_compressed(request),
+                left => {
+                    current = Some((request, left));
+                    Ok(())
+                }
+            }
+        })
+    }
+}
