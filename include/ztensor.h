@@ -206,7 +206,8 @@ typedef enum zt_type_value {
     ZT_TYPE_F8_E5M2FNUZ = 4, ///< 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
     ZT_TYPE_COMPLEX64 = 5, ///< Pairs of f32: real, imaginary.
     ZT_TYPE_COMPLEX128 = 6, ///< Pairs of f64: real, imaginary.
-    ZT_TYPE_OTHER = 7, ///< A name that this version does not know; zt_component_type_name returns it.
+    /// A name that this version does not know; zt_component_type_name returns it.
+    ZT_TYPE_OTHER = 7,
 } zt_type_value;
 
 /// A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
@@ -361,6 +362,11 @@ typedef struct zt_open_options {
     /// 4. 1: only the caller's, as always where a zt_source is read.
     uint32_t threads;
     uint32_t reserved; ///< Must be 0.
+    /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
+    /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
+    /// the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
+    /// not counted: see max_decoded_size.
+    uint64_t max_memory;
 } zt_open_options;
 
 /// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
@@ -1154,6 +1160,7 @@ typedef struct zt_verify_report {
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
 /// what was checked so far, on failure. A file without digests verifies: digests_absent counts them.
+/// Bytes that several components have are looked at once, and counted for each.
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
@@ -1399,7 +1406,9 @@ zt_status zt_write_end(zt_writer *writer);
 /// attributes stay. What the version to be written cannot represent as it stands is decoded and
 /// written anew, with a digest of the same kind: big-endian data, bools of 0.1 that are neither 0 nor
 /// 1, sparse indices that are not u64 where 1.2 is written or appended to, and, before 1.2, compressed
-/// bytes whose size neither a shape nor their frames give.
+/// bytes whose size neither a shape nor their frames give. Each copy has bytes of its
+/// own: components that are the same bytes of the file (tied weights) are written once for each, so the
+/// sum of zt_component_stored_size says how much is written.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written:
 /// an object that is refused leaves the writer as it was.

@@ -86,12 +86,7 @@ fn outcome_of(bytes: Vec<u8>) -> Result<String, Cause> {
             let (entry, types) = (c.entry(), (c.dtype_name(), c.logical_name(), c.encoding_name()));
             said += &format!("  {:?} {types:?} {:?} {:?} ", c.role(), c.logical(), c.digest());
             said += &format!("{} {} {:?} ", entry.offset, entry.stored_size, entry.size());
-            said += &format!(
-                "{} {} {}\n",
-                entry.is_big_endian(),
-                entry.is_size_declared(),
-                entry.is_page_exclusive()
-            );
+            said += &format!("{} {}\n", entry.is_big_endian(), entry.is_size_declared());
         }
     }
     Ok(said)
