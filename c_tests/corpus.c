@@ -5,8 +5,8 @@
 #include "support.h"
 
 static unsigned long files, opened, refused, components_read, components_refused, verified, not_verified;
-static unsigned char *buffer;
-#define BUFFER_SIZE (4u << 20)
+static unsigned char *bytes_read;
+#define LARGEST_READ (4u << 20)
 
 /* A call that failed has a status with a name, and one line of message that names the file. */
 static int reported(zt_status status, const char *name)
@@ -38,18 +38,18 @@ static void read_all(const zt_component *c, const char *name)
         CHECK(zt_buffer_size(buffer) == size && (caps & ZT_CAP_READ));
         CHECK(!ptr || memcmp(ptr, zt_buffer_data(buffer), n) == 0);
         components_read++;
-        if (size <= BUFFER_SIZE) {
-            CHECK_STATUS(zt_component_read(c, buffer, BUFFER_SIZE), ZT_OK);
-            CHECK(memcmp(buffer, zt_buffer_data(buffer), (size_t)size) == 0);
-            CHECK_STATUS(zt_component_read_range(c, size / 2, buffer, (size_t)(size - size / 2)), ZT_OK);
-            CHECK(memcmp(buffer, (const char *)zt_buffer_data(buffer) + size / 2, (size_t)(size - size / 2)) == 0);
+        if (size <= LARGEST_READ) {
+            CHECK_STATUS(zt_component_read(c, bytes_read, LARGEST_READ), ZT_OK);
+            CHECK(memcmp(bytes_read, zt_buffer_data(buffer), (size_t)size) == 0);
+            CHECK_STATUS(zt_component_read_range(c, size / 2, bytes_read, (size_t)(size - size / 2)), ZT_OK);
+            CHECK(memcmp(bytes_read, (const char *)zt_buffer_data(buffer) + size / 2, (size_t)(size - size / 2)) == 0);
         }
-        reported(zt_component_read_as(c, ZT_DTYPE_F64, buffer, BUFFER_SIZE), name);
+        reported(zt_component_read_as(c, ZT_DTYPE_F64, bytes_read, LARGEST_READ), name);
     } else {
         CHECK(buffer == NULL);
         components_refused++;
-        if (size <= BUFFER_SIZE)
-            CHECK(zt_component_read(c, buffer, BUFFER_SIZE) != ZT_OK);
+        if (size <= LARGEST_READ)
+            CHECK(zt_component_read(c, bytes_read, LARGEST_READ) != ZT_OK);
     }
     zt_buffer_free(buffer);
     reported(zt_component_verify(c), name);
@@ -78,11 +78,11 @@ static void views(const zt_file *file, const zt_object *object, const char *name
 static void in_mode(const char *path, const char *name, zt_mode mode, int good)
 {
     zt_open_options options;
-    zt_file *file = (zt_file *)buffer;
+    zt_file *file = (zt_file *)bytes_read;
     size_t o, k, needed = 0;
     INIT(options);
     options.mode = mode;
-    options.max_decoded_size = BUFFER_SIZE; /* the bombs are not to make this slow */
+    options.max_decoded_size = LARGEST_READ; /* the bombs are not to make this slow */
     files++;
     if (!reported(zt_open(path, &options, &file), name)) {
         CHECK(file == NULL);
@@ -129,12 +129,12 @@ static void one_file(const char *path, const char *name, int good)
 
 int main(void)
 {
-    buffer = (unsigned char *)malloc(BUFFER_SIZE);
-    REQUIRE(buffer != NULL);
+    bytes_read = (unsigned char *)malloc(LARGEST_READ);
+    REQUIRE(bytes_read != NULL);
     each_of_corpus(one_file);
     CHECK(files >= 2 * 563 && opened > 0 && refused > 0 && components_refused > 0 && not_verified > 0);
     printf("corpus: %lu opens, %lu refused; components: %lu read, %lu refused; files: %lu verified, %lu not\n", files, refused,
            components_read, components_refused, verified, not_verified);
-    free(buffer);
+    free(bytes_read);
     return check_done("corpus");
 }

@@ -8,13 +8,13 @@ Usage: ztensor-bench [OPTION]... [WORKLOAD]...
 Measures libztensor, through its C interface, beside other libraries and what this machine allows.
 docs/benchmarks.md says how it measures and how to read the rows.
 
-WORKLOAD is one of these; without one all run:
-  w1  open, find, list, close         w8   bf16 and f16 to f32
-  w2  load from the page cache        w9   slices of a rank; experts under a budget
-  w3  load from the disk              w10  start-up
-  w4  write a big model               w11  scale: objects, size of the file
-  w5  write and load small tensors    w12  append one object
-  w6  zstd                            w13  other numbers of threads
+WORKLOAD is one of these, by name or number; without one all run:
+  w1  open           open, find, list, close        w8   convert   bf16 and f16 to f32
+  w2  load           load from the page cache       w9   slices    slices of a rank; experts under a budget
+  w3  cold_load      load from the disk             w10  startup   loading the library, the first call
+  w4  write          write a big model              w11  scale     objects, size of the file
+  w5  small_tensors  write and load small tensors   w12  append    append one object
+  w6  compress       zstd                           w13  threads   other numbers of threads
   w7  digests
 
 Options:
@@ -28,15 +28,28 @@ Options:
   --hold       holds the free memory of a virtual machine between timed sections (benches/src/balloon.rs)
   --help       prints this
 
-Example: ztensor-bench --dir target/bench --json target/bench/results.json w2 w3
+Example: ztensor-bench --dir target/bench --json target/bench/results.json load cold_load
 
 What cannot be measured on this machine is printed as \"not measured: WHY\", and the rest goes on. Exit status: 0;
 1 if a check failed or a file could not be written; 2 if an argument is not one of these.
 ";
 
-/// Names that the command line takes, in the order of the runs.
-pub const WORKLOADS: [&str; 13] =
-    ["w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w9", "w10", "w11", "w12", "w13"];
+/// Number and name of each workload, in the order of the runs.
+pub const WORKLOADS: [(&str, &str); 13] = [
+    ("w1", "open"),
+    ("w2", "load"),
+    ("w3", "cold_load"),
+    ("w4", "write"),
+    ("w5", "small_tensors"),
+    ("w6", "compress"),
+    ("w7", "digests"),
+    ("w8", "convert"),
+    ("w9", "slices"),
+    ("w10", "startup"),
+    ("w11", "scale"),
+    ("w12", "append"),
+    ("w13", "threads"),
+];
 
 pub enum Command {
     Help,
@@ -52,7 +65,7 @@ pub enum Command {
 pub struct Run {
     pub cfg: Cfg,
     pub json: Option<PathBuf>,
-    /// Empty: all.
+    /// Their numbers; empty: all.
     pub workloads: Vec<String>,
     pub hold: bool,
     pub only: Option<String>,
@@ -85,8 +98,10 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> 
                 let (reader, dir, objects) = (value()?, value()?.into(), number("--mem-probe", &value()?)?);
                 return Ok(Command::MemoryProbe { reader, dir, objects });
             }
-            name if WORKLOADS.contains(&name) => run.workloads.push(name.to_owned()),
-            other => return Err(format!("unknown argument \"{other}\"; --help lists what there is")),
+            other => match WORKLOADS.iter().find(|(number, name)| other == *number || other == *name) {
+                Some((number, _)) => run.workloads.push((*number).to_owned()),
+                None => return Err(format!("unknown argument \"{other}\"; --help lists what there is")),
+            },
         }
     }
     Ok(Command::Run(run))
@@ -102,7 +117,7 @@ mod tests {
 
     #[test]
     fn options_and_workloads_are_taken_in_any_order() {
-        let Ok(Command::Run(run)) = of(&["w3", "--reps", "5", "w13", "--dir", "d", "--quick"]) else {
+        let Ok(Command::Run(run)) = of(&["cold_load", "--reps", "5", "w13", "--dir", "d", "--quick"]) else {
             panic!()
         };
         assert_eq!(run.workloads, ["w3", "w13"]);
@@ -122,6 +137,7 @@ mod tests {
 
     #[test]
     fn the_help_names_every_workload() {
-        assert!(WORKLOADS.iter().all(|w| HELP.contains(&format!("  {w} "))));
+        let is_named = |(number, name): &(&str, &str)| HELP.contains(&format!("  {number:<4}{name}"));
+        assert!(WORKLOADS.iter().all(is_named));
     }
 }

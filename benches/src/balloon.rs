@@ -54,7 +54,7 @@ pub fn refill() {
 /// Runs `timed` with `bytes` of ready memory free. `cleanup` gives back what it
 /// left in memory (its page cache, say) before that memory is held again.
 pub fn borrow<T>(bytes: usize, timed: impl FnOnce() -> T, cleanup: impl FnOnce()) -> T {
-    buffer(bytes);
+    make_free(bytes);
     let r = timed();
     cleanup();
     refill();

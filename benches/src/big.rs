@@ -128,7 +128,13 @@ pub fn loaders<'a>(b: &'a Big) -> Vec<Loader<'a>> {
         f,
         Box::new(move |_| load_each(b, zt::MODE_READ)),
     );
-    add(Libztensor, "libztensor zt_component_load, mapped (lends)", Own, f, Box::new(move |_| load_each(b, 0)));
+    add(
+        Libztensor,
+        "libztensor zt_component_load, mapped (lends)",
+        Own,
+        f,
+        Box::new(move |_| load_each(b, 0)),
+    );
     add(Peer, "ztensor 1.2.3 mmap view() + memcpy", Caller, f, Box::new(move |d| zt1::copy_view(f, s, d)));
     add(
         Peer,

@@ -2,10 +2,10 @@
 //! says how to read it.
 
 mod args;
+mod balloon;
 mod big;
 mod data;
 mod harness;
-mod balloon;
 mod outcome;
 mod peers;
 mod sys;
@@ -45,23 +45,24 @@ impl Drop for Cleanup {
     }
 }
 
+/// Its number (see args::WORKLOADS), and what it does.
 type Workload = (&'static str, fn(&Cfg) -> Vec<Value>);
 
 const TABLE: [Workload; 14] = [
-    ("open", "w1", workloads::open::run),
-    ("open_kinds", "w1", workloads::open_kinds::run),
-    ("load", "w2", workloads::load::run),
-    ("cold_load", "w3", workloads::cold_load::run),
-    ("write", "w4", workloads::write::run),
-    ("small_tensors", "w5", workloads::small_tensors::run),
-    ("compress", "w6", workloads::compress::run),
-    ("digests", "w7", workloads::digests::run),
-    ("convert", "w8", workloads::convert::run),
-    ("slices", "w9", workloads::slices::run),
-    ("startup", "w10", workloads::startup::run),
-    ("scale", "w11", workloads::scale::run),
-    ("append", "w12", workloads::append::run),
-    ("threads", "w13", workloads::threads::run),
+    ("w1", workloads::open::run),
+    ("w1", workloads::open_kinds::run),
+    ("w2", workloads::load::run),
+    ("w3", workloads::cold_load::run),
+    ("w4", workloads::write::run),
+    ("w5", workloads::small_tensors::run),
+    ("w6", workloads::compress::run),
+    ("w7", workloads::digests::run),
+    ("w8", workloads::convert::run),
+    ("w9", workloads::slices::run),
+    ("w10", workloads::startup::run),
+    ("w11", workloads::scale::run),
+    ("w12", workloads::append::run),
+    ("w13", workloads::threads::run),
 ];
 
 fn main() -> ExitCode {
@@ -120,15 +121,15 @@ fn measure(mut run: Run) -> Result<(), String> {
         println!("held the free memory in {t:.0} s");
     }
     let mut all = Vec::new();
-    for (name, workload) in TABLE {
-        if run.workloads.is_empty() || run.workloads.iter().any(|w| w == name) {
+    for (number, workload) in TABLE {
+        if run.workloads.is_empty() || run.workloads.iter().any(|w| w == number) {
             let (t, v) = harness::secs(|| outcome::attempt(|| workload(cfg)));
             all.extend(v.or_else(|why| {
                 fresh(&cfg.dir)?;
-                Ok::<_, String>(vec![outcome::stand_in(&name.to_uppercase(), &why)])
+                Ok::<_, String>(vec![outcome::stand_in(&number.to_uppercase(), &why)])
             })?);
             balloon::refill();
-            println!("\n({alias} {name} took {t:.0} s)");
+            println!("\n({number} took {t:.0} s)");
         }
     }
     targets::summary();

@@ -1,10 +1,10 @@
 //! The limits and the released libraries, each behind the same few functions.
 
-pub mod limits;
 #[cfg(ggml)]
 pub mod ggml;
 pub mod gguf_candle;
 pub mod gguf_file;
+pub mod limits;
 pub mod safetensors;
 pub mod zt1;
 

@@ -1,9 +1,9 @@
 //! W3: load the big model after dropping it from this machine's page cache. What
 //! the host or the disk itself still caches is outside this machine's control.
 
+use crate::balloon::borrow;
 use crate::big::{batch, loaders, Big, WHY};
 use crate::harness::{secs, timed, Case, Group, Metric, Role, Unit};
-use crate::balloon::borrow;
 use crate::sys::{self, Buf, Shared};
 use crate::{zt, Cfg};
 use serde_json::Value;

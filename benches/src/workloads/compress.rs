@@ -1,8 +1,8 @@
 //! W6: zstd at level 3 on gaussian bf16 weights and on regular integers, in memory; and a range out of a component.
 
+use crate::balloon::{self, borrow};
 use crate::data::{fill_index, gauss_buf, Spec};
 use crate::harness::{run_group, secs, timed, Case, Group, Metric, Role, Unit};
-use crate::balloon::{self, borrow};
 use crate::outcome::{attempt, group, stand_in};
 use crate::peers::zt1;
 use crate::sys::{threads, Buf, Next, Shared};

@@ -1,8 +1,8 @@
 //! W7: digests on one core, from memory; then loading with a check of every tensor.
 
+use crate::balloon::borrow;
 use crate::data::{gauss_buf, llama_specs, total, Spec};
 use crate::harness::{run_group, secs, timed, Case, Group, Metric, Role, Unit};
-use crate::balloon::borrow;
 use crate::outcome::group;
 use crate::peers::zt1;
 use crate::sys::{self, blocks, Buf, Shared};

@@ -1,8 +1,8 @@
 //! W2: load the big model while it is in the page cache.
 
+use crate::balloon::borrow;
 use crate::big::{check, loaders, Big};
 use crate::harness::{secs, timed, Case, Group, Metric, Role, Unit};
-use crate::balloon::borrow;
 use crate::outcome::group;
 use crate::peers::{safetensors, zt1};
 use crate::sys::{self, blocks, Anon, Buf, Shared};

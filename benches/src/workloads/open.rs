@@ -3,7 +3,7 @@
 use crate::data::{gauss_buf, shuffled, small_specs, total};
 use crate::harness::{case, Case, Group, Metric, Role, Sample, Unit};
 use crate::outcome::{attempt, count_failure, group};
-use crate::peers::{limits, gguf_candle, gguf_file, safetensors, zt1, Lap};
+use crate::peers::{gguf_candle, gguf_file, limits, safetensors, zt1, Lap};
 use crate::{sys, targets, zt, Cfg};
 use serde_json::{json, Value};
 use std::ffi::{c_char, CString};
@@ -124,7 +124,9 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
         case(Role::Limit, LIMIT, || mean(k, || limits::walk(&f.zt))),
         case(Role::Idea, PROTO, || mean(k, || limits::index(&f.zt, shuf))),
         case(Role::Libztensor, "libztensor zt_open", || mean(k, || libztensor(&f.zt, shuf_c, 0))),
-        case(Role::Libztensor, "libztensor, ZT_MODE_READ", || mean(k, || libztensor(&f.zt, shuf_c, zt::MODE_READ))),
+        case(Role::Libztensor, "libztensor, ZT_MODE_READ", || {
+            mean(k, || libztensor(&f.zt, shuf_c, zt::MODE_READ))
+        }),
         case(Role::Libztensor, "libztensor, zt_object_find_n, single getters", || {
             mean(k, || other_calls(&f.zt, shuf_c))
         }),

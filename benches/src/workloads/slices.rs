@@ -120,7 +120,9 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
     };
     let cases: Vec<Case> = vec![
         case(Role::Limit, LIMIT, move || each(&read)),
-        case(Role::Libztensor, "libztensor slices by zt_read_batch, 2 threads", move || each(&|p| drop(libztensor(p)))),
+        case(Role::Libztensor, "libztensor slices by zt_read_batch, 2 threads", move || {
+            each(&|p| drop(libztensor(p)))
+        }),
         case(Role::Libztensor, "libztensor whole tensors, then cut", move || each(&whole_and_cut)),
         case(Role::Idea, "idea: copy the rows out of a mapping, 1 thread", move || each(&views)),
     ];

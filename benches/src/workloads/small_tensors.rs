@@ -1,8 +1,8 @@
 //! W5: write 51,000 tensors of 4 KiB each, and load them.
 
+use crate::balloon::{self, borrow};
 use crate::data::{gauss_buf, small_specs, total, Spec};
 use crate::harness::{case, secs, timed, Case, Group, Metric, Role, Unit};
-use crate::balloon::{self, borrow};
 use crate::outcome::group;
 use crate::peers::{safetensors, zt1};
 use crate::sys::{self, Buf, Shared};
@@ -131,7 +131,12 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         ("libztensor batch crc32c", zt::WriterOptions { digest: zt::CRC32C, ..base }),
         ("libztensor batch sha256", zt::WriterOptions { digest: zt::SHA256, ..base }),
     ] {
-        add(Role::Libztensor, name, false, Box::new(move |p| zt::write_batch(p, s, names, data, zt::F32, &o)));
+        add(
+            Role::Libztensor,
+            name,
+            false,
+            Box::new(move |p| zt::write_batch(p, s, names, data, zt::F32, &o)),
+        );
     }
     for (name, sum) in [
         ("ztensor 1.2.3 no checksum", Checksum::None),

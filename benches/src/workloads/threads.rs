@@ -1,8 +1,8 @@
 //! W13: other numbers of threads than two.
 
+use crate::balloon::borrow;
 use crate::big::Big;
 use crate::harness::{run_group, secs, timed, Group, Metric, Role, Unit};
-use crate::balloon::borrow;
 use crate::outcome::{attempt, stand_in};
 use crate::sys::{self, Buf, Shared};
 use crate::workloads::compress::{compress, decompress, options};
@@ -59,11 +59,15 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
             timed(Role::Limit, "limit: buffered pread, 4 MiB", || {
                 cold(&|| sys::read_parallel(&b.zt, d(), b.len, n, 4 << 20, false))
             }),
-            timed(Role::Libztensor, "libztensor batch, direct auto", || cold(&|| load(n, zt::DIRECT_AUTO, 0))),
+            timed(Role::Libztensor, "libztensor batch, direct auto", || {
+                cold(&|| load(n, zt::DIRECT_AUTO, 0))
+            }),
             timed(Role::Libztensor, "libztensor batch, direct auto, crc32c", || {
                 cold(&|| load(n, zt::DIRECT_AUTO, 1))
             }),
-            timed(Role::Libztensor, "libztensor batch, direct never", || cold(&|| load(n, zt::DIRECT_NEVER, 0))),
+            timed(Role::Libztensor, "libztensor batch, direct never", || {
+                cold(&|| load(n, zt::DIRECT_NEVER, 0))
+            }),
         ];
         let title =
             format!("{n} thread(s), cold: evict, open, copy every tensor into a touched buffer, close");

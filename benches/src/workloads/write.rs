@@ -1,8 +1,8 @@
 //! W4: write the big model from memory to a fresh file.
 
+use crate::balloon::{self, borrow};
 use crate::big::Big;
 use crate::harness::{case, secs, Case, Group, Metric, Role, Sample, Unit};
-use crate::balloon::{self, borrow};
 use crate::outcome::group;
 use crate::peers::{safetensors, zt1};
 use crate::sys::{self, blocks};
