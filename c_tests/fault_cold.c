@@ -7,6 +7,7 @@
 #endif
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -140,6 +141,16 @@ static int fails_well(const struct entry_scene *s, long n)
     return !good || WEXITSTATUS(how) & HIT;
 }
 
+/* A mapping that the system has no address space for: what it says of that needs no memory either. */
+static zt_status no_address_space(void)
+{
+    struct rlimit none = {1 << 20, 1 << 20};
+    zt_file *file = NULL;
+    if (setrlimit(RLIMIT_AS, &none) != 0)
+        return ZT_ERROR_INTERNAL;
+    return zt_open(entry_good, NULL, &file);
+}
+
 int main(void)
 {
     /* Each is a process: a sample, of which ZT_FAULT_STEP takes a part again. ZT_COLD_STEP=1 has them all, in a minute. */
@@ -160,6 +171,11 @@ int main(void)
     REQUIRE(child > 0 && waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 0);
     entry_read_good();
     for (persistent = 0; persistent < 2; persistent++) {
+        static const struct entry_scene cramped = {"no_address_space", no_address_space, ZT_ERROR_OUT_OF_MEMORY};
+        long of_cramped = 1;
+        while (of_cramped < 1000 && check_failures < 20 && fails_well(&cramped, of_cramped))
+            of_cramped++;
+        CHECK(of_cramped > 3 && of_cramped < 1000);
         for (i = 0; i < COUNT(entry_scenes) && check_failures < 20; i++) {
             /* The first ones are what differs from a process that is under way. */
             long n = 1, most = 20000;

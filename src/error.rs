@@ -7,6 +7,8 @@
 
 mod os;
 
+pub(crate) use os::SystemText;
+
 use std::fmt;
 
 /// The result of everything that can fail in this crate.
@@ -147,7 +149,7 @@ impl Error {
             _ => Cause::Io,
         };
         let between = if doing.is_empty() { "" } else { ": " };
-        let mut made = Error::new(cause, format_args!("{doing}{between}{}", os::Shown(error)));
+        let mut made = Error::new(cause, format_args!("{doing}{between}{}", SystemText(error)));
         made.os = error.raw_os_error().unwrap_or(0);
         made
     }

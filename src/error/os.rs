@@ -4,10 +4,11 @@
 use std::fmt;
 use std::io;
 
-/// An error as `std::io::Error` shows it: "No such file or directory (os error 2)".
-pub(super) struct Shown<'e>(pub &'e io::Error);
+/// An error as `std::io::Error` shows it, "No such file or directory (os error 2)", but without asking for memory.
+/// Messages show such errors by this alone.
+pub(crate) struct SystemText<'e>(pub &'e io::Error);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for SystemText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(code) = self.0.raw_os_error() else {
             return fmt::Display::fmt(self.0, f); // a text that is there already
@@ -116,7 +117,7 @@ mod tests {
         let mut known = 0;
         for code in 0..200 {
             let error = io::Error::from_raw_os_error(code);
-            let shown = Shown(&error).to_string();
+            let shown = SystemText(&error).to_string();
             assert!(shown.ends_with(&format!(" (os error {code})")), "{shown}");
             if text(code).is_some() {
                 assert_eq!(shown, error.to_string());
@@ -129,8 +130,8 @@ mod tests {
     #[test]
     fn what_is_no_number_is_shown_as_it_is() {
         let error = io::Error::from(io::ErrorKind::WriteZero);
-        assert_eq!(Shown(&error).to_string(), error.to_string());
+        assert_eq!(SystemText(&error).to_string(), error.to_string());
         let unknown = io::Error::from_raw_os_error(4095);
-        assert_eq!(Shown(&unknown).to_string(), format!("{} (os error 4095)", unknown.kind()));
+        assert_eq!(SystemText(&unknown).to_string(), format!("{} (os error 4095)", unknown.kind()));
     }
 }

@@ -3,7 +3,7 @@
 use super::pages::Pages;
 use super::refusal::is_refusal;
 use super::Advice;
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Error, Result, SystemText};
 use std::fs::File;
 use std::ops::Range;
 
@@ -21,10 +21,11 @@ fn failed(advice: Advice, error: &std::io::Error) -> Error {
         _ if advice == Advice::Lock && is_over_limit(error) => {
             fail!(
                 Io,
-                "ZT_ADVICE_LOCK: {error}: more than this process may lock (RLIMIT_MEMLOCK), or than there is"
+                "ZT_ADVICE_LOCK: {}: more than this process may lock (RLIMIT_MEMLOCK), or than there is",
+                SystemText(error)
             )
         }
-        true => fail!(Unsupported, "the system refused ZT_ADVICE_{}: {error}", advice.name()),
+        true => fail!(Unsupported, "the system refused ZT_ADVICE_{}: {}", advice.name(), SystemText(error)),
         false => {
             Error::io("", error).within(format_args!("the system failed at ZT_ADVICE_{}", advice.name()))
         }

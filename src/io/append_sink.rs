@@ -23,7 +23,7 @@
 use super::buffered_file::{write_all, BufferedFile};
 use super::path::{Access, SystemPath};
 use super::ByteSink;
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Error, Result, SystemText};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -125,7 +125,8 @@ impl AppendSink {
             if let Err(cut) = writer.set_length(old_end) {
                 let is_new = if self.progress == Progress::Cleared { "has its new objects, or " } else { "" };
                 let ended = self.end_validly(file);
-                let what = format_args!("the file could not be cut back to {old_end} bytes: {cut}");
+                let what =
+                    format_args!("the file could not be cut back to {old_end} bytes: {}", SystemText(&cut));
                 return Err(match ended {
                     Ok(()) => fail!(Io, "{what}; it has its old objects, and zeros instead of the new ones"),
                     Err(e) => fail!(

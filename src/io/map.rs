@@ -13,7 +13,7 @@ use super::memory::part;
 use super::pages::Pages;
 use super::refusal::is_refusal;
 use super::{Advice, ByteSource};
-use crate::error::{fail, Cause, Error, Result};
+use crate::error::{fail, Cause, Error, Result, SystemText};
 use crate::lock::Mutex;
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::io::IoSliceMut;
@@ -57,10 +57,10 @@ fn map(file: &FileSource, private: bool) -> Result<Memory> {
         }
     };
     mapped.map_err(|e| match is_refusal(&e) {
-        true => fail!(Unsupported, "the system refused to map the file: {e}; {INSTEAD}"),
+        true => fail!(Unsupported, "the system refused to map the file: {}; {INSTEAD}", SystemText(&e)),
         false => {
             let cause = Error::io("", &e).cause();
-            Error::new(cause, format_args!("could not map the file: {e}; {INSTEAD}"))
+            Error::new(cause, format_args!("could not map the file: {}; {INSTEAD}", SystemText(&e)))
         }
     })
 }
