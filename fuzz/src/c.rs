@@ -154,9 +154,13 @@ impl Block {
                 let more = u.int_in_range(1..=200)?;
                 Block::allocate(known + more, 0, known + more)
             }
-            6..=8 => {
-                let less = u.int_in_range(8..=known)?;
+            6 | 7 => {
+                let less = 8 * u.int_in_range(1..=known / 8)?; // fields are aligned: none lies across
                 Block::allocate(less, 0, less)
+            }
+            8 => {
+                let within = 8 * u.int_in_range(1..=known / 8)? - u.int_in_range(1..=3)?; // within a field
+                Block::allocate(within.max(9), 0, within.max(9)).with(false, true)
             }
             _ => Block::exact(known),
         };

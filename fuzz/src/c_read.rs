@@ -6,11 +6,11 @@ use arbitrary::{Result, Unstructured};
 use std::ffi::{c_char, c_void, CString};
 use std::ptr::{null, null_mut};
 
-pub const OPEN_OPTIONS: usize = 56;
+pub const OPEN_OPTIONS: usize = 64;
 const VERIFY_OPTIONS: usize = 32;
 const READ_OPTIONS: usize = 64;
 const READ_REQUEST: usize = 80;
-const REPAIR_OPTIONS: usize = 24;
+const REPAIR_OPTIONS: usize = 32;
 
 extern "C" fn progress(context: *mut c_void, done: u64, total: u64) -> i32 {
     assert!(done <= total);
