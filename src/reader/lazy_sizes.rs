@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An answer for each component of a file, or none yet.
 #[derive(Default)]
-pub struct FoundSizes {
+pub struct LazySizes {
     /// 0 for none yet, else the size plus one, or [`FAILED`] and the position of the failure.
     sizes: Vec<AtomicU64>,
     failures: Mutex<Vec<Error>>,
@@ -16,9 +16,9 @@ pub struct FoundSizes {
 /// Above every size: what decodes to that much is above every limit.
 const FAILED: u64 = 1 << 63;
 
-impl FoundSizes {
+impl LazySizes {
     /// Room for the answers of `components` components.
-    pub fn make_room(&mut self, components: usize) -> Result<()> {
+    pub fn reserve(&mut self, components: usize) -> Result<()> {
         self.sizes.try_reserve_exact(components)?;
         self.sizes.resize_with(components, AtomicU64::default);
         Ok(())
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn what_was_found_is_not_looked_for_again_unless_the_file_is_not_to_blame() {
-        let mut sizes = FoundSizes::default();
-        sizes.make_room(4).unwrap();
+        let mut sizes = LazySizes::default();
+        sizes.reserve(4).unwrap();
         let never = || -> Result<u64> { panic!("looked for again") };
         assert_eq!(sizes.get_or_find(2, || Ok(0)).unwrap(), 0);
         assert_eq!(sizes.get_or_find(2, never).unwrap(), 0);

@@ -118,7 +118,7 @@ pub struct File {
     aliases: aliases::Aliases,
     /// Decoded sizes that no manifest declares, found when first asked for; see `Component::size`: those of components,
     /// and then those of bytes that several components have.
-    lazy_sizes: lazy_sizes::FoundSizes,
+    lazy_sizes: lazy_sizes::LazySizes,
     frame_indexes: Mutex<frame_index::FrameIndexCache>,
     decoded: DecodedCache,
 }
@@ -187,11 +187,11 @@ impl File {
         let undeclared = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
         let undeclared = manifest.components.iter().any(undeclared);
         let aliases = if undeclared { aliases::Aliases::of(&manifest)? } else { aliases::Aliases::default() };
-        let mut lazy_sizes = lazy_sizes::FoundSizes::default();
+        let mut lazy_sizes = lazy_sizes::LazySizes::default();
         if undeclared
             && manifest.components.iter().any(|c| c.size().is_none() && c.encoding == Encoding::Zstd)
         {
-            lazy_sizes.make_room(manifest.components.len().saturating_add(aliases.count()))?;
+            lazy_sizes.reserve(manifest.components.len().saturating_add(aliases.count()))?;
         }
         let file = File {
             mode: Mode::of(source.as_ref()),
