@@ -26,6 +26,7 @@ SIZE(zt_kind, 4);
 SIZE(zt_direct, 4);
 SIZE(zt_spec_version, 4);
 SIZE(zt_digest, 4);
+SIZE(zt_attribute_kind, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
 
@@ -257,5 +258,17 @@ AT(zt_write_summary, objects, 16);
 AT(zt_write_summary, components, 24);
 AT(zt_write_summary, stored_bytes, 32);
 AT(zt_write_summary, data_bytes, 40);
+
+SIZE(zt_attribute, 72);
+AT(zt_attribute, struct_size, 0);
+AT(zt_attribute, kind, 8);
+AT(zt_attribute, dtype, 12);
+AT(zt_attribute, i64, 16);
+AT(zt_attribute, u64, 24);
+AT(zt_attribute, f64, 32);
+AT(zt_attribute, data, 40);
+AT(zt_attribute, size, 48);
+AT(zt_attribute, count, 56);
+AT(zt_attribute, lengths, 64);
 
 #endif

@@ -145,7 +145,7 @@ pub struct zt_object_desc {
     pub component_count: usize,
     /// Attributes to take over from an open file, a map; may be NULL.
     pub attributes: *const Value,
-    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See zt_writer_set_attribute_json.
+    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_JSON.
     pub attributes_json: *const c_char,
 }
 
