@@ -194,7 +194,8 @@ static const field zt_open_options_fields[] = {
     F(zt_open_options, struct_size), F(zt_open_options, mode), F(zt_open_options, verify),
     F(zt_open_options, strict), F(zt_open_options, advice), F(zt_open_options, max_manifest_size),
     F(zt_open_options, max_decoded_size), F(zt_open_options, max_objects), F(zt_open_options, threads),
-    F(zt_open_options, reserved), F(zt_open_options, max_memory)};
+    F(zt_open_options, reserved), F(zt_open_options, max_memory), F(zt_open_options, context),
+    F(zt_open_options, progress)};
 static const field zt_source_fields[] = {
     F(zt_source, struct_size), F(zt_source, context), F(zt_source, size), F(zt_source, read_at),
     F(zt_source, close)};
@@ -252,7 +253,8 @@ static const field zt_writer_options_fields[] = {
     F(zt_writer_options, struct_size), F(zt_writer_options, spec_version), F(zt_writer_options, encoding),
     F(zt_writer_options, alignment), F(zt_writer_options, large_alignment), F(zt_writer_options, large_size),
     F(zt_writer_options, zstd_level), F(zt_writer_options, digest), F(zt_writer_options, threads),
-    F(zt_writer_options, durable), F(zt_writer_options, frame_size)};
+    F(zt_writer_options, durable), F(zt_writer_options, frame_size), F(zt_writer_options, context),
+    F(zt_writer_options, progress)};
 static const field zt_sink_fields[] = {
     F(zt_sink, struct_size), F(zt_sink, context), F(zt_sink, write), F(zt_sink, finish), F(zt_sink, close)};
 static const field zt_object_desc_fields[] = {

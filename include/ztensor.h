@@ -367,6 +367,10 @@ typedef struct zt_open_options {
     /// the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
     /// not counted: see max_decoded_size.
     uint64_t max_memory;
+    void *context; ///< Handed to progress; may be NULL.
+    /// With verify: called while digests are checked, with stored bytes. If it stops, opening is
+    /// ZT_ERROR_CANCELLED. NULL: not called.
+    zt_progress_callback progress;
 } zt_open_options;
 
 /// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
@@ -1290,6 +1294,11 @@ typedef struct zt_writer_options {
     /// A compressed component of more bytes than this is written as independent zstd frames of this
     /// many bytes, so that it decodes in parallel and by range: from 1024 to 2^30; 0 for 1 MiB.
     uint64_t frame_size;
+    void *context; ///< Handed to progress; may be NULL.
+    /// Called at least every 64 MiB of the file, copies included, and before it is published, by a thread of
+    /// a call to the writer: done is bytes of the file, total is 0. It must not use this writer. If it
+    /// stops, the call is ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
+    zt_progress_callback progress;
 } zt_writer_options;
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the

@@ -9,6 +9,7 @@ mod encoded_entries;
 mod finish;
 mod frames;
 mod objects;
+mod progress;
 mod repair;
 mod store;
 mod stream;
@@ -186,6 +187,7 @@ pub struct Writer {
     stored_bytes: u64,
     data_bytes: u64,
     label: String,
+    reports: progress::Reports,
 }
 
 impl Writer {
@@ -233,6 +235,7 @@ impl Writer {
             stored_bytes: 0,
             data_bytes: 0,
             label: String::new(),
+            reports: progress::Reports::default(),
         }
     }
 
@@ -242,7 +245,22 @@ impl Writer {
     }
 
     /// Appends bytes to the file, perhaps by another thread.
-    fn write_by(&mut self, bytes: &[u8], queue: Option<&WriteBehind>) -> Result<()> {
+    fn write_by(&mut self, mut bytes: &[u8], queue: Option<&WriteBehind>) -> Result<()> {
+        if !self.reports.are_wanted() {
+            return self.write_at_once(bytes, queue);
+        }
+        loop {
+            let (now, later) = bytes.split_at_checked(progress::STEP).unwrap_or((bytes, &[]));
+            self.write_at_once(now, queue)?;
+            self.report(now.len())?;
+            if later.is_empty() {
+                return Ok(());
+            }
+            bytes = later;
+        }
+    }
+
+    fn write_at_once(&mut self, bytes: &[u8], queue: Option<&WriteBehind>) -> Result<()> {
         let Some(sink) = self.sink.as_mut() else { return Err(fail!(State, "the writer is finished")) };
         let written = match queue {
             Some(queue) => sink.write_behind(bytes, queue),

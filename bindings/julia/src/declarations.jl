@@ -119,6 +119,8 @@ struct zt_open_options
     threads::UInt32
     reserved::UInt32
     max_memory::UInt64
+    context::Ptr{Cvoid}
+    progress::Ptr{Cvoid}
 end
 
 struct zt_array
@@ -273,6 +275,8 @@ struct zt_writer_options
     threads::UInt32
     durable::UInt32
     frame_size::UInt64
+    context::Ptr{Cvoid}
+    progress::Ptr{Cvoid}
 end
 
 struct zt_component_desc

@@ -139,6 +139,8 @@ class zt_open_options(Structure):
         ("threads", c_uint32),
         ("reserved", c_uint32),
         ("max_memory", c_uint64),
+        ("context", c_void_p),
+        ("progress", zt_progress_callback),
     ]
 
 
@@ -321,6 +323,8 @@ class zt_writer_options(Structure):
         ("threads", c_uint32),
         ("durable", c_uint32),
         ("frame_size", c_uint64),
+        ("context", c_void_p),
+        ("progress", zt_progress_callback),
     ]
 
 
