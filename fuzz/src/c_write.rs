@@ -179,7 +179,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
             attribute.set(12, &dtype.to_ne_bytes());
             attribute.set(16, &u.arbitrary::<[u8; 24]>()?);
             match kind {
-                5 | 7 => attribute.set_pointer(40, maybe(&texts[1], u)?.cast()),
+                5 | 7 => attribute.set_pointer(40, maybe(&texts[1], u)?),
                 6 | 8 => {
                     attribute.set_pointer(40, data.as_ptr());
                     attribute.set(48, &u.int_in_range(0..=data.len())?.to_ne_bytes());
