@@ -1,4 +1,5 @@
 /* Chapter "writer": more objects for a file that is there. */
+#include "attributes.h"
 #include "writing.h"
 
 static const char *path;
@@ -67,7 +68,7 @@ static void appended(const char *name, const char *version, zt_encoding encoding
             CHECK_STATUS(zt_write_dense(w, zt_object_name(zt_object_at(before, old - 1)), dtype, type, &count, 1, values, 16),
                          ZT_ERROR_EXISTS);
         CHECK_STATUS(zt_write_dense(w, added, dtype, type, &count, 1, values, 16), ZT_OK);
-        CHECK_STATUS(zt_writer_set_attribute_i64(w, "appends", (int64_t)i), ZT_OK);
+        CHECK_STATUS(set_i64(w, "appends", (int64_t)i), ZT_OK);
         CHECK_STATUS(zt_writer_finish(w, &summary), ZT_OK);
         CHECK_U64(summary.objects, old + i + 1);
         CHECK_U64(summary.data_bytes, 16); /* what this writer wrote */
@@ -113,8 +114,8 @@ static void nothing_lost(void)
     /* File attributes: those that are set replace, the others stay. */
     copy_of("v1.1/oracle-object-attributes.zt"); /* {"n": 1, "text": "x", "list": [1, 2]} */
     CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute_i64(w, "n", 2), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute_i64(w, "new", 3), ZT_OK);
+    CHECK_STATUS(set_i64(w, "n", 2), ZT_OK);
+    CHECK_STATUS(set_i64(w, "new", 3), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     map = zt_file_attributes(file);

@@ -1,25 +1,31 @@
 /* Chapter "writer": attributes of every kind, of files and of objects, in 1.2 and 1.1. */
 #include <math.h>
 
+#include "attributes.h"
 #include "support.h"
 
 static const char *path;
 
-typedef zt_status (*set_bool)(zt_writer *, const char *, int32_t);
-typedef zt_status (*set_i64)(zt_writer *, const char *, int64_t);
-typedef zt_status (*set_u64)(zt_writer *, const char *, uint64_t);
-typedef zt_status (*set_f64)(zt_writer *, const char *, double);
-typedef zt_status (*set_string)(zt_writer *, const char *, const char *);
-typedef zt_status (*set_bytes)(zt_writer *, const char *, const void *, size_t);
+typedef zt_status (*bool_setter)(zt_writer *, const char *, int32_t);
+typedef zt_status (*i64_setter)(zt_writer *, const char *, int64_t);
+typedef zt_status (*u64_setter)(zt_writer *, const char *, uint64_t);
+typedef zt_status (*f64_setter)(zt_writer *, const char *, double);
+typedef zt_status (*string_setter)(zt_writer *, const char *, const char *);
+typedef zt_status (*bytes_setter)(zt_writer *, const char *, const void *, size_t);
+typedef zt_status (*numbers_setter)(zt_writer *, const char *, zt_dtype, const void *, size_t);
+typedef zt_status (*strings_setter)(zt_writer *, const char *, const char *const *, const size_t *, size_t);
+typedef zt_status (*value_setter)(zt_writer *, const char *, const zt_value *);
+typedef zt_status (*remover)(zt_writer *, const char *);
 
-typedef struct setters { set_bool b; set_i64 i; set_u64 u; set_f64 f; set_string s; set_bytes y; set_string j; } setters;
+typedef struct setters {
+    bool_setter b; i64_setter i; u64_setter u; f64_setter f; string_setter s; bytes_setter y; string_setter j;
+    numbers_setter n; strings_setter t; value_setter v; remover null, remove;
+} setters;
 
-static const setters of_file = {zt_writer_set_attribute_bool, zt_writer_set_attribute_i64, zt_writer_set_attribute_u64,
-                                zt_writer_set_attribute_f64, zt_writer_set_attribute_string, zt_writer_set_attribute_bytes,
-                                zt_writer_set_attribute_json};
-static const setters of_object = {zt_write_attribute_bool, zt_write_attribute_i64, zt_write_attribute_u64,
-                                  zt_write_attribute_f64, zt_write_attribute_string, zt_write_attribute_bytes,
-                                  zt_write_attribute_json};
+static const setters of_file = {set_bool, set_i64, set_u64, set_f64, set_string, set_bytes, set_json,
+                                set_numbers, set_strings, set_value, set_null, set_remove};
+static const setters of_object = {write_bool, write_i64, write_u64, write_f64, write_string, write_bytes, write_json,
+                                  write_numbers, write_strings, write_value, write_null, write_remove};
 
 /* JSON text and what comes back as JSON text. */
 static const struct { const char *key, *in, *out; } texts[] = {
@@ -43,6 +49,9 @@ static const struct { const char *key, *in, *out; } texts[] = {
 
 static void set_all(zt_writer *w, const setters *set)
 {
+    static const float floats[] = {0.5f, -2, 1e30f};
+    static const char *const words[] = {"one", "two"};
+    static const size_t lengths[] = {2, 0};
     size_t i;
     CHECK_STATUS(set->b(w, "true", 1), ZT_OK);
     CHECK_STATUS(set->b(w, "false", 0), ZT_OK);
@@ -63,6 +72,16 @@ static void set_all(zt_writer *w, const setters *set)
     CHECK_STATUS(set->y(w, "no bytes", NULL, 0), ZT_OK);
     CHECK_STATUS(set->i(w, "twice", 1), ZT_OK);
     CHECK_STATUS(set->s(w, "twice", "second"), ZT_OK); /* replaces */
+    CHECK_STATUS(set->n(w, "f32s", ZT_DTYPE_F32, floats, COUNT(floats)), ZT_OK);
+    CHECK_STATUS(set->n(w, "i8s", ZT_DTYPE_I8, "\x80\x7f\0", 3), ZT_OK);
+    CHECK_STATUS(set->n(w, "bools", ZT_DTYPE_BOOL, "\1\0", 2), ZT_OK);
+    CHECK_STATUS(set->n(w, "no numbers", ZT_DTYPE_U64, NULL, 0), ZT_OK);
+    CHECK_STATUS(set->t(w, "words", words, NULL, 2), ZT_OK);
+    CHECK_STATUS(set->t(w, "cut", words, lengths, 2), ZT_OK);
+    CHECK_STATUS(set->null(w, "null"), ZT_OK);
+    CHECK_STATUS(set->i(w, "gone", 1), ZT_OK);
+    CHECK_STATUS(set->remove(w, "gone"), ZT_OK);
+    CHECK_STATUS(set->remove(w, "gone"), ZT_ERROR_NOT_FOUND);
     for (i = 0; i < COUNT(texts); i++)
         if (!CHECK_STATUS(set->j(w, texts[i].key, texts[i].in), ZT_OK))
             fprintf(stderr, "    %s\n", texts[i].in);
@@ -74,8 +93,30 @@ static void set_none(zt_writer *w, const setters *set)
     static const char *const broken[] = {"", " ", "{", "[1,]", "{\"a\":}", "nul", "01", "+1", "1.", ".5", "\"", "\"\\x\"", "\"\\ud800\"",
         "1 2", "{\"a\":1,\"a\":2}", "{\"$bytes\": \"0\"}", "{\"$bytes\": \"zz\"}", "{\"$float\": \"x\"}", "18446744073709551616",
         "-18446744073709551617", "\"a\nb\"", "NaN", "Infinity", "'a'", "\"\xff\""};
+    static const char *const one_bad[] = {"a", "\xff", NULL};
     char deep[2048];
+    zt_attribute a;
     size_t i;
+    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_BOOL, "\1\2", 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(zt_last_error(), "element 1") != NULL);
+    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_OTHER, "a", 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->n(w, "x", 99, "a", 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_U8, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_F64, "a", SIZE_MAX), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_F64, "a", SIZE_MAX / 8 + 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->t(w, "x", NULL, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->t(w, "x", one_bad, NULL, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(zt_last_error(), "string 1") != NULL);
+    CHECK_STATUS(set->t(w, "x", one_bad + 2, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->t(w, "x", one_bad, NULL, SIZE_MAX), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->v(w, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set->remove(w, "x"), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(set->remove(w, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    for (i = 0; i < 3; i++) {
+        static const zt_attribute_kind unknown[] = {-1, 12, INT32_MAX};
+        a = attribute(unknown[i]);
+        CHECK_STATUS(zt_writer_set_attribute(w, "x", &a), ZT_ERROR_INVALID_ARGUMENT);
+    }
     CHECK_STATUS(set->b(w, "x", 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(set->b(w, "x", -1), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(set->s(w, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
@@ -100,6 +141,13 @@ static void set_none(zt_writer *w, const setters *set)
     CHECK(set->j(w, "x", deep) != ZT_OK);
 }
 
+static void check_json(const zt_value *map, const char *key, const char *expected)
+{
+    char got[256] = "";
+    CHECK_STATUS(zt_value_to_json(zt_value_find(map, key), got, sizeof got, NULL), ZT_OK);
+    CHECK_STR(got, expected);
+}
+
 static void check_all(const zt_value *map)
 {
     int32_t b = 7;
@@ -109,7 +157,7 @@ static void check_all(const zt_value *map)
     const char *s = NULL;
     const void *y = NULL;
     size_t n = 7, k;
-    CHECK_U64(zt_value_count(map), 18 + COUNT(texts));
+    CHECK_U64(zt_value_count(map), 25 + COUNT(texts));
     CHECK(zt_value_get_bool(zt_value_find(map, "true"), &b) == ZT_OK && b == 1);
     CHECK(zt_value_get_bool(zt_value_find(map, "false"), &b) == ZT_OK && b == 0);
     CHECK(zt_value_get_i64(zt_value_find(map, "i-min"), &i) == ZT_OK && i == INT64_MIN);
@@ -129,7 +177,14 @@ static void check_all(const zt_value *map)
     CHECK(zt_value_get_bytes(zt_value_find(map, "bytes"), &y, &n) == ZT_OK && n == 3 && memcmp(y, "\0\xff\x10", 3) == 0);
     CHECK(zt_value_get_bytes(zt_value_find(map, "no bytes"), &y, &n) == ZT_OK && n == 0);
     CHECK(zt_value_get_string(zt_value_find(map, "twice"), &s, &n) == ZT_OK && strcmp(s, "second") == 0);
-    CHECK(zt_value_find(map, "x") == NULL);
+    CHECK(zt_value_find(map, "x") == NULL && zt_value_find(map, "gone") == NULL);
+    check_json(map, "f32s", "[0.5,-2.0,1.0000000150474662e30]");
+    check_json(map, "i8s", "[-128,127,0]");
+    check_json(map, "bools", "[true,false]");
+    check_json(map, "no numbers", "[]");
+    check_json(map, "words", "[\"one\",\"two\"]");
+    check_json(map, "cut", "[\"on\",\"\"]");
+    check_json(map, "null", "null");
     for (k = 0; k < COUNT(texts); k++) {
         char got[256] = "";
         char *from = got, *to = got;
@@ -204,8 +259,12 @@ static void taken_over(void)
     o.name = "bad";
     o.attributes = zt_value_find(map, "text"); /* no map */
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_value(w, "copied", map), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     to = open_path(path);
+    CHECK_STATUS(zt_value_to_json(map, one, sizeof one, NULL), ZT_OK);
+    CHECK_STATUS(zt_value_to_json(zt_value_find(zt_file_attributes(to), "copied"), two, sizeof two, NULL), ZT_OK);
+    CHECK_STR(two, one);
     got = zt_object_attributes(zt_object_find(to, "t"));
     CHECK_U64(zt_value_count(got), zt_value_count(map));
     CHECK_STATUS(zt_value_to_json(map, one, sizeof one, NULL), ZT_OK);
@@ -216,12 +275,142 @@ static void taken_over(void)
     zt_close(from);
 }
 
+/* What a file has already is changed by an append. */
+static void removed_by_an_append(void)
+{
+    zt_writer *w = NULL;
+    zt_file *file;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(set_i64(w, "first", 1), ZT_OK);
+    CHECK_STATUS(set_i64(w, "second", 2), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(set_remove(w, "first"), ZT_OK);
+    CHECK_STATUS(set_remove(w, "third"), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    file = open_path(path);
+    CHECK_U64(zt_value_count(zt_file_attributes(file)), 1);
+    CHECK(zt_value_find(zt_file_attributes(file), "first") == NULL);
+    zt_close(file);
+}
+
+/* Arrays all at once: exact, or an error that names the element, and then nothing is written. */
+static void read_in_bulk(void)
+{
+    static const char text[] = "{\"ints\":[0,255,-1],\"small\":[0,1,255],\"large\":[9007199254740992,9007199254740993],"
+                               "\"floats\":[0.5,2,{\"$float\":\"nan\"},{\"$float\":\"-inf\"}],\"tenth\":[1.0,0.1],\"mixed\":[1,\"a\"],"
+                               "\"bools\":[true,false],\"words\":[\"one\",\"\",\"a\\u0000b\"],\"none\":[],\"one\":7}";
+    const zt_value *map;
+    zt_writer *w = NULL;
+    zt_file *file;
+    int16_t i16[4] = {77, 77, 77, 77};
+    uint8_t u8[4] = {77, 77, 77, 77};
+    uint16_t halves[4];
+    int64_t i64[2];
+    float f32[4] = {77, 77, 77, 77};
+    double f64[4];
+    char odd[1 + 3 * sizeof(int32_t)];
+    const char *words[4] = {NULL, NULL, NULL, "77"};
+    size_t lengths[4] = {77, 77, 77, 77}, k;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(set_json(w, "all", text), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    file = open_path(path);
+    map = zt_value_find(zt_file_attributes(file), "all");
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, i16, 4), ZT_OK); /* more room than needed */
+    CHECK(i16[0] == 0 && i16[1] == 255 && i16[2] == -1 && i16[3] == 77);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_U8, u8, 3), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(zt_last_error(), "element 2") != NULL && u8[0] == 77);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I8, u8, 3), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_BOOL, u8, 3), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, i16, 2), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, NULL, 3), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_OTHER, i16, 3), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I32, odd + 1, 3), ZT_OK); /* of any alignment */
+    CHECK(memcmp(odd + 1 + 2 * sizeof(int32_t), "\xff\xff\xff\xff", 4) == 0);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "small"), ZT_DTYPE_U8, u8, 3), ZT_OK);
+    CHECK(u8[0] == 0 && u8[1] == 1 && u8[2] == 255 && u8[3] == 77);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "large"), ZT_DTYPE_I64, i64, 2), ZT_OK);
+    CHECK(i64[1] == 9007199254740993);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "large"), ZT_DTYPE_F64, f64, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(zt_last_error(), "element 1") != NULL);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "floats"), ZT_DTYPE_F32, f32, 4), ZT_OK);
+    CHECK(f32[0] == 0.5f && f32[1] == 2 && isnan(f32[2]) && isinf(f32[3]) && f32[3] < 0);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "floats"), ZT_DTYPE_F16, halves, 4), ZT_OK);
+    CHECK(halves[0] == 0x3800 && halves[1] == 0x4000 && halves[3] == 0xfc00);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "floats"), ZT_DTYPE_BF16, halves, 4), ZT_OK);
+    CHECK(halves[0] == 0x3f00 && halves[1] == 0x4000 && halves[3] == 0xff80);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "floats"), ZT_DTYPE_I64, i64, 4), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "tenth"), ZT_DTYPE_F64, f64, 2), ZT_OK);
+    CHECK(f64[1] == 0.1);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "tenth"), ZT_DTYPE_F32, f32, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(f32[0] == 0.5f);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "mixed"), ZT_DTYPE_U8, u8, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "bools"), ZT_DTYPE_BOOL, u8, 2), ZT_OK);
+    CHECK(u8[0] == 1 && u8[1] == 0);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "bools"), ZT_DTYPE_U8, u8, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "none"), ZT_DTYPE_U8, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, u8, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(map, ZT_DTYPE_U8, u8, 4), ZT_ERROR_INVALID_ARGUMENT);
+
+    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, lengths, 4), ZT_OK);
+    CHECK(strcmp(words[0], "one") == 0 && strcmp(words[1], "") == 0 && memcmp(words[2], "a\0b", 4) == 0);
+    CHECK(lengths[0] == 3 && lengths[1] == 0 && lengths[2] == 3 && lengths[3] == 77 && strcmp(words[3], "77") == 0);
+    for (k = 0; k < 3; k++) /* borrowed: the same places every time */
+        CHECK(words[k] != NULL && zt_value_kind(zt_value_at(zt_value_find(map, "words"), k)) == ZT_VALUE_STRING);
+    words[0] = NULL;
+    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, NULL, 3), ZT_OK);
+    CHECK(words[0] != NULL);
+    words[0] = "77";
+    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, lengths, 2), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), NULL, lengths, 3), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "mixed"), words, lengths, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(zt_last_error(), "element 0") != NULL && strcmp(words[0], "77") == 0);
+    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "none"), NULL, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "one"), words, lengths, 1), ZT_ERROR_INVALID_ARGUMENT);
+    zt_close(file);
+}
+
+#ifndef __cplusplus
+/* In one line of C. */
+static void by_macro(void)
+{
+    static const uint16_t ids[] = {1, 65535};
+    zt_writer *w = NULL;
+    zt_file *file;
+    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute(w, "b", &ZT_ATTRIBUTE_BOOL(1)), ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute(w, "i", &ZT_ATTRIBUTE_I64(-7)), ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute(w, "u", &ZT_ATTRIBUTE_U64(UINT64_MAX)), ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute(w, "f", &ZT_ATTRIBUTE_F64(0.5)), ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute(w, "s", &ZT_ATTRIBUTE_STRING("bert")), ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute(w, "j", &ZT_ATTRIBUTE_JSON("[{}]")), ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute(w, "n", &ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_NUMBERS, .dtype = ZT_DTYPE_U16,
+                                                               .data = ids, .count = 2)), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    file = open_path(path);
+    check_json(zt_file_attributes(file), "b", "true");
+    check_json(zt_file_attributes(file), "i", "-7");
+    check_json(zt_file_attributes(file), "u", "18446744073709551615");
+    check_json(zt_file_attributes(file), "f", "0.5");
+    check_json(zt_file_attributes(file), "s", "\"bert\"");
+    check_json(zt_file_attributes(file), "j", "[{}]");
+    check_json(zt_file_attributes(file), "n", "[1,65535]");
+    zt_close(file);
+}
+#endif
+
 int main(void)
 {
     path = scratch_path("attributes.zt");
     every_kind(ZT_SPEC_DEFAULT);
     every_kind(ZT_SPEC_1_1_0);
     taken_over();
+    removed_by_an_append();
+    read_in_bulk();
+#ifndef __cplusplus
+    by_macro();
+#endif
     CHECK(remove(path) == 0);
     return check_done("attributes");
 }

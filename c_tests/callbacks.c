@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attributes.h"
 #include "writing.h"
 
 /* A sink that keeps the bytes and does mischief first. */
@@ -22,7 +23,7 @@ static zt_status take(void *context, const void *data, size_t n)
         s->calls++;
         s->refused += zt_write_dense(s->writer, "b", ZT_DTYPE_F32, ZT_TYPE_NONE, &one, 1, &x, sizeof x) == ZT_ERROR_STATE;
         s->refused += zt_write_data(s->writer, &x, sizeof x) == ZT_ERROR_STATE;
-        s->refused += zt_writer_set_attribute_bool(s->writer, "k", 1) == ZT_ERROR_STATE;
+        s->refused += set_bool(s->writer, "k", 1) == ZT_ERROR_STATE;
         s->refused += zt_writer_finish(s->writer, NULL) == ZT_ERROR_STATE;
         zt_writer_abort(s->writer);
     }

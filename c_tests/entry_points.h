@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "attributes.h"
 #include "writing.h"
 #include "ztensor_dlpack.h"
 
@@ -39,6 +40,8 @@ static zt_status entry_tensors(zt_writer *w)
     zt_quantized_desc q;
     zt_component_desc part;
     zt_object_desc object;
+    const char *const words[3] = {"one", "two", "three"};
+    const zt_attribute null = attribute(ZT_ATTRIBUTE_NULL);
     zt_status status;
     size_t i;
     INIT(q), INIT(part), INIT(object);
@@ -66,25 +69,31 @@ static zt_status entry_tensors(zt_writer *w)
     TRY(zt_write_object(w, &object));
     object.name = "streamed", object.shape = &big, object.components = NULL, object.component_count = 0;
     TRY(zt_write_begin(w, &object));
-    TRY(zt_write_attribute_bool(w, "flag", 1));
-    TRY(zt_write_attribute_i64(w, "below", -3));
-    TRY(zt_write_attribute_u64(w, "above", 3));
-    TRY(zt_write_attribute_f64(w, "real", 1.5));
-    TRY(zt_write_attribute_string(w, "unit", "metre"));
-    TRY(zt_write_attribute_bytes(w, "raw", entry_data, 10));
-    TRY(zt_write_attribute_json(w, "json", "{\"k\":[1,2,3]}"));
+    TRY(zt_write_attribute(w, "null", &null));
+    TRY(write_remove(w, "null"));
+    TRY(write_strings(w, "strings", words, NULL, 3));
+    TRY(write_bool(w, "flag", 1));
+    TRY(write_i64(w, "below", -3));
+    TRY(write_u64(w, "above", 3));
+    TRY(write_f64(w, "real", 1.5));
+    TRY(write_string(w, "unit", "metre"));
+    TRY(write_bytes(w, "raw", entry_data, 10));
+    TRY(write_json(w, "json", "{\"k\":[1,2,3]}"));
     part.data = NULL, part.size = 0, part.encoding = ZT_ENCODING_ZSTD;
     TRY(zt_write_component(w, &part));
     TRY(zt_write_data(w, entry_data, ENTRY_BIG / 2));
     TRY(zt_write_data(w, entry_data + ENTRY_BIG / 2, ENTRY_BIG - ENTRY_BIG / 2));
     TRY(zt_write_end(w));
-    TRY(zt_writer_set_attribute_bool(w, "flag", 0));
-    TRY(zt_writer_set_attribute_i64(w, "below", -3));
-    TRY(zt_writer_set_attribute_u64(w, "above", 3));
-    TRY(zt_writer_set_attribute_f64(w, "real", 1.5));
-    TRY(zt_writer_set_attribute_string(w, "unit", "second"));
-    TRY(zt_writer_set_attribute_bytes(w, "raw", entry_data, 10));
-    TRY(zt_writer_set_attribute_json(w, "config", "{\"layers\":[1,2,3],\"name\":\"test\",\"deep\":[[[[1.25e3]]]]}"));
+    TRY(zt_writer_set_attribute(w, "null", &null));
+    TRY(set_remove(w, "null"));
+    TRY(set_numbers(w, "numbers", ZT_DTYPE_U16, entry_data, 100));
+    TRY(set_bool(w, "flag", 0));
+    TRY(set_i64(w, "below", -3));
+    TRY(set_u64(w, "above", 3));
+    TRY(set_f64(w, "real", 1.5));
+    TRY(set_string(w, "unit", "second"));
+    TRY(set_bytes(w, "raw", entry_data, 10));
+    TRY(set_json(w, "config", "{\"layers\":[1,2,3],\"name\":\"test\",\"deep\":[[[[1.25e3]]]]}"));
 end:
     return status;
 }
@@ -173,12 +182,12 @@ static zt_status nest_attributes(void)
         *end++ = i % 2 ? '}' : ']';
     *end = 0;
     TRY(zt_writer_create(entry_target, NULL, &w));
-    TRY(zt_writer_set_attribute_json(w, "deep", json));
+    TRY(set_json(w, "deep", json));
     status = zt_writer_finish(w, NULL);
     w = NULL;
     TRY(status);
     TRY(zt_writer_append(entry_target, NULL, &w));
-    TRY(zt_writer_set_attribute_json(w, "more", json));
+    TRY(set_json(w, "more", json));
     status = zt_writer_finish(w, NULL);
     w = NULL;
     TRY(status);
@@ -198,7 +207,7 @@ static zt_status write_what_is_refused(void)
     zt_writer *w = NULL;
     zt_status status;
     TRY(zt_writer_create(entry_target, NULL, &w));
-    if ((status = zt_writer_set_attribute_json(w, "x", "{\"a\":")) != ZT_ERROR_INVALID_ARGUMENT)
+    if ((status = set_json(w, "x", "{\"a\":")) != ZT_ERROR_INVALID_ARGUMENT)
         goto end;
     if ((status = zt_write_data(w, "abcd", 4)) != ZT_ERROR_STATE)
         goto end;
@@ -305,6 +314,8 @@ static zt_status entry_value(const zt_value *value)
         TRY(zt_value_get_tag(value, &above));
         break;
     default:
+        (void)zt_value_read_numbers(value, ZT_DTYPE_F64, entry_room, ENTRY_ROOM / sizeof(double));
+        (void)zt_value_read_strings(value, &text, &size, 1);
         for (i = 0; i < zt_value_count(value); i++) {
             (void)zt_value_key_at(value, i);
             TRY(entry_value(zt_value_at(value, i)));

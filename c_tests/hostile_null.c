@@ -1,4 +1,5 @@
 /* NULL in each pointer of each function of the header: a status or nothing, never a crash. */
+#include "attributes.h"
 #include "support.h"
 #include "ztensor_dlpack.h"
 
@@ -135,6 +136,9 @@ static void values(void)
     CHECK_STATUS(zt_value_get_string(NULL, &s, &n), INVALID);
     CHECK_STATUS(zt_value_get_bytes(NULL, &y, &n), INVALID);
     CHECK_STATUS(zt_value_get_tag(NULL, &u), INVALID);
+    CHECK_STATUS(zt_value_read_numbers(NULL, ZT_DTYPE_U64, &u, 1), INVALID);
+    CHECK_STATUS(zt_value_read_numbers(NULL, ZT_DTYPE_U64, NULL, 0), INVALID);
+    CHECK_STATUS(zt_value_read_strings(NULL, NULL, NULL, 0), INVALID);
     CHECK_STATUS(zt_value_get_bool(NULL, NULL), INVALID);
     CHECK_STATUS(zt_value_get_string(NULL, NULL, NULL), INVALID);
     CHECK(b == 7 && i == 7 && u == 7 && f == 7 && s == space && y == space && n == 7);
@@ -190,6 +194,7 @@ static void no_writer(void)
     zt_component_desc c;
     zt_quantized_desc q;
     zt_write_summary summary;
+    zt_attribute attr = attribute(ZT_ATTRIBUTE_NULL);
     INIT(sink);
     INIT(r);
     INIT(o);
@@ -226,20 +231,8 @@ static void no_writer(void)
     CHECK_STATUS(zt_writer_finish(NULL, NULL), ZT_OK);
     CHECK_STATUS(zt_writer_finish(NULL, &summary), ZT_OK);
     zt_writer_abort(NULL);
-    CHECK_STATUS(zt_writer_set_attribute_bool(NULL, "k", 1), INVALID);
-    CHECK_STATUS(zt_writer_set_attribute_i64(NULL, "k", 1), INVALID);
-    CHECK_STATUS(zt_writer_set_attribute_u64(NULL, "k", 1), INVALID);
-    CHECK_STATUS(zt_writer_set_attribute_f64(NULL, "k", 1), INVALID);
-    CHECK_STATUS(zt_writer_set_attribute_string(NULL, "k", "v"), INVALID);
-    CHECK_STATUS(zt_writer_set_attribute_bytes(NULL, "k", "v", 1), INVALID);
-    CHECK_STATUS(zt_writer_set_attribute_json(NULL, "k", "1"), INVALID);
-    CHECK_STATUS(zt_write_attribute_bool(NULL, "k", 1), INVALID);
-    CHECK_STATUS(zt_write_attribute_i64(NULL, "k", 1), INVALID);
-    CHECK_STATUS(zt_write_attribute_u64(NULL, "k", 1), INVALID);
-    CHECK_STATUS(zt_write_attribute_f64(NULL, "k", 1), INVALID);
-    CHECK_STATUS(zt_write_attribute_string(NULL, "k", "v"), INVALID);
-    CHECK_STATUS(zt_write_attribute_bytes(NULL, "k", "v", 1), INVALID);
-    CHECK_STATUS(zt_write_attribute_json(NULL, "k", "1"), INVALID);
+    CHECK_STATUS(zt_writer_set_attribute(NULL, "k", &attr), INVALID);
+    CHECK_STATUS(zt_write_attribute(NULL, "k", &attr), INVALID);
 }
 
 /* With a writer, and without each thing that it needs; then it finishes a good file. */
@@ -252,8 +245,13 @@ static void nothing_to_write(void)
     zt_object_desc o;
     zt_component_desc c;
     zt_quantized_desc q;
+    zt_attribute attr = attribute(ZT_ATTRIBUTE_NULL);
     zt_file *f;
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_writer_set_attribute(w, NULL, &attr), INVALID);
+    CHECK_STATUS(zt_writer_set_attribute(w, "k", NULL), INVALID);
+    CHECK_STATUS(zt_write_attribute(w, NULL, &attr), INVALID);
+    CHECK_STATUS(zt_write_attribute(w, "k", NULL), INVALID);
     CHECK_STATUS(zt_write_dense(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
     CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, space, 4), INVALID);
     CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);

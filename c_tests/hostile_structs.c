@@ -149,6 +149,11 @@ static zt_status write_object(zt_writer *w, void *s)
     return zt_write_object(w, (zt_object_desc *)s);
 }
 
+static zt_status set_attribute(zt_writer *w, void *s)
+{
+    return zt_writer_set_attribute(w, "k", (zt_attribute *)s);
+}
+
 static zt_status write_quantized(zt_writer *w, void *s)
 {
     return zt_write_quantized(w, "q", shape2, 2, (zt_quantized_desc *)s);
@@ -167,6 +172,7 @@ static zt_status write_component(zt_writer *w, void *s)
 }
 
 static zt_status call_object_desc(void *s) { return with_writer(write_object, s); }
+static zt_status call_attribute(void *s) { return with_writer(set_attribute, s); }
 static zt_status call_quantized_desc(void *s) { return with_writer(write_quantized, s); }
 static zt_status call_component_desc(void *s) { return with_writer(write_component, s); }
 
@@ -188,7 +194,8 @@ static const field zt_open_options_fields[] = {
     F(zt_open_options, struct_size), F(zt_open_options, mode), F(zt_open_options, verify),
     F(zt_open_options, strict), F(zt_open_options, advice), F(zt_open_options, max_manifest_size),
     F(zt_open_options, max_decoded_size), F(zt_open_options, max_objects), F(zt_open_options, threads),
-    F(zt_open_options, reserved), F(zt_open_options, max_memory)};
+    F(zt_open_options, reserved), F(zt_open_options, max_memory), F(zt_open_options, context),
+    F(zt_open_options, progress)};
 static const field zt_source_fields[] = {
     F(zt_source, struct_size), F(zt_source, context), F(zt_source, size), F(zt_source, read_at),
     F(zt_source, close)};
@@ -246,7 +253,8 @@ static const field zt_writer_options_fields[] = {
     F(zt_writer_options, struct_size), F(zt_writer_options, spec_version), F(zt_writer_options, encoding),
     F(zt_writer_options, alignment), F(zt_writer_options, large_alignment), F(zt_writer_options, large_size),
     F(zt_writer_options, zstd_level), F(zt_writer_options, digest), F(zt_writer_options, threads),
-    F(zt_writer_options, durable), F(zt_writer_options, frame_size)};
+    F(zt_writer_options, durable), F(zt_writer_options, frame_size), F(zt_writer_options, context),
+    F(zt_writer_options, progress)};
 static const field zt_sink_fields[] = {
     F(zt_sink, struct_size), F(zt_sink, context), F(zt_sink, write), F(zt_sink, finish), F(zt_sink, close)};
 static const field zt_object_desc_fields[] = {
@@ -266,6 +274,10 @@ static const field zt_quantized_desc_fields[] = {
     F(zt_quantized_desc, scales_size), F(zt_quantized_desc, zeros), F(zt_quantized_desc, zeros_size),
     F(zt_quantized_desc, packed_weight_dtype), F(zt_quantized_desc, scales_dtype),
     F(zt_quantized_desc, zeros_dtype), F(zt_quantized_desc, reserved)};
+static const field zt_attribute_fields[] = {
+    F(zt_attribute, struct_size), F(zt_attribute, kind), F(zt_attribute, dtype), F(zt_attribute, i64),
+    F(zt_attribute, u64), F(zt_attribute, f64), F(zt_attribute, data), F(zt_attribute, size),
+    F(zt_attribute, count), F(zt_attribute, lengths)};
 static const field zt_write_summary_fields[] = {
     F(zt_write_summary, struct_size), F(zt_write_summary, file_size), F(zt_write_summary, objects),
     F(zt_write_summary, components), F(zt_write_summary, stored_bytes), F(zt_write_summary, data_bytes)};
@@ -497,6 +509,7 @@ int main(void)
     OPTIONS(zt_verify_options, call_verify_options);
     OPTIONS(zt_repair_options, call_repair_options);
     OPTIONS(zt_writer_options, call_writer_options);
+    OPTIONS(zt_attribute, call_attribute); /* all zero is null */
     inputs();
     arrays();
     OUTPUT(zt_object_info, call_object_info);

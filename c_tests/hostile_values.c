@@ -1,4 +1,5 @@
 /* Numbers that are no value, sizes that cannot be, names that are no UTF-8, writers that have failed. */
+#include "attributes.h"
 #include "support.h"
 
 #define INVALID ZT_ERROR_INVALID_ARGUMENT
@@ -72,8 +73,8 @@ static void names(void)
         q.packing = bad;
         CHECK_STATUS(zt_write_quantized(w, "a", two, 2, &q), INVALID);
         q.packing = NULL;
-        CHECK_STATUS(zt_writer_set_attribute_i64(w, bad, 1), INVALID);
-        CHECK_STATUS(zt_writer_set_attribute_string(w, "k", bad), INVALID);
+        CHECK_STATUS(set_i64(w, bad, 1), INVALID);
+        CHECK_STATUS(set_string(w, "k", bad), INVALID);
     }
     zt_writer_abort(w);
     CHECK(!file_exists(path));
@@ -205,7 +206,7 @@ static void absurd_sizes(void)
     CHECK(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 1, space, 1, two, two) != ZT_OK); /* rows + 1 is 0 */
     CHECK(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, SIZE_MAX, space, 1, two) != ZT_OK);
     CHECK(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, 1, space, 1, two) != ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute_bytes(w, "k", space, SIZE_MAX), INVALID);
+    CHECK_STATUS(set_bytes(w, "k", space, SIZE_MAX), INVALID);
     INIT(c);
     c.role = "data";
     c.dtype = ZT_DTYPE_U8;
@@ -317,20 +318,20 @@ static void failed_writer(void)
     c.data = space;
     c.size = 1;
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_set_attribute_bool(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_set_attribute_i64(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_set_attribute_u64(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_set_attribute_f64(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_set_attribute_string(w, "k", "v"), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_set_attribute_bytes(w, "k", "v", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_set_attribute_json(w, "k", "1"), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_bool(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_i64(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_u64(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_f64(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_string(w, "k", "v"), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_bytes(w, "k", "v", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_json(w, "k", "1"), ZT_ERROR_STATE);
+    CHECK_STATUS(set_bool(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(set_i64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(set_u64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(set_f64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(set_string(w, "k", "v"), ZT_ERROR_STATE);
+    CHECK_STATUS(set_bytes(w, "k", "v", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(set_json(w, "k", "1"), ZT_ERROR_STATE);
+    CHECK_STATUS(write_bool(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(write_i64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(write_u64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(write_f64(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(write_string(w, "k", "v"), ZT_ERROR_STATE);
+    CHECK_STATUS(write_bytes(w, "k", "v", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(write_json(w, "k", "1"), ZT_ERROR_STATE);
     CHECK_STATUS(zt_writer_finish(w, &summary), ZT_ERROR_STATE);
     CHECK_U64(summary.file_size, 0);
     free(large);

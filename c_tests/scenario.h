@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "attributes.h"
 #include "writing.h"
 #include "ztensor_dlpack.h"
 
@@ -161,13 +162,13 @@ static inline zt_status scene_fill(zt_writer *w)
     TRY(zt_write_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
     object.name = "streamed", object.format = ZT_FORMAT_DENSE, object.shape = &big, object.rank = 1;
     TRY(zt_write_begin(w, &object));
-    TRY(zt_write_attribute_string(w, "unit", "metre"));
+    TRY(write_string(w, "unit", "metre"));
     part.role = "data", part.dtype = ZT_DTYPE_U8;
     TRY(zt_write_component(w, &part));
     TRY(zt_write_data(w, scene_big, scene_big_size / 2));
     TRY(zt_write_data(w, scene_big + scene_big_size / 2, scene_big_size / 2));
     TRY(zt_write_end(w));
-    TRY(zt_writer_set_attribute_json(w, "config", "{\"layers\":[1,2,3],\"name\":\"test\"}"));
+    TRY(set_json(w, "config", "{\"layers\":[1,2,3],\"name\":\"test\"}"));
 end:
     return status;
 }

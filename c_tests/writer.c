@@ -1,4 +1,5 @@
 /* Chapter "writer": whole objects, every dtype, type and format; what is written is read back. */
+#include "attributes.h"
 #include "writing.h"
 
 static const char *path;
@@ -231,7 +232,7 @@ static void old_versions(void)
     CHECK_STATUS(zt_write_dense(w, "c", ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, shape, 2, data, 32), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_write_dense(w, "f", ZT_DTYPE_U8, ZT_TYPE_F8_E5M2, shape, 2, data, 4), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_write_csr(w, "s", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 0, NULL, 0, NULL, indptr), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_set_attribute_i64(w, "k", 1), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(set_i64(w, "k", 1), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 16), ZT_ERROR_EXISTS);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);

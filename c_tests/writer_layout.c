@@ -1,4 +1,5 @@
 /* Chapter "writer": where components are put, frames of compressed ones, and the same bytes in every run. */
+#include "attributes.h"
 #include "writing.h"
 
 static const char *path;
@@ -158,7 +159,7 @@ static void write_mixture(const char *to, uint32_t threads, zt_encoding encoding
         snprintf(name, sizeof name, "t%u", (unsigned)i);
         CHECK_STATUS(zt_write_dense(w, name, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 1200000), ZT_OK);
     }
-    CHECK_STATUS(zt_writer_set_attribute_string(w, "a", "b"), ZT_OK);
+    CHECK_STATUS(set_string(w, "a", "b"), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     free(data);
 }

@@ -1,4 +1,5 @@
 /* Chapter "writer": objects written piece by piece, and calls out of order. */
+#include "attributes.h"
 #include "writing.h"
 
 static const char *path;
@@ -116,7 +117,7 @@ static void many_components(void)
     CHECK_STATUS(zt_write_end(w), ZT_ERROR_BUFFER_SIZE); /* 32 were announced: more may follow */
     CHECK_STATUS(zt_write_data(w, indptr, 17), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_write_data(w, indptr + 2, 16), ZT_OK);
-    CHECK_STATUS(zt_write_attribute_i64(w, "k", 5), ZT_OK);
+    CHECK_STATUS(write_i64(w, "k", 5), ZT_OK);
     CHECK_STATUS(zt_write_end(w), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
@@ -173,8 +174,8 @@ static void out_of_order(void)
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_data(w, data, 4), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_bool(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_json(w, "k", "1"), ZT_ERROR_STATE);
+    CHECK_STATUS(write_bool(w, "k", 1), ZT_ERROR_STATE);
+    CHECK_STATUS(write_json(w, "k", "1"), ZT_ERROR_STATE);
     /* No component is. */
     CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     CHECK_STATUS(zt_write_data(w, data, 4), ZT_ERROR_STATE);
@@ -183,8 +184,8 @@ static void out_of_order(void)
     CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_dense(w, "other", ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, data, 8), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_attribute_bool(w, "k", 1), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute_bool(w, "k", 1), ZT_OK); /* the file's may be set at any time */
+    CHECK_STATUS(write_bool(w, "k", 1), ZT_OK);
+    CHECK_STATUS(set_bool(w, "k", 1), ZT_OK); /* the file's may be set at any time */
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
     CHECK_STATUS(zt_write_data(w, data, 8), ZT_OK);
     CHECK_STATUS(zt_write_end(w), ZT_OK);

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (zt_writer_create(argv[1], &options, &writer) != ZT_OK ||
-        zt_writer_set_attribute_string(writer, "made by", "write_file.c") != ZT_OK ||
+        zt_writer_set_attribute(writer, "made by", &ZT_ATTRIBUTE_STRING("write_file.c")) != ZT_OK ||
         write_weight(writer) != ZT_OK || write_embedding(writer) != ZT_OK || write_sparse(writer) != ZT_OK ||
         write_counter(writer) != ZT_OK) {
         fprintf(stderr, "%s\n", zt_last_error());

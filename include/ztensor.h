@@ -367,6 +367,10 @@ typedef struct zt_open_options {
     /// the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
     /// not counted: see max_decoded_size.
     uint64_t max_memory;
+    void *context; ///< Handed to progress; may be NULL.
+    /// With verify: called while digests are checked, with stored bytes. If it stops, opening is
+    /// ZT_ERROR_CANCELLED. NULL: not called.
+    zt_progress_callback progress;
 } zt_open_options;
 
 /// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
@@ -1075,6 +1079,28 @@ zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *
 /// Threads: any. Since 1.0.
 zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
 
+/// The numbers of an array, all at once: the content of a dtype, or an error.
+///
+/// dtype: of the elements in dst. BOOL takes bools, integers take integers in their range, floats take
+/// floats and integers that they hold without rounding.
+/// dst: receives zt_value_count elements in the host's byte order, of any alignment; untouched on failure.
+/// count: elements that dst has room for.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT,
+/// with the element in the message, if one is another thing or would be rounded, and for other kinds.
+/// Threads: any. Since 0.9.
+zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst, size_t count);
+
+/// The texts of an array of strings, all at once.
+///
+/// strings: receives zt_value_count pointers to NUL-ended UTF-8 that live until the last zt_close.
+/// lengths: receives their bytes without the NUL; may be NULL. Both are untouched on failure.
+/// count: elements that each has room for.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an
+/// item is no string, and for other kinds.
+/// Threads: any. Since 0.9.
+zt_status zt_value_read_strings(const zt_value *value, const char **strings, size_t *lengths,
+    size_t count);
+
 /// The number of a tag; the tagged value is zt_value_at (value, 0).
 ///
 /// out: receives it, untouched on failure, not NULL.
@@ -1268,6 +1294,11 @@ typedef struct zt_writer_options {
     /// A compressed component of more bytes than this is written as independent zstd frames of this
     /// many bytes, so that it decodes in parallel and by range: from 1024 to 2^30; 0 for 1 MiB.
     uint64_t frame_size;
+    void *context; ///< Handed to progress; may be NULL.
+    /// Called at least every 64 MiB of the file, copies included, and before it is published, by a thread of
+    /// a call to the writer: done is bytes of the file, total is 0. It must not use this writer. If it
+    /// stops, the call is ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
+    zt_progress_callback progress;
 } zt_writer_options;
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the
@@ -1305,7 +1336,7 @@ typedef struct zt_object_desc {
     const zt_component_desc *components;
     size_t component_count; ///< Number of components.
     const zt_value *attributes; ///< Attributes to take over from an open file, a map; may be NULL.
-    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See zt_writer_set_attribute_json.
+    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_JSON.
     const char *attributes_json;
 } zt_object_desc;
 
@@ -1521,123 +1552,74 @@ typedef struct zt_write_request {
 /// Since 1.0. Spec 1.2 section 3.
 zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, size_t n);
 
-/// Sets an attribute of the file to a bool; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_writer_set_attribute_bool(zt_writer *writer, const char *key, int32_t value);
+/// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
+typedef int32_t zt_attribute_kind;
 
-/// Sets an attribute of the file to a signed integer; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_writer_set_attribute_i64(zt_writer *writer, const char *key, int64_t value);
+/// The values of zt_attribute_kind, and the fields that each takes.
+typedef enum zt_attribute_kind_value {
+    ZT_ATTRIBUTE_NULL = 0, ///< null; no field.
+    ZT_ATTRIBUTE_BOOL = 1, ///< i64: 0 or 1.
+    ZT_ATTRIBUTE_I64 = 2, ///< i64.
+    ZT_ATTRIBUTE_U64 = 3, ///< u64.
+    ZT_ATTRIBUTE_F64 = 4, ///< f64, also infinity and NaN.
+    ZT_ATTRIBUTE_STRING = 5, ///< data: UTF-8 of size bytes, or NUL-ended if size is 0.
+    ZT_ATTRIBUTE_BYTES = 6, ///< data: size bytes; (NULL, 0) is empty.
+    /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what
+    /// JSON lacks are understood; numbers with a fraction or an exponent become floats, others integers.
+    ZT_ATTRIBUTE_JSON = 7,
+    /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
+    ZT_ATTRIBUTE_NUMBERS = 8,
+    /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or
+    /// NUL-ended if lengths is NULL.
+    ZT_ATTRIBUTE_STRINGS = 9,
+    ZT_ATTRIBUTE_VALUE = 10, ///< data: a const zt_value * of an open file, which is copied.
+    /// No value: takes the attribute of that key away. ZT_ERROR_NOT_FOUND if there is none.
+    ZT_ATTRIBUTE_REMOVE = 11,
+} zt_attribute_kind_value;
 
-/// Sets an attribute of the file to an unsigned integer; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_writer_set_attribute_u64(zt_writer *writer, const char *key, uint64_t value);
+/// The value of an attribute that is set. All it points to is copied by the call.
+typedef struct zt_attribute {
+    size_t struct_size; ///< sizeof (zt_attribute).
+    zt_attribute_kind kind; ///< Which of the fields below are looked at.
+    zt_dtype dtype; ///< Of the elements of ZT_ATTRIBUTE_NUMBERS.
+    int64_t i64; ///< A bool or a signed integer.
+    uint64_t u64; ///< An unsigned integer.
+    double f64; ///< A float.
+    const void *data; ///< Text, bytes, elements, pointers to texts, or a zt_value.
+    size_t size; ///< Bytes of a text or byte string.
+    size_t count; ///< Elements of an array.
+    const size_t *lengths; ///< Bytes of each text of ZT_ATTRIBUTE_STRINGS; NULL: all are NUL-ended.
+} zt_attribute;
 
-/// Sets an attribute of the file to a float; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_writer_set_attribute_f64(zt_writer *writer, const char *key, double value);
+#ifndef __cplusplus
+/// A zt_attribute in one expression of C: &ZT_ATTRIBUTE_I64 (7), &ZT_ATTRIBUTE_STRING ("bert"),
+/// &ZT_ATTRIBUTE (.kind = ZT_ATTRIBUTE_NUMBERS, .dtype = ZT_DTYPE_F32, .data = p, .count = n).
+#define ZT_ATTRIBUTE(...) ((zt_attribute){.struct_size = sizeof(zt_attribute), __VA_ARGS__})
+#define ZT_ATTRIBUTE_BOOL(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_BOOL, .i64 = (v))
+#define ZT_ATTRIBUTE_I64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_I64, .i64 = (v))
+#define ZT_ATTRIBUTE_U64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_U64, .u64 = (v))
+#define ZT_ATTRIBUTE_F64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_F64, .f64 = (v))
+#define ZT_ATTRIBUTE_STRING(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_STRING, .data = (v))
+#define ZT_ATTRIBUTE_JSON(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_JSON, .data = (v))
+#endif
 
-/// Sets an attribute of the file to a text; one of the same key is replaced.
+/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE.
+/// In C: zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
 ///
-/// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_writer_set_attribute_string(zt_writer *writer, const char *key, const char *value);
+/// key: UTF-8, NUL-ended, not NULL. attribute: not NULL; nothing of it is kept.
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent
+/// it, ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all
+/// attributes are as they were.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
+zt_status zt_writer_set_attribute(zt_writer *writer, const char *key,
+    const zt_attribute *attribute);
 
-/// Sets an attribute of the file to a byte string; one of the same key is replaced.
+/// The same for the object that is open, between zt_write_begin and zt_write_end.
 ///
-/// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_writer_set_attribute_bytes(zt_writer *writer, const char *key, const void *value,
-    size_t size);
-
-/// Sets an attribute of the file to a value from JSON text; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
-/// The forms of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
-/// an exponent become floats, others integers.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_writer_set_attribute_json(zt_writer *writer, const char *key, const char *value);
-
-/// Sets an attribute of the object that is open to a bool; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_write_attribute_bool(zt_writer *writer, const char *key, int32_t value);
-
-/// Sets an attribute of the object that is open to a signed integer; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_write_attribute_i64(zt_writer *writer, const char *key, int64_t value);
-
-/// Sets an attribute of the object that is open to an unsigned integer; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_write_attribute_u64(zt_writer *writer, const char *key, uint64_t value);
-
-/// Sets an attribute of the object that is open to a float; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_write_attribute_f64(zt_writer *writer, const char *key, double value);
-
-/// Sets an attribute of the object that is open to a text; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_write_attribute_string(zt_writer *writer, const char *key, const char *value);
-
-/// Sets an attribute of the object that is open to a byte string; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_write_attribute_bytes(zt_writer *writer, const char *key, const void *value,
-    size_t size);
-
-/// Sets an attribute of the object that is open to a value from JSON text; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
-/// The forms of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
-/// an exponent become floats, others integers.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-zt_status zt_write_attribute_json(zt_writer *writer, const char *key, const char *value);
+/// key, attribute: as for zt_writer_set_attribute.
+/// Returns the same, and ZT_ERROR_STATE if no object is open.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
+zt_status zt_write_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
 
 // -------------------------------------------------------------------------------------------------
 // 11. Your own input and output

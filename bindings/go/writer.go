@@ -173,7 +173,20 @@ func (w *Writer) SetAttribute(key string, value any) error {
 	k, v := C.CString(key), C.CString(string(text))
 	defer C.free(unsafe.Pointer(k))
 	defer C.free(unsafe.Pointer(v))
-	return call(func() C.zt_status { return C.zt_writer_set_attribute_json(w.handle, k, v) })
+	attribute := (*C.zt_attribute)(C.calloc(1, C.sizeof_zt_attribute))
+	defer C.free(unsafe.Pointer(attribute))
+	attribute.struct_size = C.sizeof_zt_attribute
+	attribute.kind = C.ZT_ATTRIBUTE_JSON
+	attribute.data = unsafe.Pointer(v)
+	return call(func() C.zt_status { return C.zt_writer_set_attribute(w.handle, k, attribute) })
+}
+
+// RemoveAttribute takes an attribute of the file away.
+func (w *Writer) RemoveAttribute(key string) error {
+	k := C.CString(key)
+	defer C.free(unsafe.Pointer(k))
+	attribute := C.zt_attribute{struct_size: C.sizeof_zt_attribute, kind: C.ZT_ATTRIBUTE_REMOVE}
+	return call(func() C.zt_status { return C.zt_writer_set_attribute(w.handle, k, &attribute) })
 }
 
 // Finish publishes the file and ends the writer, whatever comes of it.

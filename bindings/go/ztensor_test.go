@@ -64,6 +64,8 @@ func TestRoundTrip(t *testing.T) {
 	must(t, WriteDense(w, "a", []uint64{2, 2}, []float32{1, 2, 3, 4}))
 	must(t, WriteDense(w, "empty", []uint64{0}, []int16{}))
 	must(t, w.SetAttribute("list", []any{1, "two", nil}))
+	must(t, w.SetAttribute("gone", 1))
+	must(t, w.RemoveAttribute("gone"))
 	if err := WriteDense(w, "a", []uint64{1}, []float32{1}); !errors.Is(err, ErrExists) {
 		t.Errorf("a second a: %v", err)
 	}

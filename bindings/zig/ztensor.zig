@@ -286,7 +286,16 @@ pub const Writer = struct {
     }
     /// json: the value as JSON text.
     pub fn setAttribute(self: Writer, key: [:0]const u8, json: [:0]const u8) Error!void {
-        try check(c.zt_writer_set_attribute_json(self.handle, key, json));
+        var attribute = sized(c.zt_attribute);
+        attribute.kind = c.ZT_ATTRIBUTE_JSON;
+        attribute.data = json.ptr;
+        attribute.size = json.len;
+        try check(c.zt_writer_set_attribute(self.handle, key, &attribute));
+    }
+    pub fn removeAttribute(self: Writer, key: [:0]const u8) Error!void {
+        var attribute = sized(c.zt_attribute);
+        attribute.kind = c.ZT_ATTRIBUTE_REMOVE;
+        try check(c.zt_writer_set_attribute(self.handle, key, &attribute));
     }
     pub fn finish(self: Writer) Error!void {
         try check(c.zt_writer_finish(self.handle, null));

@@ -26,10 +26,11 @@ SIZE(zt_kind, 4);
 SIZE(zt_direct, 4);
 SIZE(zt_spec_version, 4);
 SIZE(zt_digest, 4);
+SIZE(zt_attribute_kind, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
 
-SIZE(zt_open_options, 64);
+SIZE(zt_open_options, 80);
 AT(zt_open_options, struct_size, 0);
 AT(zt_open_options, mode, 8);
 AT(zt_open_options, verify, 12);
@@ -41,6 +42,8 @@ AT(zt_open_options, max_objects, 40);
 AT(zt_open_options, threads, 48);
 AT(zt_open_options, reserved, 52);
 AT(zt_open_options, max_memory, 56);
+AT(zt_open_options, context, 64);
+AT(zt_open_options, progress, 72);
 
 SIZE(zt_source, 40);
 AT(zt_source, struct_size, 0);
@@ -176,7 +179,7 @@ AT(zt_repair_report, old_size, 8);
 AT(zt_repair_report, new_size, 16);
 AT(zt_repair_report, objects, 24);
 
-SIZE(zt_writer_options, 64);
+SIZE(zt_writer_options, 80);
 AT(zt_writer_options, struct_size, 0);
 AT(zt_writer_options, spec_version, 8);
 AT(zt_writer_options, encoding, 12);
@@ -188,6 +191,8 @@ AT(zt_writer_options, digest, 44);
 AT(zt_writer_options, threads, 48);
 AT(zt_writer_options, durable, 52);
 AT(zt_writer_options, frame_size, 56);
+AT(zt_writer_options, context, 64);
+AT(zt_writer_options, progress, 72);
 
 SIZE(zt_sink, 40);
 AT(zt_sink, struct_size, 0);
@@ -257,5 +262,17 @@ AT(zt_write_summary, objects, 16);
 AT(zt_write_summary, components, 24);
 AT(zt_write_summary, stored_bytes, 32);
 AT(zt_write_summary, data_bytes, 40);
+
+SIZE(zt_attribute, 72);
+AT(zt_attribute, struct_size, 0);
+AT(zt_attribute, kind, 8);
+AT(zt_attribute, dtype, 12);
+AT(zt_attribute, i64, 16);
+AT(zt_attribute, u64, 24);
+AT(zt_attribute, f64, 32);
+AT(zt_attribute, data, 40);
+AT(zt_attribute, size, 48);
+AT(zt_attribute, count, 56);
+AT(zt_attribute, lengths, 64);
 
 #endif

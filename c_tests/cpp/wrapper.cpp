@@ -60,6 +60,9 @@ std::vector<unsigned char> written()
     w.set_attribute("scale", 0.5f);
     w.set_attribute("tied", true);
     w.set_attribute_json("nested", R"({"a":[1,2]})");
+    w.set_attribute("scores", std::vector<float>{0.5f, -1});
+    w.set_attribute("gone", 1);
+    w.remove_attribute("gone");
     w.dense("weight", {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
     const zt::bfloat16 ones[2] = {{0x3f80}, {0x3f80}};
     w.dense("ones", {2}, zt::span<const zt::bfloat16>(ones));
@@ -104,6 +107,8 @@ void reading()
     CHECK(attributes.find("none").value_or<std::int64_t>(7) == 7);
     CHECK_STATUS(status_of([&] { (void)attributes.find("model").as<bool>(); }), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STR(attributes.find("nested").json().c_str(), R"({"a":[1,2]})");
+    CHECK(attributes.find("scores").numbers<float>() == std::vector<float>({0.5f, -1}) && !attributes.find("gone"));
+    CHECK_STATUS(status_of([&] { (void)attributes.find("scores").numbers<std::int32_t>(); }), ZT_ERROR_INVALID_ARGUMENT);
     std::size_t items = 0;
     for (zt::value item : attributes.find("nested").find("a"))
         items += item.as<std::uint64_t>();

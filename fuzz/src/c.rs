@@ -86,7 +86,9 @@ extern "C" {
     pub fn zt_write_data(w: Pointer, data: Pointer, size: usize) -> Status;
     pub fn zt_write_end(w: Pointer) -> Status;
     pub fn zt_write_copy(w: Pointer, object: Pointer, name: *const c_char) -> Status;
-    pub fn zt_writer_set_attribute_json(w: Pointer, key: *const c_char, value: *const c_char) -> Status;
+    pub fn zt_writer_set_attribute(w: Pointer, key: *const c_char, attribute: Pointer) -> Status;
+    pub fn zt_value_read_numbers(value: Pointer, dtype: i32, dst: *mut c_void, count: usize) -> Status;
+    pub fn zt_value_read_strings(value: Pointer, strings: *mut *const c_char, lengths: *mut usize, count: usize) -> Status;
     pub fn zt_writer_finish(w: Pointer, summary: *mut c_void) -> Status;
     pub fn zt_writer_abort(w: Pointer);
 }

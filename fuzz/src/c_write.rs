@@ -9,6 +9,7 @@ const WRITER_OPTIONS: usize = 64;
 const COMPONENT: usize = 64;
 const OBJECT: usize = 88;
 const QUANTIZED: usize = 96;
+const ATTRIBUTE: usize = 72;
 
 /// zt_write_request.
 #[repr(C)]
@@ -171,7 +172,23 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
             let count = zt_object_count(file);
             zt_write_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?)
         }
-        9 => zt_writer_set_attribute_json(w, maybe(&texts[0], u)?, maybe(&texts[1], u)?),
+        9 => {
+            let mut attribute = Block::exact(ATTRIBUTE);
+            let kind = u.int_in_range(-1..=12i32)?;
+            attribute.set(8, &kind.to_ne_bytes());
+            attribute.set(12, &dtype.to_ne_bytes());
+            attribute.set(16, &u.arbitrary::<[u8; 24]>()?);
+            match kind {
+                5 | 7 => attribute.set_pointer(40, maybe(&texts[1], u)?),
+                6 | 8 => {
+                    attribute.set_pointer(40, data.as_ptr());
+                    attribute.set(48, &u.int_in_range(0..=data.len())?.to_ne_bytes());
+                    attribute.set(56, &u.int_in_range(0..=data.len() / 8)?.to_ne_bytes());
+                }
+                _ => {}
+            }
+            zt_writer_set_attribute(w, maybe(&texts[0], u)?, attribute.pointer())
+        }
         10 => {
             let other = CString::new("another").unwrap();
             let requests = [&name, &other].map(|name| WriteRequest {

@@ -105,6 +105,14 @@ class value {
         T out{};
         return take(out) == ZT_OK ? out : otherwise;
     }
+    /* An array of numbers, exactly, or an error. */
+    template <class T> [[nodiscard]] returns<std::vector<T>> numbers() const
+    {
+        static_assert(type_of<T>::type == ZT_TYPE_NONE, "a dtype, not a logical type");
+        std::vector<T> out(size());
+        const zt_status status = zt_value_read_numbers(value_, type_of<T>::dtype, out.data(), out.size());
+        return detail::give(status, std::move(out));
+    }
     [[nodiscard]] returns<std::string> json() const
     {
         std::size_t needed = 0;

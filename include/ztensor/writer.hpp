@@ -168,44 +168,14 @@ class writer {
     returns<void> end() { return give(zt_write_end(get())); }
 
     /* Attributes of the file, and of the object that is open. T: bool, an integer, a floating point type, text,
-     * span<const std::byte>. */
-    template <class T> returns<void> set_attribute(text key, const T &value)
-    {
-        zt_writer *const w = get();
-        const char *const k = key.c_str();
-        if constexpr (std::is_same_v<T, bool>)
-            return give(zt_writer_set_attribute_bool(w, k, value));
-        else if constexpr (std::is_floating_point_v<T>)
-            return give(zt_writer_set_attribute_f64(w, k, static_cast<double>(value)));
-        else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>)
-            return give(zt_writer_set_attribute_u64(w, k, value));
-        else if constexpr (std::is_integral_v<T>)
-            return give(zt_writer_set_attribute_i64(w, k, value));
-        else if constexpr (std::is_convertible_v<const T &, span<const std::byte>>)
-            return give(zt_writer_set_attribute_bytes(w, k, span<const std::byte>(value).data(), span<const std::byte>(value).size()));
-        else
-            return give(zt_writer_set_attribute_string(w, k, text(value).c_str()));
-    }
-    template <class T> returns<void> attribute(text key, const T &value)
-    {
-        zt_writer *const w = get();
-        const char *const k = key.c_str();
-        if constexpr (std::is_same_v<T, bool>)
-            return give(zt_write_attribute_bool(w, k, value));
-        else if constexpr (std::is_floating_point_v<T>)
-            return give(zt_write_attribute_f64(w, k, static_cast<double>(value)));
-        else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>)
-            return give(zt_write_attribute_u64(w, k, value));
-        else if constexpr (std::is_integral_v<T>)
-            return give(zt_write_attribute_i64(w, k, value));
-        else if constexpr (std::is_convertible_v<const T &, span<const std::byte>>)
-            return give(zt_write_attribute_bytes(w, k, span<const std::byte>(value).data(), span<const std::byte>(value).size()));
-        else
-            return give(zt_write_attribute_string(w, k, text(value).c_str()));
-    }
+     * span<const std::byte>, a value of an open file, a container of elements such as std::vector<float>, or a
+     * zt_attribute. */
+    template <class T> returns<void> set_attribute(text key, const T &value) { return give_attribute(zt_writer_set_attribute, key, value); }
+    template <class T> returns<void> attribute(text key, const T &value) { return give_attribute(zt_write_attribute, key, value); }
     /* value: JSON text. */
-    returns<void> set_attribute_json(text key, text value) { return give(zt_writer_set_attribute_json(get(), key.c_str(), value.c_str())); }
-    returns<void> attribute_json(text key, text value) { return give(zt_write_attribute_json(get(), key.c_str(), value.c_str())); }
+    returns<void> set_attribute_json(text key, text value) { return set_attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
+    returns<void> attribute_json(text key, text value) { return attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
+    returns<void> remove_attribute(text key) { return set_attribute(key, describe(ZT_ATTRIBUTE_REMOVE)); }
 
     /* Publishes the file and ends the writer, whatever comes of it. */
     returns<write_summary> finish()
@@ -221,6 +191,48 @@ class writer {
     void abort() noexcept { owned_.reset(); }
 
   private:
+    static zt_attribute describe(zt_attribute_kind kind, const void *data = nullptr) noexcept
+    {
+        zt_attribute out{};
+        out.struct_size = sizeof out;
+        out.kind = kind;
+        out.data = data;
+        return out;
+    }
+    template <class T>
+    returns<void> give_attribute(zt_status (*call)(zt_writer *, const char *, const zt_attribute *), text key, const T &value)
+    {
+        zt_attribute made = describe(ZT_ATTRIBUTE_NULL);
+        if constexpr (std::is_same_v<T, zt_attribute>) {
+            made = value;
+        } else if constexpr (std::is_same_v<T, bool>) {
+            made.kind = ZT_ATTRIBUTE_BOOL;
+            made.i64 = value;
+        } else if constexpr (std::is_floating_point_v<T>) {
+            made.kind = ZT_ATTRIBUTE_F64;
+            made.f64 = static_cast<double>(value);
+        } else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>) {
+            made.kind = ZT_ATTRIBUTE_U64;
+            made.u64 = value;
+        } else if constexpr (std::is_integral_v<T>) {
+            made.kind = ZT_ATTRIBUTE_I64;
+            made.i64 = value;
+        } else if constexpr (std::is_same_v<T, zt::value>) {
+            made = describe(ZT_ATTRIBUTE_VALUE, value.get());
+        } else if constexpr (std::is_convertible_v<const T &, span<const std::byte>>) {
+            const span<const std::byte> bytes(value);
+            made = describe(ZT_ATTRIBUTE_BYTES, bytes.data());
+            made.size = bytes.size();
+        } else if constexpr (std::is_convertible_v<const T &, text>) {
+            const text string(value);
+            return give(call(get(), key.c_str(), &(made = describe(ZT_ATTRIBUTE_STRING, string.c_str()))));
+        } else {
+            made = describe(ZT_ATTRIBUTE_NUMBERS, value.data());
+            made.dtype = type_of<std::remove_cv_t<std::remove_pointer_t<decltype(value.data())>>>::dtype;
+            made.count = value.size();
+        }
+        return give(call(get(), key.c_str(), &made));
+    }
     static object_desc describe(std::string_view name, zt_format format, span<const std::uint64_t> shape) noexcept
     {
         object_desc whole;

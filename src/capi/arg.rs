@@ -88,6 +88,23 @@ pub(super) unsafe fn bytes_mut<'a>(pointer: *mut c_void, size: usize, what: &str
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast::<u8>(), size) })
 }
 
+/// Places of the caller's to be filled.
+///
+/// # Safety
+/// `pointer` is NULL or has room for `count` elements that nobody else touches for `'a`.
+pub(super) unsafe fn places<'a, T>(
+    pointer: *mut T,
+    count: usize,
+    what: &str,
+) -> Result<&'a mut [MaybeUninit<T>]> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    check(pointer, count, what)?;
+    // SAFETY: not NULL, aligned, of a size that fits; writable by this function's contract.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast::<MaybeUninit<T>>(), count) })
+}
+
 fn check<T>(pointer: *const T, count: usize, what: &str) -> Result<()> {
     if pointer.is_null() {
         return Err(fail!(InvalidArgument, "{what} is NULL, but {count} elements are said to be there"));

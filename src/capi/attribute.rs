@@ -1,297 +1,197 @@
 //! Attributes of the file and of the open object.
 
+use self::zt_attribute_kind_value as kind;
 use super::arg;
 use super::guard::guard;
+use super::sized::sized_struct;
 use super::status::zt_status;
+use super::types::{self, zt_dtype};
 use super::writer::{open, zt_writer};
-use crate::error::Result;
+use crate::error::{fail, Result};
+use crate::model::numbers;
 use crate::model::value::Value;
 use std::ffi::{c_char, c_void};
 
+/// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
+pub type zt_attribute_kind = i32;
+
+/// The values of zt_attribute_kind, and the fields that each takes.
+#[repr(C)]
+pub enum zt_attribute_kind_value {
+    /// null; no field.
+    ZT_ATTRIBUTE_NULL = 0,
+    /// i64: 0 or 1.
+    ZT_ATTRIBUTE_BOOL = 1,
+    /// i64.
+    ZT_ATTRIBUTE_I64 = 2,
+    /// u64.
+    ZT_ATTRIBUTE_U64 = 3,
+    /// f64, also infinity and NaN.
+    ZT_ATTRIBUTE_F64 = 4,
+    /// data: UTF-8 of size bytes, or NUL-ended if size is 0.
+    ZT_ATTRIBUTE_STRING = 5,
+    /// data: size bytes; (NULL, 0) is empty.
+    ZT_ATTRIBUTE_BYTES = 6,
+    /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what
+    /// JSON lacks are understood; numbers with a fraction or an exponent become floats, others integers.
+    ZT_ATTRIBUTE_JSON = 7,
+    /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
+    ZT_ATTRIBUTE_NUMBERS = 8,
+    /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or
+    /// NUL-ended if lengths is NULL.
+    ZT_ATTRIBUTE_STRINGS = 9,
+    /// data: a const zt_value * of an open file, which is copied.
+    ZT_ATTRIBUTE_VALUE = 10,
+    /// No value: takes the attribute of that key away. ZT_ERROR_NOT_FOUND if there is none.
+    ZT_ATTRIBUTE_REMOVE = 11,
+}
+
+/// The value of an attribute that is set. All it points to is copied by the call.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_attribute {
+    /// sizeof (zt_attribute).
+    pub struct_size: usize,
+    /// Which of the fields below are looked at.
+    pub kind: zt_attribute_kind,
+    /// Of the elements of ZT_ATTRIBUTE_NUMBERS.
+    pub dtype: zt_dtype,
+    /// A bool or a signed integer.
+    pub i64: i64,
+    /// An unsigned integer.
+    pub u64: u64,
+    /// A float.
+    pub f64: f64,
+    /// Text, bytes, elements, pointers to texts, or a zt_value.
+    pub data: *const c_void,
+    /// Bytes of a text or byte string.
+    pub size: usize,
+    /// Elements of an array.
+    pub count: usize,
+    /// Bytes of each text of ZT_ATTRIBUTE_STRINGS; NULL: all are NUL-ended.
+    pub lengths: *const usize,
+}
+
+// All zeros are null, numbers of 0 and null pointers.
+sized_struct!(zt_attribute: kind, dtype, i64, u64, f64, data, size, count, lengths);
+
+/// The value that is described; None to remove it.
+///
 /// # Safety
-/// `key` is NULL or NUL-ended.
-unsafe fn set(
+/// `attribute` and what it points to are as its docs say.
+unsafe fn value(attribute: *const zt_attribute) -> Result<Option<Value>> {
+    // SAFETY: passed on.
+    let given = unsafe { arg::required_struct(attribute)? };
+    let is = |kind: kind| given.kind == kind as zt_attribute_kind;
+    let value = if is(kind::ZT_ATTRIBUTE_NULL) {
+        Value::Null
+    } else if is(kind::ZT_ATTRIBUTE_BOOL) {
+        Value::Bool(arg::flag(u32::try_from(given.i64).unwrap_or(u32::MAX), "the bool")?)
+    } else if is(kind::ZT_ATTRIBUTE_I64) {
+        Value::integer(given.i64)
+    } else if is(kind::ZT_ATTRIBUTE_U64) {
+        Value::Unsigned(given.u64)
+    } else if is(kind::ZT_ATTRIBUTE_F64) {
+        Value::Float(given.f64)
+    } else if is(kind::ZT_ATTRIBUTE_STRING) {
+        // SAFETY: "of size bytes, or NUL-ended".
+        Value::text(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })?
+    } else if is(kind::ZT_ATTRIBUTE_BYTES) {
+        // SAFETY: "size bytes".
+        Value::bytes(unsafe { arg::slice(given.data.cast::<u8>(), given.size, "data")? })?
+    } else if is(kind::ZT_ATTRIBUTE_JSON) {
+        // SAFETY: "of size bytes, or NUL-ended".
+        crate::wire::json::parse(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })?
+    } else if is(kind::ZT_ATTRIBUTE_NUMBERS) {
+        let dtype = types::dtype(given.dtype)?;
+        let size = given.count.checked_mul(dtype.size());
+        let size =
+            size.ok_or_else(|| fail!(InvalidArgument, "{} elements do not fit in memory", given.count))?;
+        // SAFETY: "count elements of dtype, of any alignment".
+        numbers::array(dtype, unsafe { arg::slice(given.data.cast::<u8>(), size, "data")? })?
+    } else if is(kind::ZT_ATTRIBUTE_STRINGS) {
+        // SAFETY: passed on.
+        unsafe { strings(&given)? }
+    } else if is(kind::ZT_ATTRIBUTE_VALUE) {
+        // SAFETY: "a const zt_value * of an open file".
+        arg::required(unsafe { given.data.cast::<Value>().as_ref() }, "data")?.try_clone()?
+    } else if is(kind::ZT_ATTRIBUTE_REMOVE) {
+        return Ok(None);
+    } else {
+        return Err(types::unknown("zt_attribute_kind", given.kind));
+    };
+    Ok(Some(value))
+}
+
+/// # Safety
+/// As the doc of ZT_ATTRIBUTE_STRINGS says.
+unsafe fn strings(given: &zt_attribute) -> Result<Value> {
+    // SAFETY: "count pointers".
+    let texts = unsafe { arg::slice(given.data.cast::<*const c_char>(), given.count, "data")? };
+    let counted = if given.lengths.is_null() { 0 } else { given.count };
+    // SAFETY: "lengths[i] bytes each".
+    let lengths = unsafe { arg::slice(given.lengths, counted, "lengths")? };
+    let mut items = Vec::new();
+    items.try_reserve_exact(texts.len())?;
+    for (at, text) in texts.iter().enumerate() {
+        let text = match lengths.get(at) {
+            // An empty one need not be NUL-ended.
+            Some(0) => Ok(""),
+            // SAFETY: "of lengths[i] bytes each".
+            Some(length) => unsafe { arg::sized_text(*text, *length, "it") },
+            // SAFETY: "or NUL-ended".
+            None => unsafe { arg::text(*text, "it") },
+        };
+        items.push(Value::text(text.map_err(|e| e.within(format_args!("string {at}")))?)?);
+    }
+    Ok(Value::Array(items))
+}
+
+/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE.
+/// In C: zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
+///
+/// key: UTF-8, NUL-ended, not NULL. attribute: not NULL; nothing of it is kept.
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent
+/// it, ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all
+/// attributes are as they were.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_writer_set_attribute(
     writer: Option<&mut zt_writer>,
     key: *const c_char,
-    value: impl FnOnce() -> Result<Value>,
-    of_object: bool,
+    attribute: *const zt_attribute,
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: passed on.
+        // SAFETY: "key: NUL-ended".
         let key = unsafe { arg::text(key, "key")? };
-        let value = value()?;
-        match of_object {
-            true => writer.set_object_attribute(key, value),
-            false => writer.set_attribute(key, value),
+        // SAFETY: "attribute".
+        match unsafe { value(attribute)? } {
+            Some(value) => writer.set_attribute(key, value),
+            None => writer.remove_attribute(key),
         }
     })
 }
 
-/// Sets an attribute of the file to a bool; one of the same key is replaced.
+/// The same for the object that is open, between zt_write_begin and zt_write_end.
 ///
-/// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// key, attribute: as for zt_writer_set_attribute.
+/// Returns the same, and ZT_ERROR_STATE if no object is open.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_attribute_bool(
+pub unsafe extern "C" fn zt_write_attribute(
     writer: Option<&mut zt_writer>,
     key: *const c_char,
-    value: i32,
+    attribute: *const zt_attribute,
 ) -> zt_status {
-    let value = || {
-        let truth = arg::flag(u32::try_from(value).unwrap_or(u32::MAX), "value")?;
-        Ok(Value::Bool(truth))
-    };
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, false) }
-}
-
-/// Sets an attribute of the file to a signed integer; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_attribute_i64(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: i64,
-) -> zt_status {
-    let value = || Ok(Value::integer(value));
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, false) }
-}
-
-/// Sets an attribute of the file to an unsigned integer; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_attribute_u64(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: u64,
-) -> zt_status {
-    let value = || Ok(Value::Unsigned(value));
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, false) }
-}
-
-/// Sets an attribute of the file to a float; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_attribute_f64(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: f64,
-) -> zt_status {
-    let value = || Ok(Value::Float(value));
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, false) }
-}
-
-/// Sets an attribute of the file to a text; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_attribute_string(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: *const c_char,
-) -> zt_status {
-    let value = || {
-        // SAFETY: "NUL-ended".
-        Value::text(unsafe { arg::text(value, "value")? })
-    };
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, false) }
-}
-
-/// Sets an attribute of the file to a byte string; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_attribute_bytes(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: *const c_void,
-    size: usize,
-) -> zt_status {
-    let value = || {
-        // SAFETY: "size bytes".
-        Value::bytes(unsafe { arg::slice(value.cast::<u8>(), size, "value")? })
-    };
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, false) }
-}
-
-/// Sets an attribute of the file to a value from JSON text; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
-/// The forms of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
-/// an exponent become floats, others integers.
-/// Returns ZT_ERROR_STATE if the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_attribute_json(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: *const c_char,
-) -> zt_status {
-    let value = || {
-        // SAFETY: "NUL-ended".
-        crate::wire::json::parse(unsafe { arg::text(value, "value")? })
-    };
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, false) }
-}
-
-/// Sets an attribute of the object that is open to a bool; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_attribute_bool(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: i32,
-) -> zt_status {
-    let value = || {
-        let truth = arg::flag(u32::try_from(value).unwrap_or(u32::MAX), "value")?;
-        Ok(Value::Bool(truth))
-    };
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, true) }
-}
-
-/// Sets an attribute of the object that is open to a signed integer; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_attribute_i64(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: i64,
-) -> zt_status {
-    let value = || Ok(Value::integer(value));
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, true) }
-}
-
-/// Sets an attribute of the object that is open to an unsigned integer; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_attribute_u64(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: u64,
-) -> zt_status {
-    let value = || Ok(Value::Unsigned(value));
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, true) }
-}
-
-/// Sets an attribute of the object that is open to a float; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_attribute_f64(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: f64,
-) -> zt_status {
-    let value = || Ok(Value::Float(value));
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, true) }
-}
-
-/// Sets an attribute of the object that is open to a text; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_attribute_string(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: *const c_char,
-) -> zt_status {
-    let value = || {
-        // SAFETY: "NUL-ended".
-        Value::text(unsafe { arg::text(value, "value")? })
-    };
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, true) }
-}
-
-/// Sets an attribute of the object that is open to a byte string; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_attribute_bytes(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: *const c_void,
-    size: usize,
-) -> zt_status {
-    let value = || {
-        // SAFETY: "size bytes".
-        Value::bytes(unsafe { arg::slice(value.cast::<u8>(), size, "value")? })
-    };
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, true) }
-}
-
-/// Sets an attribute of the object that is open to a value from JSON text; one of the same key is replaced.
-///
-/// key: UTF-8, NUL-ended, not NULL. value: JSON text, NUL-ended.
-/// The forms of zt_value_to_json for what JSON lacks are understood; numbers with a fraction or
-/// an exponent become floats, others integers.
-/// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_attribute_json(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    value: *const c_char,
-) -> zt_status {
-    let value = || {
-        // SAFETY: "NUL-ended".
-        crate::wire::json::parse(unsafe { arg::text(value, "value")? })
-    };
-    // SAFETY: "key: NUL-ended".
-    unsafe { set(writer, key, value, true) }
+    guard(|| {
+        let writer = open(writer)?;
+        // SAFETY: "key: NUL-ended".
+        let key = unsafe { arg::text(key, "key")? };
+        // SAFETY: "attribute".
+        match unsafe { value(attribute)? } {
+            Some(value) => writer.set_object_attribute(key, value),
+            None => writer.remove_object_attribute(key),
+        }
+    })
 }

@@ -6,11 +6,12 @@ use super::guard::{guard, guard_value};
 use super::handle_table::HandleTable;
 use super::mode::{self, zt_advice, zt_mode};
 use super::object::zt_object;
+use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::error::{fail, Result};
 use crate::model::value::Value;
-use crate::reader::{File, OpenOptions};
+use crate::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
@@ -62,12 +63,17 @@ pub struct zt_open_options {
     /// the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
     /// not counted: see max_decoded_size.
     pub max_memory: u64,
+    /// Handed to progress; may be NULL.
+    pub context: *mut c_void,
+    /// With verify: called while digests are checked, with stored bytes. If it stops, opening is
+    /// ZT_ERROR_CANCELLED. NULL: not called.
+    pub progress: zt_progress_callback,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, reserved,
-    max_memory
+    max_memory, context, progress
 );
 
 pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
@@ -78,7 +84,8 @@ pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     let default = OpenOptions::default();
     Ok(OpenOptions {
         mode: mode::mode(options.mode)?,
-        verify: arg::flag(options.verify, "zt_open_options.verify")?,
+        // Where progress is asked for, `verified` does it.
+        verify: arg::flag(options.verify, "zt_open_options.verify")? && options.progress.is_none(),
         strict: arg::flag(options.strict, "zt_open_options.strict")?,
         max_manifest_size: or_default(options.max_manifest_size, default.max_manifest_size),
         max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
@@ -87,6 +94,16 @@ pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         advice: mode::advice(options.advice)?,
         threads: options.threads as usize,
     })
+}
+
+/// A file whose digests are checked, if the options say so.
+pub(super) fn verified(file: File, options: &zt_open_options) -> Result<File> {
+    if options.verify != 0 && options.progress.is_some() {
+        let wanted = VerifyOptions { contents: false, ..VerifyOptions::default() };
+        let progress = progress(options.progress, options.context);
+        file.verify(&wanted, &progress, &mut VerifyReport::default())?;
+    }
+    Ok(file)
 }
 
 impl zt_file {
@@ -178,7 +195,7 @@ pub unsafe extern "C" fn zt_open(
     deliver(file, || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
         let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
-        File::open(path, &open_options(&options)?)
+        verified(File::open(path, &open_options(&options)?)?, &options)
     })
 }
 
@@ -201,7 +218,7 @@ pub unsafe extern "C" fn zt_open_fd(
     deliver(file, || {
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
-        File::open_file(duplicate(fd)?, offset, length, &open_options(&options)?)
+        verified(File::open_file(duplicate(fd)?, offset, length, &open_options(&options)?)?, &options)
     })
 }
 
@@ -255,7 +272,10 @@ pub unsafe extern "C" fn zt_open_memory(
         // SAFETY: options NULL or of the size it says; data has size bytes.
         let (options, bytes) =
             unsafe { (arg::options(options)?, arg::slice(data.cast::<u8>(), size, "data")?) };
-        File::open_memory(Borrowed(bytes.as_ptr(), bytes.len()), &open_options(&options)?)
+        verified(
+            File::open_memory(Borrowed(bytes.as_ptr(), bytes.len()), &open_options(&options)?)?,
+            &options,
+        )
     })
 }
 

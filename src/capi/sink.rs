@@ -144,6 +144,7 @@ pub unsafe extern "C" fn zt_writer_create_sink(
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
         let id = sink.id();
-        Ok((Writer::to_sink(boxed(sink)?, &description::writer_options(&options)?)?, id))
+        let writer = Writer::to_sink(boxed(sink)?, &description::writer_options(&options)?)?;
+        Ok((description::reporting(writer, &options)?, id))
     })
 }

@@ -1,7 +1,7 @@
 //! The caller's functions as the bytes of a file.
 
 use super::arg;
-use super::open::{deliver, open_options, zt_file, zt_open_options};
+use super::open::{deliver, open_options, verified, zt_file, zt_open_options};
 use super::progress::{outcome, Context};
 use super::sized::sized_struct;
 use super::status::zt_status;
@@ -110,8 +110,8 @@ pub unsafe extern "C" fn zt_open_source(
         // SAFETY: source of the size it says.
         let source = CallbackSource::new(unsafe { arg::required_struct(source)? })?;
         // SAFETY: options NULL or of the size it says.
-        let options = open_options(&unsafe { arg::options(options)? })?;
+        let options = unsafe { arg::options(options)? };
         let label = try_format(format_args!("the caller's source"))?;
-        File::from_source(boxed(source)?, &options, label)
+        verified(File::from_source(boxed(source)?, &open_options(&options)?, label)?, &options)
     })
 }

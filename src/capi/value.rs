@@ -4,7 +4,9 @@ use self::zt_kind_value as kind;
 use super::arg;
 use super::guard::{guard, guard_value};
 use super::status::zt_status;
-use crate::error::{fail, Error};
+use super::types::{self, zt_dtype};
+use crate::error::{fail, Error, Result};
+use crate::model::numbers;
 use crate::model::value::Value;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -177,6 +179,82 @@ pub extern "C" fn zt_value_get_bytes(
         }
         Ok(())
     })
+}
+
+/// The numbers of an array, all at once: the content of a dtype, or an error.
+///
+/// dtype: of the elements in dst. BOOL takes bools, integers take integers in their range, floats take
+/// floats and integers that they hold without rounding.
+/// dst: receives zt_value_count elements in the host's byte order, of any alignment; untouched on failure.
+/// count: elements that dst has room for.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT,
+/// with the element in the message, if one is another thing or would be rounded, and for other kinds.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_read_numbers(
+    value: Option<&Value>,
+    dtype: zt_dtype,
+    dst: *mut c_void,
+    count: usize,
+) -> zt_status {
+    guard(|| {
+        let dtype = types::dtype(dtype)?;
+        let items = array_that_fits(value, count)?;
+        // What fits in memory is below what would overflow.
+        // SAFETY: "dst: room for count elements".
+        let dst = unsafe { arg::bytes_mut(dst, items.len().saturating_mul(dtype.size()), "dst")? };
+        numbers::read(items, dtype, dst)
+    })
+}
+
+/// The texts of an array of strings, all at once.
+///
+/// strings: receives zt_value_count pointers to NUL-ended UTF-8 that live until the last zt_close.
+/// lengths: receives their bytes without the NUL; may be NULL. Both are untouched on failure.
+/// count: elements that each has room for.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an
+/// item is no string, and for other kinds.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_read_strings(
+    value: Option<&Value>,
+    strings: *mut *const c_char,
+    lengths: *mut usize,
+    count: usize,
+) -> zt_status {
+    guard(|| {
+        let items = array_that_fits(value, count)?;
+        // SAFETY: "strings: room for count elements".
+        let strings = unsafe { arg::places(strings, items.len(), "strings")? };
+        let counted = if lengths.is_null() { 0 } else { items.len() };
+        // SAFETY: "lengths: room for count elements".
+        let lengths = unsafe { arg::places(lengths, counted, "lengths")? };
+        if let Some(at) = items.iter().position(|item| item.as_text().is_none()) {
+            return Err(fail!(InvalidArgument, "element {at} of the array is no string"));
+        }
+        let texts = || {
+            items.iter().filter_map(|item| match item {
+                Value::Text(text) => Some(text),
+                _ => None,
+            })
+        };
+        for (place, text) in strings.iter_mut().zip(texts()) {
+            place.write(text.as_c_bytes().as_ptr().cast());
+        }
+        for (place, text) in lengths.iter_mut().zip(texts()) {
+            place.write(text.as_str().len());
+        }
+        Ok(())
+    })
+}
+
+/// The items of an array, for which there are `count` places.
+fn array_that_fits(value: Option<&Value>, count: usize) -> Result<&[Value]> {
+    let Value::Array(items) = arg::required(value, "value")? else { return Err(not_a("array")) };
+    match items.len() <= count {
+        true => Ok(items),
+        false => Err(fail!(BufferSize, "the array has {} elements, there is room for {count}", items.len())),
+    }
 }
 
 /// The number of a tag; the tagged value is zt_value_at (value, 0).

@@ -103,7 +103,8 @@ pub unsafe extern "C" fn zt_writer_create(
     deliver(writer, || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
         let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
-        Ok((Writer::create(path, &description::writer_options(&options)?)?, 0))
+        let writer = Writer::create(path, &description::writer_options(&options)?)?;
+        Ok((description::reporting(writer, &options)?, 0))
     })
 }
 
@@ -134,7 +135,8 @@ pub unsafe extern "C" fn zt_writer_append(
         if options.spec_version != 0 {
             return Err(fail!(InvalidArgument, "spec_version is given, but appending follows the file"));
         }
-        Ok((Writer::append(path, &description::writer_options(&options)?)?, 0))
+        let writer = Writer::append(path, &description::writer_options(&options)?)?;
+        Ok((description::reporting(writer, &options)?, 0))
     })
 }
 

@@ -1,13 +1,14 @@
 //! What a writer is given: options, descriptions of objects and components, the summary.
 
 use super::arg;
+use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
 use super::types::{self, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value};
 use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Version};
 use crate::model::value::Value;
 use crate::payload::digest::Algorithm;
-use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, WriterOptions};
+use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 use std::ffi::{c_char, c_void};
 
 /// A version of the spec to write: one of the ZT_SPEC_ values.
@@ -79,13 +80,28 @@ pub struct zt_writer_options {
     /// A compressed component of more bytes than this is written as independent zstd frames of this
     /// many bytes, so that it decodes in parallel and by range: from 1024 to 2^30; 0 for 1 MiB.
     pub frame_size: u64,
+    /// Handed to progress; may be NULL.
+    pub context: *mut c_void,
+    /// Called at least every 64 MiB of the file, copies included, and before it is published, by a thread of
+    /// a call to the writer: done is bytes of the file, total is 0. It must not use this writer. If it
+    /// stops, the call is ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
+    pub progress: zt_progress_callback,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_writer_options:
     spec_version, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
-    frame_size
+    frame_size, context, progress
 );
+
+/// A writer that reports as its options say.
+pub(super) fn reporting(mut writer: Writer, options: &zt_writer_options) -> Result<Writer> {
+    if options.progress.is_some() {
+        let progress = progress(options.progress, options.context);
+        writer.on_progress(move |written| progress(written, 0))?;
+    }
+    Ok(writer)
+}
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the
 /// usual one.
@@ -145,7 +161,7 @@ pub struct zt_object_desc {
     pub component_count: usize,
     /// Attributes to take over from an open file, a map; may be NULL.
     pub attributes: *const Value,
-    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See zt_writer_set_attribute_json.
+    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_JSON.
     pub attributes_json: *const c_char,
 }
 

@@ -23,9 +23,29 @@ pub struct AppendBase {
     file: File,
     /// Its manifest as it is encoded.
     manifest: AlignedBuffer,
+    /// Keys of attributes that are taken away.
+    removed: Vec<String>,
 }
 
 impl AppendBase {
+    /// Takes an attribute away; false if there is none.
+    pub fn remove_attribute(&mut self, key: &str) -> Result<bool> {
+        let is_there = self.file.attributes().is_some_and(|map| map.get(key).is_some());
+        if !is_there || self.removed.iter().any(|removed| removed == key) {
+            return Ok(false);
+        }
+        let mut copy = String::new();
+        copy.try_reserve_exact(key.len())?;
+        copy.push_str(key);
+        self.removed.try_reserve(1)?;
+        self.removed.push(copy);
+        Ok(true)
+    }
+
+    fn is_removed(&self, key: &Value) -> bool {
+        key.as_text().is_some_and(|key| self.removed.iter().any(|removed| removed == key))
+    }
+
     /// Whether an object of that name is in it.
     pub fn has(&self, name: &str) -> bool {
         self.file.find_position(name).is_some()
@@ -70,7 +90,7 @@ impl Writer {
         // What is added is encoded as 1.2; whether the file then says so is decided at the end.
         let options = WriterOptions { version: Version::V1_2, ..options.clone() };
         let mut writer = Writer::over(sink, &options, end);
-        writer.append_base = Some(AppendBase { file, manifest });
+        writer.append_base = Some(AppendBase { file, manifest, removed: Vec::new() });
         Ok(writer)
     }
 
@@ -82,7 +102,7 @@ impl Writer {
         let parts = ManifestParts::of(old)?;
         let mut bytes = Vec::new();
         bytes.try_reserve(old.len())?;
-        let attributes = self.merged_attributes(&base.file)?;
+        let attributes = self.merged_attributes(&base)?;
         let has_attributes = parts.pairs.iter().any(|(key, _)| *key == RootKey::Attributes);
         let pairs =
             (parts.pairs.len() as u64).saturating_add(u64::from(attributes.is_some() && !has_attributes));
@@ -132,13 +152,14 @@ impl Writer {
         Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
     }
 
-    /// The file's attributes with the new ones, if there are new ones.
-    fn merged_attributes(&mut self, file: &File) -> Result<Option<Value>> {
-        if self.attributes.is_empty() {
+    /// The file's attributes without those that are removed and with the new ones, if anything changes.
+    fn merged_attributes(&mut self, base: &AppendBase) -> Result<Option<Value>> {
+        if self.attributes.is_empty() && base.removed.is_empty() {
             return Ok(None);
         }
         let mut merged = Vec::new();
-        for (key, value) in file.attributes().and_then(Value::pairs).unwrap_or_default() {
+        let old = base.file.attributes().and_then(Value::pairs).unwrap_or_default();
+        for (key, value) in old.iter().filter(|(key, _)| !base.is_removed(key)) {
             merged.try_reserve(1)?;
             merged.push((key.try_clone()?, value.try_clone()?));
         }

@@ -74,6 +74,7 @@ impl Writer {
             Version::V0_1 => self.write_bytes(&size.to_le_bytes())?,
             _ => self.write_bytes(&wire::v1_encode::footer(size))?,
         }
+        self.report_now()?;
         let published = match self.sink.as_mut() {
             Some(sink) => sink.publish(),
             None => Err(fail!(State, "the writer is finished")),

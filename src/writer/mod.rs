@@ -2,12 +2,14 @@
 //! can before it writes a byte, so that a refused call leaves the writer as it was.
 
 mod append;
+mod attributes;
 mod batch;
 mod copy;
 mod encoded_entries;
 mod finish;
 mod frames;
 mod objects;
+mod progress;
 mod repair;
 mod store;
 mod stream;
@@ -22,7 +24,7 @@ use crate::io::write_behind::WriteBehind;
 use crate::io::{boxed, ByteSink};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Manifest, Object, Version};
-use crate::model::value::{self, Value};
+use crate::model::value::Value;
 use crate::wire::frame;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
@@ -185,6 +187,7 @@ pub struct Writer {
     stored_bytes: u64,
     data_bytes: u64,
     label: String,
+    reports: progress::Reports,
 }
 
 impl Writer {
@@ -232,6 +235,7 @@ impl Writer {
             stored_bytes: 0,
             data_bytes: 0,
             label: String::new(),
+            reports: progress::Reports::default(),
         }
     }
 
@@ -241,7 +245,22 @@ impl Writer {
     }
 
     /// Appends bytes to the file, perhaps by another thread.
-    fn write_by(&mut self, bytes: &[u8], queue: Option<&WriteBehind>) -> Result<()> {
+    fn write_by(&mut self, mut bytes: &[u8], queue: Option<&WriteBehind>) -> Result<()> {
+        if !self.reports.are_wanted() {
+            return self.write_at_once(bytes, queue);
+        }
+        loop {
+            let (now, later) = bytes.split_at_checked(progress::STEP).unwrap_or((bytes, &[]));
+            self.write_at_once(now, queue)?;
+            self.report(now.len())?;
+            if later.is_empty() {
+                return Ok(());
+            }
+            bytes = later;
+        }
+    }
+
+    fn write_at_once(&mut self, bytes: &[u8], queue: Option<&WriteBehind>) -> Result<()> {
         let Some(sink) = self.sink.as_mut() else { return Err(fail!(State, "the writer is finished")) };
         let written = match queue {
             Some(queue) => sink.write_behind(bytes, queue),
@@ -316,44 +335,6 @@ impl Writer {
         let hash = |at: u32| hasher.hash_one(name_at(manifest, at));
         self.names.insert_unique(hash(at), at, |at| hash(*at));
     }
-
-    /// Sets an attribute of the file.
-    pub fn set_attribute(&mut self, key: &str, value: Value) -> Result<()> {
-        if let Phase::Closed(why) = self.state {
-            return Err(fail!(State, "{why}"));
-        }
-        if self.options.version == Version::V0_1 {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
-        }
-        set_pair(&mut self.attributes, key, value)
-    }
-
-    /// Sets all attributes of the file at once; keys may be of any kind.
-    pub fn set_attributes(&mut self, attributes: Vec<(Value, Value)>) -> Result<()> {
-        if let Phase::Closed(why) = self.state {
-            return Err(fail!(State, "{why}"));
-        }
-        if self.options.version == Version::V0_1 && !attributes.is_empty() {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
-        }
-        check_attributes(&attributes)?;
-        self.attributes = attributes;
-        Ok(())
-    }
-
-    /// Sets an attribute of the object that is open.
-    pub fn set_object_attribute(&mut self, key: &str, value: Value) -> Result<()> {
-        match &mut self.state {
-            Phase::Object { attributes, .. } => {
-                if self.options.version == Version::V0_1 && crate::wire::v0_1::FIELDS.contains(&key) {
-                    return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the attribute {key:?}"));
-                }
-                set_pair(attributes, key, value)
-            }
-            Phase::Idle => Err(fail!(State, "no object is open")),
-            Phase::Closed(why) => Err(fail!(State, "{why}")),
-        }
-    }
 }
 
 #[cold]
@@ -364,28 +345,4 @@ fn name_exists() -> Error {
 fn name_at(manifest: &Manifest, at: u32) -> &[u8] {
     let object = manifest.objects.get(at as usize);
     object.map(|o| manifest.texts.get_bytes(o.name)).unwrap_or_default()
-}
-
-/// Puts a pair into a map's pairs; one of the same key is replaced.
-fn set_pair(pairs: &mut Vec<(Value, Value)>, key: &str, value: Value) -> Result<()> {
-    value::check_writable(&value).map_err(|e| e.within(format_args!("attribute {key:?}")))?;
-    if let Some((_, place)) = pairs.iter_mut().find(|(k, _)| k.as_text() == Some(key)) {
-        *place = value;
-        return Ok(());
-    }
-    let key = Value::text(key)?;
-    pairs.try_reserve(1)?;
-    pairs.push((key, value));
-    Ok(())
-}
-
-/// Attributes that came all at once: no key twice, nothing that no reader takes.
-fn check_attributes(pairs: &[(Value, Value)]) -> Result<()> {
-    for (key, value) in pairs {
-        value::check_writable(key).and_then(|()| value::check_writable(value))?;
-    }
-    match value::keys_are_unique(pairs)? {
-        true => Ok(()),
-        false => Err(fail!(Exists, "an attribute is there twice")),
-    }
 }

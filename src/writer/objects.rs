@@ -1,7 +1,8 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
+use super::attributes::check_attributes;
 use super::stream::rules;
-use super::{check_attributes, ComponentSpec, ObjectSpec, Phase, Writer, NAME_LIMIT};
+use super::{ComponentSpec, ObjectSpec, Phase, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;

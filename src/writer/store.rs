@@ -1,5 +1,6 @@
 //! Stored bytes on their way to the sink and the hash, side by side where there are many.
 
+use super::progress::STEP;
 use super::{Algorithm, Writer};
 use crate::error::Result;
 use crate::io::direct_sink::WRITE_BUFFERS;
@@ -59,7 +60,21 @@ impl Writer {
         outcome
     }
 
-    fn write_and_hash(&mut self, stored: &[u8], hasher: Option<&mut (Algorithm, Hasher)>) -> Result<()> {
+    fn write_and_hash(&mut self, stored: &[u8], mut hasher: Option<&mut (Algorithm, Hasher)>) -> Result<()> {
+        if !self.reports.are_wanted() {
+            return self.write_and_hash_at_once(stored, hasher);
+        }
+        stored.chunks(STEP).try_for_each(|part| {
+            self.write_and_hash_at_once(part, hasher.as_deref_mut())?;
+            self.report(part.len())
+        })
+    }
+
+    fn write_and_hash_at_once(
+        &mut self,
+        stored: &[u8],
+        hasher: Option<&mut (Algorithm, Hasher)>,
+    ) -> Result<()> {
         let to_hash = match &hasher {
             Some((Algorithm::Sha256, _)) => MIN_OFFLOADED_SHA256,
             Some((Algorithm::Crc32c, _)) => MIN_OFFLOADED_CRC32C,

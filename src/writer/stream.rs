@@ -4,6 +4,7 @@
 pub mod rules;
 
 use super::frames::{compress, Inputs};
+use super::progress::STEP;
 use super::{Algorithm, ComponentSpec, LogicalSpec, Writer};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
@@ -222,6 +223,12 @@ impl Writer {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         if open.entry.encoding != Encoding::Zstd {
             return self.store(data);
+        }
+        if self.reports.are_wanted() && data.len() > STEP {
+            return data.chunks(STEP).try_for_each(|part| {
+                self.encode(part)?;
+                self.report(part.len())
+            });
         }
         let frame = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
         // Fill up a frame that was begun, then take whole frames as they lie, then keep the rest.

@@ -1,7 +1,7 @@
 //! Puts what cbindgen makes of the sources into chapters: cbindgen writes all constants, then all types, then all
 //! functions; a manual has each thing where a reader needs it.
 
-use super::chapters::{Chapter, CHAPTERS, HANDLES};
+use super::chapters::{Chapter, CHAPTERS, HANDLES, MACROS};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -110,6 +110,9 @@ fn write_chapter(out: &mut String, chapter: &Chapter, capi: &Path, items: &mut B
             }
             before_is_define = is_define;
             out.push_str(&tidy(&item));
+            if name == MACROS.0 {
+                out.push_str(MACROS.1);
+            }
         }
     }
 }

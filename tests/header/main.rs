@@ -23,7 +23,7 @@ fn all_headers() -> String {
 
 /// Functions that the header declares.
 fn declared(header: &str) -> BTreeSet<String> {
-    let flat = without_comments(header).replace('\n', " ");
+    let flat = code(header).replace('\n', " ");
     let mut names = BTreeSet::new();
     for statement in flat.split(';') {
         let Some((before, _)) = statement.split_once('(') else { continue };
@@ -33,6 +33,12 @@ fn declared(header: &str) -> BTreeSet<String> {
         }
     }
     names
+}
+
+/// Without comments and without lines of the preprocessor.
+fn code(text: &str) -> String {
+    let text = without_comments(text);
+    text.lines().filter(|l| !l.starts_with('#')).collect::<Vec<_>>().join("\n")
 }
 
 fn without_comments(text: &str) -> String {
@@ -83,12 +89,11 @@ fn the_header_speaks_c_and_documents_every_function() {
     for rust in ["::", "[`", "Option<", "&str", "Vec<"] {
         assert!(!header.contains(rust), "the header says {rust:?}");
     }
-    let code = without_comments(&header);
-    for line in code.lines().filter(|l| l.starts_with("#define")) {
+    for line in without_comments(&header).lines().filter(|l| l.starts_with("#define")) {
         assert!(line.starts_with("#define ZT"), "a name that is not ours: {line}");
     }
     let functions = declared(&header);
-    assert!(functions.len() > 90, "{}", functions.len());
+    assert!(functions.len() > 85, "{}", functions.len());
     for name in &functions {
         let doc = doc_of(&header, name).join(" ");
         for due in ["Threads: ", "Since "] {
@@ -142,13 +147,10 @@ zt_component_ptr zt_component_read zt_component_read_range zt_component_load zt_
 zt_buffer_free zt_object_read_slice zt_component_read_as zt_component_advise zt_component_verify zt_verify zt_repair
 zt_read_batch zt_tensor_view zt_csr_view zt_coo_view zt_quantized_view
 zt_value_kind zt_value_get_bool zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 zt_value_get_string
-zt_value_get_bytes zt_value_count zt_value_at zt_value_key_at zt_value_find zt_value_to_json
+zt_value_get_bytes zt_value_count zt_value_at zt_value_key_at zt_value_find zt_value_to_json zt_value_read_numbers zt_value_read_strings
 zt_writer_create zt_writer_append zt_writer_create_sink zt_write_dense zt_write_batch zt_write_csr zt_write_coo
 zt_write_quantized zt_write_object zt_write_begin zt_write_component zt_write_data zt_write_end zt_write_copy
-zt_writer_set_attribute_bool zt_writer_set_attribute_i64 zt_writer_set_attribute_u64 zt_writer_set_attribute_f64
-zt_writer_set_attribute_string zt_writer_set_attribute_bytes zt_writer_set_attribute_json
-zt_write_attribute_bool zt_write_attribute_i64 zt_write_attribute_u64 zt_write_attribute_f64
-zt_write_attribute_string zt_write_attribute_bytes zt_write_attribute_json zt_writer_finish zt_writer_abort";
+zt_writer_set_attribute zt_write_attribute zt_writer_finish zt_writer_abort";
 
 #[test]
 fn no_function_of_the_contract_is_missing() {
@@ -160,7 +162,7 @@ fn no_function_of_the_contract_is_missing() {
 /// A function that is new and takes a pointer is called with NULL for it, too.
 #[test]
 fn every_function_that_takes_pointers_is_called_with_null() {
-    let header = without_comments(&all_headers()).replace('\n', " ");
+    let header = code(&all_headers()).replace('\n', " ");
     let calls = std::fs::read_to_string(root().join("c_tests/hostile_null.c")).unwrap();
     let (mut with_pointers, mut missing) = (0, Vec::new());
     for statement in header.split(';') {

@@ -94,6 +94,18 @@ const ZT_DIGEST_DEFAULT = 0
 const ZT_DIGEST_NONE = 1
 const ZT_DIGEST_CRC32C = 2
 const ZT_DIGEST_SHA256 = 3
+const ZT_ATTRIBUTE_NULL = 0
+const ZT_ATTRIBUTE_BOOL = 1
+const ZT_ATTRIBUTE_I64 = 2
+const ZT_ATTRIBUTE_U64 = 3
+const ZT_ATTRIBUTE_F64 = 4
+const ZT_ATTRIBUTE_STRING = 5
+const ZT_ATTRIBUTE_BYTES = 6
+const ZT_ATTRIBUTE_JSON = 7
+const ZT_ATTRIBUTE_NUMBERS = 8
+const ZT_ATTRIBUTE_STRINGS = 9
+const ZT_ATTRIBUTE_VALUE = 10
+const ZT_ATTRIBUTE_REMOVE = 11
 
 struct zt_open_options
     struct_size::Csize_t
@@ -107,6 +119,8 @@ struct zt_open_options
     threads::UInt32
     reserved::UInt32
     max_memory::UInt64
+    context::Ptr{Cvoid}
+    progress::Ptr{Cvoid}
 end
 
 struct zt_array
@@ -261,6 +275,8 @@ struct zt_writer_options
     threads::UInt32
     durable::UInt32
     frame_size::UInt64
+    context::Ptr{Cvoid}
+    progress::Ptr{Cvoid}
 end
 
 struct zt_component_desc
@@ -328,6 +344,19 @@ struct zt_write_request
     type_::Int32
     encoding::Int32
     digest::Int32
+end
+
+struct zt_attribute
+    struct_size::Csize_t
+    kind::Int32
+    dtype::Int32
+    i64::Int64
+    u64::UInt64
+    f64::Float64
+    data::Ptr{Cvoid}
+    size::Csize_t
+    count::Csize_t
+    lengths::Ptr{Csize_t}
 end
 
 struct zt_source
@@ -419,6 +448,8 @@ zt_value_get_u64(value, out) = ccall((:zt_value_get_u64, libztensor), Int32, (Pt
 zt_value_get_f64(value, out) = ccall((:zt_value_get_f64, libztensor), Int32, (Ptr{Cvoid}, Ptr{Float64}), value, out)
 zt_value_get_string(value, text, length) = ccall((:zt_value_get_string, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{UInt8}}, Ptr{Csize_t}), value, text, length)
 zt_value_get_bytes(value, bytes, size) = ccall((:zt_value_get_bytes, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), value, bytes, size)
+zt_value_read_numbers(value, dtype, dst, count) = ccall((:zt_value_read_numbers, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{Cvoid}, Csize_t), value, dtype, dst, count)
+zt_value_read_strings(value, strings, lengths, count) = ccall((:zt_value_read_strings, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{UInt8}}, Ptr{Csize_t}, Csize_t), value, strings, lengths, count)
 zt_value_get_tag(value, out) = ccall((:zt_value_get_tag, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}), value, out)
 zt_value_count(value) = ccall((:zt_value_count, libztensor), Csize_t, (Ptr{Cvoid},), value)
 zt_value_at(value, index) = ccall((:zt_value_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), value, index)
@@ -442,20 +473,8 @@ zt_write_coo(writer, name, dtype, type_, shape, rank, nnz, values, values_size, 
 zt_write_quantized(writer, name, shape, rank, desc) = ccall((:zt_write_quantized, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, shape, rank, desc)
 zt_write_object(writer, desc) = ccall((:zt_write_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
 zt_write_batch(writer, requests, n) = ccall((:zt_write_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, n)
-zt_writer_set_attribute_bool(writer, key, value) = ccall((:zt_writer_set_attribute_bool, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32), writer, key, value)
-zt_writer_set_attribute_i64(writer, key, value) = ccall((:zt_writer_set_attribute_i64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int64), writer, key, value)
-zt_writer_set_attribute_u64(writer, key, value) = ccall((:zt_writer_set_attribute_u64, libztensor), Int32, (Ptr{Cvoid}, Cstring, UInt64), writer, key, value)
-zt_writer_set_attribute_f64(writer, key, value) = ccall((:zt_writer_set_attribute_f64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Float64), writer, key, value)
-zt_writer_set_attribute_string(writer, key, value) = ccall((:zt_writer_set_attribute_string, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
-zt_writer_set_attribute_bytes(writer, key, value, size) = ccall((:zt_writer_set_attribute_bytes, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}, Csize_t), writer, key, value, size)
-zt_writer_set_attribute_json(writer, key, value) = ccall((:zt_writer_set_attribute_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
-zt_write_attribute_bool(writer, key, value) = ccall((:zt_write_attribute_bool, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32), writer, key, value)
-zt_write_attribute_i64(writer, key, value) = ccall((:zt_write_attribute_i64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int64), writer, key, value)
-zt_write_attribute_u64(writer, key, value) = ccall((:zt_write_attribute_u64, libztensor), Int32, (Ptr{Cvoid}, Cstring, UInt64), writer, key, value)
-zt_write_attribute_f64(writer, key, value) = ccall((:zt_write_attribute_f64, libztensor), Int32, (Ptr{Cvoid}, Cstring, Float64), writer, key, value)
-zt_write_attribute_string(writer, key, value) = ccall((:zt_write_attribute_string, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
-zt_write_attribute_bytes(writer, key, value, size) = ccall((:zt_write_attribute_bytes, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}, Csize_t), writer, key, value, size)
-zt_write_attribute_json(writer, key, value) = ccall((:zt_write_attribute_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Cstring), writer, key, value)
+zt_writer_set_attribute(writer, key, attribute) = ccall((:zt_writer_set_attribute, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_attribute}), writer, key, attribute)
+zt_write_attribute(writer, key, attribute) = ccall((:zt_write_attribute, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_attribute}), writer, key, attribute)
 zt_open_source(source, options, file) = ccall((:zt_open_source, libztensor), Int32, (Ptr{zt_source}, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), source, options, file)
 zt_writer_create_sink(sink, options, writer) = ccall((:zt_writer_create_sink, libztensor), Int32, (Ptr{zt_sink}, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), sink, options, writer)
 zt_object_to_dlpack(object, tensor) = ccall((:zt_object_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)

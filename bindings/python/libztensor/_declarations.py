@@ -97,6 +97,18 @@ ZT_DIGEST_DEFAULT = 0
 ZT_DIGEST_NONE = 1
 ZT_DIGEST_CRC32C = 2
 ZT_DIGEST_SHA256 = 3
+ZT_ATTRIBUTE_NULL = 0
+ZT_ATTRIBUTE_BOOL = 1
+ZT_ATTRIBUTE_I64 = 2
+ZT_ATTRIBUTE_U64 = 3
+ZT_ATTRIBUTE_F64 = 4
+ZT_ATTRIBUTE_STRING = 5
+ZT_ATTRIBUTE_BYTES = 6
+ZT_ATTRIBUTE_JSON = 7
+ZT_ATTRIBUTE_NUMBERS = 8
+ZT_ATTRIBUTE_STRINGS = 9
+ZT_ATTRIBUTE_VALUE = 10
+ZT_ATTRIBUTE_REMOVE = 11
 
 zt_status = c_int32
 zt_dtype = c_int32
@@ -109,6 +121,7 @@ zt_direct = c_int32
 zt_kind = c_int32
 zt_spec_version = c_uint32
 zt_digest = c_int32
+zt_attribute_kind = c_int32
 zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
 zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status)
 
@@ -126,6 +139,8 @@ class zt_open_options(Structure):
         ("threads", c_uint32),
         ("reserved", c_uint32),
         ("max_memory", c_uint64),
+        ("context", c_void_p),
+        ("progress", zt_progress_callback),
     ]
 
 
@@ -308,6 +323,8 @@ class zt_writer_options(Structure):
         ("threads", c_uint32),
         ("durable", c_uint32),
         ("frame_size", c_uint64),
+        ("context", c_void_p),
+        ("progress", zt_progress_callback),
     ]
 
 
@@ -385,6 +402,21 @@ class zt_write_request(Structure):
         ("type", zt_type),
         ("encoding", zt_encoding),
         ("digest", zt_digest),
+    ]
+
+
+class zt_attribute(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kind", zt_attribute_kind),
+        ("dtype", zt_dtype),
+        ("i64", c_int64),
+        ("u64", c_uint64),
+        ("f64", c_double),
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("count", c_size_t),
+        ("lengths", POINTER(c_size_t)),
     ]
 
 
@@ -482,6 +514,8 @@ FUNCTIONS = {
     "zt_value_get_f64": (zt_status, [c_void_p, POINTER(c_double)]),
     "zt_value_get_string": (zt_status, [c_void_p, POINTER(c_char_p), POINTER(c_size_t)]),
     "zt_value_get_bytes": (zt_status, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
+    "zt_value_read_numbers": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t]),
+    "zt_value_read_strings": (zt_status, [c_void_p, POINTER(c_char_p), POINTER(c_size_t), c_size_t]),
     "zt_value_get_tag": (zt_status, [c_void_p, POINTER(c_uint64)]),
     "zt_value_count": (c_size_t, [c_void_p]),
     "zt_value_at": (c_void_p, [c_void_p, c_size_t]),
@@ -505,20 +539,8 @@ FUNCTIONS = {
     "zt_write_quantized": (zt_status, [c_void_p, c_char_p, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
     "zt_write_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
     "zt_write_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
-    "zt_writer_set_attribute_bool": (zt_status, [c_void_p, c_char_p, c_int32]),
-    "zt_writer_set_attribute_i64": (zt_status, [c_void_p, c_char_p, c_int64]),
-    "zt_writer_set_attribute_u64": (zt_status, [c_void_p, c_char_p, c_uint64]),
-    "zt_writer_set_attribute_f64": (zt_status, [c_void_p, c_char_p, c_double]),
-    "zt_writer_set_attribute_string": (zt_status, [c_void_p, c_char_p, c_char_p]),
-    "zt_writer_set_attribute_bytes": (zt_status, [c_void_p, c_char_p, c_void_p, c_size_t]),
-    "zt_writer_set_attribute_json": (zt_status, [c_void_p, c_char_p, c_char_p]),
-    "zt_write_attribute_bool": (zt_status, [c_void_p, c_char_p, c_int32]),
-    "zt_write_attribute_i64": (zt_status, [c_void_p, c_char_p, c_int64]),
-    "zt_write_attribute_u64": (zt_status, [c_void_p, c_char_p, c_uint64]),
-    "zt_write_attribute_f64": (zt_status, [c_void_p, c_char_p, c_double]),
-    "zt_write_attribute_string": (zt_status, [c_void_p, c_char_p, c_char_p]),
-    "zt_write_attribute_bytes": (zt_status, [c_void_p, c_char_p, c_void_p, c_size_t]),
-    "zt_write_attribute_json": (zt_status, [c_void_p, c_char_p, c_char_p]),
+    "zt_writer_set_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
+    "zt_write_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
     "zt_open_source": (zt_status, [POINTER(zt_source), POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_writer_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_object_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),

@@ -97,8 +97,26 @@ class Writer:
         check(lib.zt_write_copy(self._live(), source._live(), None if new_name is None else new_name.encode()))
 
     def set_attribute(self, key: str, value) -> None:
-        """An attribute of the file: anything that JSON has."""
-        check(lib.zt_writer_set_attribute_json(self._live(), key.encode(), json.dumps(value).encode()))
+        """An attribute of the file: anything that JSON has, bytes, or a NumPy array of numbers."""
+        attribute = options(c.zt_attribute)
+        if hasattr(value, "__array_interface__"):
+            value = value.ravel()  # contiguous
+            attribute.dtype, logical = _types(value.dtype)
+            if logical != c.ZT_TYPE_NONE or not value.dtype.isnative:
+                raise Unsupported(f"an attribute cannot be numbers of {value.dtype}")
+            attribute.kind, attribute.data, attribute.count = c.ZT_ATTRIBUTE_NUMBERS, value.ctypes.data, value.size
+        else:
+            is_bytes = isinstance(value, (bytes, bytearray))
+            attribute.kind = c.ZT_ATTRIBUTE_BYTES if is_bytes else c.ZT_ATTRIBUTE_JSON
+            text = bytes(value) if is_bytes else json.dumps(value).encode()
+            attribute.data, attribute.size = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), len(text)
+        check(lib.zt_writer_set_attribute(self._live(), key.encode(), ctypes.byref(attribute)))
+
+    def remove_attribute(self, key: str) -> None:
+        """Takes an attribute of the file away."""
+        attribute = options(c.zt_attribute)
+        attribute.kind = c.ZT_ATTRIBUTE_REMOVE
+        check(lib.zt_writer_set_attribute(self._live(), key.encode(), ctypes.byref(attribute)))
 
     def finish(self) -> dict:
         """Publishes the file; what was written."""

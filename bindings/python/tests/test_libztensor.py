@@ -67,9 +67,13 @@ def test_round_trip(path, dtype, encoding):
         w.add("empty", array[:0])
         w.add("turned", array.T)
         w.set_attribute("n", [1, {"a": None}])
+        w.set_attribute("ids", np.array([1, 65535], "uint16"))
+        w.set_attribute("raw", b"\x00\xff")
+        w.set_attribute("gone", 1)
+        w.remove_attribute("gone")
     with libztensor.open(path) as f:
         got = f["a"].numpy()
-        assert f["a"].attributes == {"unit": "m"} and f.attributes == {"n": [1, {"a": None}]}
+        assert f["a"].attributes == {"unit": "m"} and f.attributes == {"n": [1, {"a": None}], "ids": [1, 65535], "raw": {"$bytes": "00ff"}}
         for name, want in (("a", array), ("scalar", array[0, 0]), ("empty", array[:0]), ("turned", array.T)):
             assert f[name].numpy().dtype == np.dtype(dtype) and f[name].numpy().tobytes() == np.ascontiguousarray(want).tobytes()
             assert f[name].numpy().shape == np.shape(want)

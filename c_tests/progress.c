@@ -1,0 +1,116 @@
+/* Progress and cancel of what can be long: writing, copying, opening with verification. */
+#include "writing.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+typedef struct watch { uint64_t calls, last, gap, total, stop_at; } watch;
+
+static int32_t see(void *context, uint64_t done, uint64_t total)
+{
+    watch *w = (watch *)context;
+    if (done > w->last && done - w->last > w->gap)
+        w->gap = done - w->last;
+    w->last = done;
+    w->total = total;
+    return ++w->calls == w->stop_at;
+}
+
+static const uint64_t big = 100 * MIB;
+static unsigned char *data;
+
+static zt_status write_to(const char *path, zt_encoding encoding, zt_digest digest, uint32_t durable, watch *seen)
+{
+    zt_writer_options o;
+    zt_writer *w = NULL;
+    zt_status status;
+    INIT(o);
+    o.encoding = encoding;
+    o.digest = digest;
+    o.durable = durable;
+    o.context = seen;
+    o.progress = see;
+    REQUIRE(CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK));
+    status = zt_write_dense(w, "big", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big);
+    if (status != ZT_OK) {
+        CHECK(strstr(zt_last_error(), "stopped") != NULL);
+        CHECK_STATUS(zt_write_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
+        return status;
+    }
+    return zt_writer_finish(w, NULL);
+}
+
+/* Every way by which bytes reach a file: told in steps; when it stops, what is at the path stays. */
+static void writing(void)
+{
+    static const struct { zt_encoding encoding; zt_digest digest; uint32_t durable; } ways[] = {
+        {ZT_ENCODING_RAW, ZT_DIGEST_NONE, 0}, {ZT_ENCODING_RAW, ZT_DIGEST_SHA256, 0}, {ZT_ENCODING_RAW, ZT_DIGEST_CRC32C, 1},
+        {ZT_ENCODING_ZSTD, ZT_DIGEST_NONE, 0}};
+    const char *path = scratch_path("progress.zt");
+    size_t i;
+    for (i = 0; i < COUNT(ways); i++) {
+        watch seen = {0, 0, 0, 7, 0}, stopped = {0, 0, 0, 0, 2}, late = {0, 0, 0, 0, 0};
+        unsigned char *bytes;
+        size_t size;
+        CHECK_STATUS(write_to(path, ways[i].encoding, ways[i].digest, ways[i].durable, &seen), ZT_OK);
+        CHECK(seen.calls >= 3 && seen.gap <= 64 * MIB && seen.total == 0);
+        bytes = read_file(path, &size);
+        CHECK_U64(seen.last, size); /* the last time before it is published */
+        free(bytes);
+        write_file(path, "old", 3);
+        CHECK_STATUS(write_to(path, ways[i].encoding, ways[i].digest, ways[i].durable, &stopped), ZT_ERROR_CANCELLED);
+        CHECK_U64(stopped.calls, 2);
+        late.stop_at = seen.calls; /* all is written, nothing published */
+        CHECK_STATUS(write_to(path, ways[i].encoding, ways[i].digest, ways[i].durable, &late), ZT_ERROR_CANCELLED);
+        bytes = read_file(path, &size);
+        CHECK(size == 3 && memcmp(bytes, "old", 3) == 0);
+        free(bytes);
+        CHECK(remove(path) == 0);
+    }
+}
+
+static void copying_and_opening(void)
+{
+    const char *path = scratch_path("from.zt"), *copy = scratch_path("copy.zt");
+    watch seen = {0, 0, 0, 0, 0}, copied = {0, 0, 0, 0, 2}, verified = {0, 0, 0, 0, 0}, stopped = {0, 0, 0, 0, 1};
+    zt_writer_options wo;
+    zt_open_options o;
+    zt_writer *w = NULL;
+    zt_file *f;
+    CHECK_STATUS(write_to(path, ZT_ENCODING_RAW, ZT_DIGEST_CRC32C, 0, &seen), ZT_OK);
+    INIT(o);
+    o.verify = 1;
+    o.context = &verified;
+    o.progress = see;
+    f = NULL;
+    CHECK_STATUS(zt_open(path, &o, &f), ZT_OK);
+    CHECK(verified.calls > 0 && verified.last == big && verified.total == big);
+    INIT(wo);
+    wo.context = &copied;
+    wo.progress = see;
+    CHECK_STATUS(zt_writer_create(copy, &wo, &w), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, zt_object_at(f, 0), NULL), ZT_ERROR_CANCELLED);
+    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
+    CHECK(!file_exists(copy));
+    zt_close(f);
+    f = (zt_file *)data;
+    o.context = &stopped;
+    CHECK_STATUS(zt_open(path, &o, &f), ZT_ERROR_CANCELLED);
+    CHECK(f == NULL && stopped.calls == 1);
+    stopped.calls = 1; /* without verify nothing is called */
+    o.verify = 0;
+    CHECK_STATUS(zt_open(path, &o, &f), ZT_OK);
+    CHECK_U64(stopped.calls, 1);
+    zt_close(f);
+    CHECK(remove(path) == 0);
+}
+
+int main(void)
+{
+    data = (unsigned char *)calloc(1, (size_t)big);
+    REQUIRE(data != NULL);
+    writing();
+    copying_and_opening();
+    free(data);
+    return check_done("progress");
+}

@@ -1,0 +1,168 @@
+//! Arrays of numbers: between the values of an attribute and elements of a dtype in memory, in the host's byte order.
+//! Nothing is rounded.
+
+use super::dtype::Dtype;
+use super::value::Value;
+use crate::error::{fail, Result};
+use half::{bf16, f16};
+
+/// The array that these elements are. `bytes` is a whole number of them.
+pub(crate) fn array(dtype: Dtype, bytes: &[u8]) -> Result<Value> {
+    let size = dtype.size();
+    let mut items = Vec::new();
+    items.try_reserve_exact(bytes.len() / size)?;
+    for (at, element) in bytes.chunks_exact(size).enumerate() {
+        let value = number(dtype, element);
+        items.push(
+            value.ok_or_else(|| fail!(InvalidArgument, "element {at} is a bool that is neither 0 nor 1"))?,
+        );
+    }
+    Ok(Value::Array(items))
+}
+
+/// Fills `dst` with the items of an array, of which `dst` has room for all. It is untouched unless all of them fit.
+pub(crate) fn read(items: &[Value], dtype: Dtype, dst: &mut [u8]) -> Result<()> {
+    let size = dtype.size();
+    for (at, item) in items.iter().enumerate() {
+        if element(item, dtype).is_none() {
+            return Err(fail!(
+                InvalidArgument,
+                "element {at} is {item:?}, which {} cannot hold exactly",
+                dtype.name()
+            ));
+        }
+    }
+    for (item, place) in items.iter().zip(dst.chunks_exact_mut(size)) {
+        let bytes = element(item, dtype).unwrap_or_default();
+        place.copy_from_slice(bytes.get(..size).unwrap_or_default());
+    }
+    Ok(())
+}
+
+fn number(dtype: Dtype, element: &[u8]) -> Option<Value> {
+    fn of<const N: usize>(element: &[u8]) -> Option<[u8; N]> {
+        element.try_into().ok()
+    }
+    Some(match dtype {
+        Dtype::F64 => Value::Float(f64::from_ne_bytes(of(element)?)),
+        Dtype::F32 => Value::Float(f32::from_ne_bytes(of(element)?).into()),
+        Dtype::F16 => Value::Float(f16::from_ne_bytes(of(element)?).to_f64()),
+        Dtype::Bf16 => Value::Float(bf16::from_ne_bytes(of(element)?).to_f64()),
+        Dtype::I64 => Value::integer(i64::from_ne_bytes(of(element)?)),
+        Dtype::I32 => Value::integer(i32::from_ne_bytes(of(element)?).into()),
+        Dtype::I16 => Value::integer(i16::from_ne_bytes(of(element)?).into()),
+        Dtype::I8 => Value::integer(i8::from_ne_bytes(of(element)?).into()),
+        Dtype::U64 => Value::Unsigned(u64::from_ne_bytes(of(element)?)),
+        Dtype::U32 => Value::Unsigned(u32::from_ne_bytes(of(element)?).into()),
+        Dtype::U16 => Value::Unsigned(u16::from_ne_bytes(of(element)?).into()),
+        Dtype::U8 => Value::Unsigned(u8::from_ne_bytes(of(element)?).into()),
+        Dtype::Bool => match element {
+            [0] => Value::Bool(false),
+            [1] => Value::Bool(true),
+            _ => return None,
+        },
+    })
+}
+
+/// The bytes of an element; None if it cannot be exact.
+fn element(value: &Value, dtype: Dtype) -> Option<[u8; 8]> {
+    fn padded<const N: usize>(bytes: [u8; N]) -> [u8; 8] {
+        let mut all = [0; 8];
+        all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
+        all
+    }
+    Some(match dtype {
+        Dtype::F64 => padded(float(value)?.to_ne_bytes()),
+        Dtype::F32 => {
+            let wide = float(value)?;
+            #[allow(clippy::cast_possible_truncation, reason = "held against what it was")]
+            let narrow = wide as f32;
+            padded(same(f64::from(narrow), wide).then(|| narrow.to_ne_bytes())?)
+        }
+        Dtype::F16 => {
+            let wide = float(value)?;
+            let narrow = f16::from_f64(wide);
+            padded(same(narrow.to_f64(), wide).then(|| narrow.to_ne_bytes())?)
+        }
+        Dtype::Bf16 => {
+            let wide = float(value)?;
+            let narrow = bf16::from_f64(wide);
+            padded(same(narrow.to_f64(), wide).then(|| narrow.to_ne_bytes())?)
+        }
+        Dtype::I64 => padded(value.as_i64()?.to_ne_bytes()),
+        Dtype::I32 => padded(i32::try_from(value.as_i64()?).ok()?.to_ne_bytes()),
+        Dtype::I16 => padded(i16::try_from(value.as_i64()?).ok()?.to_ne_bytes()),
+        Dtype::I8 => padded(i8::try_from(value.as_i64()?).ok()?.to_ne_bytes()),
+        Dtype::U64 => padded(value.as_u64()?.to_ne_bytes()),
+        Dtype::U32 => padded(u32::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
+        Dtype::U16 => padded(u16::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
+        Dtype::U8 => padded(u8::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
+        Dtype::Bool => match value {
+            Value::Bool(truth) => padded([u8::from(*truth)]),
+            _ => return None,
+        },
+    })
+}
+
+/// A float, or an integer that a double has exactly.
+fn float(value: &Value) -> Option<f64> {
+    #[allow(clippy::cast_precision_loss, reason = "held against what it was")]
+    match value {
+        Value::Float(v) => Some(*v),
+        Value::Unsigned(v) => Some(*v as f64).filter(|f| is_exact(*v, *f)),
+        // -1 - n is exact where n + 1 is; 2^64 is, too.
+        Value::Negative(n) => match n.checked_add(1) {
+            Some(v) => Some(-(v as f64)).filter(|f| is_exact(v, -f)),
+            None => Some(-18_446_744_073_709_551_616.0),
+        },
+        _ => None,
+    }
+}
+
+/// Whether a double, which is `v` rounded, is `v`.
+fn is_exact(v: u64, rounded: f64) -> bool {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^64")]
+    let back = rounded as u128;
+    back == u128::from(v)
+}
+
+fn same(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_doubles_only_where_no_bit_is_lost() {
+        assert_eq!(float(&Value::Unsigned(1 << 53)), Some(9_007_199_254_740_992.0));
+        assert_eq!(float(&Value::Unsigned((1 << 53) + 1)), None);
+        assert_eq!(float(&Value::Unsigned(u64::MAX)), None);
+        assert_eq!(float(&Value::Negative(u64::MAX)), Some(-18_446_744_073_709_551_616.0));
+        assert_eq!(float(&Value::Negative(0)), Some(-1.0));
+        assert_eq!(float(&Value::Bool(true)), None);
+    }
+
+    #[test]
+    fn elements_of_every_dtype_come_back_as_they_were() {
+        for dtype in Dtype::ALL {
+            let size = dtype.size();
+            // All bytes 0 and 1 are numbers of every dtype, bool included.
+            let bytes: Vec<u8> = (0..8 * size).map(|at| u8::from(at % 3 == 0)).collect();
+            let Value::Array(items) = array(dtype, &bytes).unwrap() else { panic!("no array") };
+            let mut back = vec![7; bytes.len()];
+            read(&items, dtype, &mut back).unwrap();
+            assert_eq!(back, bytes, "{}", dtype.name());
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_leaves_all_as_it_was() {
+        let items = [Value::Unsigned(1), Value::Unsigned(256)];
+        let mut dst = [9; 2];
+        let error = read(&items, Dtype::U8, &mut dst).unwrap_err();
+        assert!(error.to_string().contains("element 1"), "{error}");
+        assert_eq!(dst, [9; 2]);
+    }
+}

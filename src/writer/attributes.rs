@@ -1,0 +1,101 @@
+//! Attributes of the file and of the object that is open.
+
+use super::{Phase, Writer};
+use crate::error::{fail, Result};
+use crate::model::manifest::Version;
+use crate::model::value::{self, Value};
+
+impl Writer {
+    /// Sets an attribute of the file.
+    pub fn set_attribute(&mut self, key: &str, value: Value) -> Result<()> {
+        if let Phase::Closed(why) = self.state {
+            return Err(fail!(State, "{why}"));
+        }
+        if self.options.version == Version::V0_1 {
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
+        }
+        set_pair(&mut self.attributes, key, value)
+    }
+
+    /// Sets all attributes of the file at once; keys may be of any kind.
+    pub fn set_attributes(&mut self, attributes: Vec<(Value, Value)>) -> Result<()> {
+        if let Phase::Closed(why) = self.state {
+            return Err(fail!(State, "{why}"));
+        }
+        if self.options.version == Version::V0_1 && !attributes.is_empty() {
+            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
+        }
+        check_attributes(&attributes)?;
+        self.attributes = attributes;
+        Ok(())
+    }
+
+    /// Takes an attribute of the file away.
+    pub fn remove_attribute(&mut self, key: &str) -> Result<()> {
+        match self.state {
+            Phase::Closed(why) => Err(fail!(State, "{why}")),
+            _ => {
+                let is_new = remove_pair(&mut self.attributes, key);
+                match self.append_base.as_mut().map_or(Ok(false), |base| base.remove_attribute(key))? {
+                    true => Ok(()),
+                    false => is_new,
+                }
+            }
+        }
+    }
+
+    /// Takes an attribute of the object that is open away.
+    pub fn remove_object_attribute(&mut self, key: &str) -> Result<()> {
+        match &mut self.state {
+            Phase::Object { attributes, .. } => remove_pair(attributes, key),
+            Phase::Idle => Err(fail!(State, "no object is open")),
+            Phase::Closed(why) => Err(fail!(State, "{why}")),
+        }
+    }
+
+    /// Sets an attribute of the object that is open.
+    pub fn set_object_attribute(&mut self, key: &str, value: Value) -> Result<()> {
+        match &mut self.state {
+            Phase::Object { attributes, .. } => {
+                if self.options.version == Version::V0_1 && crate::wire::v0_1::FIELDS.contains(&key) {
+                    return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the attribute {key:?}"));
+                }
+                set_pair(attributes, key, value)
+            }
+            Phase::Idle => Err(fail!(State, "no object is open")),
+            Phase::Closed(why) => Err(fail!(State, "{why}")),
+        }
+    }
+}
+
+/// Puts a pair into a map's pairs; one of the same key is replaced.
+fn set_pair(pairs: &mut Vec<(Value, Value)>, key: &str, value: Value) -> Result<()> {
+    value::check_writable(&value).map_err(|e| e.within(format_args!("attribute {key:?}")))?;
+    if let Some((_, place)) = pairs.iter_mut().find(|(k, _)| k.as_text() == Some(key)) {
+        *place = value;
+        return Ok(());
+    }
+    let key = Value::text(key)?;
+    pairs.try_reserve(1)?;
+    pairs.push((key, value));
+    Ok(())
+}
+
+/// Takes a pair out of a map's pairs; the others keep their order.
+fn remove_pair(pairs: &mut Vec<(Value, Value)>, key: &str) -> Result<()> {
+    let at = pairs.iter().position(|(k, _)| k.as_text() == Some(key));
+    let at = at.ok_or_else(|| fail!(NotFound, "there is no attribute {key:?} to remove"))?;
+    pairs.remove(at);
+    Ok(())
+}
+
+/// Attributes that came all at once: no key twice, nothing that no reader takes.
+pub(super) fn check_attributes(pairs: &[(Value, Value)]) -> Result<()> {
+    for (key, value) in pairs {
+        value::check_writable(key).and_then(|()| value::check_writable(value))?;
+    }
+    match value::keys_are_unique(pairs)? {
+        true => Ok(()),
+        false => Err(fail!(Exists, "an attribute is there twice")),
+    }
+}
