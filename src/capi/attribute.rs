@@ -156,7 +156,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_json(
 ) -> zt_status {
     let value = || {
         // SAFETY: "NUL-ended".
-        crate::wire::json::parse(unsafe { arg::text(value, "value")? })
+        crate::container::json::parse(unsafe { arg::text(value, "value")? })
     };
     // SAFETY: "key: NUL-ended".
     unsafe { set(writer, key, value, false) }
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn zt_write_attribute_json(
 ) -> zt_status {
     let value = || {
         // SAFETY: "NUL-ended".
-        crate::wire::json::parse(unsafe { arg::text(value, "value")? })
+        crate::container::json::parse(unsafe { arg::text(value, "value")? })
     };
     // SAFETY: "key: NUL-ended".
     unsafe { set(writer, key, value, true) }
