@@ -8,7 +8,7 @@
 //!                          |                                         ^
 //!   io       bytes at offsets: map, file, memory      append, align, publish
 //!                          v                                         |
-//!   wire     frame -> manifest -> validated             validated -> manifest, footer
+//!   container  head, tail -> manifest -> validated     validated -> manifest, footer
 //!                          v                                         |
 //!   reader   objects, components, index                  state machine, one component   writer
 //!                          v                             at a time         ^
@@ -32,6 +32,8 @@
 
 #[allow(unsafe_code)] // the C interface: see its own rules
 mod capi;
+#[forbid(unsafe_code)]
+pub mod container;
 pub mod error;
 #[allow(unsafe_code)] // asks the system for random bytes
 mod hash;
@@ -47,7 +49,5 @@ pub mod reader;
 #[allow(unsafe_code)] // instructions that not every processor has
 mod simd;
 mod threads;
-#[forbid(unsafe_code)]
-pub mod wire;
 #[forbid(unsafe_code)]
 pub mod writer;

@@ -7,12 +7,12 @@ use common::content::{append, contents, new_object, raw, zstd};
 use common::{compressible, Folder, Sample};
 use std::ops::Range;
 use std::path::Path;
+use ztensor::container::json;
 use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Format, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
-use ztensor::wire::json;
 use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 /// The end of the CBOR item at `at`.

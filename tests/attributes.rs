@@ -4,12 +4,12 @@ mod common;
 
 use ciborium::Value as Cbor;
 use common::{every_format, Sample, VERSIONS};
+use ztensor::container::json;
 use ztensor::error::Cause;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, Object};
-use ztensor::wire::json;
 use ztensor::writer::{Algorithm, ObjectSpec, WriterOptions};
 
 /// Values of every kind, as JSON with our forms for what JSON lacks.

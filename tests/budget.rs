@@ -5,11 +5,11 @@ mod common;
 mod counting;
 
 use counting::peak;
+use ztensor::container::{cbor::encode as cbor_encode, json};
 use ztensor::error::{Cause, Result};
 use ztensor::reader::{
     BatchOptions, BatchRequest, BatchStats, File, OpenOptions, Selection, VerifyOptions, VerifyReport,
 };
-use ztensor::wire::{cbor_encode, json};
 
 /// A 1.2 file of these bytes from 64 on, and this manifest.
 fn file(content: &[u8], manifest: &[u8]) -> Vec<u8> {

@@ -1,9 +1,9 @@
 //! Our CBOR against ciborium's: what one writes the other reads, and the values are the same.
 
 use ciborium::Value as Other;
+use ztensor::container::cbor::encode as cbor_encode;
+use ztensor::container::cbor::Cursor;
 use ztensor::model::value::Value;
-use ztensor::wire::cbor::Cursor;
-use ztensor::wire::cbor_encode;
 
 /// Numbers that repeat from run to run.
 struct Random(u64);

@@ -4,12 +4,12 @@
 mod common;
 
 use common::{Sample, VERSIONS};
+use ztensor::container::json;
 use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Format, LogicalType, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, Object};
-use ztensor::wire::json;
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Recode, Writer, WriterOptions};
 
 fn options(version: Version) -> WriterOptions {
@@ -329,7 +329,7 @@ fn old_file(dtype: &str, layout: &str) -> Vec<u8> {
         r#"[{{"name":"a","offset":64,"size":8,"dtype":"{dtype}","shape":[2],"encoding":"raw","layout":"{layout}"}}]"#
     ));
     let start = bytes.len();
-    ztensor::wire::cbor_encode::value(&mut bytes, &tensor.unwrap()).unwrap();
+    ztensor::container::cbor::encode::value(&mut bytes, &tensor.unwrap()).unwrap();
     let size = (bytes.len() - start) as u64;
     bytes.extend_from_slice(&size.to_le_bytes());
     bytes

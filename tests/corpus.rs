@@ -32,7 +32,7 @@ fn attributes(value: Option<&ztensor::model::value::Value>) -> Json {
     match value {
         None => Json::Object(Default::default()),
         Some(value) => {
-            let text = ztensor::wire::json::write(value).unwrap();
+            let text = ztensor::container::json::write(value).unwrap();
             serde_json::from_str(&text.replace("-18446744073709551616", "\"-2^64\"")).unwrap()
         }
     }

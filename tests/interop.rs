@@ -11,11 +11,11 @@ use serde_json::{json, Value as Json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use ztensor::container::json;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, OpenOptions};
-use ztensor::wire::json;
 use ztensor::writer::{Algorithm, ObjectSpec, Writer, WriterOptions};
 
 /// Where the releases are, installed by the first test that asks; none where pip is out of reach.

@@ -31,19 +31,25 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 13] = [
     ("lock", &[]),
     ("hash", &[]),
     ("threads", &["lock"]),
-    ("wire", &["error", "model", "memory"]),
+    ("container", &["error", "model", "memory"]),
     ("payload", &["error", "model", "simd"]),
     ("simd", &[]),
     ("io", &["error", "hash", "lock", "memory"]),
-    ("reader", &["error", "hash", "model", "wire", "payload", "io", "lock", "threads", "memory"]),
+    ("reader", &["error", "hash", "model", "container", "payload", "io", "lock", "threads", "memory"]),
     // The writer reads, too: what it appends to, copies from and repairs. Never the reverse.
-    ("writer", &["error", "hash", "model", "wire", "payload", "io", "lock", "threads", "memory", "reader"]),
-    ("capi", &["error", "model", "wire", "payload", "io", "lock", "threads", "memory", "reader", "writer"]),
+    (
+        "writer",
+        &["error", "hash", "model", "container", "payload", "io", "lock", "threads", "memory", "reader"],
+    ),
+    (
+        "capi",
+        &["error", "model", "container", "payload", "io", "lock", "threads", "memory", "reader", "writer"],
+    ),
 ];
 
 /// All that the C layer may import from folders that are not its neighbours: conversions, and whether a thread is
 /// a worker.
-const CAPI_EXTRA_IMPORTS: [&str; 3] = ["wire::json::", "payload::digest::", "threads::is_worker"];
+const CAPI_EXTRA_IMPORTS: [&str; 3] = ["container::json::", "payload::digest::", "threads::is_worker"];
 
 fn folder(path: &str) -> &str {
     let inner = path.strip_prefix("src/").unwrap();
@@ -91,7 +97,7 @@ fn imports_follow_the_layers() {
             assert!(!leaves, "{path} leaves its folder by super: {line}");
         }
         let distant = code().flat_map(|l| l.split("crate::").skip(1)).filter(|rest| {
-            ["wire", "payload", "threads"]
+            ["container", "payload", "threads"]
                 .iter()
                 .any(|r| rest.strip_prefix(r).is_some_and(|r| r.starts_with("::")))
         });

@@ -9,10 +9,10 @@ use common::content::{append, new_object, raw, zstd};
 use common::{compressible, Folder, Random, Sample};
 use fakes::{appending, coherent_tail, footer, hostile, MAGIC};
 use std::path::Path;
+use ztensor::container::AppendRecord;
 use ztensor::error::{Cause, Error, Result, Rule};
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
-use ztensor::wire::append_record::AppendRecord;
 use ztensor::writer::{repair, RepairOptions, RepairReport, Writer};
 
 fn before() -> Vec<u8> {

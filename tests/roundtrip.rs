@@ -4,12 +4,12 @@
 mod common;
 
 use common::{Folder, Sample, DIGESTS, ENCODINGS, VERSIONS};
+use ztensor::container::json;
 use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, LogicalType, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, Loaded, Mode, Object, OpenOptions};
-use ztensor::wire::json;
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 /// Every version × encoding × digest.

@@ -8,11 +8,11 @@ use crate::failure::{report, Failure, Outcome};
 use crate::output::Output;
 use sha2::{Digest, Sha256};
 use std::path::Path;
+use ztensor::container;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, Object};
-use ztensor::wire;
 
 /// Writes the file as JSON. Where a hash cannot be had its place is null and the outcome a failure.
 pub fn write(
@@ -88,12 +88,12 @@ fn component_fields(component: &Component<'_>) -> Result<String> {
 }
 
 fn text(text: &str) -> Result<String> {
-    wire::json::write(&Value::text(text)?)
+    container::json::write(&Value::text(text)?)
 }
 
 /// Attributes that are not there are none.
 fn attributes(value: Option<&Value>) -> Result<String> {
-    value.map_or(Ok(String::from("{}")), wire::json::write)
+    value.map_or(Ok(String::from("{}")), container::json::write)
 }
 
 /// The hash and the number of the decoded bytes, as JSON.

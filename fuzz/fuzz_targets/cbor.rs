@@ -4,8 +4,8 @@
 use ciborium::Value as Other;
 use ztensor::error::{Cause, Rule};
 use ztensor::model::value::{check_writable, Value};
-use ztensor::wire::cbor::Cursor;
-use ztensor::wire::cbor_encode;
+use ztensor::container::cbor::Cursor;
+use ztensor::container::cbor::encode as cbor_encode;
 use ztensor_fuzz::values::{other, same, same_other};
 
 /// Whether a tag is in it: ciborium makes numbers of tags 2 and 3, and has no simple values.

@@ -2,7 +2,7 @@
 #![no_main]
 
 use ztensor::model::value::check_writable;
-use ztensor::wire::json;
+use ztensor::container::json;
 use ztensor_fuzz::values::{same, value};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

@@ -6,7 +6,7 @@ use arbitrary::{Result, Unstructured};
 use std::path::{Path, PathBuf};
 use ztensor::error::{Cause, Rule};
 use ztensor::reader::{File, Mode, OpenOptions};
-use ztensor::wire::append_record::AppendRecord;
+use ztensor::container::AppendRecord;
 use ztensor::writer::{repair, RepairOptions, Writer};
 
 /// A file of this process, in the folder for temporary files (put TMPDIR in memory).

@@ -7,7 +7,7 @@ use ztensor::error::Cause;
 use ztensor::model::manifest::Version;
 use ztensor::model::value::Value;
 use ztensor::reader::{File, Object};
-use ztensor::wire::json;
+use ztensor::container::json;
 use ztensor::writer::{Writer, WriterOptions};
 
 /// `sound`: the file was verified and opens strictly, so that all of it can be copied to 1.2.

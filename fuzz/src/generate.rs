@@ -6,7 +6,7 @@ use crate::values;
 use arbitrary::{Result, Unstructured};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::value::Value;
-use ztensor::wire::cbor_encode;
+use ztensor::container::cbor::encode as cbor_encode;
 
 /// A file, and whether it may break rules.
 pub struct Made {

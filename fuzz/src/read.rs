@@ -8,7 +8,7 @@ use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, Component, File, OpenOptions, Selection};
 use ztensor::reader::{VerifyOptions, VerifyReport};
-use ztensor::wire::json;
+use ztensor::container::json;
 
 /// No component decodes to more than this, so that an input stays quick.
 pub const MOST_DECODED: u64 = 1 << 18;

@@ -101,7 +101,7 @@ unsafe fn value(attribute: *const zt_attribute) -> Result<Option<Value>> {
         Value::bytes(unsafe { arg::slice(given.data.cast::<u8>(), given.size, "data")? })?
     } else if is(kind::ZT_ATTRIBUTE_JSON) {
         // SAFETY: "of size bytes, or NUL-ended".
-        crate::wire::json::parse(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })?
+        crate::container::json::parse(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })?
     } else if is(kind::ZT_ATTRIBUTE_NUMBERS) {
         let dtype = types::dtype(given.dtype)?;
         let size = given.count.checked_mul(dtype.size());

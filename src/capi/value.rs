@@ -346,7 +346,7 @@ pub unsafe extern "C" fn zt_value_to_json(
         let only_asks = buf.is_null() && size == 0;
         // SAFETY: "buf, size".
         let buf = unsafe { arg::bytes_mut(buf.cast(), size, "buf")? };
-        let text = crate::wire::json::write(value)?;
+        let text = crate::container::json::write(value)?;
         let whole = text.len().saturating_add(1);
         if let Some(needed) = needed {
             needed.write(whole);

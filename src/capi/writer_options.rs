@@ -4,6 +4,7 @@ use super::arg;
 use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
 use super::types::{self, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value};
+use crate::container;
 use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Version};
 use crate::model::value::Value;
@@ -338,7 +339,7 @@ pub(super) unsafe fn attributes(desc: &zt_object_desc) -> Result<Vec<(Value, Val
     if !desc.attributes_json.is_null() {
         // SAFETY: passed on.
         let text = unsafe { arg::text(desc.attributes_json, "attributes_json")? };
-        let Value::Map(parsed) = crate::wire::json::parse(text)? else {
+        let Value::Map(parsed) = container::json::parse(text)? else {
             return Err(fail!(InvalidArgument, "attributes_json is no JSON object"));
         };
         pairs.try_reserve(parsed.len())?;
@@ -359,10 +360,9 @@ pub(super) fn digest(value: zt_digest) -> Result<Option<Option<Algorithm>>> {
 }
 
 pub(super) fn spec_version(value: zt_spec_version) -> Result<Version> {
-    match value {
-        0 | 10200 => Ok(Version::V1_2),
-        10100 => Ok(Version::V1_1),
-        100 => Ok(Version::V0_1),
-        other => Err(unknown("zt_spec_version that can be written", other)),
-    }
+    let version = match value {
+        0 => Some(container::NEWEST),
+        number => container::version_to_write(number),
+    };
+    version.ok_or_else(|| unknown("zt_spec_version that can be written", value))
 }

@@ -1,7 +1,7 @@
 //! Storage types and logical types: the only list of them.
 //!
 //! Names are the ones of spec 1.2 (section 2). Other names of older versions are translated
-//! by their codec in `wire`; [`Dtype::from_old_name`] is the table for that.
+//! by their codec in `container`; [`Dtype::from_old_name`] is the table for that.
 
 /// A storage type: decides how wide an element is. Spec 1.2 section 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -118,6 +118,11 @@ impl Position {
     }
 }
 
+/// A position in one of the manifest's tables.
+pub fn table_position(at: usize) -> Result<u32> {
+    u32::try_from(at).map_err(|_| fail!(Limit, "a table of the manifest passes 2^32 entries"))
+}
+
 /// Which text of the spec a file follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
@@ -179,6 +184,12 @@ impl Format {
             Format::QuantizedGroup => &["packed_weight", "scales"],
             Format::Other(_) => &[],
         }
+    }
+
+    /// Whether a component of that role is the positions of the values of a sparse object.
+    pub fn is_index(self, role: &str) -> bool {
+        matches!(self, Format::SparseCsr | Format::SparseCoo)
+            && matches!(role, "indices" | "indptr" | "coords")
     }
 }
 
@@ -248,6 +259,14 @@ impl Manifest {
     pub fn components(&self, object: &Object) -> &[Component] {
         let start = object.component_start as usize;
         self.components.get(start..start.saturating_add(object.component_count as usize)).unwrap_or_default()
+    }
+
+    /// The name of a format, the file's own where it is unknown.
+    pub fn format_name(&self, format: Format) -> &str {
+        match format {
+            Format::Other(text) => self.texts.get(text),
+            known => known.name().unwrap_or_default(),
+        }
     }
 
     /// The object's component of that role.

@@ -32,6 +32,7 @@ pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
 pub use crate::io::{Advice, ByteSource};
 
+use crate::container::{self, Capabilities, Frame, Limits, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::boxed;
 use crate::io::decoded_cache::DecodedCache;
@@ -41,10 +42,8 @@ use crate::io::memory::MemorySource;
 use crate::io::network::is_remote;
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, Budget};
-use crate::model::manifest::{self, Encoding, Manifest, Version};
+use crate::model::manifest::{self, Encoding, Manifest};
 use crate::model::value::Value;
-use crate::wire::append_record::HEAD_BYTES;
-use crate::wire::{self, frame, Frame, Limits};
 use std::path::Path;
 
 /// How a file's bytes are reached.
@@ -182,7 +181,8 @@ impl File {
         };
         let (frame, mut manifest, budget) = read_within(source.as_ref(), &limits, &explain)?;
         budget.charge(side_tables(&manifest), "the index of names and handles")?;
-        let names = index::NameIndex::build(&manifest, manifest.version == Some(Version::V0_1))?;
+        let names =
+            index::NameIndex::build(&manifest, container::capabilities_of(&manifest).duplicate_names)?;
         index::mark_page_exclusive(&mut manifest, &source.pages())?;
         let undeclared = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
         let undeclared = manifest.components.iter().any(undeclared);
@@ -220,6 +220,11 @@ impl File {
             file.verify(&digests_only, &|_, _| true, &mut VerifyReport::default())?;
         }
         Ok(file)
+    }
+
+    /// What its container can represent.
+    pub fn capabilities(&self) -> &'static Capabilities {
+        container::capabilities_of(&self.manifest)
     }
 
     /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
@@ -360,23 +365,23 @@ fn read_within(
 ) -> Result<(Frame, Manifest, Budget)> {
     let size = source.size();
     let mut head = [0; HEAD_BYTES];
-    let mut tail = [0; frame::END_BYTES];
+    let mut tail = [0; END_BYTES];
     let size_here = usize::try_from(size).unwrap_or(usize::MAX);
     let head = head.get_mut(..size_here.min(HEAD_BYTES)).unwrap_or_default();
-    let tail = tail.get_mut(..size_here.min(frame::END_BYTES)).unwrap_or_default();
+    let tail = tail.get_mut(..size_here.min(END_BYTES)).unwrap_or_default();
     source.read_at(0, head)?;
     source.read_at(size.saturating_sub(tail.len() as u64), tail)?;
     if let Some(record) = recovery::pending(head, size) {
         return Err(recovery::has_record(&record, size)); // whatever the file ends in
     }
-    let frame = frame::detect(size, head, tail, limits).map_err(explain)?;
+    let frame = container::detect(size, head, tail, limits).map_err(explain)?;
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     let budget = Budget::new(limits.memory_for(manifest_size));
     let read = if source.slice(range.clone()).is_some() { 0 } else { manifest_size };
     budget.charge(read, "the manifest")?;
     let validated =
-        stored::with_range(source, range, |bytes| wire::decode_within(&frame, bytes, limits, &budget));
+        stored::with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, &budget));
     let validated = validated.map_err(|e| if e.cause() == Cause::Limit { e } else { explain(e) })?;
     budget.give_back(read);
     Ok((frame, validated.into_inner(), budget))

@@ -5,7 +5,6 @@ use crate::error::{broken, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{self, element_count, Encoding, Format, LogicalType, RareNames};
 use crate::model::value::Value;
-use crate::wire;
 
 /// A named tensor of an open file.
 #[derive(Clone, Copy)]
@@ -37,7 +36,7 @@ impl<'f> Object<'f> {
 
     /// The layout's name, as the file has it.
     pub fn format_name(&self) -> &'f str {
-        wire::v1_encode::format_name(&self.file.manifest, self.entry.format)
+        self.file.manifest.format_name(self.entry.format)
     }
 
     /// Its attributes, a map.

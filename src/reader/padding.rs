@@ -1,5 +1,6 @@
 //! The bytes of a file that belong to nothing: between its components, and in front of its manifest.
 
+use crate::container::HEADER_SIZE;
 use crate::error::Result;
 use crate::model::manifest::Manifest;
 use std::ops::Range;
@@ -12,7 +13,7 @@ pub(super) fn gaps(manifest: &Manifest, manifest_start: u64) -> Result<Vec<Range
     taken.sort_unstable();
     taken.push((manifest_start, manifest_start));
     let mut gaps = Vec::new();
-    let mut at = 8u64; // behind the magic
+    let mut at = HEADER_SIZE;
     for (start, end) in taken {
         if start > at {
             gaps.try_reserve(1)?;

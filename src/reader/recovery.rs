@@ -10,11 +10,10 @@ use super::index::NameIndex;
 use super::item_extent::{is_one_map, Budget};
 use super::stored::{for_each_chunk, zeroed, READ_CHUNK};
 use super::{padding, read_manifest};
+use crate::container::{self, AppendRecord, Frame, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::ByteSource;
 use crate::model::manifest::Manifest;
-use crate::wire::append_record::{self, AppendRecord};
-use crate::wire::{frame, Frame, Limits};
 use std::fmt;
 use std::ops::Range;
 
@@ -115,7 +114,7 @@ pub fn last_valid_end(source: &dyn ByteSource, limits: &Limits, error: Error) ->
 
 /// The record in a file's head, and the file's end when it was written: still the same, or the append is unfinished.
 pub fn record_of(source: &dyn ByteSource) -> Result<Option<AppendRecord>> {
-    let mut head = [0; append_record::HEAD_BYTES];
+    let mut head = [0; HEAD_BYTES];
     if source.size() < head.len() as u64 {
         return Ok(None);
     }
@@ -222,35 +221,21 @@ impl fmt::Display for Search {
 /// Looks for places where a whole 1.x file ends, behind `from` and in front of the end of `source`. Takes time in
 /// proportion to the file, whatever it holds.
 fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search> {
-    /// A footer: the manifest's size, and the magic.
-    const FOOTER: usize = 16;
     let mut search = Search { first: Vec::new(), count: 0, is_whole: true };
     let size = source.size();
-    if !begins_like_1(source)? {
+    if !can_end_twice(source)? {
         return Ok(search);
     }
     // One look at what looks like an end takes no more than it shows to be one; all together, this.
     let mut budget = Budget(size.saturating_mul(8).saturating_add(16 << 20));
     let mut buffer = zeroed(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
-    let mut start = from.max(8);
-    while size.saturating_sub(start) > FOOTER as u64 {
+    let mut start = from.max(HEADER_SIZE);
+    while size.saturating_sub(start) > PossibleEnd::SIZE as u64 {
         let length = usize::try_from(size.saturating_sub(start)).unwrap_or(READ_CHUNK).min(buffer.len());
         let window = buffer.get_mut(..length).unwrap_or_default();
         source.read_at(start, window)?;
-        for (at, footer) in window.windows(FOOTER).enumerate() {
-            let Some((manifest_size, _)) =
-                footer.split_first_chunk().filter(|(_, magic)| magic == frame::MAGIC_1)
-            else {
-                continue;
-            };
-            let manifest_end = start.saturating_add(at as u64);
-            let end = manifest_end.saturating_add(FOOTER as u64);
-            let manifest_start = manifest_end.checked_sub(u64::from_le_bytes(*manifest_size));
-            let Some(manifest_start) = manifest_start.filter(|s| (8..manifest_end).contains(s) && end < size)
-            else {
-                continue;
-            };
-            match ends_at(source, limits, manifest_start..manifest_end, &mut budget)? {
+        for possible in container::possible_ends(window, start).filter(|possible| possible.end < size) {
+            match ends_at(source, limits, possible, &mut budget)? {
                 Some(Some(location)) => search.push(location)?,
                 Some(None) => {}
                 None => {
@@ -259,7 +244,7 @@ fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search>
                 }
             }
         }
-        start = start.saturating_add((length as u64).saturating_sub(FOOTER as u64 - 1));
+        start = start.saturating_add((length as u64).saturating_sub(PossibleEnd::SIZE as u64 - 1));
     }
     Ok(search)
 }
@@ -268,7 +253,7 @@ fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search>
 fn ends_at(
     source: &dyn ByteSource,
     limits: &Limits,
-    manifest: Range<u64>,
+    PossibleEnd { manifest, end }: PossibleEnd,
     budget: &mut Budget,
 ) -> Result<Option<Option<Location>>> {
     match is_one_map(source, manifest.clone(), budget)? {
@@ -280,7 +265,7 @@ fn ends_at(
         }
         Some(true) => {}
     }
-    let prefix = Prefix { source, size: manifest.end.saturating_add(16) };
+    let prefix = Prefix { source, size: end };
     let found = read_manifest(&prefix, limits)
         .and_then(|(_, manifest)| NameIndex::build(&manifest, false).map(|_| manifest.objects.len() as u64));
     match found {
@@ -305,13 +290,14 @@ fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location
     Ok(zero)
 }
 
-fn begins_like_1(source: &dyn ByteSource) -> Result<bool> {
-    let mut head = [0; 8];
-    if source.size() < 8 {
+/// Whether a whole file could end within it, by its first bytes.
+fn can_end_twice(source: &dyn ByteSource) -> Result<bool> {
+    let mut head = [0; HEADER_SIZE as usize];
+    if source.size() < HEADER_SIZE {
         return Ok(false);
     }
     source.read_at(0, &mut head)?;
-    Ok(&head == frame::MAGIC_1)
+    Ok(PossibleEnd::follows(&head))
 }
 
 /// Checks that a file may be cut to `end`, which its append record does not contradict.

@@ -4,7 +4,7 @@ use super::{Component, File};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::ByteSource;
 use crate::memory::AlignedBuffer;
-use crate::model::manifest::{Encoding, Version};
+use crate::model::manifest::Encoding;
 use crate::payload::zstd::{self, KnownSize};
 use std::ops::Range;
 
@@ -188,9 +188,9 @@ impl Component<'_> {
         })
     }
 
-    /// Which text of the spec its file follows.
-    pub(crate) fn source_version(&self) -> Version {
-        self.file.manifest.version.unwrap_or(Version::V1_2)
+    /// Whether any byte but zero is true in its file.
+    pub(crate) fn any_byte_is_true(&self) -> bool {
+        self.file.capabilities().any_byte_is_true
     }
 
     /// Whether a bool of it is neither 0 nor 1.

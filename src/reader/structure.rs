@@ -5,7 +5,7 @@ use super::aliases::Verified;
 use super::{Component, File, Object};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, Format, LogicalType, Version};
+use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::model::value::Value;
 use crate::payload::digest;
 use crate::payload::structure::IndexCheck;
@@ -57,13 +57,13 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Spec 1.2 demands u64 of indices; before, any integer would do.
+    /// The dtype of positions, which the container has to allow.
     fn check_index_dtype(&self) -> Result<Dtype> {
-        let later = self.file.manifest.version == Some(Version::V1_2);
+        let allowed = self.file.capabilities().index_dtypes;
         match self.entry.integer_dtype() {
-            Some(dtype) if dtype == Dtype::U64 || !later => Ok(dtype),
+            Some(dtype) if allowed.contains(dtype) => Ok(dtype),
             _ => {
-                let wanted = if later { "u64, as spec 1.2 demands" } else { "an integer" };
+                let wanted = allowed.wanted();
                 let found = self.dtype_name();
                 Err(broken!(Rule::IndexDtype, "its dtype is {found:?}, but an index has to be {wanted}"))
             }
@@ -187,10 +187,9 @@ impl<'f> Object<'f> {
 
 /// What `strict` refuses at open and a lenient reader passes over.
 pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
-    let version = file.manifest.version.unwrap_or(Version::V1_2);
     let text = file.version();
     let numbers = text.split('.').filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())).count();
-    if version >= Version::V1_1 && (numbers != 3 || text.split('.').count() != 3) {
+    if file.capabilities().says_three_numbers && (numbers != 3 || text.split('.').count() != 3) {
         return Err(broken!(Rule::VersionForm, "the version {text:?} is not three numbers"));
     }
     for (at, object) in file.objects().enumerate() {
@@ -225,8 +224,7 @@ fn strict_component(component: &Component<'_>) -> Result<()> {
     if let Some(text) = component.digest() {
         digest::parse(text)?;
     }
-    let sparse = matches!(component.object().format(), Format::SparseCsr | Format::SparseCoo);
-    if sparse && matches!(component.role(), "indices" | "indptr" | "coords") {
+    if component.object().format().is_index(component.role()) {
         component.check_index_dtype()?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use super::{Component, File, Object};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, Version};
+use crate::model::manifest::Encoding;
 use crate::payload::digest;
 use crate::threads;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -223,8 +223,8 @@ impl Component<'_> {
         if self.entry.element_size().is_some() {
             self.value_count()?;
         }
-        // In 0.1 any byte but zero is true, unless strictness was asked for.
-        let old = self.file.manifest.version == Some(Version::V0_1) && !self.file.strict;
+        // Where any byte but zero is true, it is unless strictness was asked for.
+        let old = self.file.capabilities().any_byte_is_true && !self.file.strict;
         let bools = self.dtype() == Some(Dtype::Bool) && !old;
         if self.encoding() != Encoding::Zstd && !bools {
             return Ok(());

@@ -2,7 +2,6 @@
 
 use super::{Phase, Writer};
 use crate::error::{fail, Result};
-use crate::model::manifest::Version;
 use crate::model::value::{self, Value};
 
 impl Writer {
@@ -11,9 +10,7 @@ impl Writer {
         if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
-        if self.options.version == Version::V0_1 {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
-        }
+        self.capabilities().check_file_attributes()?;
         set_pair(&mut self.attributes, key, value)
     }
 
@@ -22,8 +19,8 @@ impl Writer {
         if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
-        if self.options.version == Version::V0_1 && !attributes.is_empty() {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
+        if !attributes.is_empty() {
+            self.capabilities().check_file_attributes()?;
         }
         check_attributes(&attributes)?;
         self.attributes = attributes;
@@ -55,11 +52,10 @@ impl Writer {
 
     /// Sets an attribute of the object that is open.
     pub fn set_object_attribute(&mut self, key: &str, value: Value) -> Result<()> {
+        let to = self.capabilities();
         match &mut self.state {
             Phase::Object { attributes, .. } => {
-                if self.options.version == Version::V0_1 && crate::wire::v0_1::FIELDS.contains(&key) {
-                    return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the attribute {key:?}"));
-                }
+                to.check_attribute(Some(key))?;
                 set_pair(attributes, key, value)
             }
             Phase::Idle => Err(fail!(State, "no object is open")),

@@ -14,11 +14,12 @@ use crate::io::direct_sink::WRITE_BUFFERS;
 use crate::io::write_behind::{WriteBehind, BUFFER_SIZE};
 use crate::lock::Mutex;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Checkpoint, Component, Encoding, Format, Object, Position, RareNames, Version};
+use crate::model::manifest::{
+    table_position, Checkpoint, Component, Encoding, Format, Object, Position, RareNames,
+};
 use crate::payload::byte_order::to_host_needed;
 use crate::payload::digest::{self, Digest};
 use crate::threads;
-use crate::wire::tables::table_position;
 use hash_queue::{is_offloaded, HashQueue};
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
@@ -369,7 +370,7 @@ impl Writer {
 
     /// Encodes what is entered, if the file will end with it.
     fn encode_pending(&mut self) {
-        if self.append_base.is_none() && self.options.version != Version::V0_1 {
+        if self.append_base.is_none() {
             // What cannot be encoded now is left to the end, which fails with the reason.
             let _ = self.encoded.encode_pending(&self.manifest, self.options.version);
         }

@@ -7,9 +7,10 @@
 mod plan;
 
 use super::{Algorithm, ObjectSpec, Writer};
-use crate::error::{fail, Result};
+use crate::container::capabilities::{LogicalTypes, Roles};
+use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, Format, LogicalType, Version};
+use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::model::value::Value;
 use crate::payload::convert;
 use crate::reader::Object;
@@ -64,15 +65,10 @@ impl Writer {
 
     /// What can be refused before anything is written.
     fn check_copy(&self, object: &Object<'_>) -> Result<()> {
-        let version = self.options.version;
-        let cannot_represent = |what: &str, name: &str| {
-            let version = crate::wire::v1_encode::version_text(version);
-            fail!(
-                Unsupported,
-                "object {:?}: spec {version} cannot represent the {what} {name:?}",
-                object.name()
-            )
-        };
+        let to = self.capabilities();
+        let in_object = |e: Error| e.within(format_args!("object {:?}", object.name()));
+        let cannot_represent =
+            |what: &str, name: &str| in_object(to.cannot_represent(format_args!("the {what} {name:?}")));
         // A name that meant nothing in its file must not begin to mean something in this one.
         let known = |name: &str| {
             fail!(
@@ -90,31 +86,31 @@ impl Writer {
             if component.dtype().is_none() && means {
                 return Err(known(name));
             }
-            if version == Version::V1_2 {
-                continue;
-            }
-            let logical = component.logical_name().unwrap_or_default();
-            // Before 1.2 there is one name for both, and the type's would stand for the unknown dtype.
-            if component.dtype().is_none() && component.known_logical().is_some() {
+            // Where there is one name for both, the type's would stand for the unknown dtype.
+            let one_name = to.logical_types != LogicalTypes::Any;
+            if one_name && component.dtype().is_none() && component.known_logical().is_some() {
                 return Err(cannot_represent("dtype and type", name));
             }
             match component.logical() {
-                LogicalType::Known(t) if version == Version::V1_1 && t.name_in_1_1().is_some() => {}
                 LogicalType::Absent | LogicalType::SameAsDtype => {}
-                _ => return Err(cannot_represent("type", logical)),
+                LogicalType::Known(_) | LogicalType::Other => {
+                    let logical = component.logical_name().unwrap_or_default();
+                    to.check_logical(component.known_logical(), logical).map_err(in_object)?;
+                }
             }
-            if version == Version::V0_1 && component.encoding() == Encoding::Other {
+            if !to.unknown_names && component.encoding() == Encoding::Other {
                 return Err(cannot_represent("encoding", component.encoding_name()));
             }
-            if version == Version::V0_1 && component.dtype().is_none() {
+            if !to.unknown_names && component.dtype().is_none() {
                 return Err(cannot_represent("dtype", component.dtype_name()));
             }
         }
-        if version == Version::V0_1 && (object.components().len() != 1 || object.component("data").is_none())
-        {
-            return Err(cannot_represent("components of the format", object.format_name()));
+        match to.roles {
+            Roles::Only(role) if object.components().len() != 1 || object.component(role).is_none() => {
+                Err(cannot_represent("components of the format", object.format_name()))
+            }
+            Roles::Any | Roles::Only(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Stored bytes, front to back; what the manifest said of them.
@@ -133,7 +129,7 @@ impl Writer {
         let (component, dtype) = (&anew.component, anew.spec.dtype);
         let from = component.dtype().unwrap_or(dtype);
         self.component(&anew.spec)?;
-        let odd_bools = from == Dtype::Bool && component.source_version() == Version::V0_1;
+        let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
         let mut converted = Vec::new();
         component.for_each_decoded(&mut |chunk| {
             if from == dtype && !odd_bools {

@@ -1,9 +1,9 @@
 //! Entries of the manifest that are encoded before the file's end, while another thread writes: the end does not
 //! wait for them.
 
+use crate::container;
 use crate::error::Result;
 use crate::model::manifest::{Manifest, Version};
-use crate::wire::v1_encode;
 
 /// The first objects, encoded for the manifest.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl EncodedEntries {
     pub fn encode_pending(&mut self, manifest: &Manifest, version: Version) -> Result<()> {
         for object in manifest.objects.get(self.objects..).unwrap_or_default() {
             let whole = self.bytes.len();
-            let encoded = v1_encode::encode_object(manifest, object, version, &mut self.bytes);
+            let encoded = container::encode_object(manifest, object, version, &mut self.bytes);
             encoded.inspect_err(|_| self.bytes.truncate(whole))?;
             self.objects = self.objects.saturating_add(1);
         }

@@ -1,10 +1,10 @@
 //! The end of a file: manifest and footer, then it is published.
 
 use super::{Phase, Summary, Writer};
+use crate::container;
 use crate::error::{fail, Error, Result};
-use crate::model::manifest::{Manifest, Version};
+use crate::model::manifest::Manifest;
 use crate::model::value::Value;
-use crate::wire::{self, frame, Container, Frame};
 
 impl Writer {
     /// Writes manifest and footer and publishes the file. The writer is over then, whatever is
@@ -43,11 +43,7 @@ impl Writer {
     fn encode_manifest(&mut self, manifest: &Manifest) -> Result<(Vec<u8>, Vec<u8>)> {
         let mut head = Vec::new();
         let mut encoded = std::mem::take(&mut self.encoded);
-        if self.options.version == Version::V0_1 {
-            wire::v0_1::encode(manifest, &mut head)?;
-            return Ok((head, Vec::new()));
-        }
-        wire::v1_encode::encode_head(manifest, self.options.version, &mut head)?;
+        container::encode_head(manifest, self.options.version, &mut head)?;
         encoded.encode_pending(manifest, self.options.version)?;
         Ok((head, encoded.into_bytes()))
     }
@@ -56,24 +52,21 @@ impl Writer {
     fn check(&self, manifest: Manifest, size: u64) -> Result<()> {
         let start = self.position;
         let end = start.saturating_add(size);
-        let container = if self.options.version == Version::V0_1 { Container::V0_1 } else { Container::V1 };
-        let footer_size = if container == Container::V0_1 { 8 } else { 16 };
-        let frame = Frame { container, manifest: start..end, file_size: end.saturating_add(footer_size) };
-        wire::validate::validate(manifest, &frame).map(drop)
+        let frame = container::frame_of(self.options.version, start..end);
+        container::validate(manifest, &frame).map(drop)
     }
 
     /// Manifest, of which the entries may come apart, footer, publication.
     pub(super) fn write_end(&mut self, head: &[u8], entries: &[u8]) -> Result<()> {
         let size = head.len().saturating_add(entries.len()) as u64;
-        if size > frame::MANIFEST_LIMIT {
+        if size > self.capabilities().manifest_limit {
             return Err(fail!(Limit, "a manifest of {size} bytes is above the specs' limit of 1 GiB"));
         }
+        let mut footer = Vec::new();
+        container::encode_footer(self.options.version, size, &mut footer)?;
         self.write_bytes(head)?;
         self.write_bytes(entries)?;
-        match self.options.version {
-            Version::V0_1 => self.write_bytes(&size.to_le_bytes())?,
-            _ => self.write_bytes(&wire::v1_encode::footer(size))?,
-        }
+        self.write_bytes(&footer)?;
         self.report_now()?;
         let published = match self.sink.as_mut() {
             Some(sink) => sink.publish(),

@@ -18,6 +18,7 @@ pub use batch::DenseSpec;
 pub use copy::Recode;
 pub use repair::{repair, RepairOptions, RepairReport};
 
+use crate::container::{self, Capabilities};
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::sink::FileSink;
 use crate::io::write_behind::WriteBehind;
@@ -25,7 +26,6 @@ use crate::io::{boxed, ByteSink};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Manifest, Object, Version};
 use crate::model::value::Value;
-use crate::wire::frame;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -65,8 +65,8 @@ pub struct WriterOptions {
 impl Default for WriterOptions {
     fn default() -> Self {
         WriterOptions {
-            version: Version::V1_2,
-            alignment: frame::ALIGNMENT,
+            version: container::NEWEST,
+            alignment: container::capabilities(container::NEWEST).alignment,
             large_alignment: 0,
             large_size: 1 << 20,
             encoding: Encoding::Raw,
@@ -81,16 +81,21 @@ impl Default for WriterOptions {
 
 impl WriterOptions {
     fn check(&self) -> Result<()> {
+        let to = container::capabilities(self.version);
         for (name, value) in [("alignment", self.alignment), ("large_alignment", self.large_alignment)] {
             let none = name == "large_alignment" && value == 0;
-            if !none && (!value.is_power_of_two() || !(frame::ALIGNMENT..=1 << 40).contains(&value)) {
-                return Err(fail!(InvalidArgument, "{name} is {value}, not a power of two from 64 to 2^40"));
+            if !none && (!value.is_power_of_two() || !(to.alignment..=1 << 40).contains(&value)) {
+                return Err(fail!(
+                    InvalidArgument,
+                    "{name} is {value}, not a power of two from {} to 2^40",
+                    to.alignment
+                ));
             }
         }
         if !(1024..=1 << 30).contains(&self.frame_size) {
             return Err(fail!(InvalidArgument, "frame_size is {}, not from 1024 to 2^30", self.frame_size));
         }
-        if self.encoding == Encoding::Other || self.version == Version::V1_0 {
+        if self.encoding == Encoding::Other || to.number.is_none() {
             return Err(fail!(InvalidArgument, "that encoding or version cannot be written"));
         }
         if !(-7..=22).contains(&self.zstd_level) {
@@ -212,9 +217,8 @@ impl Writer {
     }
 
     fn begin_file(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
-        let magic = if options.version == Version::V0_1 { frame::MAGIC_0_1 } else { frame::MAGIC_1 };
         let mut writer = Writer::over(sink, options, 0);
-        writer.write_bytes(magic)?;
+        writer.write_bytes(container::header(options.version))?;
         Ok(writer)
     }
 
@@ -237,6 +241,11 @@ impl Writer {
             label: String::new(),
             reports: progress::Reports::default(),
         }
+    }
+
+    /// What the file can represent.
+    fn capabilities(&self) -> &'static Capabilities {
+        container::capabilities(self.options.version)
     }
 
     /// Appends bytes to the file. A failure is for good.

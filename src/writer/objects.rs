@@ -6,10 +6,9 @@ use super::{ComponentSpec, ObjectSpec, Phase, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
-use crate::model::manifest::{Format, Object, Position, TextId, Version};
+use crate::model::manifest::{table_position, Format, Object, Position, TextId};
 use crate::model::value::Value;
 use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
-use crate::wire::tables::table_position;
 
 impl Writer {
     /// Opens an object that is written component by component.
@@ -40,16 +39,9 @@ impl Writer {
             let rank = spec.shape.len();
             return Err(fail!(InvalidArgument, "its format is sparse_csr, but its rank is {rank}, not 2"));
         }
-        if self.options.version == Version::V0_1 {
-            if spec.format != "dense" {
-                return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the format {:?}", spec.format));
-            }
-            let cannot = |key: &Value| key.as_text().is_none_or(|k| crate::wire::v0_1::FIELDS.contains(&k));
-            if let Some((key, _)) = attributes.iter().find(|(key, _)| cannot(key)) {
-                return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the attribute {key:?}"));
-            }
-        }
-        Ok(())
+        let to = self.capabilities();
+        to.check_format(spec.format)?;
+        to.check_attributes(attributes)
     }
 
     fn open_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
@@ -179,18 +171,13 @@ impl Writer {
         if let Some((twice, _)) = find_duplicate(components, |(a, _), (b, _)| a.role.cmp(b.role))? {
             return Err(fail!(Exists, "it has two components {:?}", twice.role));
         }
-        if self.options.version == Version::V0_1 && components.len() != 1 {
-            return Err(fail!(
-                Unsupported,
-                "spec 0.1.0 cannot represent an object of {} components",
-                components.len()
-            ));
-        }
+        let to = self.capabilities();
+        to.check_component_count(components.len())?;
         for (component, data) in components {
             let in_component =
                 |e: crate::error::Error| e.within(format_args!("component {:?}", component.role));
             let tried = self.try_entry(component).and_then(|()| {
-                rules::check_index_dtype(object.format, component, self.options.version)?;
+                rules::check_index_dtype(object.format, component, to)?;
                 let expected = rules::expected_size(object.format, spec.shape, component)?;
                 let logical = rules::known(component.logical);
                 rules::check_final_size(component.dtype, logical, expected, data.len() as u64)

@@ -1,12 +1,12 @@
 //! A file that ends in an unfinished append, cut back to its last good end.
 
+use crate::container::{AppendRecord, Limits};
 use crate::error::{Error, Result};
 use crate::io::append_sink::cut_back;
 use crate::io::file::FileSource;
 use crate::io::path::{Access, SystemPath};
 use crate::io::{boxed, ByteSource};
 use crate::reader::{check_cut, last_valid_end, record_of, File, OpenOptions};
-use crate::wire::{append_record, frame, Limits};
 use std::ops::Range;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub struct RepairOptions {
 
 impl Default for RepairOptions {
     fn default() -> Self {
-        RepairOptions { dry_run: false, max_manifest_size: frame::MANIFEST_LIMIT, cut_at: 0 }
+        RepairOptions { dry_run: false, max_manifest_size: Limits::default().manifest_size, cut_at: 0 }
     }
 }
 
@@ -62,7 +62,7 @@ fn repair_file(path: &Path, options: &RepairOptions) -> Result<RepairReport> {
             end
         }
     };
-    let record = record_of(&source)?.map(|_| append_record::OFFSET);
+    let record = record_of(&source)?.map(|_| AppendRecord::OFFSET);
     // What is left is to open, so it is opened as it will be.
     let left = part(&source, new_size)?;
     let objects = match record {
@@ -110,7 +110,7 @@ impl ByteSource for Cleared {
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
         self.0.read_at(offset, dst)?;
-        let record = append_record::OFFSET..append_record::OFFSET.saturating_add(append_record::SIZE as u64);
+        let record = AppendRecord::OFFSET..AppendRecord::OFFSET.saturating_add(AppendRecord::SIZE as u64);
         for (byte, at) in dst.iter_mut().zip(offset..).take_while(|(_, at)| *at < record.end) {
             *byte = if record.contains(&at) { 0 } else { *byte };
         }

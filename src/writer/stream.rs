@@ -8,7 +8,7 @@ use super::progress::STEP;
 use super::{Algorithm, ComponentSpec, LogicalSpec, Writer};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Component, Encoding, LogicalType, RareNames, TextId, Version};
+use crate::model::manifest::{Component, Encoding, LogicalType, RareNames, TextId};
 use crate::payload::byte_order::{swap_in_place, to_host_needed};
 use crate::payload::digest::{self, Digest, Hasher};
 use crate::threads;
@@ -35,7 +35,7 @@ pub struct OpenComponent {
 
 /// The manifest's entry for a component, without what only its bytes give.
 pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<(Component, RareNames)> {
-    let version = writer.options.version;
+    let to = writer.capabilities();
     let mut rare = RareNames::default();
     let logical = match spec.logical {
         None => LogicalType::Absent,
@@ -49,15 +49,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
                     spec.dtype.name()
                 ));
             }
-            let declared =
-                version == Version::V1_2 || version == Version::V1_1 && logical.name_in_1_1().is_some();
-            if !declared && writer.append_base.is_none() {
-                let name = logical.name();
-                return Err(fail!(
-                    Unsupported,
-                    "the version that is written cannot represent the type \"{name}\""
-                ));
-            }
+            to.check_logical(Some(logical), logical.name())?;
             LogicalType::Known(logical)
         }
         Some(LogicalSpec::Other(name)) => {
@@ -67,19 +59,12 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
                     "the type {name:?} is a known one; give it by its number"
                 ));
             }
-            if version != Version::V1_2 && writer.append_base.is_none() {
-                return Err(fail!(
-                    Unsupported,
-                    "the version that is written cannot represent the type {name:?}"
-                ));
-            }
+            to.check_logical(None, name)?;
             rare.logical = Some(writer.manifest.texts.add(name)?);
             LogicalType::Other
         }
     };
-    if version == Version::V0_1 && spec.role != crate::wire::v0_1::ROLE {
-        return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the component {:?}", spec.role));
-    }
+    to.check_role(spec.role)?;
     if spec.role.len() > super::NAME_LIMIT {
         return Err(fail!(Limit, "a role of {} bytes is longer than {}", spec.role.len(), super::NAME_LIMIT));
     }
@@ -162,11 +147,11 @@ impl Writer {
         if open == Some(spec.role) || self.manifest.component(&object, spec.role).is_some() {
             return Err(fail!(Exists, "the object has a component {:?} already", spec.role));
         }
-        if self.options.version == Version::V0_1 && (object.component_count > 0 || open.is_some()) {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent an object of several components"));
-        }
+        let to = self.capabilities();
+        let before = (object.component_count as usize).saturating_add(usize::from(open.is_some()));
+        to.check_component_count(before.saturating_add(1))?;
         let in_component = |e: Error| e.within(format_args!("component {:?}", spec.role));
-        check_index_dtype(object.format, spec, self.options.version).map_err(in_component)?;
+        check_index_dtype(object.format, spec, to).map_err(in_component)?;
         let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
         if let Some(declared) = size {
             check_final_size(spec.dtype, known(spec.logical), by_shape, declared)?;

@@ -2,11 +2,11 @@
 
 use super::{compressible, digest_text, Sample};
 use std::path::Path;
+use ztensor::container::json;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::model::value::Value;
 use ztensor::reader::File;
-use ztensor::wire::json;
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
 
 /// The defaults.

@@ -3,7 +3,7 @@
 
 use crate::common::{manifest_bytes, Random};
 use ciborium::Value;
-use ztensor::wire::append_record::AppendRecord;
+use ztensor::container::AppendRecord;
 
 pub const MAGIC: &[u8; 8] = b"ZTEN1000";
 

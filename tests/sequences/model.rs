@@ -90,8 +90,8 @@ pub fn pairs(
 ) -> Vec<(ciborium::Value, ciborium::Value)> {
     let mut spelled = Vec::new();
     for (key, value) in pairs {
-        ztensor::wire::cbor_encode::value(&mut spelled, key).unwrap();
-        ztensor::wire::cbor_encode::value(&mut spelled, value).unwrap();
+        ztensor::container::cbor::encode::value(&mut spelled, key).unwrap();
+        ztensor::container::cbor::encode::value(&mut spelled, value).unwrap();
     }
     let mut rest = spelled.as_slice();
     let mut next = || ciborium::from_reader(&mut rest).unwrap();

@@ -1,14 +1,14 @@
 //! What becomes of each component of a copy, found out and checked before a byte is written.
 
 use super::Recode;
+use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames, Version};
+use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
 use crate::payload::convert;
 use crate::payload::digest::{self, Digest};
 use crate::payload::structure::each_index;
 use crate::reader::{Component, Object};
-use crate::writer::stream::rules::is_index;
 use crate::writer::{ComponentSpec, LogicalSpec, Writer};
 
 /// How a component gets into the file.
@@ -57,20 +57,19 @@ impl Writer {
         recode: &Recode,
     ) -> Result<Option<Dtype>> {
         let Some(dtype) = component.dtype() else { return Ok(None) };
-        let to = self.options.version;
+        let to = self.capabilities();
         let entry = component.entry();
-        // What is appended follows 1.2, for the file may be raised to it.
         let narrow = entry.integer_dtype().is_some_and(|dtype| dtype != Dtype::U64);
-        if narrow && is_index(object.format(), component.role()) && to == Version::V1_2 {
+        if narrow && object.format().is_index(component.role()) && to.index_dtypes == IndexDtypes::U64 {
             return Ok(Some(Dtype::U64));
         }
         if *recode != Recode::default() && component.encoding() != Encoding::Other {
             return Ok(Some(dtype));
         }
-        if entry.is_big_endian() && to != Version::V0_1 {
+        if entry.is_big_endian() && !to.big_endian {
             return Ok(Some(dtype));
         }
-        let any_is_true = component.source_version() == Version::V0_1 && to != Version::V0_1;
+        let any_is_true = component.any_byte_is_true() && !to.any_byte_is_true;
         if dtype == Dtype::Bool && any_is_true && component.has_odd_bools()? {
             return Ok(Some(dtype));
         }
@@ -81,13 +80,11 @@ impl Writer {
     }
 
     /// Whether the file's readers could not tell the decoded size of a component whose stored bytes are copied.
-    /// Before 1.2 the manifest cannot give it: the shape of a dense object does, or the frames have to.
+    /// Where the manifest does not say it, the shape of a dense object does, or the frames have to.
     fn loses_its_size(&self, object: &Object<'_>, component: &Component<'_>) -> Result<bool> {
         let zstd = component.encoding() == Encoding::Zstd;
-        let Some(size) = component.entry().size().filter(|_| zstd && self.options.version < Version::V1_2)
-        else {
-            return Ok(false);
-        };
+        let undeclared = zstd && !self.capabilities().declares_sizes;
+        let Some(size) = component.entry().size().filter(|_| undeclared) else { return Ok(false) };
         let by_shape = object.format() == Format::Dense && component.role() == "data";
         Ok(!component.frames_give_size(size)? && !by_shape)
     }
@@ -95,9 +92,9 @@ impl Writer {
     /// The entry of a component whose stored bytes are copied.
     fn plan_stored<'f>(&mut self, component: Component<'f>) -> Result<Stored<'f>> {
         let source = component.entry();
-        let older = self.options.version < Version::V1_2;
+        let to = self.capabilities();
         let decoded = match source.encoding {
-            Encoding::Zstd if !older => Some(component.size()?),
+            Encoding::Zstd if to.declares_sizes => Some(component.size()?),
             _ => source.size(),
         };
         let mut entry = *source;
@@ -108,7 +105,9 @@ impl Writer {
         }
         match (source.logical, component.logical_name()) {
             // It means the same as none, which is what can be written.
-            (LogicalType::SameAsDtype, _) if older => entry.logical = LogicalType::Absent,
+            (LogicalType::SameAsDtype, _) if to.logical_types != LogicalTypes::Any => {
+                entry.logical = LogicalType::Absent;
+            }
             (LogicalType::SameAsDtype | LogicalType::Other, Some(name)) => {
                 rare.logical = Some(self.manifest.texts.add(name)?);
             }
@@ -137,7 +136,7 @@ impl Writer {
         let from = component.dtype().unwrap_or(dtype);
         let digest = component.digest().and_then(|text| digest::parse(text).ok());
         let algorithm = digest.as_ref().and_then(Digest::algorithm);
-        let index = is_index(object.format(), component.role());
+        let index = object.format().is_index(component.role());
         component.check_decodes(&mut |chunk, base| match index {
             true => check_not_negative(component.role(), from, chunk, base),
             false => Ok(()),

@@ -1,8 +1,9 @@
 //! What a component has to keep that is written: its size, and the dtype of an index.
 
+use crate::container::Capabilities;
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{element_count, Format, Version};
+use crate::model::manifest::{element_count, Format};
 use crate::writer::{ComponentSpec, LogicalSpec};
 
 /// Bytes that a component must have, if its object's shape gives them.
@@ -40,18 +41,13 @@ pub fn check_final_size(
     }
 }
 
-/// Whether a component is the positions of the values of a sparse object.
-pub fn is_index(format: Format, role: &str) -> bool {
-    matches!(format, Format::SparseCsr | Format::SparseCoo) && matches!(role, "indices" | "indptr" | "coords")
-}
-
-/// Whether the version to be written allows a component of that type in such an object.
-pub fn check_index_dtype(format: Format, spec: &ComponentSpec<'_>, version: Version) -> Result<()> {
-    let plain = spec.dtype.is_integer() && spec.logical.is_none();
-    if !is_index(format, spec.role) || plain && (spec.dtype == Dtype::U64 || version < Version::V1_2) {
+/// Whether the container to be written allows a component of that type in such an object.
+pub fn check_index_dtype(format: Format, spec: &ComponentSpec<'_>, to: &Capabilities) -> Result<()> {
+    let allowed = to.index_dtypes;
+    if !format.is_index(spec.role) || spec.logical.is_none() && allowed.contains(spec.dtype) {
         return Ok(());
     }
-    let wanted = if version < Version::V1_2 { "an integer" } else { "u64, as spec 1.2 demands" };
+    let wanted = allowed.wanted();
     let (dtype, more) = (spec.dtype.name(), if spec.logical.is_some() { " with a type" } else { "" });
     Err(fail!(InvalidArgument, "its dtype is \"{dtype}\"{more}, but an index has to be {wanted}"))
 }

@@ -1,13 +1,14 @@
 //! What the codecs share: pulling typed fields out of CBOR maps into the flat manifest tables.
 
-use super::cbor::{packed, Cursor, Head};
-use super::frame::{Frame, Limits};
+use super::cursor::{Cursor, Head};
+use super::fast_path::packed;
 use super::intern::{MapInterner, ShapeInterner};
-use super::tables::{make_room, push, push_text, table_position};
+use super::tables::{make_room, push, push_text};
 use super::template::{Field, TemplateCache};
+use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::{block, bytes_of, Budget};
-use crate::model::manifest::{Manifest, Position, TextId};
+use crate::model::manifest::{table_position, Manifest, Position, TextId};
 use crate::model::value::{self, Value};
 use std::borrow::Cow;
 

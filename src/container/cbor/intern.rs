@@ -1,9 +1,9 @@
 //! What many objects of a manifest have in common, and is kept once: shapes and attribute maps.
 
-use super::cbor::Cursor;
-use super::tables::{push, table_position};
+use super::cursor::Cursor;
+use super::tables::push;
 use crate::error::Result;
-use crate::model::manifest::{Manifest, Position};
+use crate::model::manifest::{table_position, Manifest, Position};
 
 /// Where the shapes that were met last stand, by what [`ShapeInterner::slot`] says: many objects share one.
 pub struct ShapeInterner([(u32, u32); 64]);

@@ -1,19 +1,8 @@
-//! CBOR (RFC 7049), as much of it as a manifest needs: a bounded cursor that pulls heads, text and
-//! whole values out of a slice. [`super::cbor_encode`] is the way back.
-//!
-//! Nothing here recurses, and nothing is allocated for a length that the input merely claims.
-//! It knows no tensor. (`ciborium`, which the tests compare with, builds a tree of the whole input
-//! and recurses; a manifest of 100,000 objects is opened without either.)
-
-mod fast_path;
-mod measure;
-mod open_item;
+//! Where a reader of CBOR is in its input: heads, texts and byte strings.
 
 use crate::error::{broken, Result, Rule};
-use crate::memory::{bytes_of, Budget};
-use crate::model::value::{Value, MAX_DEPTH};
-pub use fast_path::packed;
-use open_item::{OpenItem, Step};
+use crate::memory::Budget;
+use crate::model::value::Value;
 use std::borrow::Cow;
 
 /// One item's head (RFC 7049 section 2.1).
@@ -74,11 +63,11 @@ impl Head {
 /// A place in the input. Offsets in messages count from the start of the file.
 #[derive(Clone)]
 pub struct Cursor<'a> {
-    rest: &'a [u8],
+    pub(super) rest: &'a [u8],
     size: usize,
     base: u64,
     /// What memory is charged to, unless there may be any amount.
-    budget: Option<&'a Budget>,
+    pub(super) budget: Option<&'a Budget>,
 }
 
 impl<'a> Cursor<'a> {
@@ -125,7 +114,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
-    fn malformed(&self, what: &str) -> crate::error::Error {
+    pub(super) fn malformed(&self, what: &str) -> crate::error::Error {
         broken!(Rule::CborMalformed, "CBOR at offset {}: {what}", self.file_offset())
     }
 
@@ -243,7 +232,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn bytes_body(&mut self, length: Option<u64>) -> Result<Value> {
+    pub(super) fn bytes_body(&mut self, length: Option<u64>) -> Result<Value> {
         if let Some(length) = length {
             return Value::bytes(self.take(length)?);
         }
@@ -260,101 +249,6 @@ impl<'a> Cursor<'a> {
                 _ => return Err(self.malformed("a chunk of a byte string is not a definite byte string")),
             }
         }
-    }
-
-    /// The next item whole. It is checked to be well-formed, valid UTF-8, at most `MAX_DEPTH`
-    /// deep, and without duplicate keys.
-    pub fn value(&mut self) -> Result<Value> {
-        self.counted_value().map(|(value, _)| value)
-    }
-
-    /// The same, and the bytes of memory that were charged for it.
-    fn counted_value(&mut self) -> Result<(Value, u64)> {
-        let mut need = self.measure()?;
-        let counts = std::mem::take(&mut need.counts);
-        let passing = need.passing.saturating_add(bytes_of::<u32>(counts.capacity()));
-        self.charge(need.held.saturating_add(need.passing), "attributes")?;
-        let value = self.made(&counts)?;
-        drop(counts);
-        self.give_back(passing);
-        Ok((value, need.held))
-    }
-
-    /// The next item, which was found to be well-formed and to have containers with `counts` items.
-    fn made(&mut self, counts: &[u32]) -> Result<Value> {
-        let mut counts = counts.iter().copied();
-        let mut open: Vec<OpenItem> = Vec::new();
-        loop {
-            let head = self.head()?;
-            let mut complete = match head {
-                Head::Unsigned(v) => Value::Unsigned(v),
-                Head::Negative(v) => Value::Negative(v),
-                Head::Float(v) => Value::Float(v),
-                Head::Simple(FALSE) => Value::Bool(false),
-                Head::Simple(TRUE) => Value::Bool(true),
-                Head::Simple(NULL) => Value::Null,
-                Head::Simple(v) => Value::Simple(v),
-                Head::Text(length) => Value::text(&self.text_body(length)?)?,
-                Head::Bytes(length) => self.bytes_body(length)?,
-                Head::Array(_) | Head::Map(_) | Head::Tag(_) => {
-                    if open.len() > MAX_DEPTH {
-                        return Err(self.too_deep());
-                    }
-                    match OpenItem::open(head, &mut counts, self)? {
-                        Step::Finished(value) => value,
-                        Step::Open(item) => {
-                            open.try_reserve(1)?;
-                            open.push(item);
-                            continue;
-                        }
-                    }
-                }
-                Head::Break => match open.pop() {
-                    Some(item) => item.at_break(self)?,
-                    None => return Err(self.malformed("a break outside of an indefinite length")),
-                },
-            };
-            // Hand the finished value to the container around it, as long as that finishes too.
-            loop {
-                let Some(item) = open.pop() else { return Ok(complete) };
-                match item.put(complete, self)? {
-                    Step::Finished(value) => complete = value,
-                    Step::Open(item) => {
-                        open.push(item); // in the place that it was popped from
-                        break;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Steps over the next item; checks the same as [`Cursor::value`].
-    pub fn skip(&mut self) -> Result<()> {
-        match self.peek()? {
-            Head::Array(_) | Head::Map(_) | Head::Tag(_) | Head::Bytes(None) => {
-                let (value, held) = self.counted_value()?;
-                drop(value);
-                self.give_back(held);
-                Ok(())
-            }
-            Head::Text(length) => {
-                self.head()?;
-                self.text_body(length).map(drop)
-            }
-            Head::Bytes(Some(length)) => {
-                self.head()?;
-                self.take(length).map(drop)
-            }
-            Head::Break => Err(self.malformed("a break outside of an indefinite length")),
-            _ => self.head().map(drop),
-        }
-    }
-
-    /// Steps over the next item, which is found to be well-formed; texts and keys are not looked at.
-    pub fn pass_over(&mut self) -> Result<()> {
-        let need = self.pass()?;
-        self.give_back(bytes_of::<u32>(need.counts.capacity()));
-        Ok(())
     }
 
     /// Whether another element follows in an array or map of which `left` are left.

@@ -14,15 +14,14 @@
 //! A tensor's bytes begin at 64 or later, so nothing that is appended can be taken for a record. Readers that
 //! do not know it pass over it, as over any padding.
 
-use super::frame::{ALIGNMENT, MAGIC_1};
+use super::footer::{footer, MAGIC};
+use crate::container::frame::ALIGNMENT;
 use std::ops::Range;
 
 const TAG: &[u8; 8] = b"ZTAPPEND";
 
 /// Bytes of a record.
-pub(crate) const SIZE: usize = 32;
-/// Where it stands.
-pub(crate) const OFFSET: u64 = 8;
+const SIZE: usize = 32;
 /// Bytes from a file's beginning that [`AppendRecord::find`] wants.
 pub(crate) const HEAD_BYTES: usize = 64;
 
@@ -36,6 +35,19 @@ pub struct AppendRecord {
 }
 
 impl AppendRecord {
+    /// Bytes of a record.
+    pub(crate) const SIZE: usize = SIZE;
+    /// Where it stands.
+    pub(crate) const OFFSET: u64 = 8;
+
+    /// The record of a file whose encoded manifest begins at `start`.
+    pub fn of(start: u64, manifest: &[u8]) -> AppendRecord {
+        let footer = footer(manifest.len() as u64);
+        let tail_crc = crc32c::crc32c_append(crc32c::crc32c(manifest), &footer);
+        let size = (manifest.len() as u64).saturating_add(footer.len() as u64);
+        AppendRecord { tail: start..start.saturating_add(size), tail_crc }
+    }
+
     /// Whether there is room for a record in a file whose manifest begins at `manifest_start`.
     pub fn has_room(manifest_start: u64) -> bool {
         manifest_start >= ALIGNMENT
@@ -46,7 +58,7 @@ impl AppendRecord {
         let (magic, rest) = head.split_first_chunk::<8>()?;
         let (checked, rest) = rest.split_first_chunk::<28>()?;
         let crc = rest.first_chunk::<4>()?;
-        if magic != MAGIC_1 || u32::from_le_bytes(*crc) != crc32c::crc32c(checked) {
+        if magic != MAGIC || u32::from_le_bytes(*crc) != crc32c::crc32c(checked) {
             return None;
         }
         let (tag, rest) = checked.split_first_chunk::<8>()?;
@@ -85,7 +97,7 @@ mod tests {
 
     fn head() -> Vec<u8> {
         let record = AppendRecord { tail: 64..0x0102_0304_0506, tail_crc: 0xdead_beef };
-        [&MAGIC_1[..], &record.to_bytes(), &[0; 24]].concat()
+        [&MAGIC[..], &record.to_bytes(), &[0; 24]].concat()
     }
 
     #[test]

@@ -1,15 +1,11 @@
-//! A [`Value`] as JSON text and back. What JSON lacks is an object with one `$` key.
-
-mod parse;
-
-pub use parse::parse;
+//! A value to JSON text.
 
 use crate::error::{fail, Result};
 use crate::model::value::Value;
 use std::fmt::Write;
 
 /// 23 is `undefined` (RFC 7049 section 2.3).
-const UNDEFINED: u8 = 23;
+pub(super) const UNDEFINED: u8 = 23;
 
 /// Text that grows fallibly.
 struct Out(String);
@@ -120,6 +116,7 @@ fn put_text(out: &mut Out, text: &str) -> std::fmt::Result {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse;
     use super::*;
 
     /// Text that comes back as it is.

@@ -3,11 +3,12 @@
 //! Only the manifest and the file's size are looked at. What the bytes hold (sparse structure,
 //! digests, bool bytes) is for the views and for verification.
 
-use super::frame::{Frame, ALIGNMENT};
+use super::capabilities::Capabilities;
+use super::frame::Frame;
 use crate::error::{broken, Result, Rule};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{
-    element_count, Component, Encoding, Format, LogicalType, Manifest, Object, TextId, Version,
+    element_count, Component, Encoding, Format, LogicalType, Manifest, Object, TextId,
 };
 
 /// A manifest that keeps every rule which it can show by itself. Only [`validate`] makes one.
@@ -22,7 +23,8 @@ impl Validated {
 }
 
 /// Checks every object and fills in the decoded sizes that follow from shapes.
-pub fn validate(mut manifest: Manifest, frame: &Frame) -> Result<Validated> {
+pub fn validate(mut manifest: Manifest, frame: &Frame, capabilities: &Capabilities) -> Result<Validated> {
+    let rules = Rules { frame, capabilities };
     let mut components = std::mem::take(&mut manifest.components);
     let data = Data(manifest.known_role("data"));
     let mut in_order = true;
@@ -31,7 +33,7 @@ pub fn validate(mut manifest: Manifest, frame: &Frame) -> Result<Validated> {
         let first = object.component_start as usize;
         let end = first.saturating_add(object.component_count as usize);
         let parts = components.get_mut(first..end).unwrap_or_default();
-        if let Err(e) = check_object(&manifest, object, parts, frame, data) {
+        if let Err(e) = check_object(&manifest, object, parts, &rules, data) {
             return Err(e.within(format_args!("object {:?}", manifest.texts.get(object.name))));
         }
         for part in parts.iter().filter(|c| c.stored_size > 0) {
@@ -44,6 +46,12 @@ pub fn validate(mut manifest: Manifest, frame: &Frame) -> Result<Validated> {
         check_overlaps(&manifest)?; // writers put blobs in order: then there is nothing to sort
     }
     Ok(Validated(manifest))
+}
+
+/// What the file is.
+struct Rules<'a> {
+    frame: &'a Frame,
+    capabilities: &'a Capabilities,
 }
 
 /// The role "data", by which nearly all components go.
@@ -63,7 +71,7 @@ fn check_object(
     manifest: &Manifest,
     object: &Object,
     parts: &mut [Component],
-    frame: &Frame,
+    rules: &Rules<'_>,
     data: Data,
 ) -> Result<()> {
     match (object.format, &*parts) {
@@ -79,7 +87,7 @@ fn check_object(
     }
     for part in parts {
         let dense = object.format == Format::Dense && data.is(manifest, part);
-        if let Err(e) = check_component(manifest, dense.then_some(object), part, frame) {
+        if let Err(e) = check_component(manifest, dense.then_some(object), part, rules) {
             return Err(e.within(format_args!("component {:?}", manifest.texts.get(part.role))));
         }
     }
@@ -113,11 +121,10 @@ fn check_component(
     manifest: &Manifest,
     dense: Option<&Object>,
     c: &mut Component,
-    frame: &Frame,
+    rules: &Rules<'_>,
 ) -> Result<()> {
-    check_range(c, frame)?;
-    let version = manifest.version.unwrap_or(Version::V1_2);
-    if c.encoding == Encoding::Zstd && !c.is_size_declared() && version >= Version::V1_2 {
+    check_range(c, rules)?;
+    if c.encoding == Encoding::Zstd && !c.is_size_declared() && rules.capabilities.declares_sizes {
         return Err(broken!(
             Rule::UncompressedLengthMissing,
             "its encoding is zstd, but it has no \"uncompressed_length\", which spec 1.2 demands"
@@ -137,10 +144,11 @@ fn check_component(
 }
 
 #[inline(always)]
-fn check_range(c: &Component, frame: &Frame) -> Result<()> {
+fn check_range(c: &Component, rules: &Rules<'_>) -> Result<()> {
+    let (frame, alignment) = (rules.frame, rules.capabilities.alignment);
     let (offset, length, file_size) = (c.offset, c.stored_size, frame.file_size);
-    if offset & (ALIGNMENT - 1) != 0 {
-        return Err(broken!(Rule::OffsetAlign, "its offset {offset} is not a multiple of {ALIGNMENT}"));
+    if offset & alignment.saturating_sub(1) != 0 {
+        return Err(broken!(Rule::OffsetAlign, "its offset {offset} is not a multiple of {alignment}"));
     }
     let Some(end) = offset.checked_add(length) else {
         return Err(broken!(Rule::RangeOverflow, "its offset {offset} and length {length} leave 64 bits"));
@@ -154,7 +162,7 @@ fn check_range(c: &Component, frame: &Frame) -> Result<()> {
     if length == 0 {
         return Ok(());
     }
-    if offset < ALIGNMENT {
+    if offset < alignment {
         return Err(broken!(Rule::RangeHeader, "its bytes {offset} to {end} cover the file's magic"));
     }
     if end > frame.manifest.start {

@@ -1,6 +1,6 @@
 //! How much memory a value will take, found out before any of it is asked for.
 
-use super::{Cursor, Head};
+use super::cursor::{Cursor, Head};
 use crate::error::{broken, Result, Rule};
 use crate::memory::{block, bytes_of, Budget};
 use crate::model::value::{Value, MAX_DEPTH};

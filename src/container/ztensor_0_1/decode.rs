@@ -4,22 +4,20 @@
 //! A tensor becomes an object of one component, `data`. Fields that the spec does not name are the
 //! object's attributes. A `layout` that is not dense is a format of that name.
 
-use super::cbor::packed;
-use super::cbor_encode as put;
-use super::fields::{Decoder, SeenKeys};
-use super::frame::{Frame, Limits};
-use super::tables::{add, add_matched, push_rare_names, push_text, table_position};
-use super::template::Field;
+use super::encode::ROLE;
+use crate::container::cbor::fields::{Decoder, SeenKeys};
+use crate::container::cbor::matched::add_matched;
+use crate::container::cbor::tables::{add, push_rare_names, push_text};
+use crate::container::cbor::template::Field;
+use crate::container::cbor::{packed, Head};
+use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{
-    Component, Encoding, Format, LogicalType, Manifest, Object, RareNames, Version,
+    table_position, Component, Encoding, Format, Manifest, Object, RareNames, Version,
 };
 use crate::model::value::Value;
-
-/// The role that a 0.1 tensor's bytes get.
-pub(crate) const ROLE: &str = "data";
 
 // Keys that are compared packed; longer ones by all of their bytes, too.
 const NAME: u64 = packed(b"name");
@@ -41,7 +39,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
         return Ok(d.manifest); // 16 bytes, index size 0: empty to the 0.1 readers
     }
     let mut left = match d.cursor.head()? {
-        super::cbor::Head::Array(left) => left,
+        Head::Array(left) => left,
         other => {
             return Err(broken!(
                 Rule::RootType,
@@ -203,78 +201,10 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Names that a custom field cannot have.
-pub(crate) const FIELDS: [&str; 9] =
-    ["name", "offset", "size", "dtype", "shape", "encoding", "layout", "data_endianness", "checksum"];
-
-/// Encodes the manifest as a 0.1 index: the fields in the order of the releases.
-pub fn encode(manifest: &Manifest, out: &mut Vec<u8>) -> Result<()> {
-    if manifest.attributes.as_ref().is_some_and(|a| a.pairs().is_some_and(|p| !p.is_empty())) {
-        return Err(fail!(Unsupported, "spec 0.1.0 cannot represent attributes of the file"));
-    }
-    put::array(out, manifest.objects.len() as u64)?;
-    manifest.objects.iter().try_for_each(|object| {
-        let name = manifest.texts.get(object.name);
-        encode_tensor(manifest, object, out).map_err(|e| e.within(format_args!("object {name:?}")))
-    })
-}
-
-/// One element of the index. What 0.1 cannot represent is refused.
-pub fn encode_tensor(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) -> Result<()> {
-    let [component] = manifest.components(object) else {
-        return Err(fail!(Unsupported, "spec 0.1.0 cannot represent an object of several components"));
-    };
-    let dtype = match (object.format, component.dtype, component.logical) {
-        (Format::Dense, Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => dtype,
-        (Format::Dense, ..) => return Err(fail!(Unsupported, "spec 0.1.0 cannot represent its type")),
-        _ => return Err(fail!(Unsupported, "spec 0.1.0 cannot represent a format other than dense")),
-    };
-    let custom = manifest.object_attributes(object).and_then(Value::pairs).unwrap_or_default();
-    let digest = manifest.digest(component);
-    put::open_map(out)?; // the releases' maps are of indefinite length
-    put::text(out, "name")?;
-    put::text(out, manifest.texts.get(object.name))?;
-    put::text(out, "offset")?;
-    put::unsigned(out, component.offset)?;
-    put::text(out, "size")?;
-    put::unsigned(out, component.stored_size)?;
-    put::text(out, "dtype")?;
-    put::text(out, dtype.old_name())?;
-    put::text(out, "layout")?;
-    put::text(out, "dense")?;
-    put::text(out, "shape")?;
-    let shape = manifest.shape(object);
-    put::array(out, shape.len() as u64)?;
-    shape.iter().try_for_each(|d| put::unsigned(out, *d))?;
-    put::text(out, "encoding")?;
-    match component.encoding {
-        Encoding::Raw => {
-            put::text(out, "raw")?;
-            put::text(out, "data_endianness")?;
-            put::text(out, if component.is_big_endian() { "big" } else { "little" })?;
-        }
-        Encoding::Zstd => put::text(out, "zstd")?,
-        Encoding::Other => return Err(fail!(Unsupported, "spec 0.1.0 cannot represent its encoding")),
-    }
-    if let Some(digest) = digest {
-        put::text(out, "checksum")?;
-        put::text(out, digest)?;
-    }
-    for (key, value) in custom {
-        let name = key.as_text().unwrap_or_default();
-        if key.as_text().is_none() || FIELDS.contains(&name) {
-            return Err(fail!(Unsupported, "spec 0.1.0 cannot represent the attribute {name:?}"));
-        }
-        put::value(out, key)?;
-        put::value(out, value)?;
-    }
-    put::end(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Container;
+    use crate::container::frame::Container;
 
     /// Speed depends on it, and no other test shows it: what is read field by field means the same.
     #[test]

@@ -1,6 +1,6 @@
 //! Arrays, maps and tags whose content is still being read: what a recursive reader has on its stack.
 
-use super::{Cursor, Head};
+use super::cursor::{Cursor, Head};
 use crate::error::{broken, Result, Rule};
 use crate::model::value::{self, Value};
 

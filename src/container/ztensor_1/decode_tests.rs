@@ -1,11 +1,11 @@
 //! Objects of a manifest, read as a writer encodes them.
 
 use super::*;
+use crate::container::frame::Container;
+use crate::container::ztensor_1::encode::encode_object;
 use crate::memory::Budget;
 use crate::model::manifest::Position;
 use crate::model::value::Value;
-use crate::wire::v1_encode::encode_object;
-use crate::wire::Container;
 
 /// Two objects that differ in names, numbers and digests.
 fn two_objects(roles: &[&str], digest: bool, encoding: Encoding, attributes: bool) -> Vec<u8> {
@@ -37,7 +37,7 @@ fn two_objects(roles: &[&str], digest: bool, encoding: Encoding, attributes: boo
             component_count: roles.len() as u32,
             attributes: attributes.then(|| Position::after(number as usize).unwrap()),
         };
-        encode_object(&manifest, &object, Version::V1_2, &mut bytes).unwrap();
+        encode_object(&manifest, &object, &super::super::CAPABILITIES_1_2, &mut bytes).unwrap();
     }
     bytes
 }

@@ -1,10 +1,10 @@
 //! JSON text to a value: bounded in depth, fallible in memory.
 
-use super::UNDEFINED;
+use super::write::UNDEFINED;
 use crate::error::{fail, Result};
 use crate::model::value::{Value, MAX_DEPTH};
 
-/// The value of JSON text, with the forms of [`write`] understood.
+/// The value of JSON text, with the forms of [`super::write`] understood.
 pub fn parse(text: &str) -> Result<Value> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let value = parser.value()?;

@@ -5,7 +5,7 @@
 //! No function branches to a place that it computes (a table of jumps): processors that mistrust such
 //! branches take longer for one than for an item.
 
-use super::Cursor;
+use super::cursor::Cursor;
 
 /// A short text as one number, quick to compare: its head and its first seven bytes. Texts of up to seven
 /// bytes have the same word only if they are the same, longer ones if those seven and their lengths are.
@@ -164,7 +164,7 @@ impl<'a> Cursor<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cursor, Head};
+    use super::super::cursor::{Cursor, Head};
     use super::{is_ascii, packed};
 
     /// The item that the slow way reads, and how many bytes it takes.

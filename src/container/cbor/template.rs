@@ -1,7 +1,7 @@
 //! A cache of how objects are encoded: nearly all objects of a file have the bytes of one before them
 //! but for their numbers and digests. Such an object is matched against that template by comparing bytes, and only those fields are read.
 
-use super::cbor::Cursor;
+use super::cursor::Cursor;
 use crate::model::manifest::{Component, Manifest, Object, RareNames};
 use std::ops::Range;
 

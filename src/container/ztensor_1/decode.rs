@@ -1,30 +1,19 @@
 //! 1.1 and 1.2: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
-use super::cbor::packed;
-use super::fields::{Decoder, SeenKeys};
-use super::frame::{Frame, Limits};
-use super::tables::{add, add_matched, expect, push_rare_names, table_position};
-use super::template::Field;
+use super::dialect::{spread_dtype, Dialect, NamedDtype};
+use crate::container::cbor::fields::{Decoder, SeenKeys};
+use crate::container::cbor::matched::add_matched;
+use crate::container::cbor::packed;
+use crate::container::cbor::tables::{add, expect, push_rare_names};
+use crate::container::cbor::template::Field;
+use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
-    Component, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId, Version,
+    table_position, Component, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId, Version,
 };
-
-/// A storage type, and the logical type that its name brings along in 1.1.
-pub type NamedDtype = (Dtype, Option<Logical>);
-
-/// What differs between the 1.x manifests.
-pub struct Dialect {
-    /// The key of the objects.
-    pub objects_key: &'static str,
-    /// dtype by name, and what it implies.
-    pub dtype: fn(&str) -> Option<NamedDtype>,
-    /// The dtype stands in the object and not in its components (1.0).
-    pub dtype_in_object: bool,
-}
 
 // Keys and values that are compared packed; longer keys by all of their bytes, too.
 const SHAPE: u64 = packed(b"shape");
@@ -182,7 +171,7 @@ fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
     add(&d.cursor, &mut d.manifest.objects, object)?;
     if dialect.dtype_in_object {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
-        super::v1_0::spread_dtype(&d.cursor, &mut d.manifest, component_start as usize, &dtype)?;
+        spread_dtype(&d.cursor, &mut d.manifest, component_start as usize, &dtype)?;
     }
     d.templates.remember(start, &d.cursor, &d.manifest, &object);
     Ok(())
@@ -391,5 +380,5 @@ fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
 }
 
 #[cfg(test)]
-#[path = "v1_tests.rs"]
+#[path = "decode_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
 //! CBOR in its deterministic form: definite lengths, shortest heads, shortest floats (RFC 7049
 //! section 3.9). Map keys keep the order in which they are given.
 
-use super::cbor::{FALSE, NULL, TRUE};
+use super::cursor::{FALSE, NULL, TRUE};
 use crate::error::Result;
 use crate::model::value::Value;
 

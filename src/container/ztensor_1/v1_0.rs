@@ -2,11 +2,11 @@
 //! magic), encoded like 1.1 but with `tensors` instead of `objects`, the old dtype names, and the
 //! dtype in the tensor: it is that of `values` or `data`, while sparse indices are always u64.
 
-use super::cbor::Cursor;
-use super::fields::Decoder;
-use super::frame::{footer_missing, Frame, Limits};
-use super::tables::{push_rare_names, push_text};
-use super::v1::{self, Dialect};
+use super::decode::decode_dialect;
+use super::dialect::Dialect;
+use super::footer::footer_missing;
+use crate::container::cbor::fields::Decoder;
+use crate::container::frame::{Frame, Limits};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
@@ -24,7 +24,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
     if !has_tensors(frame, bytes, budget)? {
         return Err(footer_missing(frame.file_size));
     }
-    let mut manifest = v1::decode_dialect(frame, bytes, limits, budget, &DIALECT)?;
+    let mut manifest = decode_dialect(frame, bytes, limits, budget, &DIALECT)?;
     manifest.version = Some(Version::V1_0);
     Ok(manifest)
 }
@@ -43,32 +43,4 @@ fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
         Ok(false)
     };
     look().or_else(|e| if e.cause() == Cause::OutOfMemory { Err(e) } else { Ok(false) })
-}
-
-/// Gives the components from `first` on the dtype that their tensor names, where they name none.
-pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, name: &str) -> Result<()> {
-    let known = Dtype::from_old_name(name);
-    let mut kept = None; // once, however many components have it
-    for at in first..manifest.components.len() {
-        let Some(mut component) = manifest.components.get(at).copied() else { continue };
-        let mut rare = manifest.rare(&component);
-        if component.dtype.is_some() || rare.dtype.is_some() {
-            continue;
-        }
-        let is_index = matches!(manifest.texts.get(component.role), "indices" | "indptr" | "coords");
-        component.dtype = if is_index { Some(Dtype::U64) } else { known };
-        if component.dtype.is_none() {
-            let text = match kept {
-                Some(text) => text,
-                None => push_text(cursor, manifest, name.as_bytes())?,
-            };
-            kept = Some(text);
-            rare.dtype = Some(text);
-            component.rare = push_rare_names(cursor, manifest, rare)?;
-        }
-        if let Some(place) = manifest.components.get_mut(at) {
-            *place = component;
-        }
-    }
-    Ok(())
 }

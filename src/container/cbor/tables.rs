@@ -1,11 +1,9 @@
 //! Tables of a manifest that is being read. They grow by as much as the rest of it seems to need.
 
-use super::cbor::Cursor;
-use super::intern::ShapeInterner;
-use super::template::Match;
-use crate::error::{fail, Result};
+use super::cursor::Cursor;
+use crate::error::Result;
 use crate::memory::{bytes_of, HugeVec};
-use crate::model::manifest::{Manifest, Object, Position, RareNames, TextId};
+use crate::model::manifest::{Manifest, Position, RareNames, TextId};
 
 /// Keeps a text of UTF-8 in the manifest's arena.
 #[inline(always)]
@@ -97,31 +95,4 @@ fn charged<T>(
     grow(more)?;
     cursor.give_back(bytes_of::<T>(capacity));
     Ok(())
-}
-
-/// Enters an object that matches a template.
-#[inline(always)]
-pub fn add_matched(
-    cursor: &Cursor<'_>,
-    manifest: &mut Manifest,
-    shapes: &mut ShapeInterner,
-    name: TextId,
-    matched: &Match<'_, '_>,
-) -> Result<()> {
-    let (shape_start, rank) = shapes.intern(cursor, manifest, matched.shape())?;
-    let component_start = table_position(manifest.components.len())?;
-    for (mut component, digest) in matched.components() {
-        if let Some(digest) = digest {
-            let digest = Some(push_text(cursor, manifest, digest)?);
-            component.rare = push_rare_names(cursor, manifest, RareNames { digest, ..RareNames::default() })?;
-        }
-        add(cursor, &mut manifest.components, component)?;
-    }
-    let object = Object { name, shape_start, rank, component_start, ..matched.object() };
-    add(cursor, &mut manifest.objects, object)
-}
-
-/// A position in one of the manifest's tables.
-pub fn table_position(at: usize) -> Result<u32> {
-    u32::try_from(at).map_err(|_| fail!(Limit, "a table of the manifest passes 2^32 entries"))
 }

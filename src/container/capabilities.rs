@@ -1,0 +1,180 @@
+//! What a container can represent, and which rules its files keep. Whoever asks what may be done with a file asks here,
+//! and never which version it is.
+
+use crate::error::{fail, Error, Result};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::Version;
+use crate::model::value::Value;
+use std::fmt::Display;
+
+/// Attributes of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttributeKeys {
+    /// Keys of any kind.
+    Any,
+    /// Texts other than these, which are fields.
+    TextsExcept(&'static [&'static str]),
+}
+
+/// Components of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Roles {
+    /// Any number of components.
+    Any,
+    /// One, of this role, and its format is dense.
+    Only(&'static str),
+}
+
+/// Logical types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogicalTypes {
+    /// No field says one.
+    None,
+    /// Those that are dtypes of their own.
+    InDtype,
+    /// Any, by a field of its own.
+    Any,
+}
+
+/// Dtypes of the positions in a sparse object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexDtypes {
+    /// Any integer.
+    Integers,
+    /// Only u64.
+    U64,
+}
+
+impl IndexDtypes {
+    /// Whether positions may be of that dtype.
+    pub fn contains(self, dtype: Dtype) -> bool {
+        match self {
+            IndexDtypes::Integers => dtype.is_integer(),
+            IndexDtypes::U64 => dtype == Dtype::U64,
+        }
+    }
+
+    /// Which ones, for a message.
+    pub fn wanted(self) -> &'static str {
+        match self {
+            IndexDtypes::Integers => "an integer",
+            IndexDtypes::U64 => "u64, as spec 1.2 demands",
+        }
+    }
+}
+
+/// What a container can represent.
+#[derive(Debug)]
+pub struct Capabilities {
+    /// Which one it is.
+    pub version: Version,
+    /// Its number in `zt_spec_version`, by which files of it are written; none if none are.
+    pub number: Option<u32>,
+    /// Its name: what its files say, where they say one.
+    pub name: &'static str,
+    /// Whether files say a version of three numbers.
+    pub says_three_numbers: bool,
+    /// As what objects are encoded that are appended to such a file; none if none can be.
+    pub appends_as: Option<Version>,
+    /// Components start at multiples of this, a power of two.
+    pub alignment: u64,
+    /// Most bytes of a manifest.
+    pub manifest_limit: u64,
+    /// Whether the file has attributes.
+    pub file_attributes: bool,
+    /// Which attributes an object has.
+    pub attribute_keys: AttributeKeys,
+    /// Which components an object has.
+    pub roles: Roles,
+    /// Which logical types a component has.
+    pub logical_types: LogicalTypes,
+    /// Whether dtypes and encodings may have names that are unknown here.
+    pub unknown_names: bool,
+    /// Which dtypes positions have.
+    pub index_dtypes: IndexDtypes,
+    /// Whether a compressed component says its decoded size.
+    pub declares_sizes: bool,
+    /// Whether two objects may have one name.
+    pub duplicate_names: bool,
+    /// Whether elements may be big-endian.
+    pub big_endian: bool,
+    /// Whether any byte but zero is true.
+    pub any_byte_is_true: bool,
+}
+
+impl Capabilities {
+    /// The refusal of what it cannot represent.
+    #[cold]
+    pub fn cannot_represent(&self, what: impl Display) -> Error {
+        fail!(Unsupported, "spec {} cannot represent {what}", self.name)
+    }
+
+    /// Refuses attributes of the file where it has none.
+    pub fn check_file_attributes(&self) -> Result<()> {
+        match self.file_attributes {
+            true => Ok(()),
+            false => Err(self.cannot_represent("attributes of the file")),
+        }
+    }
+
+    /// Refuses an attribute of an object whose key is that text, or no text.
+    pub fn check_attribute(&self, key: Option<&str>) -> Result<()> {
+        match (self.attribute_keys, key) {
+            (AttributeKeys::TextsExcept(fields), Some(key)) if fields.contains(&key) => {
+                Err(self.cannot_represent(format_args!("the attribute {key:?}")))
+            }
+            (AttributeKeys::TextsExcept(_), None) => {
+                Err(self.cannot_represent("an attribute whose key is no text"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses an object's attributes of which it cannot represent one.
+    pub fn check_attributes(&self, attributes: &[(Value, Value)]) -> Result<()> {
+        attributes.iter().try_for_each(|(key, _)| self.check_attribute(key.as_text()))
+    }
+
+    /// Refuses a format.
+    pub fn check_format(&self, format: &str) -> Result<()> {
+        match self.roles {
+            Roles::Only(_) if format != "dense" => {
+                Err(self.cannot_represent(format_args!("the format {format:?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a component of that role.
+    pub fn check_role(&self, role: &str) -> Result<()> {
+        match self.roles {
+            Roles::Only(only) if role != only => {
+                Err(self.cannot_represent(format_args!("the component {role:?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses an object of so many components.
+    pub fn check_component_count(&self, count: usize) -> Result<()> {
+        match self.roles {
+            Roles::Only(_) if count != 1 => {
+                Err(self.cannot_represent(format_args!("an object of {count} components")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a logical type of that name, which is a known one or not.
+    pub fn check_logical(&self, known: Option<Logical>, name: &str) -> Result<()> {
+        let represented = match self.logical_types {
+            LogicalTypes::Any => true,
+            LogicalTypes::InDtype => known.is_some_and(|t| t.name_in_1_1().is_some()),
+            LogicalTypes::None => false,
+        };
+        match represented {
+            true => Ok(()),
+            false => Err(self.cannot_represent(format_args!("the type {name:?}"))),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Where a manifest stands in a file, and what a caller allows it to claim.
+
+use crate::error::{broken, fail, Error, Result, Rule};
+use std::ops::Range;
+
+/// Components start at multiples of this (0.1 section 3.2, 1.1 part I.2, 1.2 section 4).
+pub(crate) const ALIGNMENT: u64 = 64;
+/// Bytes in front of everything else: the magic.
+pub(crate) const HEADER_SIZE: u64 = 8;
+/// The specs' own limit on a manifest (1.1 part IV.1.4, 1.2 section 5.4).
+pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
+
+/// How the file is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// 0.1
+    V0_1,
+    /// 1.0
+    V1_0,
+    /// 1.1 and later minor versions
+    V1,
+}
+
+/// A container and where its manifest stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// How the file is framed.
+    pub container: Container,
+    /// The manifest's bytes.
+    pub manifest: Range<u64>,
+    /// Bytes of the whole file.
+    pub file_size: u64,
+}
+
+/// What a caller allows a file to claim.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of the manifest.
+    pub manifest_size: u64,
+    /// Number of objects.
+    pub objects: u64,
+    /// Bytes of memory that opening it may take; none for [`Limits::memory_for`]'s default.
+    pub memory: Option<u64>,
+}
+
+/// Memory that opening any file may take by default.
+const LEAST_MEMORY: u64 = 256 << 20;
+/// The same for a file with a large manifest, in bytes for each of its bytes.
+const MEMORY_PER_BYTE: u64 = 16;
+
+impl Limits {
+    /// Bytes of memory that opening a file with a manifest of that size may take.
+    pub fn memory_for(&self, manifest_size: u64) -> u64 {
+        let default = manifest_size.saturating_mul(MEMORY_PER_BYTE).max(LEAST_MEMORY);
+        self.memory.unwrap_or(default)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { manifest_size: MANIFEST_LIMIT, objects: 1 << 24, memory: None }
+    }
+}
+
+/// The frame of a manifest of `size` bytes in front of a footer, where `capacity` bytes have room.
+pub(super) fn frame(
+    container: Container,
+    file_size: u64,
+    footer_size: u64,
+    size: u64,
+    capacity: u64,
+    limits: &Limits,
+) -> Result<Frame> {
+    if size > capacity {
+        return Err(broken!(
+            Rule::ManifestRange,
+            "the manifest size is {size}, but the file of {file_size} bytes has room for {capacity}"
+        ));
+    }
+    if size > limits.manifest_size {
+        return Err(over_limit(size, limits));
+    }
+    let end = file_size.saturating_sub(footer_size);
+    Ok(Frame { container, manifest: end.saturating_sub(size)..end, file_size })
+}
+
+#[cold]
+pub(super) fn over_limit(size: u64, limits: &Limits) -> Error {
+    fail!(Limit, "the manifest size is {size}, above the limit of {} bytes", limits.manifest_size)
+}

@@ -1,0 +1,42 @@
+//! The magic at the front and the manifest's size (u64, little-endian) at the end.
+
+use crate::container::frame::{frame, Container, Frame, Limits};
+use crate::error::{broken, Result, Rule};
+
+/// First bytes.
+pub(crate) const MAGIC: &[u8; 8] = b"ZTEN0001";
+
+/// Bytes behind the manifest.
+pub(crate) const FOOTER_SIZE: u64 = 8;
+
+/// What stands behind a manifest of `manifest_size` bytes.
+pub fn footer(manifest_size: u64) -> [u8; 8] {
+    manifest_size.to_le_bytes()
+}
+
+/// Where the manifest is, by the last bytes of a file that begins with the magic.
+pub fn detect(
+    file_size: u64,
+    last8: Option<&[u8; 8]>,
+    ends_in_magic: bool,
+    limits: &Limits,
+) -> Result<Frame> {
+    if file_size < 16 {
+        return Err(broken!(
+            Rule::FileTooSmall,
+            "a 0.1 file of {file_size} bytes; the magic and the index size alone take 16"
+        ));
+    }
+    if ends_in_magic {
+        return Err(broken!(
+            Rule::HeaderMagic,
+            "the file begins like 0.1 (ZTEN0001) but ends like 1.1 (ZTEN1000)"
+        ));
+    }
+    let size = last8.map_or(0, |b| u64::from_le_bytes(*b));
+    let capacity = file_size.saturating_sub(16);
+    if size == 0 && capacity > 0 {
+        return Err(broken!(Rule::ManifestEmpty, "the index size is 0 in a file of {file_size} bytes"));
+    }
+    frame(Container::V0_1, file_size, FOOTER_SIZE, size, capacity, limits)
+}

@@ -1,0 +1,30 @@
+//! 0.1: an index of tensors behind their bytes.
+
+pub mod decode;
+pub mod encode;
+pub mod footer;
+
+use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles};
+use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
+use crate::model::manifest::Version;
+
+/// What it can represent.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    version: Version::V0_1,
+    number: Some(100),
+    name: "0.1.0",
+    says_three_numbers: false,
+    appends_as: None,
+    alignment: ALIGNMENT,
+    manifest_limit: MANIFEST_LIMIT,
+    file_attributes: false,
+    attribute_keys: AttributeKeys::TextsExcept(&encode::FIELDS),
+    roles: Roles::Only(encode::ROLE),
+    logical_types: LogicalTypes::None,
+    unknown_names: false,
+    index_dtypes: IndexDtypes::Integers,
+    declares_sizes: false,
+    duplicate_names: true,
+    big_endian: true,
+    any_byte_is_true: true,
+};

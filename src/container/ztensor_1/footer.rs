@@ -1,0 +1,107 @@
+//! The magic at the front; the manifest's size (u64, little-endian) at the end and, from 1.1 on, the magic once more.
+
+use crate::container::frame::{frame, over_limit, Container, Frame, Limits};
+use crate::error::{broken, Error, Result, Rule};
+use std::ops::Range;
+
+/// First bytes, and last bytes from 1.1 on.
+pub(crate) const MAGIC: &[u8; 8] = b"ZTEN1000";
+
+/// Bytes behind a 1.0 manifest.
+pub(crate) const FOOTER_SIZE_1_0: u64 = 8;
+/// Bytes behind a manifest from 1.1 on.
+pub(crate) const FOOTER_SIZE: usize = 16;
+
+/// What stands behind a manifest of `manifest_size` bytes.
+pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
+    let mut footer = [0; FOOTER_SIZE];
+    let (size, magic) = footer.split_at_mut(8);
+    size.copy_from_slice(&manifest_size.to_le_bytes());
+    magic.copy_from_slice(MAGIC);
+    footer
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b))
+}
+
+/// Where the manifest is, by the last bytes of a file that begins with the magic.
+pub fn detect(
+    file_size: u64,
+    tail: &[u8],
+    last8: Option<&[u8; 8]>,
+    ends_in_magic: bool,
+    limits: &Limits,
+) -> Result<Frame> {
+    if file_size < 17 {
+        return Err(broken!(Rule::FileTooSmall, "a 1.x file of {file_size} bytes; the smallest has 25"));
+    }
+    if ends_in_magic {
+        if file_size < 25 {
+            return Err(broken!(Rule::FileTooSmall, "a 1.x file of {file_size} bytes; the smallest has 25"));
+        }
+        let size = tail.last_chunk::<16>().map_or(0, |b| little_endian(b));
+        if size > limits.manifest_size {
+            return Err(over_limit(size, limits));
+        }
+        if size == 0 {
+            return Err(broken!(Rule::ManifestEmpty, "the manifest size is 0"));
+        }
+        return frame(
+            Container::V1,
+            file_size,
+            FOOTER_SIZE as u64,
+            size,
+            file_size.saturating_sub(24),
+            limits,
+        );
+    }
+    let size = last8.map_or(0, |b| u64::from_le_bytes(*b));
+    let capacity = file_size.saturating_sub(16);
+    if size == 0 || size > capacity {
+        return Err(footer_missing(file_size));
+    }
+    frame(Container::V1_0, file_size, FOOTER_SIZE_1_0, size, capacity, limits)
+}
+
+/// The file does not end as any 1.x file does.
+#[cold]
+pub fn footer_missing(file_size: u64) -> Error {
+    broken!(
+        Rule::FooterMagic,
+        "the file begins like 1.x but its {file_size} bytes do not end in ZTEN1000: cut short, or not closed"
+    )
+}
+
+/// A place that looks like the end of a file from 1.1 on.
+pub struct PossibleEnd {
+    /// Where its manifest would be.
+    pub manifest: Range<u64>,
+    /// Behind its footer.
+    pub end: u64,
+}
+
+impl PossibleEnd {
+    /// Bytes by which one is known.
+    pub(crate) const SIZE: usize = FOOTER_SIZE;
+
+    /// Whether one can follow the first bytes of a file.
+    pub fn follows(head: &[u8]) -> bool {
+        head.starts_with(MAGIC)
+    }
+}
+
+/// Places in `window`, which begins `start` bytes into the file, that look like the end of one. Windows have to overlap
+/// by [`PossibleEnd::SIZE`] less one byte.
+pub fn possible_ends(window: &[u8], start: u64) -> impl Iterator<Item = PossibleEnd> + '_ {
+    window.windows(FOOTER_SIZE).enumerate().filter_map(move |(at, footer)| {
+        let (size, _) = footer.split_first_chunk().filter(|(_, magic)| magic == MAGIC)?;
+        let manifest_end = start.saturating_add(at as u64);
+        let manifest_start = manifest_end.checked_sub(u64::from_le_bytes(*size))?;
+        let behind_magic = MAGIC.len() as u64..manifest_end;
+        behind_magic.contains(&manifest_start).then(|| PossibleEnd {
+            manifest: manifest_start..manifest_end,
+            end: manifest_end.saturating_add(FOOTER_SIZE as u64),
+        })
+    })
+}

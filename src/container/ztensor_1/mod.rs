@@ -1,0 +1,56 @@
+//! 1.0, 1.1 and 1.2: a map of objects behind the components' bytes.
+
+pub mod append_record;
+pub mod decode;
+mod dialect;
+pub mod encode;
+pub mod extend;
+pub mod footer;
+pub mod v1_0;
+
+use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles};
+use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
+use crate::model::manifest::Version;
+
+/// What 1.2 and later minor versions can represent.
+pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
+    version: Version::V1_2,
+    number: Some(10200),
+    name: "1.2.0",
+    says_three_numbers: true,
+    appends_as: Some(Version::V1_2),
+    alignment: ALIGNMENT,
+    manifest_limit: MANIFEST_LIMIT,
+    file_attributes: true,
+    attribute_keys: AttributeKeys::Any,
+    roles: Roles::Any,
+    logical_types: LogicalTypes::Any,
+    unknown_names: true,
+    index_dtypes: IndexDtypes::U64,
+    declares_sizes: true,
+    duplicate_names: false,
+    big_endian: false,
+    any_byte_is_true: false,
+};
+
+/// What 1.1 can represent. What is appended follows 1.2, for the file may be raised to it.
+pub(crate) const CAPABILITIES_1_1: Capabilities = Capabilities {
+    version: Version::V1_1,
+    number: Some(10100),
+    name: "1.1.0",
+    logical_types: LogicalTypes::InDtype,
+    index_dtypes: IndexDtypes::Integers,
+    declares_sizes: false,
+    ..CAPABILITIES_1_2
+};
+
+/// What 1.0 can represent.
+pub(crate) const CAPABILITIES_1_0: Capabilities = Capabilities {
+    version: Version::V1_0,
+    number: None,
+    name: "1.0",
+    says_three_numbers: false,
+    appends_as: None,
+    logical_types: LogicalTypes::None,
+    ..CAPABILITIES_1_1
+};
