@@ -14,6 +14,26 @@ pub enum Encoding {
     Other,
 }
 
+impl Encoding {
+    /// Whether this version has a codec for it, whose decoded size is not the stored one.
+    #[inline]
+    pub const fn is_compressed(self) -> bool {
+        match self {
+            Encoding::Zstd => true,
+            Encoding::Raw | Encoding::Other => false,
+        }
+    }
+
+    /// Whether a manifest may have to give the decoded size beside the stored one.
+    #[inline]
+    pub const fn has_declared_size(self) -> bool {
+        match self {
+            Encoding::Raw => false,
+            Encoding::Zstd | Encoding::Other => true,
+        }
+    }
+}
+
 /// The less usual texts of a component; most have none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RareNames {

@@ -17,8 +17,9 @@
 )]
 
 pub(crate) mod byte_order;
+pub(crate) mod codec;
 pub(crate) mod convert;
 pub(crate) mod digest;
 pub(crate) mod slice;
 pub(crate) mod structure;
-pub(crate) mod zstd;
+mod zstd;

@@ -41,7 +41,7 @@ use crate::io::memory::MemorySource;
 use crate::io::network::is_remote;
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, Budget};
-use crate::model::manifest::{self, Encoding, Manifest, Version};
+use crate::model::manifest::{self, Manifest, Version};
 use crate::model::value::Value;
 use crate::wire::append_record::HEAD_BYTES;
 use crate::wire::{self, frame, Frame, Limits};
@@ -184,12 +184,11 @@ impl File {
         budget.charge(side_tables(&manifest), "the index of names and handles")?;
         let names = index::NameIndex::build(&manifest, manifest.version == Some(Version::V0_1))?;
         index::mark_page_exclusive(&mut manifest, &source.pages())?;
-        let undeclared = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
+        let undeclared = |c: &manifest::Component| c.encoding.is_compressed() && !c.is_size_declared();
         let undeclared = manifest.components.iter().any(undeclared);
         let aliases = if undeclared { aliases::Aliases::of(&manifest)? } else { aliases::Aliases::default() };
         let mut lazy_sizes = lazy_sizes::FoundSizes::default();
-        if undeclared
-            && manifest.components.iter().any(|c| c.size().is_none() && c.encoding == Encoding::Zstd)
+        if undeclared && manifest.components.iter().any(|c| c.size().is_none() && c.encoding.is_compressed())
         {
             lazy_sizes.make_room(manifest.components.len().saturating_add(aliases.count()))?;
         }

@@ -8,7 +8,8 @@ use super::{Component, File, Object};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, Version};
+use crate::model::manifest::Version;
+use crate::payload::codec::Coding;
 use crate::payload::digest;
 use crate::threads;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -219,15 +220,16 @@ impl Component<'_> {
 
     /// That it can be decoded to its size, that this is a number of elements, and that bools are bools.
     fn verify_contents(&self, verified: &Verified) -> Result<()> {
-        self.check_known()?;
+        let coding = self.coding()?;
         if self.entry.element_size().is_some() {
             self.value_count()?;
         }
         // In 0.1 any byte but zero is true, unless strictness was asked for.
         let old = self.file.manifest.version == Some(Version::V0_1) && !self.file.strict;
         let bools = self.dtype() == Some(Dtype::Bool) && !old;
-        if self.encoding() != Encoding::Zstd && !bools {
-            return Ok(());
+        match coding {
+            Coding::Raw if !bools => return Ok(()),
+            Coding::Raw | Coding::Compressed(_) => {}
         }
         let mut base = 0u64;
         verified.contents(self, self.decoded_size()?, bools, || {

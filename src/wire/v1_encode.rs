@@ -110,7 +110,7 @@ fn encode_component(manifest: &Manifest, c: &Component, version: Version, out: &
         Encoding::Zstd => Some("zstd"),
         Encoding::Other => Some(name(rare.encoding)),
     };
-    let size = c.size().filter(|_| version >= Version::V1_2 && c.encoding != Encoding::Raw);
+    let size = c.size().filter(|_| version >= Version::V1_2 && c.encoding.has_declared_size());
     let optional = [logical.is_some(), size.is_some(), encoding.is_some(), rare.digest.is_some()];
     put::map(out, optional.iter().map(|there| u64::from(*there)).fold(3, u64::saturating_add))?;
     put::key(out, "dtype")?;

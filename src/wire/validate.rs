@@ -117,7 +117,7 @@ fn check_component(
 ) -> Result<()> {
     check_range(c, frame)?;
     let version = manifest.version.unwrap_or(Version::V1_2);
-    if c.encoding == Encoding::Zstd && !c.is_size_declared() && version >= Version::V1_2 {
+    if c.encoding.is_compressed() && !c.is_size_declared() && version >= Version::V1_2 {
         return Err(broken!(
             Rule::UncompressedLengthMissing,
             "its encoding is zstd, but it has no \"uncompressed_length\", which spec 1.2 demands"
@@ -189,7 +189,7 @@ fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
             if ratio == 1 { "" } else { " in pairs" }
         )),
         _ => {
-            if c.encoding == Encoding::Zstd {
+            if c.encoding.is_compressed() {
                 c.set_size(Some(expected));
             }
             Ok(())

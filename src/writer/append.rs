@@ -9,7 +9,7 @@ use crate::io::sink::FileSink;
 use crate::io::{boxed, ByteSink};
 use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, LogicalType, Manifest, Version};
+use crate::model::manifest::{LogicalType, Manifest, Version};
 use crate::model::value::Value;
 use crate::reader::{record_of, File, Mode, OpenOptions};
 use crate::wire::append_record::{self, AppendRecord};
@@ -160,7 +160,7 @@ impl Writer {
     /// fields all the same. What is added keeps the rules of both.
     fn raises_version(&self, old: &Manifest) -> bool {
         let added = self.manifest.components.iter();
-        let mut added = added.filter(|c| c.encoding == Encoding::Zstd || c.logical != LogicalType::Absent);
+        let mut added = added.filter(|c| c.encoding.is_compressed() || c.logical != LogicalType::Absent);
         old.version == Some(Version::V1_1)
             && added.next().is_some()
             && old.objects.iter().all(|o| keeps_1_2(old, o))
@@ -172,7 +172,7 @@ impl Writer {
 fn keeps_1_2(manifest: &Manifest, object: &crate::model::manifest::Object) -> bool {
     manifest.components(object).iter().all(|c| {
         let index = is_index(object.format, manifest.texts.get(c.role));
-        (c.encoding != Encoding::Zstd || c.is_size_declared())
+        (!c.encoding.is_compressed() || c.is_size_declared())
             && (!index || c.dtype == Some(Dtype::U64))
             && c.known_logical().is_none()
     })

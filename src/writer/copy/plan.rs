@@ -4,6 +4,7 @@ use super::Recode;
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames, Version};
+use crate::payload::codec::Coding;
 use crate::payload::convert;
 use crate::payload::digest::{self, Digest};
 use crate::payload::structure::each_index;
@@ -83,22 +84,19 @@ impl Writer {
     /// Whether the file's readers could not tell the decoded size of a component whose stored bytes are copied.
     /// Before 1.2 the manifest cannot give it: the shape of a dense object does, or the frames have to.
     fn loses_its_size(&self, object: &Object<'_>, component: &Component<'_>) -> Result<bool> {
-        let zstd = component.encoding() == Encoding::Zstd;
-        let Some(size) = component.entry().size().filter(|_| zstd && self.options.version < Version::V1_2)
-        else {
-            return Ok(false);
-        };
+        let older = self.options.version < Version::V1_2;
+        let Some(size) = component.entry().size().filter(|_| older) else { return Ok(false) };
         let by_shape = object.format() == Format::Dense && component.role() == "data";
-        Ok(!component.frames_give_size(size)? && !by_shape)
+        Ok(!component.gives_its_size(size)? && !by_shape)
     }
 
     /// The entry of a component whose stored bytes are copied.
     fn plan_stored<'f>(&mut self, component: Component<'f>) -> Result<Stored<'f>> {
         let source = component.entry();
         let older = self.options.version < Version::V1_2;
-        let decoded = match source.encoding {
-            Encoding::Zstd if !older => Some(component.size()?),
-            _ => source.size(),
+        let decoded = match Coding::of(source.encoding) {
+            Some(Coding::Compressed(_)) if !older => Some(component.size()?),
+            Some(Coding::Compressed(_) | Coding::Raw) | None => source.size(),
         };
         let mut entry = *source;
         entry.role = self.manifest.intern_role(component.role())?;
@@ -121,7 +119,7 @@ impl Writer {
             rare.digest = Some(self.manifest.texts.add(digest)?);
         }
         entry.set_size(decoded);
-        entry.set_size_declared(source.encoding != Encoding::Raw);
+        entry.set_size_declared(source.encoding.has_declared_size());
         entry.set_page_exclusive(false);
         Ok(Stored { component, entry, rare })
     }
