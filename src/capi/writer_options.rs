@@ -3,10 +3,10 @@
 use super::arg;
 use super::sized::sized_struct;
 use super::types::{self, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value};
+use crate::digest::Algorithm;
 use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Version};
 use crate::model::value::Value;
-use crate::payload::digest::Algorithm;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, WriterOptions};
 use std::ffi::{c_char, c_void};
 

@@ -4,4 +4,5 @@ pub mod component;
 pub mod dtype;
 pub mod find_duplicate;
 pub mod manifest;
+pub(crate) mod structure;
 pub mod value;

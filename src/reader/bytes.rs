@@ -2,12 +2,12 @@
 
 use super::stored::{for_each_chunk, zeroed};
 use super::{Component, Selection};
+use crate::codec::{Codec, Coding, KnownSize, StoredPart};
+use crate::convert::byte_order::{swap_in_place, to_host_needed};
+use crate::digest;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
-use crate::payload::byte_order::{swap_in_place, to_host_needed};
-use crate::payload::codec::{Codec, Coding, KnownSize, StoredPart};
-use crate::payload::digest;
 
 /// A component's decoded bytes: lent by the file, or in memory of their own.
 pub enum Loaded<'f> {

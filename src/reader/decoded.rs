@@ -2,12 +2,12 @@
 
 use super::stored::{for_each_chunk, READ_CHUNK};
 use super::Component;
+use crate::codec::Coding;
+use crate::convert;
+use crate::convert::byte_order::swap_in_place;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::LogicalType;
-use crate::payload::byte_order::swap_in_place;
-use crate::payload::codec::Coding;
-use crate::payload::convert;
 
 impl Component<'_> {
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.

@@ -1,8 +1,8 @@
 //! Where the frames of a few components begin, kept from one range to the next.
 
 use super::{Component, Selection};
+use crate::codec::{Codec, Coding, FrameIndex, Seek, StoredPart};
 use crate::error::Result;
-use crate::payload::codec::{Codec, Coding, FrameIndex, Seek, StoredPart};
 use std::ops::Range;
 
 /// Components whose index is cached, those walked last: up to 4 KiB each.

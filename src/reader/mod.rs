@@ -15,6 +15,7 @@ mod lazy_sizes;
 mod object;
 mod padding;
 mod recovery;
+mod slab;
 mod slice;
 mod stored;
 mod structure;

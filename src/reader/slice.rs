@@ -1,12 +1,12 @@
 //! Hyperslabs of dense objects: only the bytes that the slab needs, as far as the encoding allows.
 
+use super::slab::{Slab, StridedBlocks};
 use super::stored::zeroed;
 use super::{Component, Object, Selection};
+use crate::codec::{Codec, Coding};
+use crate::convert::byte_order::swap_in_place;
 use crate::error::{fail, Result};
 use crate::model::manifest::{Format, LogicalType};
-use crate::payload::byte_order::swap_in_place;
-use crate::payload::codec::{Codec, Coding};
-use crate::payload::slice::{Slab, StridedBlocks};
 use std::ops::Range;
 
 /// In each dimension `count` elements from `start`, `step` apart.

@@ -1,11 +1,11 @@
 //! Stored bytes as slices, whole or in chunks, and what is checked of them at open.
 
 use super::{Component, File};
+use crate::codec::{self, Coding, KnownSize, StoredPart};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::ByteSource;
 use crate::memory::AlignedBuffer;
 use crate::model::manifest::Version;
-use crate::payload::codec::{self, Coding, KnownSize, StoredPart};
 use std::ops::Range;
 
 /// Bytes that are read at a time where not all are needed at once.

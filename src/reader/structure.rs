@@ -3,12 +3,12 @@
 
 use super::aliases::Verified;
 use super::{Component, File, Object};
+use crate::digest;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType, Version};
+use crate::model::structure::IndexCheck;
 use crate::model::value::Value;
-use crate::payload::digest;
-use crate::payload::structure::IndexCheck;
 
 /// The numbers of a sparse_csr object that its manifest entry and sizes give.
 pub(super) struct CsrGeometry<'f> {

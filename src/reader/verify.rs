@@ -5,12 +5,12 @@ use super::bytes::check_bool_bytes;
 use super::padding;
 use super::stored::for_each_chunk;
 use super::{Component, File, Object};
+use crate::codec::Coding;
+use crate::digest;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Version;
-use crate::payload::codec::Coding;
-use crate::payload::digest;
 use crate::threads;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -7,11 +7,11 @@
 mod plan;
 
 use super::{Algorithm, ObjectSpec, Writer};
+use crate::convert;
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType, Version};
 use crate::model::value::Value;
-use crate::payload::convert;
 use crate::reader::Object;
 use plan::{Plan, Reencode, Stored};
 

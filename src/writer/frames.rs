@@ -1,8 +1,8 @@
 //! Frames, compressed side by side, handed out in order.
 
+use crate::codec::{Codec, Encoder};
 use crate::error::{fail, Error, Result};
 use crate::lock::{Mutex, MutexGuard};
-use crate::payload::codec::{Codec, Encoder};
 use crate::threads;
 use std::sync::Condvar;
 

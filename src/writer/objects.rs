@@ -6,8 +6,8 @@ use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{Format, Object, Position, TextId, Version};
+use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::model::value::Value;
-use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::wire::tables::table_position;
 
 impl Writer {

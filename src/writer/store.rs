@@ -1,10 +1,10 @@
 //! Stored bytes on their way to the sink and the hash, side by side where there are many.
 
 use super::{Algorithm, Writer};
+use crate::digest::Hasher;
 use crate::error::Result;
 use crate::io::direct_sink::WRITE_BUFFERS;
 use crate::lock::Mutex;
-use crate::payload::digest::Hasher;
 use crate::threads;
 
 /// Below, starting a thread costs more than it saves.

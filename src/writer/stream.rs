@@ -5,12 +5,12 @@ pub mod rules;
 
 use super::frames::{compress, Inputs};
 use super::{Algorithm, ComponentSpec, LogicalSpec, Writer};
+use crate::codec::{Codec, Coding};
+use crate::convert::byte_order::{swap_in_place, to_host_needed};
+use crate::digest::{self, Digest, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, RareNames, TextId, Version};
-use crate::payload::byte_order::{swap_in_place, to_host_needed};
-use crate::payload::codec::{Codec, Coding};
-use crate::payload::digest::{self, Digest, Hasher};
 use crate::threads;
 use rules::{check_final_size, check_index_dtype, expected_size, known};
 

@@ -2,12 +2,12 @@
 
 use super::aligned_chunks::aligned_chunks;
 use super::{BatchOptions, BatchRequest, Direct, Selection};
+use crate::codec::{Codec, Coding, FrameRun, KnownSize};
+use crate::convert::byte_order::swap_in_place;
+use crate::digest::{self, Digest};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
-use crate::payload::byte_order::swap_in_place;
-use crate::payload::codec::{Codec, Coding, FrameRun, KnownSize};
-use crate::payload::digest::{self, Digest};
-use crate::payload::slice::{Slab, StridedBlocks};
+use crate::reader::slab::{Slab, StridedBlocks};
 use crate::reader::Component;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 

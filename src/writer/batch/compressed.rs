@@ -1,9 +1,9 @@
 //! Small objects that are compressed: one after the other they would leave all threads but one idle.
 
 use super::{DenseSpec, LastEntry};
+use crate::codec::Codec;
 use crate::error::{fail, Result};
 use crate::model::manifest::RareNames;
-use crate::payload::codec::Codec;
 use crate::writer::frames::Inputs;
 use crate::writer::Writer;
 

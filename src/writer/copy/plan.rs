@@ -1,13 +1,13 @@
 //! What becomes of each component of a copy, found out and checked before a byte is written.
 
 use super::Recode;
+use crate::codec::Coding;
+use crate::convert;
+use crate::digest::{self, Digest};
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames, Version};
-use crate::payload::codec::Coding;
-use crate::payload::convert;
-use crate::payload::digest::{self, Digest};
-use crate::payload::structure::each_index;
+use crate::model::structure::each_index;
 use crate::reader::{Component, Object};
 use crate::writer::stream::rules::is_index;
 use crate::writer::{ComponentSpec, LogicalSpec, Writer};

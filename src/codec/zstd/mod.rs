@@ -203,5 +203,4 @@ fn internal(code: usize) -> Error {
 }
 
 #[cfg(test)]
-#[path = "zstd_tests.rs"]
 mod tests;

@@ -1,5 +1,20 @@
 //! Elements of one type to elements of another.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
+pub(crate) mod byte_order;
 mod f8;
 mod float;
 
@@ -280,5 +295,4 @@ fn store_unsigned(chunk: &[u64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
 }
 
 #[cfg(test)]
-#[path = "convert_tests.rs"]
 mod tests;

@@ -3,11 +3,26 @@
 //! Who reads or writes asks for a [`Coding`] first. An encoding that is unknown has none, so that its stored bytes are
 //! never taken for decoded ones. One that is added gets a variant here, and the compiler names what it has to do.
 
-use super::zstd;
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
+mod zstd;
+
 use crate::error::{Result, Rule};
 use crate::model::manifest::Encoding;
 
-pub(crate) use super::zstd::{FrameIndex, FrameRun, KnownSize, Seek, Stored, StoredPart};
+pub(crate) use self::zstd::{FrameIndex, FrameRun, KnownSize, Seek, Stored, StoredPart};
 
 /// What there is between stored and decoded bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

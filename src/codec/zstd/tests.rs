@@ -299,5 +299,5 @@ fn pieces_of_every_size() {
     }
 }
 
-#[path = "zstd_hostile.rs"]
+#[path = "hostile.rs"]
 mod hostile;
