@@ -192,7 +192,9 @@ fn in_chunks(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst
         match from {
             Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 => store_floats(&floats, to, dst),
             Dtype::I64 | Dtype::I32 | Dtype::I16 | Dtype::I8 => store_signed(&signed, to, dst),
-            _ => store_unsigned(&unsigned, to, dst),
+            Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8 | Dtype::Bool => {
+                store_unsigned(&unsigned, to, dst)
+            }
         }
     }
 }

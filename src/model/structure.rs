@@ -46,7 +46,7 @@ pub(crate) fn each_index(
         Dtype::I32 => each!(i32),
         Dtype::I16 => each!(i16),
         Dtype::I8 => each!(i8),
-        _ => {}
+        Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::Bool => {} // none is an index
     }
     Ok(())
 }

@@ -107,7 +107,7 @@ fn encode_component(manifest: &Manifest, c: &Component, version: Version, out: &
     }
     let encoding = match c.encoding {
         Encoding::Raw => None,
-        Encoding::Zstd => Some("zstd"),
+        Encoding::Zstd => c.encoding.name(),
         Encoding::Other => Some(name(rare.encoding)),
     };
     let size = c.size().filter(|_| version >= Version::V1_2 && c.encoding.has_declared_size());

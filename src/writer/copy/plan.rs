@@ -5,7 +5,7 @@ use crate::codec::Coding;
 use crate::convert;
 use crate::digest::{self, Digest};
 use crate::error::{broken, Result, Rule};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames, Version};
 use crate::model::structure::each_index;
 use crate::reader::{Component, Object};
@@ -167,7 +167,7 @@ impl Writer {
 
 /// Refuses a negative index: as an unsigned number it would be another one.
 fn check_not_negative(role: &str, dtype: Dtype, chunk: &[u8], base: u64) -> Result<()> {
-    if matches!(dtype, Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8) {
+    if dtype.class() == Class::Unsigned {
         return Ok(());
     }
     let rule = match role {
