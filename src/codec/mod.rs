@@ -17,21 +17,16 @@
     )
 )]
 
+mod frame_index;
+mod frames;
+mod kind;
 mod zstd;
 
-use crate::error::{Result, Rule};
-use crate::model::manifest::Encoding;
+use crate::error::Result;
 
-pub(crate) use self::zstd::{FrameIndex, FrameRun, KnownSize, Seek, Stored, StoredPart};
-
-/// What there is between stored and decoded bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    /// Nothing: they are the same.
-    Raw,
-    /// A codec.
-    Compressed(Codec),
-}
+pub(crate) use frame_index::{FrameIndex, Seek};
+pub(crate) use frames::{FrameRun, KnownSize, Stored, StoredPart};
+pub(crate) use kind::{Codec, Coding};
 
 /// Compresses blocks of bytes, each into a frame of its own that can be decoded by itself.
 pub(crate) enum Encoder {
@@ -39,40 +34,7 @@ pub(crate) enum Encoder {
     Zstd(zstd::FrameEncoder),
 }
 
-/// What decodes and encodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Codec {
-    /// Zstandard frames.
-    Zstd,
-}
-
-impl Coding {
-    /// Of an encoding; none of one that this version does not know.
-    #[inline]
-    pub(crate) fn of(encoding: Encoding) -> Option<Coding> {
-        match encoding {
-            Encoding::Raw => Some(Coding::Raw),
-            Encoding::Zstd => Some(Coding::Compressed(Codec::Zstd)),
-            Encoding::Other => None,
-        }
-    }
-}
-
 impl Codec {
-    /// Its name in messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Codec::Zstd => "zstd",
-        }
-    }
-
-    /// The rule that frames break which hold another size than is declared.
-    pub(crate) fn length_rule(self) -> Rule {
-        match self {
-            Codec::Zstd => Rule::ZstdLength,
-        }
-    }
-
     /// An encoder of some level.
     pub(crate) fn encoder(self, level: i32) -> Result<Encoder> {
         match self {
@@ -83,7 +45,7 @@ impl Codec {
     /// What the headers of all frames say of the decoded size; decodes nothing.
     pub(crate) fn known_size(self, stored: impl Stored) -> Result<KnownSize> {
         match self {
-            Codec::Zstd => zstd::known_size(stored),
+            Codec::Zstd => frames::sum(self, zstd::Walk::new(stored)),
         }
     }
 
@@ -96,14 +58,14 @@ impl Codec {
         wanted: u64,
     ) -> Result<(KnownSize, Vec<FrameRun>)> {
         match self {
-            Codec::Zstd => zstd::runs(stored, least, wanted),
+            Codec::Zstd => frames::runs(self, zstd::Walk::new(stored), least, wanted),
         }
     }
 
     /// Where frames begin, for any range; decodes nothing.
     pub(crate) fn index(self, stored: impl Stored) -> Result<FrameIndex> {
         match self {
-            Codec::Zstd => FrameIndex::of(stored),
+            Codec::Zstd => FrameIndex::of(self, zstd::Walk::new(stored)),
         }
     }
 

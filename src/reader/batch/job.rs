@@ -285,7 +285,7 @@ impl Component<'_> {
         }
         let (known, runs) = codec.runs(self.stored_reader()?, least, size)?;
         self.check_size_bound(codec, known, size)?;
-        let several = matches!(known.check(size)?, KnownSize::Exact(_)) && runs.len() > 1;
+        let several = matches!(known.check(codec, size)?, KnownSize::Exact(_)) && runs.len() > 1;
         // Where elements have to be turned, a run must not cut one.
         let width = self.width() as u64;
         let splits_element =
