@@ -180,6 +180,8 @@ static void unknown_names(void)
     CHECK_STATUS(zt_component_ptr(c, &ptr, NULL), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_component_read(c, got, sizeof got), ZT_ERROR_UNSUPPORTED);
     CHECK(strstr(zt_last_error(), "lz4") != NULL);
+    CHECK_STATUS(zt_component_read_range(c, 0, got, 4), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_component_read_as(c, ZT_DTYPE_F32, got, sizeof got), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_component_load(c, &buffer), ZT_ERROR_UNSUPPORTED);
     CHECK(buffer == NULL && ptr == NULL);
     zt_close(file);

@@ -194,6 +194,10 @@ static void refused(void)
     CHECK(out == NULL);
     zt_writer_abort(w);
     zt_close(file);
+    file = open_data("invalid/encoding-lz4.zt");
+    CHECK_STATUS(zt_object_to_dlpack(zt_object_at(file, 0), &out), ZT_ERROR_UNSUPPORTED);
+    CHECK(strstr(zt_last_error(), "lz4") != NULL && out == NULL);
+    zt_close(file);
 }
 
 int main(void)

@@ -17,7 +17,7 @@
             goto end;                                                                                                  \
     } while (0)
 
-enum { ENTRY_BIG = 300000, ENTRY_FEW = 5000, ENTRY_ROOM = 1 << 20 };
+enum { ENTRY_BIG = 300000, ENTRY_FEW = 5000, ENTRY_BUFFER_SIZE = 1 << 20 };
 
 static char entry_folder[4000];
 static char entry_good[4096];    /* a file to read */
@@ -27,7 +27,7 @@ static char entry_old[4096];     /* what the target is before each scene */
 static char entry_torn[4096];    /* an append to it that was cut off */
 static char entry_target[4096];  /* what is written to */
 static char entry_long[4096];    /* a path of more than 384 bytes, of no file */
-static unsigned char entry_data[ENTRY_BIG], entry_room[ENTRY_ROOM];
+static unsigned char entry_data[ENTRY_BIG], entry_buffer[ENTRY_BUFFER_SIZE];
 static unsigned char *entry_bytes; /* of entry_good */
 static size_t entry_size;
 
@@ -192,8 +192,8 @@ static zt_status nest_attributes(void)
     w = NULL;
     TRY(status);
     TRY(zt_open(entry_target, NULL, &file));
-    TRY(zt_value_to_json(zt_file_attributes(file), (char *)entry_room, ENTRY_ROOM, &needed));
-    status = strstr((char *)entry_room, "[{\"a\":[{\"a\":1250") ? ZT_OK : ZT_ERROR_INTERNAL;
+    TRY(zt_value_to_json(zt_file_attributes(file), (char *)entry_buffer, ENTRY_BUFFER_SIZE, &needed));
+    status = strstr((char *)entry_buffer, "[{\"a\":[{\"a\":1250") ? ZT_OK : ZT_ERROR_INTERNAL;
 end:
     zt_writer_abort(w);
     zt_close(file);
@@ -314,7 +314,7 @@ static zt_status entry_value(const zt_value *value)
         TRY(zt_value_get_tag(value, &above));
         break;
     default:
-        (void)zt_value_read_numbers(value, ZT_DTYPE_F64, entry_room, ENTRY_ROOM / sizeof(double));
+        (void)zt_value_read_numbers(value, ZT_DTYPE_F64, entry_buffer, ENTRY_BUFFER_SIZE / sizeof(double));
         (void)zt_value_read_strings(value, &text, &size, 1);
         for (i = 0; i < zt_value_count(value); i++) {
             (void)zt_value_key_at(value, i);
@@ -356,7 +356,7 @@ static zt_status entry_metadata(const zt_file *file)
         }
     }
     TRY(entry_value(zt_file_attributes(file)));
-    TRY(zt_value_to_json(zt_value_find(zt_file_attributes(file), "config"), (char *)entry_room, 4096, &n));
+    TRY(zt_value_to_json(zt_value_find(zt_file_attributes(file), "config"), (char *)entry_buffer, 4096, &n));
 end:
     return status;
 }
@@ -389,7 +389,7 @@ static zt_status entry_batch(const zt_file *file, uint32_t threads, zt_direct di
     for (i = 0; i < 4; i++) {
         INIT(requests[i]);
         requests[i].component = zt_component_find(zt_object_find(file, i % 2 ? "streamed" : "plain"), "data");
-        requests[i].dst = entry_room + i * (ENTRY_ROOM / 4), requests[i].dst_size = ENTRY_ROOM / 4;
+        requests[i].dst = entry_buffer + i * (ENTRY_BUFFER_SIZE / 4), requests[i].dst_size = ENTRY_BUFFER_SIZE / 4;
     }
     requests[1].length = 200000;
     requests[2].start = &start, requests[2].count = &count, requests[2].step = &step;
@@ -414,15 +414,15 @@ static zt_status entry_read(const zt_file *file)
         const zt_object *o = zt_object_at(file, i);
         const uint64_t start[2] = {1, 1}, count[2] = {2, 1};
         if (zt_object_format(o) == ZT_FORMAT_DENSE)
-            TRY(zt_object_read_slice(o, start, count, NULL, entry_room, ENTRY_ROOM));
+            TRY(zt_object_read_slice(o, start, count, NULL, entry_buffer, ENTRY_BUFFER_SIZE));
         for (j = 0; j < zt_object_component_count(o); j++) {
             const zt_component *c = zt_component_at(o, j);
             uint64_t bytes = zt_component_size(c);
             zt_buffer *buffer = NULL;
             if ((status = zt_component_ptr(c, &place, &size)) != ZT_OK && status != ZT_ERROR_NOT_MAPPABLE)
                 goto end;
-            TRY(zt_component_read(c, entry_room, (size_t)bytes));
-            TRY(zt_component_read_range(c, bytes / 3, entry_room, (size_t)bytes / 3));
+            TRY(zt_component_read(c, entry_buffer, (size_t)bytes));
+            TRY(zt_component_read_range(c, bytes / 3, entry_buffer, (size_t)bytes / 3));
             TRY(zt_component_verify(c));
             (void)zt_component_advise(c, ZT_ADVICE_WILLNEED); /* unsupported but for files */
             TRY(zt_component_load(c, &buffer));
@@ -431,7 +431,7 @@ static zt_status entry_read(const zt_file *file)
             TRY(status);
         }
     }
-    TRY(zt_component_read_as(zt_component_find(zt_object_find(file, "floats"), "data"), ZT_DTYPE_F16, entry_room, 8));
+    TRY(zt_component_read_as(zt_component_find(zt_object_find(file, "floats"), "data"), ZT_DTYPE_F16, entry_buffer, 8));
     TRY(entry_views(file));
     TRY(entry_batch(file, 1, ZT_DIRECT_NEVER));
     TRY(entry_batch(file, 3, ZT_DIRECT_AUTO));
@@ -571,7 +571,7 @@ static zt_status ask_for_what_is_not_there(void)
     TRY(zt_open(entry_good, NULL, &file));
     if ((status = zt_csr_view(zt_object_find(file, "coo"), (zt_csr *)NULL)) != ZT_ERROR_INVALID_ARGUMENT)
         goto end;
-    if ((status = zt_component_read(zt_component_find(zt_object_find(file, "plain"), "data"), entry_room, 3)) != ZT_ERROR_BUFFER_SIZE)
+    if ((status = zt_component_read(zt_component_find(zt_object_find(file, "plain"), "data"), entry_buffer, 3)) != ZT_ERROR_BUFFER_SIZE)
         goto end;
     status = zt_tensor_view(file, "nothing of that name", &tensor);
 end:

@@ -300,11 +300,11 @@ static void every_size(const void *filled, size_t size, size_t need, int is_out,
     size_t n, i;
     unsigned long before = check_failures;
     for (n = 0; n <= size + 16; n++) {
-        size_t mine = n < sizeof n ? sizeof n : n < size ? n : size;
+        size_t own = n < sizeof n ? sizeof n : n < size ? n : size;
         int good = n >= sizeof n && !is_cut(fields, count, n) && (n <= size || is_out);
         zt_status status;
         memset(s.bytes, 0xa5, SPACE_SIZE);
-        memcpy(s.bytes, filled, mine);
+        memcpy(s.bytes, filled, own);
         memcpy(s.bytes, &n, sizeof n);
         status = call(s.bytes);
         if (!good)
@@ -313,7 +313,7 @@ static void every_size(const void *filled, size_t size, size_t need, int is_out,
             CHECK(status == ZT_OK || n < need);
         if (!good && n >= sizeof n && n < size)
             CHECK(strstr(zt_last_error(), "ends within") != NULL);
-        for (i = mine; i < SPACE_SIZE; i++)
+        for (i = own; i < SPACE_SIZE; i++)
             if (s.bytes[i] != 0xa5)
                 CHECK(0 && "written past its end");
         if (check_failures > before) {

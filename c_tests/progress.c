@@ -43,25 +43,25 @@ static zt_status write_to(const char *path, zt_encoding encoding, zt_digest dige
 /* Every way by which bytes reach a file: told in steps; when it stops, what is at the path stays. */
 static void writing(void)
 {
-    static const struct { zt_encoding encoding; zt_digest digest; uint32_t durable; } ways[] = {
+    static const struct { zt_encoding encoding; zt_digest digest; uint32_t durable; } cases[] = {
         {ZT_ENCODING_RAW, ZT_DIGEST_NONE, 0}, {ZT_ENCODING_RAW, ZT_DIGEST_SHA256, 0}, {ZT_ENCODING_RAW, ZT_DIGEST_CRC32C, 1},
         {ZT_ENCODING_ZSTD, ZT_DIGEST_NONE, 0}};
     const char *path = scratch_path("progress.zt");
     size_t i;
-    for (i = 0; i < COUNT(ways); i++) {
+    for (i = 0; i < COUNT(cases); i++) {
         watch seen = {0, 0, 0, 7, 0}, stopped = {0, 0, 0, 0, 2}, late = {0, 0, 0, 0, 0};
         unsigned char *bytes;
         size_t size;
-        CHECK_STATUS(write_to(path, ways[i].encoding, ways[i].digest, ways[i].durable, &seen), ZT_OK);
+        CHECK_STATUS(write_to(path, cases[i].encoding, cases[i].digest, cases[i].durable, &seen), ZT_OK);
         CHECK(seen.calls >= 3 && seen.gap <= 64 * MIB && seen.total == 0);
         bytes = read_file(path, &size);
         CHECK_U64(seen.last, size); /* the last time before it is published */
         free(bytes);
         write_file(path, "old", 3);
-        CHECK_STATUS(write_to(path, ways[i].encoding, ways[i].digest, ways[i].durable, &stopped), ZT_ERROR_CANCELLED);
+        CHECK_STATUS(write_to(path, cases[i].encoding, cases[i].digest, cases[i].durable, &stopped), ZT_ERROR_CANCELLED);
         CHECK_U64(stopped.calls, 2);
         late.stop_at = seen.calls; /* all is written, nothing published */
-        CHECK_STATUS(write_to(path, ways[i].encoding, ways[i].digest, ways[i].durable, &late), ZT_ERROR_CANCELLED);
+        CHECK_STATUS(write_to(path, cases[i].encoding, cases[i].digest, cases[i].durable, &late), ZT_ERROR_CANCELLED);
         bytes = read_file(path, &size);
         CHECK(size == 3 && memcmp(bytes, "old", 3) == 0);
         free(bytes);

@@ -69,7 +69,7 @@ mod tests {
     use std::hash::BuildHasher;
 
     #[test]
-    fn each_table_hashes_in_its_own_way() {
+    fn each_table_has_its_own_seed() {
         let hashes: HashSet<u64> = (0..1000).map(|_| state().hash_one("layer.weight")).collect();
         assert_eq!(hashes.len(), 1000);
         let one = state();

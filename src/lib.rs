@@ -12,7 +12,9 @@
 //!                          v                                         |
 //!   reader   objects, components, index                  state machine, one component   writer
 //!                          v                             at a time         ^
-//!   payload  decode, verify, convert, slice                encode, hash    |
+//!   codec    decode                                               encode   |
+//!   digest   verify                                               hash     |
+//!   convert  elements of another type or byte order                        |
 //!                          v                                         |
 //!   capi     zt_open, zt_component_read, ...        zt_write_dense, zt_writer_finish, ...
 //! ```
@@ -33,7 +35,13 @@
 #[allow(unsafe_code)] // the C interface: see its own rules
 mod capi;
 #[forbid(unsafe_code)]
+mod codec;
+#[forbid(unsafe_code)]
 pub mod container;
+#[forbid(unsafe_code)]
+mod convert;
+#[forbid(unsafe_code)]
+mod digest;
 pub mod error;
 #[allow(unsafe_code)] // asks the system for random bytes
 mod hash;
@@ -42,8 +50,6 @@ pub mod io;
 mod lock;
 pub mod memory;
 pub mod model;
-#[forbid(unsafe_code)]
-mod payload;
 #[forbid(unsafe_code)]
 pub mod reader;
 #[allow(unsafe_code)] // instructions that not every processor has

@@ -95,9 +95,9 @@ fn a_digest_of_the_same_bytes_is_computed_once() {
     let content: Vec<u8> = (0..SIZE).map(|n| (n * 7 % 251) as u8).collect();
     let crc = format!("{:08x}", crc32c(&content));
     // Encoded in several ways, and of an algorithm that nobody knows.
-    let spelled = [format!("crc32c:{crc}"), format!("crc32c:0x{}", crc.to_uppercase()), "xxh3:00".into()];
+    let encoded = [format!("crc32c:{crc}"), format!("crc32c:0x{}", crc.to_uppercase()), "xxh3:00".into()];
     let bytes =
-        file("1.2.0", &[content], |n, at| dense(at[0], SIZE, &format!(",\"digest\":\"{}\"", spelled[n % 3])));
+        file("1.2.0", &[content], |n, at| dense(at[0], SIZE, &format!(",\"digest\":\"{}\"", encoded[n % 3])));
     for threads in [1, 3] {
         let (report, _, read) = verified(&bytes, threads);
         let report = report.unwrap();
@@ -143,7 +143,7 @@ fn the_same_frames_are_decoded_once_also_where_their_size_is_not_declared() {
 }
 
 #[test]
-fn a_size_that_only_the_frames_tell_is_found_once_for_all_who_have_them() {
+fn a_size_in_the_frames_alone_is_found_once_for_all_aliases() {
     let frames = compressed(&common::compressible(SIZE));
     let length = frames.len();
     // Of a format that is unknown, so that no shape tells the size either.

@@ -49,7 +49,7 @@ const NAMED: [(&str, &str); 5] = [
     ("src/model/manifest.rs", "V1_0"),
     ("src/model/manifest.rs", "V1_1"),
     ("src/model/manifest.rs", "V1_2"),
-    ("src/payload/zstd/walk.rs", "MAGIC"), // of zstd
+    ("src/codec/zstd/walk.rs", "MAGIC"), // of zstd
 ];
 
 #[test]

@@ -257,7 +257,7 @@ fn a_type_equal_to_its_dtype_is_left_out_before_1_2() {
 }
 
 #[test]
-fn a_strict_reader_checks_bools_on_every_way_to_them() {
+fn a_strict_reader_checks_bools_however_they_are_read() {
     let bytes = std::fs::read(common::repository("tests/data/copy/odd-bool.zt")).unwrap();
     let strict = OpenOptions { strict: true, ..OpenOptions::default() };
     let file = File::open_memory(common::Aligned::of(&bytes), &strict).unwrap();
@@ -265,7 +265,7 @@ fn a_strict_reader_checks_bools_on_every_way_to_them() {
     let data = object.component("data").unwrap();
     let mut place = [0; 64];
     let slab = ztensor::reader::Hyperslab { start: &[2], count: &[1], step: None };
-    for (way, outcome) in [
+    for (route, outcome) in [
         ("lend", data.borrow().map(drop)),
         ("read", data.read(&mut place)),
         ("read_range", data.read_range(2, &mut place[..1])),

@@ -24,7 +24,7 @@ fn all(folder: &str) -> Vec<(String, String)> {
 
 /// A folder and the folders that it may import from. Everything may import `error` and `model`, but `error`
 /// itself nothing and `model` only `error` and the memory of its tables.
-const ALLOWED_IMPORTS: [(&str, &[&str]); 13] = [
+const ALLOWED_IMPORTS: [(&str, &[&str]); 15] = [
     ("error", &[]),
     ("memory", &["error"]),
     ("model", &["error", "memory"]),
@@ -32,24 +32,54 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 13] = [
     ("hash", &[]),
     ("threads", &["lock"]),
     ("container", &["error", "model", "memory"]),
-    ("payload", &["error", "model", "simd"]),
+    ("codec", &["error", "model"]),
+    ("digest", &["error"]),
+    ("convert", &["error", "model", "simd"]),
     ("simd", &[]),
     ("io", &["error", "hash", "lock", "memory"]),
-    ("reader", &["error", "hash", "model", "container", "payload", "io", "lock", "threads", "memory"]),
+    (
+        "reader",
+        &[
+            "error",
+            "hash",
+            "model",
+            "container",
+            "codec",
+            "digest",
+            "convert",
+            "io",
+            "lock",
+            "threads",
+            "memory",
+        ],
+    ),
     // The writer reads, too: what it appends to, copies from and repairs. Never the reverse.
     (
         "writer",
-        &["error", "hash", "model", "container", "payload", "io", "lock", "threads", "memory", "reader"],
+        &[
+            "error",
+            "hash",
+            "model",
+            "container",
+            "codec",
+            "digest",
+            "convert",
+            "io",
+            "lock",
+            "threads",
+            "memory",
+            "reader",
+        ],
     ),
     (
         "capi",
-        &["error", "model", "container", "payload", "io", "lock", "threads", "memory", "reader", "writer"],
+        &["error", "model", "container", "digest", "io", "lock", "threads", "memory", "reader", "writer"],
     ),
 ];
 
 /// All that the C layer may import from folders that are not its neighbours: conversions, and whether a thread is
 /// a worker.
-const CAPI_EXTRA_IMPORTS: [&str; 3] = ["container::json::", "payload::digest::", "threads::is_worker"];
+const CAPI_EXTRA_IMPORTS: [&str; 3] = ["container::json::", "digest::", "threads::is_worker"];
 
 fn folder(path: &str) -> &str {
     let inner = path.strip_prefix("src/").unwrap();
@@ -97,7 +127,7 @@ fn imports_follow_the_layers() {
             assert!(!leaves, "{path} leaves its folder by super: {line}");
         }
         let distant = code().flat_map(|l| l.split("crate::").skip(1)).filter(|rest| {
-            ["container", "payload", "threads"]
+            ["container", "codec", "digest", "convert", "threads"]
                 .iter()
                 .any(|r| rest.strip_prefix(r).is_some_and(|r| r.starts_with("::")))
         });
@@ -147,4 +177,144 @@ fn no_file_is_over_400_lines() {
         let lines = text.lines().count();
         assert!(lines <= 400, "{path} has {lines} lines");
     }
+}
+
+/// Folders of which no two files import each other, straight or by others between.
+const WITHOUT_CIRCLES: [&str; 4] = ["model", "codec", "digest", "convert"];
+
+#[test]
+fn files_of_a_folder_import_each_other_in_no_circle() {
+    for folder in WITHOUT_CIRCLES {
+        let circle = files_in_circles(folder);
+        assert!(circle.is_empty(), "src/{folder}: {circle:#?}");
+    }
+}
+
+/// The imports of files that are in a circle, or import from one, each as "file imports file". Tests aside.
+fn files_in_circles(folder: &str) -> Vec<String> {
+    let files: Vec<(Vec<String>, String)> = all(&format!("src/{folder}"))
+        .into_iter()
+        .map(|(path, text)| (module(&path), without_tests(&text)))
+        .filter(|(module, _)| !module.iter().any(|name| name.ends_with("tests")))
+        .collect();
+    let find = |path: &[String]| files.iter().position(|(module, _)| module == path);
+    let mut edges: Vec<(usize, usize)> = Vec::new();
+    for (from, (module, text)) in files.iter().enumerate() {
+        for path in named_paths(module, text, &|child| find(child).is_some()) {
+            // The longest front of the path that is a file: what follows is an item in it.
+            let to = (1..=path.len()).rev().find_map(|length| find(&path[..length]));
+            edges.extend(to.filter(|to| *to != from).map(|to| (from, to)));
+        }
+    }
+    assert!(!files.is_empty() && (files.len() == 1 || !edges.is_empty()), "{folder} was not looked at");
+    edges.sort_unstable();
+    edges.dedup();
+    keep_circles(&mut edges);
+    let name = |file: usize| files[file].0.join("::");
+    edges.into_iter().map(|(from, to)| format!("{} imports {}", name(from), name(to))).collect()
+}
+
+/// Who imports nothing is in no circle; nor who imports only such.
+fn keep_circles(edges: &mut Vec<(usize, usize)>) {
+    loop {
+        let before = edges.len();
+        let importing: Vec<usize> = edges.iter().map(|(from, _)| *from).collect();
+        edges.retain(|(_, to)| importing.contains(to));
+        if edges.len() == before {
+            return;
+        }
+    }
+}
+
+/// The path of a file's module: src/codec/zstd/walk.rs is codec::zstd::walk, mod.rs is its folder.
+fn module(path: &str) -> Vec<String> {
+    let path = path.strip_prefix("src/").unwrap().strip_suffix(".rs").unwrap();
+    let path = path.strip_suffix("/mod").unwrap_or(path);
+    path.split('/').map(str::to_owned).collect()
+}
+
+/// Code without comments, and without what follows the first test module.
+fn without_tests(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect();
+    let test = (0..lines.len()).find(|&at| {
+        lines[at].trim() == "#[cfg(test)]"
+            && lines[at + 1..].iter().find(|l| !l.starts_with("#[")).is_some_and(|l| l.starts_with("mod "))
+    });
+    lines[..test.unwrap_or(lines.len())].join("\n")
+}
+
+/// Paths of the crate that a file names: by `crate::`, `super::`, `self::`, or by the name of a module below it.
+fn named_paths(module: &[String], text: &str, is_file: &dyn Fn(&[String]) -> bool) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("::") {
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let start = text[..at].rfind(|c| !word(c)).map_or(0, |before| before + 1);
+        if text[..start].ends_with("::") || text[..start].ends_with("pub(in ") {
+            continue; // the middle of a path, or who may see an item
+        }
+        let base = match &text[start..at] {
+            "crate" => Vec::new(),
+            "self" => module.to_vec(),
+            "super" => module[..module.len() - 1].to_vec(),
+            child => {
+                let path = [module, &[child.to_owned()]].concat();
+                if !is_file(&path) {
+                    continue;
+                }
+                path
+            }
+        };
+        follow(base, &text[at + 2..], &mut found);
+    }
+    found
+}
+
+/// The rest of a path: names, `super`, or several in braces.
+fn follow(mut base: Vec<String>, rest: &str, found: &mut Vec<Vec<String>>) {
+    if let Some(group) = rest.strip_prefix('{') {
+        let (mut depth, mut start) = (0, 0);
+        for (at, c) in group.char_indices() {
+            match c {
+                '{' => depth += 1,
+                ',' | '}' if depth == 0 => {
+                    follow(base.clone(), group[start..at].trim(), found);
+                    start = at + 1;
+                    if c == '}' {
+                        return;
+                    }
+                }
+                '}' => depth -= 1,
+                _ => {}
+            }
+        }
+        return;
+    }
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    match &rest[..end] {
+        "" | "self" => {}
+        "super" => drop(base.pop()),
+        name => base.push(name.to_owned()),
+    }
+    match rest[end..].strip_prefix("::") {
+        Some(rest) => follow(base, rest, found),
+        None => found.push(base),
+    }
+}
+
+#[test]
+fn circles_are_found() {
+    let paths = |module: &[&str], text: &str| -> Vec<String> {
+        let module: Vec<String> = module.iter().map(|name| (*name).to_owned()).collect();
+        let is_file = |path: &[String]| path.join("::") == "a::b::child";
+        named_paths(&module, text, &is_file).into_iter().map(|path| path.join("::")).collect()
+    };
+    assert_eq!(paths(&["a", "b"], "use super::c::{self, d::E, f};"), ["a::c", "a::c::d::E", "a::c::f"]);
+    assert_eq!(paths(&["a", "b"], "use child::X; other::Y; crate::z::W"), ["a::b::child::X", "z::W"]);
+    assert_eq!(paths(&["a", "b", "c"], "super::super::x()"), ["a::x"]);
+    let mut edges = vec![(0, 1), (1, 2), (2, 3), (2, 1), (4, 3)];
+    keep_circles(&mut edges);
+    assert_eq!(edges, [(0, 1), (1, 2), (2, 1)]);
+    edges.retain(|edge| *edge != (2, 1));
+    keep_circles(&mut edges);
+    assert_eq!(edges, []);
 }

@@ -1,4 +1,4 @@
-//! How a file's bytes are reached: which mode is taken, what is lent in it, and what a private mapping keeps to itself.
+//! How a file's bytes are reached: which mode is taken, what is borrowed in it, and what a private mapping keeps to itself.
 
 mod common;
 
@@ -26,19 +26,19 @@ fn bytes() -> Vec<u8> {
 }
 
 #[test]
-fn the_mode_that_is_taken_is_told_and_whole_files_are_lent() {
+fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
     let folder = Folder::new();
     let (path, bytes) = (folder.path("t.zt"), bytes());
     std::fs::write(&path, &bytes).unwrap();
     let taken = |mode| File::open(&path, &in_mode(mode)).unwrap();
-    for (mode, lends) in [(Mode::Map, true), (Mode::Read, false), (Mode::Private, true)] {
+    for (mode, borrows) in [(Mode::Map, true), (Mode::Read, false), (Mode::Private, true)] {
         let file = taken(mode);
         assert_eq!(file.mode(), mode);
         match file.borrow() {
-            Ok(lent) => assert!(lends && lent == bytes),
-            Err(e) => assert!(!lends && e.cause() == Cause::NotMappable && e.message().contains("t.zt")),
+            Ok(borrowed) => assert!(borrows && borrowed == bytes),
+            Err(e) => assert!(!borrows && e.cause() == Cause::NotMappable && e.message().contains("t.zt")),
         }
-        assert_eq!(file.find("t").unwrap().component("data").unwrap().borrow().is_ok(), lends);
+        assert_eq!(file.find("t").unwrap().component("data").unwrap().borrow().is_ok(), borrows);
     }
     assert!([Mode::Map, Mode::Read].contains(&taken(Mode::Auto).mode()), "by the file system");
     for mode in [Mode::Map, Mode::Read, Mode::Auto, Mode::Private] {
@@ -74,16 +74,16 @@ fn what_does_not_fit_the_address_space_is_read_or_an_error_that_says_so() {
     }
 }
 
-/// What a host does that was lent a pointer: it writes where the library only looks.
+/// What a host does that was borrowed a pointer: it writes where the library only looks.
 #[cfg(unix)]
-fn overwrite(lent: &[u8], at: usize, value: u8) {
+fn overwrite(borrowed: &[u8], at: usize, value: u8) {
     // SAFETY: a private mapping, writable, into which no other thread looks now.
-    unsafe { lent.as_ptr().cast_mut().add(at).write_volatile(value) };
+    unsafe { borrowed.as_ptr().cast_mut().add(at).write_volatile(value) };
 }
 
 #[test]
 #[cfg(unix)]
-fn what_the_caller_changes_in_a_private_mapping_only_what_is_lent_shows() {
+fn changes_in_a_private_mapping_show_in_what_is_borrowed_alone() {
     let folder = Folder::new();
     let (path, sample) = (folder.path("t.zt"), sample());
     std::fs::write(&path, bytes()).unwrap();
@@ -101,7 +101,7 @@ fn what_the_caller_changes_in_a_private_mapping_only_what_is_lent_shows() {
         bytes.len() == original.len()
             && (0..bytes.len()).filter(|at| bytes[*at] != original[*at]).eq([0, 5000, 299_999])
     };
-    // All that is lent.
+    // All that is borrowed.
     let start = component.offset() as usize;
     assert!(changed(component.borrow().unwrap()) && changed(&file.borrow().unwrap()[start..start + 300_000]));
     assert!(changed(component.load().unwrap().as_slice()));

@@ -172,7 +172,7 @@ fn forms() -> Vec<(String, Vec<u8>)> {
     forms
 }
 
-/// Bytes that are lent, or only read: no memory of their own is counted.
+/// Bytes that are borrowed, or only read: no memory of their own is counted.
 #[derive(Clone)]
 struct Bytes(Arc<ReadOnly>);
 
@@ -197,10 +197,10 @@ impl ByteSource for Bytes {
 }
 
 /// What opening it comes to, and the most that was held meanwhile.
-fn open(bytes: &Bytes, lent: bool, max_memory: Option<u64>) -> (Result<(), Error>, u64) {
+fn open(bytes: &Bytes, borrowed: bool, max_memory: Option<u64>) -> (Result<(), Error>, u64) {
     let options = OpenOptions { max_memory, ..OpenOptions::default() };
     let (opened, held) = peak(|| {
-        let opened = match lent {
+        let opened = match borrowed {
             true => File::open_memory(bytes.clone(), &options),
             false => File::from_source(Box::new(bytes.clone()), &options, String::from("read")),
         };
@@ -213,8 +213,8 @@ fn open(bytes: &Bytes, lent: bool, max_memory: Option<u64>) -> (Result<(), Error
 fn no_form_of_a_file_takes_more_than_the_limit() {
     for (name, bytes) in forms() {
         let bytes = Bytes(Arc::new(ReadOnly(bytes)));
-        for lent in [true, false] {
-            let (whole, most) = open(&bytes, lent, None);
+        for borrowed in [true, false] {
+            let (whole, most) = open(&bytes, borrowed, None);
             let manifest = bytes.size();
             // What a file that is cut short may be the end of is looked for a piece at a time.
             let fixed = FIXED + if whole.is_err() { 1 << 20 } else { 0 };
@@ -224,10 +224,10 @@ fn no_form_of_a_file_takes_more_than_the_limit() {
                 assert!(expected || name.contains("encoding"), "{name}: {e}");
             }
             for limit in [1, 50 << 10, 150 << 10, 1 << 20, 3 << 20, 10 << 20] {
-                let (opened, held) = open(&bytes, lent, Some(limit));
+                let (opened, held) = open(&bytes, borrowed, Some(limit));
                 assert!(
                     held <= limit + fixed,
-                    "{name}, lent {lent}: {held} bytes for {manifest}, limit {limit}"
+                    "{name}, borrowed {lent}: {held} bytes for {manifest}, limit {limit}"
                 );
                 match opened {
                     Ok(()) => assert!(whole.is_ok(), "{name}"),

@@ -158,7 +158,7 @@ fn use_statx(folder: &Folder) {
 }
 
 #[test]
-fn a_file_is_read_in_every_mode_without_any_call_that_has_another_way() {
+fn a_file_is_read_in_every_mode_without_any_call_that_has_a_fallback() {
     let (folder, samples) = (Folder::new(), samples());
     use_statx(&folder);
     for encoding in [Encoding::Raw, Encoding::Zstd] {
@@ -233,7 +233,7 @@ fn a_lock_that_is_refused_is_an_error_and_a_hint_is_not() {
 }
 
 #[test]
-fn files_are_written_appended_to_and_copied_without_any_call_that_has_another_way() {
+fn files_are_written_appended_to_and_copied_without_any_call_that_has_a_fallback() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, samples) = (Folder::new(), samples());
     use_statx(&folder);

@@ -23,29 +23,29 @@ fn hex(bytes: &[u8]) -> String {
 fn it_finds_in_valid_files_what_their_manifest_says() {
     let mut parts = 0;
     for name in ["v0.1", "v1.1", "v1.2", "valid-odd"] {
-        for (file, told) in index(&folder(name).join("manifest.json")) {
-            if told["version"] == "1.0" || file.starts_with("v1.0") || ODD.contains(&file.as_str()) {
+        for (file, reported) in index(&folder(name).join("manifest.json")) {
+            if reported["version"] == "1.0" || file.starts_with("v1.0") || ODD.contains(&file.as_str()) {
                 continue;
             }
             let bytes = std::fs::read(folder(name).join(&file)).unwrap();
             let valid = validator::validate(&bytes).unwrap_or_else(|e| panic!("{name}/{file}: {e}"));
-            let objects = told["objects"].as_array().unwrap();
+            let objects = reported["objects"].as_array().unwrap();
             assert_eq!(valid.objects.len(), objects.len(), "{file}");
-            for (object, told) in valid.objects.iter().zip(objects) {
-                assert_eq!(object.name, told["name"], "{file}");
+            for (object, reported) in valid.objects.iter().zip(objects) {
+                assert_eq!(object.name, reported["name"], "{file}");
                 let shape: Vec<u64> =
-                    told["shape"].as_array().unwrap().iter().map(|d| d.as_u64().unwrap()).collect();
+                    reported["shape"].as_array().unwrap().iter().map(|d| d.as_u64().unwrap()).collect();
                 assert_eq!(
-                    (&object.shape, told["format"].as_str()),
+                    (&object.shape, reported["format"].as_str()),
                     (&shape, Some(&*object.format)),
                     "{file}"
                 );
-                for (part, told) in object.parts.iter().zip(told["components"].as_array().unwrap()) {
+                for (part, reported) in object.parts.iter().zip(reported["components"].as_array().unwrap()) {
                     assert_eq!(
                         (&*part.role, &*part.dtype),
-                        (told["role"].as_str().unwrap(), told["dtype"].as_str().unwrap())
+                        (reported["role"].as_str().unwrap(), reported["dtype"].as_str().unwrap())
                     );
-                    let sum = &told["sha256_of_decoded_little_endian_bytes"];
+                    let sum = &reported["sha256_of_decoded_little_endian_bytes"];
                     assert!(
                         sum.is_null() || *sum == hex(&Sha256::digest(&part.bytes)),
                         "{file} {:?}",
@@ -68,14 +68,14 @@ const TAKEN: [&str; 1] = ["cbor-nested-chunk.zt"];
 #[test]
 fn it_refuses_invalid_files() {
     let (mut refused, mut taken) = (0, Vec::new());
-    for (file, told) in index(&folder("invalid").join("index.json")) {
-        if told["expected"] != "reject" || file.starts_with("v1.0") || TAKEN.contains(&&*file) {
+    for (file, reported) in index(&folder("invalid").join("index.json")) {
+        if reported["expected"] != "reject" || file.starts_with("v1.0") || TAKEN.contains(&&*file) {
             continue;
         }
         let bytes = std::fs::read(folder("invalid").join(&file)).unwrap();
         match validator::validate(&bytes) {
             Err(_) => refused += 1,
-            Ok(_) => taken.push(format!("{file} ({})", told["rule"])),
+            Ok(_) => taken.push(format!("{file} ({})", reported["rule"])),
         }
     }
     assert!(taken.is_empty(), "{taken:#?}");

@@ -67,7 +67,7 @@ pub struct Run {
     pub json: Option<PathBuf>,
     /// Their numbers; empty: all.
     pub workloads: Vec<String>,
-    pub hold: bool,
+    pub use_balloon: bool,
     pub only: Option<String>,
 }
 
@@ -82,7 +82,7 @@ fn number(option: &str, text: &str) -> Result<usize, String> {
 pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> {
     let mut args = args.into_iter();
     let cfg = Cfg { dir: std::env::temp_dir(), reps: None, quick: false, layers: 22, mib: 1024, svg: None };
-    let mut run = Run { cfg, json: None, workloads: Vec::new(), hold: false, only: None };
+    let mut run = Run { cfg, json: None, workloads: Vec::new(), use_balloon: false, only: None };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} takes a value"));
         match arg.as_str() {
@@ -92,7 +92,7 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> 
             "--svg" => run.cfg.svg = Some(value()?.into()),
             "--reps" => run.cfg.reps = Some(number("--reps", &value()?)?),
             "--only" => run.only = Some(value()?),
-            "--hold" => run.hold = true,
+            "--hold" => run.use_balloon = true,
             "--quick" => (run.cfg.quick, run.cfg.layers, run.cfg.mib) = (true, 1, 64),
             "--mem-probe" => {
                 let (reader, dir, objects) = (value()?, value()?.into(), number("--mem-probe", &value()?)?);

@@ -116,7 +116,7 @@ fn measure(mut run: Run) -> Result<(), String> {
         println!("ggml: left out: its source could not be fetched");
     }
     let started = std::time::Instant::now();
-    if run.hold {
+    if run.use_balloon {
         let (t, ()) = harness::secs(balloon::start);
         println!("held the free memory in {t:.0} s");
     }

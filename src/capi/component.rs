@@ -8,7 +8,7 @@ use super::open::zt_file;
 use super::status::zt_status;
 use super::types::{self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type};
 use crate::error::{fail, Result};
-use crate::model::manifest::{self, Encoding, LogicalType};
+use crate::model::manifest::{self, LogicalType};
 use crate::reader::Component;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -96,7 +96,7 @@ pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dty
 pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
     match component.entry().and_then(|e| e.dtype) {
-        Some(dtype) => super::names::static_name(dtype.name()),
+        Some(dtype) => dtype.c_name().as_ptr(),
         None => component.optional(component.rare().dtype),
     }
 }
@@ -118,7 +118,7 @@ pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type
 pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
     match component.entry().map(|e| e.logical) {
-        Some(LogicalType::Known(logical)) => super::names::static_name(logical.name()),
+        Some(LogicalType::Known(logical)) => logical.c_name().as_ptr(),
         Some(LogicalType::SameAsDtype | LogicalType::Other) => component.optional(component.rare().logical),
         Some(LogicalType::Absent) | None => null(),
     }
@@ -140,9 +140,10 @@ pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_
 pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
     match component.entry().map(|e| e.encoding) {
-        Some(Encoding::Raw) => c"raw".as_ptr(),
-        Some(Encoding::Zstd) => c"zstd".as_ptr(),
-        Some(Encoding::Other) => component.optional(component.rare().encoding),
+        Some(encoding) => match encoding.c_name() {
+            Some(name) => name.as_ptr(),
+            None => component.optional(component.rare().encoding),
+        },
         None => null(),
     }
 }

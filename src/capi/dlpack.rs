@@ -80,50 +80,19 @@ const PINNED: [i32; 2] = [3, 11];
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
 
-/// DLDataTypeCode and bits of what has no logical type.
-const PLAIN: [(Dtype, u8, u8); 13] = [
-    (Dtype::F64, 2, 64),
-    (Dtype::F32, 2, 32),
-    (Dtype::F16, 2, 16),
-    (Dtype::Bf16, 4, 16),
-    (Dtype::I64, 0, 64),
-    (Dtype::I32, 0, 32),
-    (Dtype::I16, 0, 16),
-    (Dtype::I8, 0, 8),
-    (Dtype::U64, 1, 64),
-    (Dtype::U32, 1, 32),
-    (Dtype::U16, 1, 16),
-    (Dtype::U8, 1, 8),
-    (Dtype::Bool, 6, 8),
-];
-
-/// The same of logical types.
-const NAMED: [(Logical, u8, u8); 6] = [
-    (Logical::F8E4m3fn, 10, 8),
-    (Logical::F8E4m3fnuz, 11, 8),
-    (Logical::F8E5m2, 12, 8),
-    (Logical::F8E5m2fnuz, 13, 8),
-    (Logical::Complex64, 5, 64),
-    (Logical::Complex128, 5, 128),
-];
-
-fn data_type(dtype: Dtype, logical: Option<Logical>) -> Option<DataType> {
+/// How DLPack calls a type.
+fn data_type(dtype: Dtype, logical: Option<Logical>) -> DataType {
     let (code, bits) = match logical {
-        None => PLAIN.iter().find(|p| p.0 == dtype).map(|p| (p.1, p.2))?,
-        Some(logical) => NAMED.iter().find(|n| n.0 == logical).map(|n| (n.1, n.2))?,
+        None => (dtype.class().dlpack_code(), dtype.bits()),
+        Some(logical) => (logical.dlpack_code(), logical.bits()),
     };
-    Some(DataType { code, bits, lanes: 1 })
+    DataType { code, bits: bits as u8, lanes: 1 } // 128 bits at most
 }
 
 fn types_of(found: DataType) -> Option<(Dtype, Option<Logical>)> {
-    if found.lanes != 1 {
-        return None;
-    }
-    let plain = PLAIN.iter().find(|p| (p.1, p.2) == (found.code, found.bits)).map(|p| (p.0, None));
-    plain.or_else(|| {
-        let named = NAMED.iter().find(|n| (n.1, n.2) == (found.code, found.bits))?;
-        Some((named.0.dtype(), Some(named.0)))
-    })
+    let plain = Dtype::ALL.into_iter().map(|dtype| (dtype, None));
+    let logical = Logical::ALL.into_iter().map(|logical| (logical.dtype(), Some(logical)));
+    plain.chain(logical).find(|(dtype, logical)| data_type(*dtype, *logical) == found)
 }
 
 /// A tensor that was handed out, in either form, and what it stands on.
@@ -141,8 +110,9 @@ fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, V
         LogicalType::Absent | LogicalType::SameAsDtype => None,
         _ => Some(component.known_logical().ok_or_else(|| fail!(Unsupported, "DLPack has no such type"))?),
     };
-    let dtype = component.dtype().and_then(|d| data_type(d, logical));
-    let dtype = dtype.ok_or_else(|| fail!(Unsupported, "DLPack has no such dtype"))?;
+    let dtype = component.dtype().map(|d| data_type(d, logical));
+    let unknown = || fail!(Unsupported, "its dtype {:?} is unknown", component.dtype_name());
+    let dtype = dtype.ok_or_else(unknown)?;
     let width = u64::from(dtype.bits) / 8;
     let size = component.size()?;
     if size % width != 0 {

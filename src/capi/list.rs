@@ -13,7 +13,7 @@ use super::types::{
 };
 use super::value::value_ptr;
 use crate::error::{fail, Result};
-use crate::model::manifest::{Component, Encoding, Format, Manifest, Object};
+use crate::model::manifest::{Component, Format, Manifest, Object};
 use crate::model::value::Value;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -334,7 +334,7 @@ fn known_size(component: &Component) -> u64 {
 
 #[cold]
 fn unknown_size(component: &Component) -> u64 {
-    match component.encoding == Encoding::Zstd && component.dtype.is_some() {
+    match component.encoding.is_compressed() && component.dtype.is_some() {
         true => u64::MAX,
         false => 0,
     }

@@ -6,6 +6,7 @@ use super::status::zt_status;
 use super::types::{self, zt_dtype, zt_encoding, zt_format, zt_type};
 use crate::error::fail;
 use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Encoding, Format};
 use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -16,7 +17,7 @@ use std::ptr::null;
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
-    guard_value(null(), || types::dtype(dtype).map_or(null(), |d| static_name(d.name())))
+    guard_value(null(), || types::dtype(dtype).map_or(null(), |d| d.c_name().as_ptr()))
 }
 
 /// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
@@ -35,7 +36,7 @@ pub unsafe extern "C" fn zt_dtype_from_name(
         let name = unsafe { arg::text(name, "name")? };
         let found = Dtype::from_name(name).or_else(|| Dtype::from_old_name(name));
         let found = found.ok_or_else(|| fail!(NotFound, "there is no dtype {name:?}"))?;
-        dtype.write(found as zt_dtype);
+        dtype.write(found.number());
         Ok(())
     })
 }
@@ -55,7 +56,7 @@ pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
     guard_value(null(), || match types::logical(r#type) {
-        Ok(Some(logical)) => static_name(logical.name()),
+        Ok(Some(logical)) => logical.c_name().as_ptr(),
         _ => null(),
     })
 }
@@ -76,7 +77,7 @@ pub unsafe extern "C" fn zt_type_from_name(
         let name = unsafe { arg::text(name, "name")? };
         let found = Logical::from_name(name);
         let found = found.ok_or_else(|| fail!(NotFound, "there is no logical type {name:?}"))?;
-        out.write(found as zt_type);
+        out.write(found.number());
         Ok(())
     })
 }
@@ -87,10 +88,7 @@ pub unsafe extern "C" fn zt_type_from_name(
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
-    guard_value(null(), || match types::format_name(format) {
-        Ok(Some(name)) => static_name(name),
-        _ => null(),
-    })
+    guard_value(null(), || pointer(types::format(format).and_then(Format::c_name)))
 }
 
 /// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
@@ -99,57 +97,10 @@ pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
 /// Threads: any. Since 1.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_encoding_name(encoding: zt_encoding) -> *const c_char {
-    match encoding {
-        1 => c"raw".as_ptr(),
-        2 => c"zstd".as_ptr(),
-        _ => null(),
-    }
+    pointer(Encoding::from_number(encoding).and_then(Encoding::c_name))
 }
 
-/// The spec's names, NUL-ended.
-const STATIC_NAMES: [&CStr; 23] = [
-    c"f64",
-    c"f32",
-    c"f16",
-    c"bf16",
-    c"i64",
-    c"i32",
-    c"i16",
-    c"i8",
-    c"u64",
-    c"u32",
-    c"u16",
-    c"u8",
-    c"bool",
-    c"f8_e4m3fn",
-    c"f8_e5m2",
-    c"f8_e4m3fnuz",
-    c"f8_e5m2fnuz",
-    c"complex64",
-    c"complex128",
-    c"dense",
-    c"sparse_csr",
-    c"sparse_coo",
-    c"quantized_group",
-];
-
-/// One of the spec's names as C wants it; NULL if it is none.
-pub(super) fn static_name(name: &str) -> *const c_char {
-    let found = STATIC_NAMES.iter().find(|c| c.to_bytes() == name.as_bytes());
-    found.map_or(null(), |c| c.as_ptr())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_of_the_spec_is_there_for_c() {
-        for d in Dtype::ALL {
-            assert!(!static_name(d.name()).is_null(), "{}", d.name());
-        }
-        for t in Logical::ALL {
-            assert!(!static_name(t.name()).is_null(), "{}", t.name());
-        }
-    }
+/// A name for C; NULL for none.
+fn pointer(name: Option<&'static CStr>) -> *const c_char {
+    name.map_or(null(), CStr::as_ptr)
 }

@@ -98,7 +98,7 @@ pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_
     let Some(object) = object else { return null() };
     match object.entry().map(|e| e.format) {
         Some(Format::Other(text)) => object.text(text),
-        Some(known) => super::names::static_name(known.name().unwrap_or_default()),
+        Some(known) => known.c_name().map_or(null(), |name| name.as_ptr()),
         None => null(),
     }
 }

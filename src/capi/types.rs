@@ -107,12 +107,11 @@ pub(super) fn unknown(what: &str, value: impl std::fmt::Display) -> crate::error
 }
 
 pub(super) fn dtype(value: zt_dtype) -> Result<Dtype> {
-    let known = Dtype::ALL.into_iter().find(|d| *d as zt_dtype == value);
-    known.ok_or_else(|| unknown("zt_dtype that can be used here", value))
+    Dtype::from_number(value).ok_or_else(|| unknown("zt_dtype that can be used here", value))
 }
 
 pub(super) fn dtype_number(dtype: Option<Dtype>) -> zt_dtype {
-    dtype.map_or(zt_dtype_value::ZT_DTYPE_OTHER as zt_dtype, |d| d as zt_dtype)
+    dtype.map_or(zt_dtype_value::ZT_DTYPE_OTHER as zt_dtype, Dtype::number)
 }
 
 /// None for absent; OTHER needs a name, which the caller of this knows.
@@ -120,8 +119,7 @@ pub(super) fn logical(value: zt_type) -> Result<Option<Logical>> {
     if value == zt_type_value::ZT_TYPE_NONE as zt_type {
         return Ok(None);
     }
-    let known = Logical::ALL.into_iter().find(|t| *t as zt_type == value);
-    known.map(Some).ok_or_else(|| unknown("zt_type that can be used here", value))
+    Logical::from_number(value).map(Some).ok_or_else(|| unknown("zt_type that can be used here", value))
 }
 
 #[inline(always)]
@@ -136,7 +134,7 @@ pub(super) fn logical_number(logical: LogicalType) -> zt_type {
 #[cold]
 fn other_logical_number(logical: LogicalType) -> zt_type {
     match logical {
-        LogicalType::Known(known) => known as zt_type,
+        LogicalType::Known(known) => known.number(),
         LogicalType::Absent | LogicalType::SameAsDtype => zt_type_value::ZT_TYPE_NONE as zt_type,
         LogicalType::Other => zt_type_value::ZT_TYPE_OTHER as zt_type,
     }
@@ -153,33 +151,68 @@ pub(super) fn format_number(format: Format) -> zt_format {
     value as zt_format
 }
 
+/// A format that this version knows.
+pub(super) fn format(value: zt_format) -> Option<Format> {
+    Format::KNOWN.into_iter().find(|format| format_number(*format) == value)
+}
+
 /// The spec's name of a format; none for OTHER.
 pub(super) fn format_name(value: zt_format) -> Result<Option<&'static str>> {
-    match value {
-        0 => Ok(None),
-        1 => Ok(Format::Dense.name()),
-        2 => Ok(Format::SparseCsr.name()),
-        3 => Ok(Format::SparseCoo.name()),
-        4 => Ok(Format::QuantizedGroup.name()),
-        other => Err(unknown("zt_format", other)),
+    if value == zt_format_value::ZT_FORMAT_OTHER as zt_format {
+        return Ok(None);
     }
+    format(value).map(Format::name).ok_or_else(|| unknown("zt_format", value))
 }
 
 pub(super) fn encoding_number(encoding: Encoding) -> zt_encoding {
-    let value = match encoding {
-        Encoding::Raw => zt_encoding_value::ZT_ENCODING_RAW,
-        Encoding::Zstd => zt_encoding_value::ZT_ENCODING_ZSTD,
-        Encoding::Other => zt_encoding_value::ZT_ENCODING_OTHER,
-    };
-    value as zt_encoding
+    encoding.number()
 }
 
 /// An encoding to write with; none for the default.
 pub(super) fn encoding(value: zt_encoding) -> Result<Option<Encoding>> {
-    match value {
-        0 => Ok(None),
-        1 => Ok(Some(Encoding::Raw)),
-        2 => Ok(Some(Encoding::Zstd)),
-        other => Err(unknown("zt_encoding that can be written", other)),
+    if value == zt_encoding_value::ZT_ENCODING_DEFAULT as zt_encoding {
+        return Ok(None);
+    }
+    let known = Encoding::from_number(value);
+    known.map(Some).ok_or_else(|| unknown("zt_encoding that can be written", value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The header's enumerations are written out for cbindgen; these are the model's numbers.
+    #[test]
+    fn the_header_has_the_numbers_of_the_model() {
+        use zt_dtype_value::*;
+        use zt_encoding_value::*;
+        use zt_type_value::*;
+        let dtypes = [
+            ZT_DTYPE_F64 as i32,
+            ZT_DTYPE_F32 as i32,
+            ZT_DTYPE_F16 as i32,
+            ZT_DTYPE_BF16 as i32,
+            ZT_DTYPE_I64 as i32,
+            ZT_DTYPE_I32 as i32,
+            ZT_DTYPE_I16 as i32,
+            ZT_DTYPE_I8 as i32,
+            ZT_DTYPE_U64 as i32,
+            ZT_DTYPE_U32 as i32,
+            ZT_DTYPE_U16 as i32,
+            ZT_DTYPE_U8 as i32,
+            ZT_DTYPE_BOOL as i32,
+        ];
+        assert_eq!(Dtype::ALL.map(Dtype::number), dtypes);
+        let logical = [
+            ZT_TYPE_F8_E4M3FN as i32,
+            ZT_TYPE_F8_E5M2 as i32,
+            ZT_TYPE_F8_E4M3FNUZ as i32,
+            ZT_TYPE_F8_E5M2FNUZ as i32,
+            ZT_TYPE_COMPLEX64 as i32,
+            ZT_TYPE_COMPLEX128 as i32,
+        ];
+        assert_eq!(Logical::ALL.map(Logical::number), logical);
+        assert_eq!(Encoding::KNOWN.map(Encoding::number), [ZT_ENCODING_RAW as i32, ZT_ENCODING_ZSTD as i32]);
+        assert_eq!(Encoding::Other.number(), ZT_ENCODING_OTHER as i32);
     }
 }

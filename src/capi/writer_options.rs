@@ -5,10 +5,10 @@ use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
 use super::types::{self, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value};
 use crate::container;
+use crate::digest::Algorithm;
 use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Version};
 use crate::model::value::Value;
-use crate::payload::digest::Algorithm;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 use std::ffi::{c_char, c_void};
 

@@ -124,7 +124,7 @@ fn check_component(
     rules: &Rules<'_>,
 ) -> Result<()> {
     check_range(c, rules)?;
-    if c.encoding == Encoding::Zstd && !c.is_size_declared() && rules.capabilities.declares_sizes {
+    if c.encoding.is_compressed() && !c.is_size_declared() && rules.capabilities.declares_sizes {
         return Err(broken!(
             Rule::UncompressedLengthMissing,
             "its encoding is zstd, but it has no \"uncompressed_length\", which spec 1.2 demands"
@@ -197,7 +197,7 @@ fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
             if ratio == 1 { "" } else { " in pairs" }
         )),
         _ => {
-            if c.encoding == Encoding::Zstd {
+            if c.encoding.is_compressed() {
                 c.set_size(Some(expected));
             }
             Ok(())

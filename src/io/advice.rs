@@ -71,17 +71,17 @@ mod platform {
         let Some((address, length)) = place(map, range) else { return Ok(()) };
         // SAFETY: pages of our own mapping of a file; none of these changes a byte that is seen through it, as what
         // is dropped is read again when it is touched. Where it was changed, `map` drops nothing.
-        let told = |kernel| checked(advice, unsafe { libc::madvise(address, length, kernel) });
+        let reported = |kernel| checked(advice, unsafe { libc::madvise(address, length, kernel) });
         match advice {
-            Advice::Normal => told(libc::MADV_NORMAL),
-            Advice::Sequential => told(libc::MADV_SEQUENTIAL),
-            Advice::Random => told(libc::MADV_RANDOM),
-            Advice::WillNeed => told(libc::MADV_WILLNEED),
+            Advice::Normal => reported(libc::MADV_NORMAL),
+            Advice::Sequential => reported(libc::MADV_SEQUENTIAL),
+            Advice::Random => reported(libc::MADV_RANDOM),
+            Advice::WillNeed => reported(libc::MADV_WILLNEED),
             #[cfg(target_os = "linux")] // since 5.14
-            Advice::Populate => told(libc::MADV_POPULATE_READ).or_else(|_| told(libc::MADV_WILLNEED)),
+            Advice::Populate => reported(libc::MADV_POPULATE_READ).or_else(|_| reported(libc::MADV_WILLNEED)),
             #[cfg(not(target_os = "linux"))]
-            Advice::Populate => told(libc::MADV_WILLNEED),
-            Advice::Release | Advice::Evict => told(libc::MADV_DONTNEED),
+            Advice::Populate => reported(libc::MADV_WILLNEED),
+            Advice::Release | Advice::Evict => reported(libc::MADV_DONTNEED),
             // SAFETY: as above.
             Advice::Lock => checked(advice, unsafe { libc::mlock(address, length) }),
             // SAFETY: as above.

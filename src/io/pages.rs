@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_pages_are_those_that_hold_nothing_else() {
+    fn whole_pages_are_those_with_nothing_else() {
         for page in SIZES {
             for start in [0, 64, page - 64, 3 * page + 4096] {
                 let pages = Pages::new(page, start, 100 * page, false);

@@ -74,25 +74,25 @@ mod platform {
 
     pub fn of_file(file: &File) -> std::io::Result<Stat> {
         // SAFETY: a descriptor that is open.
-        told(|place| unsafe { fstat(file.as_raw_fd(), place) })
+        reported(|place| unsafe { fstat(file.as_raw_fd(), place) })
     }
 
     pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
         // SAFETY: a NUL-ended string.
-        told(|place| unsafe { stat(path.as_ptr(), place) })
+        reported(|place| unsafe { stat(path.as_ptr(), place) })
     }
 
-    fn told(ask: impl FnOnce(*mut stat) -> libc::c_int) -> std::io::Result<Stat> {
+    fn reported(ask: impl FnOnce(*mut stat) -> libc::c_int) -> std::io::Result<Stat> {
         let mut place = MaybeUninit::<stat>::zeroed();
         if ask(place.as_mut_ptr()) != 0 {
             return Err(std::io::Error::last_os_error());
         }
         // SAFETY: integers, all of them written by now.
-        let told = unsafe { place.assume_init() };
-        let mode = u32::from(told.st_mode);
+        let reported = unsafe { place.assume_init() };
+        let mode = u32::from(reported.st_mode);
         Ok(Stat {
             kind: kind(mode),
-            size: u64::try_from(told.st_size).unwrap_or(0),
+            size: u64::try_from(reported.st_size).unwrap_or(0),
             permissions: Permissions::from_mode(mode & 0o7777),
         })
     }

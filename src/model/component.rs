@@ -1,18 +1,8 @@
 //! Components: the blobs of an object.
 
 use super::dtype::{Dtype, Logical};
-use super::manifest::{Position, TextId};
-
-/// How stored bytes become the component's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
-    /// As they are.
-    Raw,
-    /// Zstandard frames (RFC 8878).
-    Zstd,
-    /// A name that this version does not know.
-    Other,
-}
+use super::encoding::Encoding;
+use super::text::{Position, TextId};
 
 /// The less usual texts of a component; most have none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +41,7 @@ pub struct Component {
     /// Stored bytes.
     pub stored_size: u64,
     size: u64,
-    /// Position in [`super::manifest::Manifest::rare_names`], if any.
+    /// Position in `rare_names` of the manifest, if any.
     pub rare: Option<Position>,
     /// The storage type; none where the file's name for it is unknown.
     pub dtype: Option<Dtype>,
@@ -159,7 +149,8 @@ impl Component {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::manifest::{Object, TextArena};
+    use crate::model::manifest::Object;
+    use crate::model::text::TextArena;
 
     #[test]
     fn an_entry_is_small_and_its_flags_are_independent() {

@@ -3,120 +3,14 @@
 //! The tables are flat and every text is a position in one arena, so that opening a file with many
 //! objects costs a few large allocations and none per object.
 
-pub use super::component::{Component, Encoding, LogicalType, RareNames};
+pub use super::component::{Component, LogicalType, RareNames};
+pub use super::encoding::Encoding;
+use super::name::Name;
+pub use super::text::{Position, TextArena, TextId};
 use super::value::Value;
 use crate::error::{fail, Result};
 use crate::memory::HugeVec;
-use std::num::NonZeroU32;
-
-/// A text in [`Manifest::texts`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextId {
-    start: u32,
-    length: u32,
-}
-
-impl TextId {
-    /// How many bytes stand in front of it.
-    #[inline]
-    pub fn start(&self) -> usize {
-        self.start as usize
-    }
-
-    /// How many bytes it has, without the NUL.
-    #[inline]
-    pub fn size(&self) -> usize {
-        self.length as usize
-    }
-}
-
-/// All names of a manifest, each with a NUL behind it so that C can borrow it.
-#[derive(Debug, Default)]
-pub struct TextArena {
-    arena: HugeVec<u8>,
-}
-
-impl TextArena {
-    /// Keeps a copy of `text`.
-    pub fn add(&mut self, text: &str) -> Result<TextId> {
-        self.add_utf8(text.as_bytes())
-    }
-
-    /// Appends bytes that were found to be UTF-8.
-    #[inline]
-    pub(crate) fn add_utf8(&mut self, text: &[u8]) -> Result<TextId> {
-        let too_many = || fail!(Limit, "the manifest's names pass 4 GiB");
-        let start = u32::try_from(self.arena.len()).map_err(|_| too_many())?;
-        let length = u32::try_from(text.len()).map_err(|_| too_many())?;
-        self.arena.try_reserve(text.len().saturating_add(1))?;
-        self.arena.extend(text)?;
-        self.arena.push(0)?;
-        Ok(TextId { start, length })
-    }
-
-    /// The text.
-    pub fn get(&self, text: TextId) -> &str {
-        std::str::from_utf8(self.get_bytes(text)).unwrap_or_default()
-    }
-
-    /// Its bytes.
-    #[inline]
-    pub fn get_bytes(&self, text: TextId) -> &[u8] {
-        let start = text.start as usize;
-        self.arena.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
-    }
-
-    /// The text and the NUL behind it.
-    pub fn get_c_bytes(&self, text: TextId) -> &[u8] {
-        let start = text.start as usize;
-        let end = start.saturating_add(text.length as usize).saturating_add(1);
-        self.arena.get(start..end).unwrap_or(b"\0")
-    }
-
-    /// Where the first text stands; each stands [`TextId::start`] bytes behind, and ends with a NUL.
-    #[inline]
-    pub fn as_ptr(&self) -> *const u8 {
-        self.arena.as_ptr()
-    }
-
-    /// Bytes of all texts, with their NULs.
-    pub fn size(&self) -> usize {
-        self.arena.len()
-    }
-
-    /// Bytes that can be added without asking for memory.
-    pub fn spare_capacity(&self) -> usize {
-        self.arena.capacity().saturating_sub(self.arena.len())
-    }
-
-    /// Room for `bytes` more bytes, and for as many again if that is less than there were.
-    pub fn try_reserve(&mut self, bytes: usize) -> Result<()> {
-        self.arena.try_reserve(bytes)
-    }
-
-    /// Room for `bytes` more bytes, and not many more.
-    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
-        self.arena.try_reserve_exact(bytes)
-    }
-}
-
-/// A position in a table; none takes no memory of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position(NonZeroU32);
-
-impl Position {
-    /// The position behind `filled` entries.
-    pub fn after(filled: usize) -> Result<Position> {
-        let next = u32::try_from(filled).ok().and_then(|n| n.checked_add(1)).and_then(NonZeroU32::new);
-        next.map(Position).ok_or_else(|| fail!(Limit, "a table of the manifest passes 2^32 entries"))
-    }
-
-    /// As a table has it.
-    #[inline]
-    pub fn index(self) -> usize {
-        (self.0.get() as usize).saturating_sub(1)
-    }
-}
+use std::ffi::CStr;
 
 /// A position in one of the manifest's tables.
 pub fn table_position(at: usize) -> Result<u32> {
@@ -152,26 +46,37 @@ pub enum Format {
 }
 
 impl Format {
+    /// All that this version knows.
+    pub(crate) const KNOWN: [Format; 4] =
+        [Format::Dense, Format::SparseCsr, Format::SparseCoo, Format::QuantizedGroup];
+
     /// By its name in spec 1.1 and 1.2.
     pub fn from_name(name: &str) -> Option<Format> {
-        match name {
-            "dense" => Some(Format::Dense),
-            "sparse_csr" => Some(Format::SparseCsr),
-            "sparse_coo" => Some(Format::SparseCoo),
-            "quantized_group" => Some(Format::QuantizedGroup),
-            _ => None,
+        Format::KNOWN.into_iter().find(|format| format.name() == Some(name))
+    }
+
+    const fn known_name(self) -> Option<Name> {
+        const DENSE: Name = Name::new(c"dense");
+        const SPARSE_CSR: Name = Name::new(c"sparse_csr");
+        const SPARSE_COO: Name = Name::new(c"sparse_coo");
+        const QUANTIZED_GROUP: Name = Name::new(c"quantized_group");
+        match self {
+            Format::Dense => Some(DENSE),
+            Format::SparseCsr => Some(SPARSE_CSR),
+            Format::SparseCoo => Some(SPARSE_COO),
+            Format::QuantizedGroup => Some(QUANTIZED_GROUP),
+            Format::Other(_) => None,
         }
     }
 
     /// The spec's name; none for [`Format::Other`].
-    pub const fn name(self) -> Option<&'static str> {
-        match self {
-            Format::Dense => Some("dense"),
-            Format::SparseCsr => Some("sparse_csr"),
-            Format::SparseCoo => Some("sparse_coo"),
-            Format::QuantizedGroup => Some("quantized_group"),
-            Format::Other(_) => None,
-        }
+    pub fn name(self) -> Option<&'static str> {
+        self.known_name().map(|name| name.text)
+    }
+
+    /// The same with a NUL behind it.
+    pub fn c_name(self) -> Option<&'static CStr> {
+        self.known_name().map(|name| name.c)
     }
 
     /// The roles that the spec demands of the format; any other role is welcome.
@@ -317,7 +222,7 @@ impl Manifest {
     /// How far the tables are filled.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
-            texts: self.texts.arena.len(),
+            texts: self.texts.size(),
             dimensions: self.dimensions.len(),
             objects: self.objects.len(),
             components: self.components.len(),
@@ -328,13 +233,13 @@ impl Manifest {
 
     /// Forgets what came after `checkpoint`.
     pub fn rollback(&mut self, checkpoint: &Checkpoint) {
-        self.texts.arena.truncate(checkpoint.texts);
+        self.texts.truncate(checkpoint.texts);
         self.dimensions.truncate(checkpoint.dimensions);
         self.objects.truncate(checkpoint.objects);
         self.components.truncate(checkpoint.components);
         self.rare_names.truncate(checkpoint.rare_names);
         self.values.truncate(checkpoint.values);
-        self.role_cache.retain(|t| (t.start as usize) < checkpoint.texts);
+        self.role_cache.retain(|t| t.start() < checkpoint.texts);
     }
 
     /// Keeps `rare` unless it is empty.

@@ -2,11 +2,11 @@
 //! one holds for all. A file may name the same bytes a million times; looking at them costs their size once.
 
 use super::{Component, File};
+use crate::digest::Digest;
 use crate::error::Result;
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Manifest};
-use crate::payload::digest::Digest;
 
 /// Which components share their bytes.
 #[derive(Default)]

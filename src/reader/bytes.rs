@@ -2,13 +2,12 @@
 
 use super::stored::{for_each_chunk, zeroed};
 use super::{Component, Selection};
+use crate::codec::{Codec, Coding, KnownSize, StoredPart};
+use crate::convert::byte_order::{swap_in_place, to_host_needed};
+use crate::digest;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
-use crate::model::manifest::Encoding;
-use crate::payload::byte_order::{swap_in_place, to_host_needed};
-use crate::payload::digest;
-use crate::payload::zstd::{self, KnownSize};
 
 /// A component's decoded bytes: lent by the file, or in memory of their own.
 pub enum Loaded<'f> {
@@ -49,14 +48,19 @@ impl<'f> Component<'f> {
     /// What would work.
     pub fn caps(&self) -> Caps {
         let entry = self.entry;
-        let readable = self.check_known().is_ok();
+        let coding = self.coding();
+        let readable = coding.is_ok();
+        let stored_as_read = match coding {
+            Ok(Coding::Raw) => true,
+            Ok(Coding::Compressed(_)) | Err(_) => false,
+        };
         let file_backed = self.file.source().is_file();
         let expected = self.digest().and_then(|d| digest::parse(d).ok());
         Caps {
             map: self.borrow_inner().is_ok(),
             read: readable,
             range: readable,
-            direct: entry.encoding == Encoding::Raw && file_backed && self.is_direct_border(),
+            direct: stored_as_read && file_backed && self.is_direct_border(),
             verify: expected.is_some_and(|c| c.algorithm().is_some()),
             page_exclusive: entry.is_page_exclusive(),
         }
@@ -73,12 +77,15 @@ impl<'f> Component<'f> {
         if let Some(size) = self.entry.size() {
             return Ok(size);
         }
-        self.check_known()?;
+        let codec = match self.coding()? {
+            Coding::Raw => return Ok(self.stored_size()),
+            Coding::Compressed(codec) => codec,
+        };
         self.file.lazy_sizes.get_or_find(self.size_place(), || {
             let limit = self.decoded_limit();
-            match zstd::known_size(self.stored_reader()?)? {
+            match codec.known_size(self.stored_reader()?)? {
                 KnownSize::Exact(size) => Ok(size),
-                KnownSize::AtMost(_) => self.with_stored(|stored| zstd::decode_counted(stored, limit)),
+                KnownSize::AtMost(_) => self.with_stored(|stored| codec.decode_counted(stored, limit)),
             }
         })
     }
@@ -91,13 +98,17 @@ impl<'f> Component<'f> {
 
     /// Refuses what this version does not know how to read.
     pub(super) fn check_known(&self) -> Result<()> {
+        self.coding().map(drop)
+    }
+
+    /// What there is between its stored and its decoded bytes: the only way to these. Refuses what this version does
+    /// not know how to read.
+    pub(super) fn coding(&self) -> Result<Coding> {
         if self.entry.dtype.is_none() {
             return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
         }
-        if self.entry.encoding == Encoding::Other {
-            return Err(fail!(Unsupported, "its encoding {:?} is unknown", self.encoding_name()));
-        }
-        Ok(())
+        let unknown = || fail!(Unsupported, "its encoding {:?} is unknown", self.encoding_name());
+        Coding::of(self.entry.encoding).ok_or_else(unknown)
     }
 
     fn decoded_limit(&self) -> u64 {
@@ -109,16 +120,16 @@ impl<'f> Component<'f> {
 
     /// Before anything is allocated or decoded for a claim of `size` bytes: can the stored bytes
     /// hold that, and is it allowed?
-    pub(super) fn check_declared_size(&self, stored: &[u8], size: u64) -> Result<()> {
-        self.check_size_bound(zstd::known_size(stored)?, size)
+    pub(super) fn check_declared_size(&self, codec: Codec, stored: &[u8], size: u64) -> Result<()> {
+        self.check_size_bound(codec, codec.known_size(stored)?, size)
     }
 
     /// Checks a declared size against what the stored bytes can hold.
-    pub(super) fn check_size_bound(&self, known: KnownSize, size: u64) -> Result<()> {
+    pub(super) fn check_size_bound(&self, codec: Codec, known: KnownSize, size: u64) -> Result<()> {
         let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = known;
         if most < size {
             return Err(broken!(
-                Rule::ZstdLength,
+                codec.length_rule(),
                 "{size} bytes are declared, but its {} stored bytes hold at most {most}",
                 self.entry.stored_size
             ));
@@ -164,9 +175,9 @@ impl<'f> Component<'f> {
     pub(super) fn borrow_inner(&self) -> Result<&'f [u8]> {
         let not =
             |why: &str| Err(Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}")));
-        self.check_known()?;
-        if self.entry.encoding != Encoding::Raw {
-            return not("it is compressed");
+        match self.coding()? {
+            Coding::Raw => {}
+            Coding::Compressed(_) => return not("it is compressed"),
         }
         if self.swaps() {
             return not("its byte order is not this machine's");
@@ -214,7 +225,7 @@ impl<'f> Component<'f> {
 
     /// Decodes the whole component into `dst`; with `checked`, the digest of its stored bytes is checked first.
     pub(super) fn decode_whole(&self, dst: &mut [u8], checked: bool) -> Result<()> {
-        self.check_known()?;
+        let coding = self.coding()?;
         let size = self.decoded_size()?;
         let capacity = dst.len();
         let fitting = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
@@ -227,13 +238,13 @@ impl<'f> Component<'f> {
             }),
             false => Ok(()),
         };
-        match self.entry.encoding {
-            Encoding::Zstd => self.with_stored(|stored| {
+        match coding {
+            Coding::Compressed(codec) => self.with_stored(|stored| {
                 check(stored)?;
-                self.check_declared_size(stored, size)?;
-                zstd::decode_into(stored, dst)
+                self.check_declared_size(codec, stored, size)?;
+                codec.decode_into(stored, dst)
             })?,
-            _ => {
+            Coding::Raw => {
                 self.file.source().read_at(self.entry.offset, dst)?;
                 check(dst)?;
             }
@@ -269,14 +280,13 @@ impl<'f> Component<'f> {
     /// The range in the file's byte order.
     fn read_stored_order(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<u64> {
         let length = dst.len() as u64;
-        match self.entry.encoding {
-            Encoding::Zstd => {
-                let decode = |stored: zstd::StoredPart<'_>, start| {
-                    zstd::decode_range(stored, start, size, offset, dst)
-                };
-                self.with_range_of(size, offset, length, decode).map(|((), read)| read)
+        match self.coding()? {
+            Coding::Compressed(codec) => {
+                let decode =
+                    |stored: StoredPart<'_>, start| codec.decode_range(stored, start, size, offset, dst);
+                self.with_range_of(codec, size, offset, length, decode).map(|((), read)| read)
             }
-            _ => {
+            Coding::Raw => {
                 self.file.source().read_at(self.entry.offset.saturating_add(offset), dst)?;
                 Ok(dst.len() as u64)
             }
@@ -317,10 +327,13 @@ impl<'f> Component<'f> {
                 return Ok(Loaded::Borrowed(bytes));
             }
         }
-        self.check_known()?;
+        let coding = self.coding()?;
         let size = self.decoded_size()?;
-        if self.entry.encoding == Encoding::Zstd {
-            self.check_size_bound(zstd::known_size(self.stored_reader()?)?, size)?;
+        match coding {
+            Coding::Compressed(codec) => {
+                self.check_size_bound(codec, codec.known_size(self.stored_reader()?)?, size)?;
+            }
+            Coding::Raw => {}
         }
         let size = usize::try_from(size)
             .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;

@@ -2,11 +2,12 @@
 
 use super::stored::{for_each_chunk, READ_CHUNK};
 use super::Component;
+use crate::codec::Coding;
+use crate::convert;
+use crate::convert::byte_order::swap_in_place;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, LogicalType};
-use crate::payload::byte_order::swap_in_place;
-use crate::payload::{convert, zstd};
+use crate::model::manifest::LogicalType;
 
 impl Component<'_> {
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
@@ -15,7 +16,7 @@ impl Component<'_> {
     }
 
     pub(super) fn for_each_decoded_inner(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.check_known()?;
+        let coding = self.coding()?;
         let swap = self.swaps();
         let width = self.width();
         let mut turned = Vec::new();
@@ -32,16 +33,17 @@ impl Component<'_> {
             swap_in_place(&mut turned, width);
             body(&turned)
         };
-        if self.entry.encoding != Encoding::Zstd {
-            return for_each_chunk(self.file.source(), self.stored_range(), &mut give);
-        }
+        let codec = match coding {
+            Coding::Raw => return for_each_chunk(self.file.source(), self.stored_range(), &mut give),
+            Coding::Compressed(codec) => codec,
+        };
         let size = self.decoded_size()?;
         self.with_stored(|stored| {
-            self.check_declared_size(stored, size)?;
+            self.check_declared_size(codec, stored, size)?;
             // The decoder's pieces end anywhere: gather them to whole elements.
             let mut gathered: Vec<u8> = Vec::new();
             gathered.try_reserve_exact(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
-            let decoded = zstd::decode_chunks(stored, size, &mut |mut piece| {
+            let decoded = codec.decode_chunks(stored, size, &mut |mut piece| {
                 while !piece.is_empty() {
                     let capacity = READ_CHUNK.saturating_sub(gathered.len()).min(piece.len());
                     let (now, later) = piece.split_at_checked(capacity).unwrap_or_default();
@@ -54,11 +56,13 @@ impl Component<'_> {
                 }
                 Ok(())
             });
-            let decoded = decoded.map_err(|e| too_long_is_corrupt(e, size))?;
+            let decoded = decoded.map_err(|e| too_long_is_corrupt(e, codec.length_rule(), size))?;
             give(&gathered)?;
             match decoded == size {
                 true => Ok(()),
-                false => Err(broken!(Rule::ZstdLength, "it decodes to {decoded} bytes, {size} are declared")),
+                false => {
+                    Err(broken!(codec.length_rule(), "it decodes to {decoded} bytes, {size} are declared"))
+                }
             }
         })
     }
@@ -100,10 +104,10 @@ impl Component<'_> {
 }
 
 /// A decoder that was stopped at the declared size met more: that is the file's fault, not a limit.
-fn too_long_is_corrupt(error: Error, size: u64) -> Error {
+fn too_long_is_corrupt(error: Error, rule: Rule, size: u64) -> Error {
     match error.cause() {
         Cause::Limit => {
-            broken!(Rule::ZstdLength, "it decodes to more than the {size} bytes that are declared")
+            broken!(rule, "it decodes to more than the {size} bytes that are declared")
         }
         _ => error,
     }

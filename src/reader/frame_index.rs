@@ -1,9 +1,8 @@
-//! Where the zstd frames of a few components begin, kept from one range to the next.
+//! Where the frames of a few components begin, kept from one range to the next.
 
 use super::{Component, Selection};
+use crate::codec::{Codec, Coding, FrameIndex, Seek, StoredPart};
 use crate::error::Result;
-use crate::model::manifest::Encoding;
-use crate::payload::zstd::{self, FrameIndex, Seek};
 use std::ops::Range;
 
 /// Components whose index is cached, those walked last: up to 4 KiB each.
@@ -46,20 +45,21 @@ impl Component<'_> {
     /// bytes those were, beside what `body` gives.
     pub(super) fn with_range_of<T>(
         &self,
+        codec: Codec,
         size: u64,
         offset: u64,
         length: u64,
-        body: impl FnOnce(zstd::StoredPart<'_>, Seek) -> Result<T>,
+        body: impl FnOnce(StoredPart<'_>, Seek) -> Result<T>,
     ) -> Result<(T, u64)> {
         if self.is_read_whole() {
             let given = self.with_stored(|stored| {
-                let start = FrameIndex::of(stored)?.seek(offset, length);
-                self.check_size_bound(start.size, size)?;
+                let start = codec.index(stored)?.seek(offset, length);
+                self.check_size_bound(codec, start.size, size)?;
                 body(stored.into(), start)
             })?;
             return Ok((given, self.stored_size()));
         }
-        let start = self.seek_range(size, offset, length)?;
+        let start = self.seek_range(codec, size, offset, length)?;
         let needed = self.needed(start);
         let count = needed.len() as u64;
         Ok((self.with_part(needed, |stored| body(stored, start))?, count))
@@ -74,12 +74,12 @@ impl Component<'_> {
         start.needed(usize::try_from(self.stored_size()).unwrap_or(usize::MAX))
     }
 
-    fn seek_range(&self, size: u64, offset: u64, length: u64) -> Result<Seek> {
+    fn seek_range(&self, codec: Codec, size: u64, offset: u64, length: u64) -> Result<Seek> {
         let known = self.file.frame_indexes.lock().find(self.index).map(|frames| frames.seek(offset, length));
         let start = match known {
             Some(start) => start,
             None => {
-                let frames = FrameIndex::of(self.stored_reader()?)?;
+                let frames = codec.index(self.stored_reader()?)?;
                 let start = frames.seek(offset, length);
                 if self.stored_size() >= MIN_INDEXED {
                     self.file.frame_indexes.lock().insert(self.index, frames);
@@ -87,14 +87,17 @@ impl Component<'_> {
                 start
             }
         };
-        self.check_size_bound(start.size, size)?;
+        self.check_size_bound(codec, start.size, size)?;
         Ok(start)
     }
 
     /// Memory that reading a part of it, or all, as one takes beside the destination.
     pub(super) fn temporary_memory(&self, part: &Selection<'_>) -> Result<u64> {
+        let codec = match self.coding()? {
+            Coding::Raw => return Ok(0),
+            Coding::Compressed(codec) => codec,
+        };
         let range = match part {
-            _ if self.encoding() == Encoding::Raw => return Ok(0),
             Selection::Whole => None,
             Selection::Range { offset, length } => Some((*offset, *length, 0)),
             Selection::Slab(slab) => self.slab(slab)?.covering().map(|range| {
@@ -105,7 +108,7 @@ impl Component<'_> {
         let stored = match range {
             _ if self.file.source().slice(self.stored_range()).is_some() => 0,
             Some((offset, length, _)) if !self.is_read_whole() => {
-                self.needed(self.seek_range(self.decoded_size()?, offset, length)?).len() as u64
+                self.needed(self.seek_range(codec, self.decoded_size()?, offset, length)?).len() as u64
             }
             _ => self.stored_size(),
         };

@@ -15,6 +15,7 @@ mod lazy_sizes;
 mod object;
 mod padding;
 mod recovery;
+mod slab;
 mod slice;
 mod stored;
 mod structure;
@@ -42,7 +43,7 @@ use crate::io::memory::MemorySource;
 use crate::io::network::is_remote;
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, Budget};
-use crate::model::manifest::{self, Encoding, Manifest};
+use crate::model::manifest::{self, Manifest};
 use crate::model::value::Value;
 use std::path::Path;
 
@@ -184,12 +185,11 @@ impl File {
         let names =
             index::NameIndex::build(&manifest, container::capabilities_of(&manifest).duplicate_names)?;
         index::mark_page_exclusive(&mut manifest, &source.pages())?;
-        let undeclared = |c: &manifest::Component| c.encoding == Encoding::Zstd && !c.is_size_declared();
+        let undeclared = |c: &manifest::Component| c.encoding.is_compressed() && !c.is_size_declared();
         let undeclared = manifest.components.iter().any(undeclared);
         let aliases = if undeclared { aliases::Aliases::of(&manifest)? } else { aliases::Aliases::default() };
         let mut lazy_sizes = lazy_sizes::LazySizes::default();
-        if undeclared
-            && manifest.components.iter().any(|c| c.size().is_none() && c.encoding == Encoding::Zstd)
+        if undeclared && manifest.components.iter().any(|c| c.size().is_none() && c.encoding.is_compressed())
         {
             lazy_sizes.reserve(manifest.components.len().saturating_add(aliases.count()))?;
         }

@@ -128,11 +128,7 @@ impl<'f> Component<'f> {
 
     /// Its encoding's name.
     pub fn encoding_name(&self) -> &'f str {
-        match self.entry.encoding {
-            Encoding::Raw => "raw",
-            Encoding::Zstd => "zstd",
-            Encoding::Other => self.text(self.rare().encoding),
-        }
+        self.entry.encoding.name().unwrap_or_else(|| self.text(self.rare().encoding))
     }
 
     /// Its first stored byte, from the start of the file.

@@ -1,12 +1,12 @@
 //! Hyperslabs of dense objects: only the bytes that the slab needs, as far as the encoding allows.
 
+use super::slab::{Slab, StridedBlocks};
 use super::stored::zeroed;
 use super::{Component, Object, Selection};
+use crate::codec::{Codec, Coding};
+use crate::convert::byte_order::swap_in_place;
 use crate::error::{fail, Result};
-use crate::model::manifest::{Encoding, Format, LogicalType};
-use crate::payload::byte_order::swap_in_place;
-use crate::payload::slice::{Slab, StridedBlocks};
-use crate::payload::zstd;
+use crate::model::manifest::{Format, LogicalType};
 use std::ops::Range;
 
 /// In each dimension `count` elements from `start`, `step` apart.
@@ -65,9 +65,12 @@ impl Component<'_> {
     /// Fills the front of `dst` with the slab: a large one as a batch does, on several threads, and out of a
     /// mapping where that is in memory.
     fn read_slab(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
-        let raw = self.entry.encoding == Encoding::Raw && !self.swaps();
+        let raw = match self.coding() {
+            Ok(Coding::Raw) => !self.swaps(),
+            Ok(Coding::Compressed(_)) | Err(_) => false,
+        };
         if raw && dst.len() >= MIN_BATCHED && !self.is_callback() {
-            let size = self.check_known().and_then(|()| self.slab(slab)).map_err(|e| self.wrap(e))?.size();
+            let size = self.slab(slab).map_err(|e| self.wrap(e))?.size();
             if let Some(dst) =
                 usize::try_from(size).ok().filter(|n| *n >= MIN_BATCHED).and_then(|n| dst.get_mut(..n))
             {
@@ -79,15 +82,15 @@ impl Component<'_> {
 
     /// Reads the slab, and returns how many stored bytes were read for it.
     pub(super) fn read_slab_inner(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<u64> {
-        self.check_known()?;
+        let coding = self.coding()?;
         let slab = self.slab(slab)?;
         let (size, capacity) = (slab.size(), dst.len());
         let fitting = usize::try_from(size).ok().and_then(|n| dst.get_mut(..n));
         let dst = fitting
             .ok_or_else(|| fail!(BufferSize, "the slab has {size} bytes, the memory for it {capacity}"))?;
-        let read = match self.entry.encoding {
-            Encoding::Zstd => self.read_covering(&slab, dst)?,
-            _ => self.read_pieces(&slab, dst)?,
+        let read = match coding {
+            Coding::Compressed(codec) => self.read_covering(codec, &slab, dst)?,
+            Coding::Raw => self.read_pieces(&slab, dst)?,
         };
         if self.swaps() {
             swap_in_place(dst, self.entry.dtype.map_or(1, crate::model::dtype::Dtype::size));
@@ -119,12 +122,12 @@ impl Component<'_> {
     }
 
     /// Compressed: what is between the slab's first and last byte is decoded, then gathered.
-    fn read_covering(&self, slab: &Slab, dst: &mut [u8]) -> Result<u64> {
+    fn read_covering(&self, codec: Codec, slab: &Slab, dst: &mut [u8]) -> Result<u64> {
         let Some(Range { start, end }) = slab.covering() else { return Ok(0) };
         let (length, decoded_size) = (end.saturating_sub(start), self.decoded_size()?);
-        let (bytes, read) = self.with_range_of(decoded_size, start, length, |stored, first| {
+        let (bytes, read) = self.with_range_of(codec, decoded_size, start, length, |stored, first| {
             let mut bytes = zeroed(usize::try_from(length).unwrap_or(usize::MAX))?;
-            zstd::decode_range(stored, first, decoded_size, start, &mut bytes)?;
+            codec.decode_range(stored, first, decoded_size, start, &mut bytes)?;
             Ok(bytes)
         })?;
         for window in slab.windows() {

@@ -1,11 +1,10 @@
 //! Stored bytes as slices, whole or in chunks, and what is checked of them at open.
 
 use super::{Component, File};
+use crate::codec::{self, Coding, KnownSize, StoredPart};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::io::ByteSource;
 use crate::memory::AlignedBuffer;
-use crate::model::manifest::Encoding;
-use crate::payload::zstd::{self, KnownSize};
 use std::ops::Range;
 
 /// Bytes that are read at a time where not all are needed at once.
@@ -58,7 +57,7 @@ pub struct ReadWindow<'s> {
 /// Before the first read.
 const UNREAD: usize = usize::MAX;
 
-impl zstd::Stored for StoredReader<'_> {
+impl codec::Stored for StoredReader<'_> {
     fn size(&self) -> usize {
         match self {
             StoredReader::Borrowed(bytes) => bytes.len(),
@@ -148,14 +147,14 @@ impl Component<'_> {
     pub(super) fn with_part<T>(
         &self,
         part: Range<usize>,
-        body: impl FnOnce(zstd::StoredPart<'_>) -> Result<T>,
+        body: impl FnOnce(StoredPart<'_>) -> Result<T>,
     ) -> Result<T> {
         let Range { start, end } = self.stored_range();
         if let Some(bytes) = self.file.source().slice(start..end) {
-            return body(zstd::StoredPart { bytes, from: 0 });
+            return body(StoredPart { bytes, from: 0 });
         }
         let from = start.saturating_add(part.start as u64)..start.saturating_add(part.end as u64).min(end);
-        with_range(self.file.source(), from, |bytes| body(zstd::StoredPart { bytes, from: part.start }))
+        with_range(self.file.source(), from, |bytes| body(StoredPart { bytes, from: part.start }))
     }
 
     /// Gives `body` its stored bytes front to back.
@@ -163,15 +162,21 @@ impl Component<'_> {
         for_each_chunk(self.file.source(), self.stored_range(), body)
     }
 
-    /// Whether its zstd frames give `size` as their decoded size by themselves; an error if they give another.
-    pub(crate) fn frames_give_size(&self, size: u64) -> Result<bool> {
-        let known = self.stored_reader().and_then(zstd::known_size).map_err(|e| self.wrap(e))?;
+    /// Whether its stored bytes give `size` as the decoded size by themselves, if anything does; an error if they give
+    /// another.
+    pub(crate) fn gives_its_size(&self, size: u64) -> Result<bool> {
+        let codec = match Coding::of(self.entry.encoding) {
+            Some(Coding::Compressed(codec)) => codec,
+            Some(Coding::Raw) | None => return Ok(true),
+        };
+        let known = self.stored_reader().and_then(|r| codec.known_size(r)).map_err(|e| self.wrap(e))?;
         match known {
             KnownSize::Exact(exact) if exact == size => Ok(true),
             KnownSize::AtMost(most) if size <= most => Ok(false),
             KnownSize::Exact(other) | KnownSize::AtMost(other) => Err(self.wrap(broken!(
-                Rule::ZstdLength,
-                "its decoded size is {size} bytes, but its zstd frames hold {other}"
+                codec.length_rule(),
+                "its decoded size is {size} bytes, but its {} frames hold {other}",
+                codec.name()
             ))),
         }
     }
@@ -221,16 +226,19 @@ pub fn check_short_frames(file: &File) -> Result<()> {
     for object in file.objects() {
         for component in object.components() {
             let entry = component.entry();
-            let undeclared = entry.encoding == Encoding::Zstd && !entry.is_size_declared();
+            let codec = match Coding::of(entry.encoding) {
+                Some(Coding::Compressed(codec)) => codec,
+                Some(Coding::Raw) | None => continue,
+            };
             let (Some(expected), true) =
-                (entry.size(), undeclared && entry.stored_size <= MAX_CHECKED_AT_OPEN)
+                (entry.size(), !entry.is_size_declared() && entry.stored_size <= MAX_CHECKED_AT_OPEN)
             else {
                 continue;
             };
             let mut place = file.aliases.range(component.index).and_then(|range| met.get_mut(range));
             let known = match place.as_deref().copied().flatten() {
                 Some(known) => known,
-                None => match component.stored_reader().and_then(zstd::known_size) {
+                None => match component.stored_reader().and_then(|r| codec.known_size(r)) {
                     Ok(known) => Some(known),
                     Err(e) if matches!(e.cause(), Cause::Broken(_)) => None,
                     Err(e) => return Err(component.wrap(e)),
@@ -246,7 +254,8 @@ pub fn check_short_frames(file: &File) -> Result<()> {
             if let Some(size) = short {
                 let error = broken!(
                     Rule::DenseSize,
-                    "its zstd frames hold {size} bytes, but the shape {:?} takes {expected}",
+                    "its {} frames hold {size} bytes, but the shape {:?} takes {expected}",
+                    codec.name(),
                     object.shape()
                 );
                 return Err(component.wrap(error));

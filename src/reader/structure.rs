@@ -3,12 +3,12 @@
 
 use super::aliases::Verified;
 use super::{Component, File, Object};
+use crate::digest;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, Format, LogicalType};
+use crate::model::manifest::{Format, LogicalType};
+use crate::model::structure::IndexCheck;
 use crate::model::value::Value;
-use crate::payload::digest;
-use crate::payload::structure::IndexCheck;
 
 /// The numbers of a sparse_csr object that its manifest entry and sizes give.
 pub(super) struct CsrGeometry<'f> {
@@ -211,12 +211,7 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
 }
 
 fn strict_component(component: &Component<'_>) -> Result<()> {
-    if component.entry.dtype.is_none() {
-        return Err(fail!(Unsupported, "its dtype {:?} is unknown", component.dtype_name()));
-    }
-    if component.entry.encoding == Encoding::Other {
-        return Err(fail!(Unsupported, "its encoding {:?} is unknown", component.encoding_name()));
-    }
+    component.check_known()?;
     if component.entry.logical == LogicalType::Other {
         let name = component.logical_name().unwrap_or_default();
         return Err(fail!(Unsupported, "its type {name:?} is unknown"));

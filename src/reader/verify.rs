@@ -5,11 +5,11 @@ use super::bytes::check_bool_bytes;
 use super::padding;
 use super::stored::for_each_chunk;
 use super::{Component, File, Object};
+use crate::codec::Coding;
+use crate::digest;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
-use crate::model::manifest::Encoding;
-use crate::payload::digest;
 use crate::threads;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -219,15 +219,16 @@ impl Component<'_> {
 
     /// That it can be decoded to its size, that this is a number of elements, and that bools are bools.
     fn verify_contents(&self, verified: &Verified) -> Result<()> {
-        self.check_known()?;
+        let coding = self.coding()?;
         if self.entry.element_size().is_some() {
             self.value_count()?;
         }
         // Where any byte but zero is true, it is unless strictness was asked for.
         let old = self.file.capabilities().any_byte_is_true && !self.file.strict;
         let bools = self.dtype() == Some(Dtype::Bool) && !old;
-        if self.encoding() != Encoding::Zstd && !bools {
-            return Ok(());
+        match coding {
+            Coding::Raw if !bools => return Ok(()),
+            Coding::Raw | Coding::Compressed(_) => {}
         }
         let mut base = 0u64;
         verified.contents(self, self.decoded_size()?, bools, || {

@@ -5,8 +5,8 @@ use super::{Component, Object};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
+use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::model::value::{OwnedText, Value};
-use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
 
 /// One component of a view.
 pub struct ViewPart<'f> {

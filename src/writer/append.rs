@@ -75,7 +75,7 @@ impl Writer {
         let mut manifest = AlignedBuffer::zeroed(size)?;
         file.source().read_at(range.start, manifest.as_mut_slice())?;
         let end = file.size();
-        let sink: Box<dyn ByteSink> = if AppendRecord::has_room(range.start) {
+        let sink: Box<dyn ByteSink> = if AppendRecord::fits_before(range.start) {
             let record = head_record(&file, range.start, manifest.as_slice())?;
             boxed(AppendSink::open(path, range.start..end, record, options.durable)?)?
         } else {

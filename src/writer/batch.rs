@@ -6,9 +6,12 @@ mod hash_queue;
 
 use super::objects::check_name_size;
 use super::store;
-use super::stream::component_entry;
 use super::stream::rules::{check_final_size, expected_size};
+use super::stream::{component_entry, unwritable_encoding};
 use super::{name_at, Algorithm, ComponentSpec, LogicalSpec, Writer};
+use crate::codec::Coding;
+use crate::convert::byte_order::to_host_needed;
+use crate::digest::{self, Digest};
 use crate::error::{fail, Error, Result};
 use crate::io::direct_sink::WRITE_BUFFERS;
 use crate::io::write_behind::{WriteBehind, BUFFER_SIZE};
@@ -17,8 +20,6 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
     table_position, Checkpoint, Component, Encoding, Format, Object, Position, RareNames,
 };
-use crate::payload::byte_order::to_host_needed;
-use crate::payload::digest::{self, Digest};
 use crate::threads;
 use hash_queue::{is_offloaded, HashQueue};
 use hashbrown::hash_table::Entry;
@@ -228,15 +229,18 @@ impl Writer {
     fn write_runs(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let encoding = self.options.encoding;
         let is_swapped = |request: &DenseSpec<'_>| to_host_needed(false, request.dtype.size());
-        let is_compressed = |request: &DenseSpec<'_>| request.encoding.unwrap_or(encoding) == Encoding::Zstd;
+        let encoding_of = |request: &DenseSpec<'_>| request.encoding.unwrap_or(encoding);
         let same_encoding = |a: &DenseSpec<'_>, b: &DenseSpec<'_>| {
-            !is_swapped(a) && !is_swapped(b) && is_compressed(a) == is_compressed(b)
+            !is_swapped(a) && !is_swapped(b) && encoding_of(a) == encoding_of(b)
         };
         for run in requests.chunk_by(same_encoding) {
-            match run {
-                [request] if is_swapped(request) || is_compressed(request) => self.write_encoded(request)?,
-                [request, ..] if is_compressed(request) => self.write_compressed(run)?,
-                _ => self.write_run(run)?,
+            let Some(first) = run.first() else { continue };
+            let coding = Coding::of(encoding_of(first)).ok_or_else(unwritable_encoding)?;
+            match (coding, run) {
+                (_, [request]) if is_swapped(request) => self.write_encoded(request)?,
+                (Coding::Compressed(_), [request]) => self.write_encoded(request)?,
+                (Coding::Compressed(codec), _) => self.write_compressed(codec, run)?,
+                (Coding::Raw, _) => self.write_run(run)?,
             }
         }
         Ok(())

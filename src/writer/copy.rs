@@ -8,11 +8,11 @@ mod plan;
 
 use super::{Algorithm, ObjectSpec, Writer};
 use crate::container::capabilities::{LogicalTypes, Roles};
+use crate::convert;
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::model::value::Value;
-use crate::payload::convert;
 use crate::reader::Object;
 use plan::{Plan, Reencode, Stored};
 

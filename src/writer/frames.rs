@@ -1,8 +1,8 @@
-//! zstd frames, compressed side by side, handed out in order.
+//! Frames, compressed side by side, handed out in order.
 
+use crate::codec::{Codec, Encoder};
 use crate::error::{fail, Error, Result};
 use crate::lock::{Mutex, MutexGuard};
-use crate::payload::zstd::{frame_bound, FrameEncoder};
 use crate::threads;
 use std::sync::Condvar;
 
@@ -37,24 +37,25 @@ struct CompressedFrame {
 #[derive(Default)]
 pub(super) struct Encoders {
     /// One for each thread.
-    encoders: Vec<FrameEncoder>,
+    encoders: Vec<Encoder>,
     /// Memory that is fresh from the system would cost a page fault for each page that is compressed.
     free: Vec<CompressedFrame>,
 }
 
 impl Encoders {
-    /// As many as that, of this level.
-    pub(super) fn at_least(&mut self, count: usize, level: i32) -> Result<&mut Self> {
+    /// As many as that, of this codec and level; all that are kept are of one codec.
+    pub(super) fn at_least(&mut self, count: usize, codec: Codec, level: i32) -> Result<&mut Self> {
+        self.encoders.retain(|encoder| encoder.codec() == codec);
         while self.encoders.len() < count {
             self.encoders.try_reserve(1)?;
-            self.encoders.push(FrameEncoder::new(level)?);
+            self.encoders.push(codec.encoder(level)?);
         }
         Ok(self)
     }
 
     /// One of them.
-    pub(super) fn one(&mut self, level: i32) -> Result<&mut FrameEncoder> {
-        let first = self.at_least(1, level)?.encoders.first_mut();
+    pub(super) fn one(&mut self, codec: Codec, level: i32) -> Result<&mut Encoder> {
+        let first = self.at_least(1, codec, level)?.encoders.first_mut();
         first.ok_or_else(|| fail!(Internal, "no encoder"))
     }
 }
@@ -69,7 +70,7 @@ struct PipelineState<'e> {
     done: Vec<Option<CompressedFrame>>,
     /// Memory that is free again.
     free: Vec<CompressedFrame>,
-    encoders: Vec<&'e mut FrameEncoder>,
+    encoders: Vec<&'e mut Encoder>,
     failure: Option<Error>,
 }
 
@@ -79,7 +80,7 @@ struct Pipeline<'i, 'd, 'e> {
     changed: Condvar,
 }
 
-/// Gives `store` each of the inputs as a zstd frame of its own, in order, on the caller's thread; up to so many threads
+/// Gives `store` each of the inputs as a frame of its own, in order, on the caller's thread; up to so many threads
 /// compress, if there are as many encoders.
 pub(super) fn compress(
     inputs: Inputs<'_, '_>,
@@ -158,7 +159,7 @@ impl<'e> Pipeline<'_, '_, 'e> {
     fn compress_one<'l>(
         &'l self,
         mut state: MutexGuard<'l, PipelineState<'e>>,
-        encoder: &mut FrameEncoder,
+        encoder: &mut Encoder,
     ) -> MutexGuard<'l, PipelineState<'e>> {
         let at = state.next;
         state.next = at.saturating_add(1);
@@ -206,8 +207,8 @@ impl PipelineState<'_> {
 }
 
 impl CompressedFrame {
-    fn fill(&mut self, input: &[u8], most: usize, encoder: &mut FrameEncoder) -> Result<()> {
-        let bound = frame_bound(most);
+    fn fill(&mut self, input: &[u8], most: usize, encoder: &mut Encoder) -> Result<()> {
+        let bound = encoder.frame_bound(most);
         if self.memory.len() < bound {
             self.memory.try_reserve_exact(bound).map_err(|_| Error::out_of_memory(bound))?;
             self.memory.resize(bound, 0);
@@ -256,7 +257,7 @@ mod tests {
         for threads in [1, 1, 3, 3] {
             let mut out = Vec::new();
             let inputs = Inputs { count: 100, most: 1000, input: &|at| &data[at * 1000..][..1000] };
-            compress(inputs, threads, encoders.at_least(threads, 3).unwrap(), &mut |frame| {
+            compress(inputs, threads, encoders.at_least(threads, Codec::Zstd, 3).unwrap(), &mut |frame| {
                 out.extend_from_slice(frame);
                 Ok(())
             })

@@ -32,7 +32,7 @@ use std::hash::BuildHasher;
 use std::path::Path;
 use stream::OpenComponent;
 
-pub use crate::payload::digest::Algorithm;
+pub use crate::digest::Algorithm;
 
 /// Longest name that is written, in bytes.
 const NAME_LIMIT: usize = 64 << 10;

@@ -7,8 +7,8 @@ use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{table_position, Format, Object, Position, TextId};
+use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::model::value::Value;
-use crate::payload::structure::{parse_packing, IndexCheck, QuantizedSizes};
 
 impl Writer {
     /// Opens an object that is written component by component.

@@ -6,11 +6,12 @@ pub mod rules;
 use super::frames::{compress, Inputs};
 use super::progress::STEP;
 use super::{Algorithm, ComponentSpec, LogicalSpec, Writer};
+use crate::codec::{Codec, Coding};
+use crate::convert::byte_order::{swap_in_place, to_host_needed};
+use crate::digest::{self, Digest, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Component, Encoding, LogicalType, RareNames, TextId};
-use crate::payload::byte_order::{swap_in_place, to_host_needed};
-use crate::payload::digest::{self, Digest, Hasher};
+use crate::model::manifest::{Component, LogicalType, RareNames, TextId};
 use crate::threads;
 use rules::{check_final_size, check_index_dtype, expected_size, known};
 
@@ -31,6 +32,12 @@ pub struct OpenComponent {
     partial: Vec<u8>,
     /// Its bytes come with `data`, not all at once.
     streamed: bool,
+}
+
+/// An encoding that this version does not know has no codec.
+#[cold]
+pub(super) fn unwritable_encoding() -> Error {
+    fail!(InvalidArgument, "that encoding cannot be written")
 }
 
 /// The manifest's entry for a component, without what only its bytes give.
@@ -69,6 +76,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
         return Err(fail!(Limit, "a role of {} bytes is longer than {}", spec.role.len(), super::NAME_LIMIT));
     }
     let encoding = spec.encoding.unwrap_or(writer.options.encoding);
+    Coding::of(encoding).ok_or_else(unwritable_encoding)?;
     let role = writer.manifest.intern_role(spec.role)?;
     let mut entry = Component::new(role, Some(spec.dtype));
     (entry.logical, entry.encoding) = (logical, encoding);
@@ -206,9 +214,10 @@ impl Writer {
     /// Bytes in the file's order, to the encoding.
     fn encode(&mut self, mut data: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
-        if open.entry.encoding != Encoding::Zstd {
-            return self.store(data);
-        }
+        let codec = match open.coding()? {
+            Coding::Raw => return self.store(data),
+            Coding::Compressed(codec) => codec,
+        };
         if self.reports.are_wanted() && data.len() > STEP {
             return data.chunks(STEP).try_for_each(|part| {
                 self.encode(part)?;
@@ -227,12 +236,12 @@ impl Writer {
                 return Ok(());
             }
             let pending = std::mem::take(&mut open.pending);
-            self.store_frames(&pending, frame)?;
+            self.store_frames(codec, &pending, frame)?;
         }
         let whole = data.len() - data.len() % frame;
         let (frames, rest) = data.split_at_checked(whole).unwrap_or_default();
         if !frames.is_empty() {
-            self.store_frames(frames, frame)?;
+            self.store_frames(codec, frames, frame)?;
         }
         if let Some(open) = self.component.as_mut() {
             open.pending.try_reserve(rest.len())?;
@@ -242,11 +251,11 @@ impl Writer {
     }
 
     /// Compresses frames side by side and stores them in order.
-    fn store_frames(&mut self, data: &[u8], frame: usize) -> Result<()> {
+    fn store_frames(&mut self, codec: Codec, data: &[u8], frame: usize) -> Result<()> {
         let frames = data.chunks(frame);
         let input = |at| frames.clone().nth(at).unwrap_or_default();
         let inputs = Inputs { count: frames.len(), most: frame, input: &input };
-        self.compress_all(inputs, |writer, compressed| writer.store(compressed))?;
+        self.compress_all(codec, inputs, |writer, compressed| writer.store(compressed))?;
         if let Some(open) = self.component.as_mut() {
             open.has_frames = true;
         }
@@ -256,6 +265,7 @@ impl Writer {
     /// Compresses side by side, and gives each frame in order to `put`.
     pub(super) fn compress_all(
         &mut self,
+        codec: Codec,
         inputs: Inputs<'_, '_>,
         mut put: impl FnMut(&mut Writer, &[u8]) -> Result<()> + Send,
     ) -> Result<()> {
@@ -263,7 +273,7 @@ impl Writer {
         const MIN_THREADED: usize = 128 << 10;
         let many = inputs.most.saturating_mul(inputs.count) >= MIN_THREADED;
         let threads = if many { threads::count(self.options.threads).min(inputs.count) } else { 1 };
-        self.encoders.at_least(threads, self.options.zstd_level)?;
+        self.encoders.at_least(threads, codec, self.options.zstd_level)?;
         let mut encoders = std::mem::take(&mut self.encoders);
         let outcome = compress(inputs, threads, &mut encoders, &mut |compressed| put(self, compressed));
         self.encoders = encoders;
@@ -308,19 +318,21 @@ impl Writer {
     /// Notes how many bytes a component had before encoding.
     pub(super) fn record_input_size(&mut self, entry: &mut Component, bytes_in: u64) {
         entry.set_size(Some(bytes_in));
-        entry.set_size_declared(entry.encoding != Encoding::Raw);
+        entry.set_size_declared(entry.encoding.has_declared_size());
         self.data_bytes = self.data_bytes.saturating_add(bytes_in);
     }
 
     /// What is left for a frame, compressed; even a component of nothing takes a frame.
     pub(super) fn last_frame(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
-        if open.entry.encoding != Encoding::Zstd || (open.pending.is_empty() && open.has_frames) {
-            return Ok(());
-        }
+        let codec = match open.coding()? {
+            Coding::Raw => return Ok(()),
+            Coding::Compressed(_) if open.pending.is_empty() && open.has_frames => return Ok(()),
+            Coding::Compressed(codec) => codec,
+        };
         let pending = std::mem::take(&mut open.pending);
         let mut frame = Vec::new();
-        self.encoders.one(self.options.zstd_level)?.encode(&pending, &mut frame)?;
+        self.encoders.one(codec, self.options.zstd_level)?.encode(&pending, &mut frame)?;
         self.store(&frame)
     }
 
@@ -336,6 +348,11 @@ impl Writer {
 }
 
 impl OpenComponent {
+    /// What there is between the bytes that come and those that are stored.
+    fn coding(&self) -> Result<Coding> {
+        Coding::of(self.entry.encoding).ok_or_else(unwritable_encoding)
+    }
+
     /// Whole elements of what was given, turned to little-endian; a partial one waits for the rest.
     fn swap_bytes(&mut self, data: &[u8], width: usize) -> Result<Vec<u8>> {
         let mut swapped = std::mem::take(&mut self.partial);

@@ -32,7 +32,7 @@ impl Load {
     }
 
     /// Whether the same values may be meant: wider indices, bools that are 1 where they were another number.
-    pub fn is_other_spelling(&self, other: &Load) -> bool {
+    pub fn is_other_encoding(&self, other: &Load) -> bool {
         let length = |load: &Load| load.bytes.as_ref().map(|b| b.len() / width(&load.dtype));
         let respelled = self.dtype != other.dtype || self.dtype == "bool";
         respelled && self.role == other.role && length(self) == length(other)
@@ -88,12 +88,12 @@ fn compare_part(found: &Part, due: &Part, at: &str) {
 pub fn pairs(
     pairs: &[(ztensor::model::value::Value, ztensor::model::value::Value)],
 ) -> Vec<(ciborium::Value, ciborium::Value)> {
-    let mut spelled = Vec::new();
+    let mut encoded = Vec::new();
     for (key, value) in pairs {
-        ztensor::container::cbor::encode::value(&mut spelled, key).unwrap();
-        ztensor::container::cbor::encode::value(&mut spelled, value).unwrap();
+        ztensor::container::cbor::encode::value(&mut encoded, key).unwrap();
+        ztensor::container::cbor::encode::value(&mut encoded, value).unwrap();
     }
-    let mut rest = spelled.as_slice();
+    let mut rest = encoded.as_slice();
     let mut next = || ciborium::from_reader(&mut rest).unwrap();
     pairs.iter().map(|_| (next(), next())).collect()
 }

@@ -145,7 +145,7 @@ fn run(pool: &mut Pool<'_>, seed: u64) {
             let object = file.required(name).unwrap();
             for (component, due) in object.components().zip(parts) {
                 let found = Load::of(&component);
-                assert!(found == *due || found.is_other_spelling(due), "{name:?} {:?}", component.role());
+                assert!(found == *due || found.is_other_encoding(due), "{name:?} {:?}", component.role());
             }
         }
         pool.counts.add(&counts);

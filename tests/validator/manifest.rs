@@ -51,9 +51,9 @@ fn unique_keys(value: &Value) -> Checked<()> {
         Value::Map(pairs) => {
             let mut seen = HashSet::new();
             for (key, value) in pairs {
-                let mut spelled = Vec::new();
-                ciborium::into_writer(key, &mut spelled).map_err(|e| e.to_string())?;
-                if !seen.insert(spelled) {
+                let mut encoded = Vec::new();
+                ciborium::into_writer(key, &mut encoded).map_err(|e| e.to_string())?;
+                if !seen.insert(encoded) {
                     return Err(format!("the key {key:?} twice"));
                 }
                 unique_keys(key).and_then(|()| unique_keys(value))?;

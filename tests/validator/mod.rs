@@ -150,9 +150,9 @@ fn part(
     if entry.zstd && entry.decoded.is_none() && version >= (1, 2) {
         return Err("it is zstd without uncompressed_length".into());
     }
-    if let (Some(told), Some(due)) = (entry.decoded, by_shape) {
-        if told != due {
-            return Err(format!("it decodes to {told} bytes, its shape takes {due}"));
+    if let (Some(reported), Some(due)) = (entry.decoded, by_shape) {
+        if reported != due {
+            return Err(format!("it decodes to {reported} bytes, its shape takes {due}"));
         }
     }
     let mut decoded =

@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, Head};
 use super::fast_path::packed;
 use super::intern::{MapInterner, ShapeInterner};
-use super::tables::{make_room, push, push_text};
+use super::tables::{push, push_text, reserve_entry};
 use super::template::{Field, TemplateCache};
 use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Error, Result, Rule};
@@ -197,7 +197,7 @@ impl<'a> Decoder<'a> {
     fn new_role(&mut self, packed: Option<u64>) -> Result<TextId> {
         const MAX_CACHED_ROLES: usize = 8;
         let role = self.text(Rule::KeyType, "a key")?;
-        make_room(&self.cursor, &mut self.manifest, role.len())?;
+        reserve_entry(&self.cursor, &mut self.manifest, role.len())?;
         let role = self.manifest.intern_role(&role)?;
         if let Some(packed) = packed.filter(|_| self.roles.len() < MAX_CACHED_ROLES) {
             self.roles.try_reserve(1)?;

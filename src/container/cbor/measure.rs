@@ -36,7 +36,7 @@ enum Kind {
 }
 
 impl Need {
-    fn hold(&mut self, bytes: u64) {
+    fn keep_size(&mut self, bytes: u64) {
         self.held = self.held.saturating_add(block(bytes));
     }
 
@@ -45,9 +45,9 @@ impl Need {
         // Pairs are sorted by reference where there are more than a few.
         let pairs = open.items / 2;
         match open.kind {
-            Kind::Array => self.hold(open.items.saturating_mul(bytes_of::<Value>(1))),
-            Kind::Map => self.hold(pairs.saturating_mul(bytes_of::<(Value, Value)>(1))),
-            Kind::Tag => self.hold(bytes_of::<Value>(1)),
+            Kind::Array => self.keep_size(open.items.saturating_mul(bytes_of::<Value>(1))),
+            Kind::Map => self.keep_size(pairs.saturating_mul(bytes_of::<(Value, Value)>(1))),
+            Kind::Tag => self.keep_size(bytes_of::<Value>(1)),
         }
         if open.kind == Kind::Map {
             self.passing = self.passing.max(block(pairs.saturating_mul(bytes_of::<&Value>(1))));
@@ -110,19 +110,19 @@ impl Cursor<'_> {
                 match head {
                     Head::Text(Some(size)) => {
                         self.take(size)?;
-                        need.hold(size.saturating_add(1)); // with its NUL
+                        need.keep_size(size.saturating_add(1)); // with its NUL
                     }
                     Head::Bytes(Some(size)) => {
                         self.take(size)?;
-                        need.hold(size);
+                        need.keep_size(size);
                     }
                     Head::Text(None) => {
                         let size = self.pass_chunks(head)?;
-                        need.hold(size.saturating_add(1));
+                        need.keep_size(size.saturating_add(1));
                     }
                     Head::Bytes(None) => {
                         let size = self.pass_chunks(head)?;
-                        need.hold(size);
+                        need.keep_size(size);
                     }
                     Head::Break => {
                         depth = match depth.checked_sub(1) {

@@ -8,13 +8,13 @@ use crate::model::manifest::{Manifest, Position, RareNames, TextId};
 /// Keeps a text of UTF-8 in the manifest's arena.
 #[inline(always)]
 pub fn push_text(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
-    make_room(cursor, manifest, text.len())?;
+    reserve_entry(cursor, manifest, text.len())?;
     manifest.texts.add_utf8(text)
 }
 
 /// Makes room for a text of so many bytes in the manifest's arena.
 #[inline(always)]
-pub fn make_room(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize) -> Result<()> {
+pub fn reserve_entry(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize) -> Result<()> {
     let texts = &mut manifest.texts;
     let size = bytes.saturating_add(1);
     if size > texts.spare_capacity() {

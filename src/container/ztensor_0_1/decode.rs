@@ -116,14 +116,12 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
             }
             ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;
-                f.encoding = Some(match &*d.text(Rule::EncodingType, "\"encoding\"")? {
-                    "raw" => Encoding::Raw,
-                    "zstd" => Encoding::Zstd,
-                    other => {
-                        rare.encoding = Some(d.push_text(other)?);
-                        Encoding::Other
-                    }
-                });
+                let name = d.text(Rule::EncodingType, "\"encoding\"")?;
+                f.encoding = Encoding::from_name(&name);
+                if f.encoding.is_none() {
+                    rare.encoding = Some(d.push_text(&name)?);
+                    f.encoding = Some(Encoding::Other);
+                }
             }
             LAYOUT => {
                 keys.once(6, &key)?;

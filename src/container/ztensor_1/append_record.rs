@@ -49,7 +49,7 @@ impl AppendRecord {
     }
 
     /// Whether there is room for a record in a file whose manifest begins at `manifest_start`.
-    pub fn has_room(manifest_start: u64) -> bool {
+    pub fn fits_before(manifest_start: u64) -> bool {
         manifest_start >= ALIGNMENT
     }
 

@@ -331,12 +331,14 @@ fn dtype_slow(d: &mut Decoder<'_>, dialect: &Dialect, rare: &mut RareNames) -> R
 #[inline(never)]
 fn encoding_slow(d: &mut Decoder<'_>, rare: &mut RareNames) -> Result<Encoding> {
     Ok(match d.optional_text(Rule::EncodingType, "\"encoding\"")?.as_deref() {
-        None | Some("raw") => Encoding::Raw,
-        Some("zstd") => Encoding::Zstd,
-        Some(other) => {
-            rare.encoding = Some(d.push_text(other)?);
-            Encoding::Other
-        }
+        None => Encoding::Raw,
+        Some(name) => match Encoding::from_name(name) {
+            Some(encoding) => encoding,
+            None => {
+                rare.encoding = Some(d.push_text(name)?);
+                Encoding::Other
+            }
+        },
     })
 }
 

@@ -81,10 +81,10 @@ fn encode_component(manifest: &Manifest, c: &Component, to: &Capabilities, out: 
     }
     let encoding = match c.encoding {
         Encoding::Raw => None,
-        Encoding::Zstd => Some("zstd"),
+        Encoding::Zstd => c.encoding.name(),
         Encoding::Other => Some(name(rare.encoding)),
     };
-    let size = c.size().filter(|_| to.declares_sizes && c.encoding != Encoding::Raw);
+    let size = c.size().filter(|_| to.declares_sizes && c.encoding.has_declared_size());
     let optional = [logical.is_some(), size.is_some(), encoding.is_some(), rare.digest.is_some()];
     put::map(out, optional.iter().map(|there| u64::from(*there)).fold(3, u64::saturating_add))?;
     put::key(out, "dtype")?;

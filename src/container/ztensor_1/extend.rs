@@ -6,7 +6,7 @@ use crate::container::capabilities::Capabilities;
 use crate::container::cbor::{encode as put, Cursor, Head};
 use crate::error::{broken, Error, Result, Rule};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object};
+use crate::model::manifest::{Component, LogicalType, Manifest, Object};
 use crate::model::value::Value;
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ pub fn extend(
 /// fields all the same. What is added keeps the rules of both.
 fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities) -> bool {
     let mut added = added.components.iter();
-    let needs_it = |c: &Component| c.encoding == Encoding::Zstd || c.logical != LogicalType::Absent;
+    let needs_it = |c: &Component| c.encoding.is_compressed() || c.logical != LogicalType::Absent;
     old.version != Some(to.version) && added.any(needs_it) && old.objects.iter().all(|o| keeps_1_2(old, o))
 }
 
@@ -67,7 +67,7 @@ fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities) -> bool {
 fn keeps_1_2(manifest: &Manifest, object: &Object) -> bool {
     manifest.components(object).iter().all(|c| {
         let index = object.format.is_index(manifest.texts.get(c.role));
-        (c.encoding != Encoding::Zstd || c.is_size_declared())
+        (!c.encoding.is_compressed() || c.is_size_declared())
             && (!index || c.dtype == Some(Dtype::U64))
             && c.known_logical().is_none()
     })

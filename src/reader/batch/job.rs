@@ -2,13 +2,12 @@
 
 use super::aligned_chunks::aligned_chunks;
 use super::{BatchOptions, BatchRequest, Direct, Selection};
+use crate::codec::{Codec, Coding, FrameRun, KnownSize};
+use crate::convert::byte_order::swap_in_place;
+use crate::digest::{self, Digest};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::Encoding;
-use crate::payload::byte_order::swap_in_place;
-use crate::payload::digest::{self, Digest};
-use crate::payload::slice::{Slab, StridedBlocks};
-use crate::payload::zstd::{self, FrameRun, KnownSize};
+use crate::reader::slab::{Slab, StridedBlocks};
 use crate::reader::Component;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
@@ -39,7 +38,7 @@ pub enum JobKind<'a> {
     /// A whole component, hashed while it is copied; the digest that the manifest declares.
     Hash(Digest),
     /// Some frames of a compressed component, so many stored bytes; they may be lent.
-    Frames { stored: u64, borrowed: Option<&'a [u8]> },
+    Frames { codec: Codec, stored: u64, borrowed: Option<&'a [u8]> },
     /// Evenly spaced blocks that are read together and taken apart.
     Strided(StridedBlocks),
     /// All else: one thread does what a single call would.
@@ -61,7 +60,7 @@ impl Job<'_> {
         match &self.kind {
             JobKind::Copy | JobKind::Hash(_) => self.bytes(),
             JobKind::Strided(window) => window.source_size(),
-            JobKind::Frames { stored, borrowed: None } => *stored,
+            JobKind::Frames { stored, borrowed: None, .. } => *stored,
             JobKind::Frames { .. } | JobKind::Serial => 0,
         }
     }
@@ -148,7 +147,7 @@ fn split_request<'r>(
     jobs: &mut Vec<Job<'r>>,
 ) -> Result<bool> {
     let component = asked.component;
-    component.check_known()?;
+    let coding = component.coding()?;
     let size = component.selection_size(&asked.part)?;
     // A range of all is all of it, and has a digest that can be checked.
     if matches!(asked.part, Selection::Range { offset: 0, .. }) && component.decoded_size()? == size {
@@ -164,25 +163,26 @@ fn split_request<'r>(
         Ok(())
     };
     let start = component.offset();
-    let raw = component.encoding() == Encoding::Raw;
-    match (part, expected) {
-        (Selection::Whole, Some(expected)) if raw => push(start, dst, JobKind::Hash(expected))?,
-        (Selection::Whole, None) if raw => copy_jobs(start, dst, options, &mut push)?,
+    match (part, coding, expected) {
+        (Selection::Whole, Coding::Raw, Some(expected)) => push(start, dst, JobKind::Hash(expected))?,
+        (Selection::Whole, Coding::Raw, None) => copy_jobs(start, dst, options, &mut push)?,
         // Where elements have to be turned, a piece must not cut one: whole components only.
-        (Selection::Range { offset, .. }, _) if raw && !component.swaps() => {
+        (Selection::Range { offset, .. }, Coding::Raw, _) if !component.swaps() => {
             copy_jobs(start.saturating_add(offset), dst, options, &mut push)?;
         }
-        (Selection::Slab(slab), _) if raw && !component.swaps() => {
+        (Selection::Slab(slab), Coding::Raw, _) if !component.swaps() => {
             let slab = component.slab(&slab)?;
             match piece_count(&slab, capacity) <= MAX_PIECES {
                 true => strided_jobs(start, &slab, dst, options, capacity, &mut push)?,
                 false => push(start, dst, JobKind::Serial)?,
             }
         }
-        (Selection::Whole, None) => match component.frame_runs(dst.len(), options.chunk_size)? {
-            Some(runs) => frame_jobs(&component, &runs, dst, &mut push)?,
-            None => push(start, dst, JobKind::Serial)?,
-        },
+        (Selection::Whole, Coding::Compressed(codec), None) => {
+            match component.frame_runs(codec, dst.len(), options.chunk_size)? {
+                Some(runs) => frame_jobs(&component, codec, &runs, dst, &mut push)?,
+                None => push(start, dst, JobKind::Serial)?,
+            }
+        }
         _ => push(start, dst, JobKind::Serial)?,
     }
     Ok(has_digest)
@@ -256,6 +256,7 @@ fn strided_jobs<'a>(
 /// A job for each run of frames.
 fn frame_jobs<'a>(
     component: &Component<'a>,
+    codec: Codec,
     runs: &[FrameRun],
     mut dst: &'a mut [u8],
     push: &mut Push<'_, 'a>,
@@ -269,7 +270,7 @@ fn frame_jobs<'a>(
         dst = later;
         let borrowed = all.map(|all| all.get(run.stored.clone()).unwrap_or_default());
         let offset = component.offset().saturating_add(run.stored.start as u64);
-        push(offset, now, JobKind::Frames { stored: run.stored.len() as u64, borrowed })?;
+        push(offset, now, JobKind::Frames { codec, stored: run.stored.len() as u64, borrowed })?;
     }
     Ok(())
 }
@@ -277,14 +278,14 @@ fn frame_jobs<'a>(
 impl Component<'_> {
     /// The frames of a compressed component in runs of some decoded bytes, if there are several. What would have to be
     /// read for the headers alone is rather read once, by one thread.
-    fn frame_runs(&self, size: usize, least: u64) -> Result<Option<Vec<FrameRun>>> {
+    fn frame_runs(&self, codec: Codec, size: usize, least: u64) -> Result<Option<Vec<FrameRun>>> {
         let size = size as u64;
         if size <= least || !self.is_cached() {
             return Ok(None);
         }
-        let (known, runs) = zstd::runs(self.stored_reader()?, least, size)?;
-        self.check_size_bound(known, size)?;
-        let several = matches!(known.check(size)?, KnownSize::Exact(_)) && runs.len() > 1;
+        let (known, runs) = codec.runs(self.stored_reader()?, least, size)?;
+        self.check_size_bound(codec, known, size)?;
+        let several = matches!(known.check(codec, size)?, KnownSize::Exact(_)) && runs.len() > 1;
         // Where elements have to be turned, a run must not cut one.
         let width = self.width() as u64;
         let splits_element =

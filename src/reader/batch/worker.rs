@@ -6,10 +6,11 @@ use super::aligned_chunks::aligned_chunks;
 use super::job::{self, Job, JobKind, Request};
 use super::strategy::{self, ReadStrategy};
 use super::{BatchOptions, BatchStats, OnDone, Progress, Selection};
+use crate::codec::StoredPart;
+use crate::digest;
 use crate::error::{fail, Error, Result};
 use crate::io::direct::{Bounce, BOUNCE_SIZE};
 use crate::lock::Mutex;
-use crate::payload::{digest, zstd};
 use crate::reader::stored::zeroed;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Condvar;
@@ -236,13 +237,13 @@ impl<'a, 'b> BatchState<'a, 'b> {
                 self.count_stored(stored);
                 Ok(())
             }
-            JobKind::Frames { stored, borrowed } => {
+            JobKind::Frames { codec, stored, borrowed } => {
                 self.count_stored(stored);
                 let route = || self.strategy.route(job_offset, stored);
                 let size = usize::try_from(stored).unwrap_or(usize::MAX);
                 let from =
                     usize::try_from(job_offset.saturating_sub(component.offset())).unwrap_or(usize::MAX);
-                let mut decode = |bytes: &[u8]| zstd::decode_into(zstd::StoredPart { bytes, from }, dst);
+                let mut decode = |bytes: &[u8]| codec.decode_into(StoredPart { bytes, from }, dst);
                 match borrowed {
                     Some(bytes) => decode(bytes)?,
                     None if size <= bounce.capacity() => {

@@ -1,6 +1,7 @@
 //! Small objects that are compressed: one after the other they would leave all threads but one idle.
 
 use super::{DenseSpec, LastEntry};
+use crate::codec::Codec;
 use crate::error::{fail, Result};
 use crate::model::manifest::RareNames;
 use crate::writer::frames::Inputs;
@@ -8,7 +9,7 @@ use crate::writer::Writer;
 
 impl Writer {
     /// Neighbours that are compressed: side by side, however small each is.
-    pub(super) fn write_compressed(&mut self, run: &[DenseSpec<'_>]) -> Result<()> {
+    pub(super) fn write_compressed(&mut self, codec: Codec, run: &[DenseSpec<'_>]) -> Result<()> {
         let frame_size = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
         // Even nothing takes a frame.
         let count_of = |request: &DenseSpec<'_>| request.data.len().div_ceil(frame_size).max(1);
@@ -27,7 +28,7 @@ impl Writer {
             Inputs { count: frames.len(), most, input: &|at| frames.get(at).copied().unwrap_or_default() };
         let (mut requests, mut made) = (run.iter(), LastEntry::default());
         let mut current: Option<(&DenseSpec<'_>, usize)> = None;
-        self.compress_all(inputs, |writer, frame| {
+        self.compress_all(codec, inputs, |writer, frame| {
             let (request, left) = match current.take() {
                 Some(current) => current,
                 None => {

@@ -1,8 +1,8 @@
 //! Digests of a batch's objects, computed apart from the thread that writes them.
 
 use super::DenseSpec;
+use crate::digest::{self, Algorithm, Digest};
 use crate::lock::Mutex;
-use crate::payload::digest::{self, Algorithm, Digest};
 use crate::writer::store;
 
 /// Bytes that a thread takes to hash at a time, at least.

@@ -1,13 +1,14 @@
 //! What becomes of each component of a copy, found out and checked before a byte is written.
 
 use super::Recode;
+use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
+use crate::convert;
+use crate::digest::{self, Digest};
 use crate::error::{broken, Result, Rule};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
-use crate::payload::convert;
-use crate::payload::digest::{self, Digest};
-use crate::payload::structure::each_index;
+use crate::model::structure::each_index;
 use crate::reader::{Component, Object};
 use crate::writer::{ComponentSpec, LogicalSpec, Writer};
 
@@ -82,20 +83,19 @@ impl Writer {
     /// Whether the file's readers could not tell the decoded size of a component whose stored bytes are copied.
     /// Where the manifest does not say it, the shape of a dense object does, or the frames have to.
     fn loses_its_size(&self, object: &Object<'_>, component: &Component<'_>) -> Result<bool> {
-        let zstd = component.encoding() == Encoding::Zstd;
-        let undeclared = zstd && !self.capabilities().declares_sizes;
+        let undeclared = !self.capabilities().declares_sizes;
         let Some(size) = component.entry().size().filter(|_| undeclared) else { return Ok(false) };
         let by_shape = object.format() == Format::Dense && component.role() == "data";
-        Ok(!component.frames_give_size(size)? && !by_shape)
+        Ok(!component.gives_its_size(size)? && !by_shape)
     }
 
     /// The entry of a component whose stored bytes are copied.
     fn plan_stored<'f>(&mut self, component: Component<'f>) -> Result<Stored<'f>> {
         let source = component.entry();
         let to = self.capabilities();
-        let decoded = match source.encoding {
-            Encoding::Zstd if to.declares_sizes => Some(component.size()?),
-            _ => source.size(),
+        let decoded = match Coding::of(source.encoding) {
+            Some(Coding::Compressed(_)) if to.declares_sizes => Some(component.size()?),
+            Some(Coding::Compressed(_) | Coding::Raw) | None => source.size(),
         };
         let mut entry = *source;
         entry.role = self.manifest.intern_role(component.role())?;
@@ -120,7 +120,7 @@ impl Writer {
             rare.digest = Some(self.manifest.texts.add(digest)?);
         }
         entry.set_size(decoded);
-        entry.set_size_declared(source.encoding != Encoding::Raw);
+        entry.set_size_declared(source.encoding.has_declared_size());
         entry.set_page_exclusive(false);
         Ok(Stored { component, entry, rare })
     }
@@ -168,7 +168,7 @@ impl Writer {
 
 /// Refuses a negative index: as an unsigned number it would be another one.
 fn check_not_negative(role: &str, dtype: Dtype, chunk: &[u8], base: u64) -> Result<()> {
-    if matches!(dtype, Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8) {
+    if dtype.class() == Class::Unsigned {
         return Ok(());
     }
     let rule = match role {

@@ -1,9 +1,9 @@
 //! Short runs of stored bytes that lie near each other, which one read fetches.
 
 use super::BatchState;
+use crate::digest;
 use crate::error::{fail, Result};
 use crate::io::direct::Bounce;
-use crate::payload::digest;
 use crate::reader::batch::job::{Job, JobKind, Request};
 use std::io::IoSliceMut;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-use super::{code_number, CODE_PREFIX, CODE_WINDOW};
+use super::context::{code_number, context, decoder_error, internal, CODE_PREFIX, CODE_WINDOW};
 use crate::error::{broken, fail, Result, Rule};
 
 /// The largest window kept: 128 MiB, what every zstd decoder is asked to support at most by default.
@@ -23,8 +23,8 @@ pub(crate) struct StreamDecoder {
 impl StreamDecoder {
     /// Before the first byte.
     pub(crate) fn new() -> Result<Self> {
-        let mut context = super::context()?;
-        context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG)).map_err(super::internal)?;
+        let mut context = context()?;
+        context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG)).map_err(internal)?;
         Ok(StreamDecoder { context, consumed: 0, frames: 0, finished: false })
     }
 
@@ -93,7 +93,7 @@ impl StreamDecoder {
                 Unsupported,
                 "a zstd frame before byte {at} of the stored bytes has a window over 2^{WINDOW_LOG} bytes"
             ),
-            _ => super::decoder_error(code, format_args!("zstd data near byte {at} of the stored bytes")),
+            _ => decoder_error(code, format_args!("zstd data near byte {at} of the stored bytes")),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use zstd_safe::{CCtx, CParameter};
 
-use super::{decoder_error, internal};
+use super::context::{decoder_error, internal};
 use crate::error::{fail, Error, Result};
 
 /// Compresses blocks of bytes, each into a frame of its own that says its content size.

@@ -1,5 +1,19 @@
 //! What the values of sparse indices and the sizes of quantized parts have to keep.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::element_count;
@@ -32,7 +46,7 @@ pub(crate) fn each_index(
         Dtype::I32 => each!(i32),
         Dtype::I16 => each!(i16),
         Dtype::I8 => each!(i8),
-        _ => {}
+        Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::Bool => {} // none is an index
     }
     Ok(())
 }

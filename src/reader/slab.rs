@@ -4,6 +4,20 @@
 //! step evenly into one another are one dimension. What is left is an odometer over few dimensions;
 //! a position in it is computed from its number, so that any part can be asked for at any time.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
 mod window;
 
 use crate::error::{fail, Result};
@@ -243,5 +257,4 @@ fn check_dimension(dimension: usize, extent: u64, start: u64, count: u64, step: 
 }
 
 #[cfg(test)]
-#[path = "slice_tests.rs"]
 mod tests;

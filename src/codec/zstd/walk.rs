@@ -1,8 +1,7 @@
 //! Frame and block headers of zstd data (RFC 8878, section 3.1): where frames end and how large they
 //! are at most, without decoding anything.
 
-use std::ops::Range;
-
+use crate::codec::frames::{Header, Stored};
 use crate::error::{broken, Error, Result, Rule};
 
 /// The first four bytes of a frame.
@@ -14,78 +13,8 @@ const MAX_BLOCK: u64 = 128 << 10;
 /// libzstd takes no larger window, streaming or not: 2^31, and up to 7/8 more.
 const MAX_WINDOW_LOG: u32 = 31;
 
-/// What the headers of one frame say.
-#[derive(Debug)]
-pub(super) struct Header {
-    /// Its bytes.
-    pub(super) stored: Range<usize>,
-    /// The size it decodes to, where its header says it. A skippable frame: 0.
-    pub(super) content: Option<u64>,
-    /// It cannot decode to more: `content`, or what its blocks can hold.
-    pub(super) most: u64,
-    /// How far it refers back: what a streaming decoder must keep.
-    pub(super) window: u64,
-    /// Holds nothing to decode.
-    pub(super) skippable: bool,
-}
-
-/// All frames of a component, of which a walk looks at the headers.
-pub(crate) trait Stored {
-    /// How many bytes there are.
-    fn size(&self) -> usize;
-
-    /// A few of them; none where there are not as many.
-    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>>;
-}
-
-impl<B: AsRef<[u8]> + ?Sized> Stored for &B {
-    fn size(&self) -> usize {
-        self.as_ref().len()
-    }
-
-    #[inline]
-    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
-        Ok((**self).as_ref().get(at..at.saturating_add(count)))
-    }
-}
-
-/// The end of all frames, from where one begins on; or less, where no more is needed.
-#[derive(Clone, Copy)]
-pub(crate) struct StoredPart<'a> {
-    pub(crate) bytes: &'a [u8],
-    /// Where the first of them is among all.
-    pub(crate) from: usize,
-}
-
-impl<'a, B: AsRef<[u8]> + ?Sized> From<&'a B> for StoredPart<'a> {
-    fn from(all: &'a B) -> Self {
-        StoredPart { bytes: all.as_ref(), from: 0 }
-    }
-}
-
-impl<'a> StoredPart<'a> {
-    /// The bytes of a frame, by its place among all.
-    pub(super) fn frame(&self, place: &Range<usize>) -> &'a [u8] {
-        let Range { start, end } = *place;
-        let range = start.checked_sub(self.from).zip(end.checked_sub(self.from));
-        range.and_then(|(start, end)| self.bytes.get(start..end)).unwrap_or_default()
-    }
-}
-
-impl Stored for StoredPart<'_> {
-    fn size(&self) -> usize {
-        self.from.saturating_add(self.bytes.len())
-    }
-
-    #[inline]
-    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
-        let at = at.checked_sub(self.from);
-        Ok(at.and_then(|at| self.bytes.get(at..at.saturating_add(count))))
-    }
-}
-
 /// Goes from frame to frame; ends after the first error.
-pub(super) struct Walk<S> {
+pub(in crate::codec) struct Walk<S> {
     /// All frames.
     stored: S,
     /// Where the next one begins.
@@ -96,7 +25,7 @@ pub(super) struct Walk<S> {
 
 impl<S: Stored> Walk<S> {
     /// Begins at the first byte.
-    pub(super) fn new(stored: S) -> Self {
+    pub(in crate::codec) fn new(stored: S) -> Self {
         Walk::from(stored, 0)
     }
 

@@ -2,10 +2,12 @@
 
 use zstd_safe::DCtx;
 
-use super::frame_index::{FramePoint, Seek};
+use super::context::{context, frame_error};
 use super::stream::{StreamDecoder, WINDOW_LOG};
-use super::walk::{Header, StoredPart, Walk};
-use super::{context, data_frames, frame_error, with_data};
+use super::walk::Walk;
+use crate::codec::frame_index::{FramePoint, Seek};
+use crate::codec::frames::{with_data, Header, StoredPart};
+use crate::codec::kind::Codec;
 use crate::error::{broken, fail, Result, Rule};
 
 /// Bytes decoded at once where they are only passed on.
@@ -33,7 +35,7 @@ pub(crate) fn decode_range(
     if end.is_none_or(|end| end > decoded_size) {
         return Err(fail!(InvalidArgument, "{wanted} bytes from {offset} pass the end at {decoded_size}"));
     }
-    start.size.check(decoded_size)?;
+    start.size.check(Codec::Zstd, decoded_size)?;
     if wanted == 0 {
         return Ok(());
     }
@@ -179,7 +181,7 @@ fn chunks(stored: &[u8], limit: u64, mut sink: Option<&mut Sink<'_>>) -> Result<
     let mut scratch = Vec::new();
     let mut decoder = None;
     let mut total = 0u64;
-    for header in data_frames(stored) {
+    for header in with_data(Walk::new(stored)) {
         let header = header?;
         let mut frame = stored.get(header.stored.clone()).unwrap_or_default();
         if let Some(content) = header.content {

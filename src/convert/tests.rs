@@ -331,5 +331,4 @@ fn rounding_to_whole_numbers() {
     assert!(float::round(f64::NAN).is_nan());
 }
 
-#[path = "convert_pairs.rs"]
 mod pairs;

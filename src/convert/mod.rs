@@ -1,5 +1,20 @@
 //! Elements of one type to elements of another.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
+pub(crate) mod byte_order;
 mod f8;
 mod float;
 
@@ -177,7 +192,9 @@ fn in_chunks(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst
         match from {
             Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 => store_floats(&floats, to, dst),
             Dtype::I64 | Dtype::I32 | Dtype::I16 | Dtype::I8 => store_signed(&signed, to, dst),
-            _ => store_unsigned(&unsigned, to, dst),
+            Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8 | Dtype::Bool => {
+                store_unsigned(&unsigned, to, dst)
+            }
         }
     }
 }
@@ -280,5 +297,4 @@ fn store_unsigned(chunk: &[u64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
 }
 
 #[cfg(test)]
-#[path = "convert_tests.rs"]
 mod tests;

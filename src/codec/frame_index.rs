@@ -1,8 +1,8 @@
 //! Where some of the frames begin, found in one walk: a range of a component of very many frames is
 //! then found without the headers of all of them.
 
-use super::walk::{Stored, Walk};
-use super::KnownSize;
+use super::frames::{Header, KnownSize};
+use super::kind::Codec;
 use crate::error::Result;
 use std::ops::Range;
 
@@ -46,11 +46,11 @@ impl Seek {
 }
 
 impl FrameIndex {
-    /// Walks all frame and block headers; decodes nothing.
-    pub(crate) fn of(stored: impl Stored) -> Result<FrameIndex> {
+    /// Of all frames, in order.
+    pub(super) fn of(codec: Codec, walk: impl Iterator<Item = Result<Header>>) -> Result<FrameIndex> {
         let mut found = FrameIndex { size: KnownSize::NONE, points: Vec::new() };
         let (mut frame, mut step) = (0usize, 1usize);
-        for header in Walk::new(stored) {
+        for header in walk {
             let header = header?;
             if let (KnownSize::Exact(decoded), false) = (found.size, header.skippable) {
                 // The step is a power of two.
@@ -64,7 +64,7 @@ impl FrameIndex {
                 }
                 frame = frame.saturating_add(1);
             }
-            found.size = found.size.with(&header)?;
+            found.size = found.size.with(codec, &header)?;
         }
         Ok(found)
     }

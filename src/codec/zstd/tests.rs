@@ -1,8 +1,24 @@
 //! Frames that we write and frames that others might: sizes, one shot, ranges, pieces, and every way
 //! to cut or change them.
 
+use super::stream::StreamDecoder;
 use super::*;
-use crate::error::Cause;
+use crate::codec::frame_index::FrameIndex;
+use crate::codec::frames::{FrameRun, KnownSize, Stored, StoredPart};
+use crate::codec::kind::Codec;
+use crate::error::{Cause, Result, Rule};
+
+fn known_size(stored: impl Stored) -> Result<KnownSize> {
+    Codec::Zstd.known_size(stored)
+}
+
+fn runs(stored: impl Stored, least: u64, wanted: u64) -> Result<(KnownSize, Vec<FrameRun>)> {
+    Codec::Zstd.runs(stored, least, wanted)
+}
+
+fn index(stored: impl Stored) -> Result<FrameIndex> {
+    Codec::Zstd.index(stored)
+}
 
 /// Bytes that compress somewhat, different each `seed`.
 fn text(seed: u64, size: usize) -> Vec<u8> {
@@ -83,7 +99,7 @@ fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
 
 /// A range, by a walk of its own.
 fn decode_range(stored: &[u8], size: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
-    let start = FrameIndex::of(stored)?.seek(offset, dst.len() as u64);
+    let start = index(stored)?.seek(offset, dst.len() as u64);
     super::decode_range(StoredPart { bytes: stored, from: 0 }, start, size, offset, dst)?;
     // What it needs of the stored bytes is enough.
     let needed = start.needed(stored.len());
@@ -153,7 +169,11 @@ fn runs_of_frames() {
                 assert!(got == want[run.decoded.start as usize..run.decoded.end as usize], "{name}");
             }
             assert_eq!(end, size, "{name}");
-            assert_eq!(known.check(size + 1).unwrap_err().rule(), Some(Rule::ZstdLength), "{name}");
+            assert_eq!(
+                known.check(Codec::Zstd, size + 1).unwrap_err().rule(),
+                Some(Rule::ZstdLength),
+                "{name}"
+            );
         }
     }
     // Of very many small frames there are few runs.
@@ -231,7 +251,7 @@ fn a_range_begins_at_an_indexed_frame_however_many_there_are() {
             stored.extend(sized(&bytes));
             want.extend(bytes);
         }
-        let index = FrameIndex::of(&stored[..]).unwrap();
+        let index = index(&stored[..]).unwrap();
         let size = want.len() as u64;
         assert_eq!(index.seek(0, 0).size, KnownSize::Exact(size));
         let mut begun = std::collections::HashSet::new();
@@ -255,7 +275,7 @@ fn a_range_begins_at_an_indexed_frame_however_many_there_are() {
     // Behind a frame that does not say its size nothing is marked.
     let (a, b) = (text(31, 1000), text(32, 100));
     let stored = [sized(&a), unsized_frame(&b), sized(&a), sized(&a)].concat();
-    let index = FrameIndex::of(&stored[..]).unwrap();
+    let index = index(&stored[..]).unwrap();
     assert_eq!(index.seek(999, 1).point.decoded, 0);
     assert_eq!(index.seek(3000, 1).point.stored, sized(&a).len());
     // Marks of other bytes than those that are there lead nowhere, but not out of them either.
@@ -299,5 +319,4 @@ fn pieces_of_every_size() {
     }
 }
 
-#[path = "zstd_hostile.rs"]
 mod hostile;

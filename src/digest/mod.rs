@@ -1,5 +1,19 @@
 //! Digests over stored bytes: reading the manifest's text, computing, comparing, writing.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
 use sha2::Digest as _;
 
 use crate::error::{broken, fail, Result, Rule};
@@ -236,5 +250,4 @@ pub(crate) fn check(digest: &Digest, computed: &Digest) -> Result<()> {
 }
 
 #[cfg(test)]
-#[path = "digest_tests.rs"]
 mod tests;

@@ -1,0 +1,119 @@
+//! The names of a manifest in one arena, and positions in its tables.
+
+use crate::error::{fail, Result};
+use crate::memory::HugeVec;
+use std::num::NonZeroU32;
+
+/// A text of an arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextId {
+    start: u32,
+    length: u32,
+}
+
+impl TextId {
+    /// How many bytes stand in front of it.
+    #[inline]
+    pub fn start(&self) -> usize {
+        self.start as usize
+    }
+
+    /// How many bytes it has, without the NUL.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.length as usize
+    }
+}
+
+/// All names of a manifest, each with a NUL behind it so that C can borrow it.
+#[derive(Debug, Default)]
+pub struct TextArena {
+    arena: HugeVec<u8>,
+}
+
+impl TextArena {
+    /// Keeps a copy of `text`.
+    pub fn add(&mut self, text: &str) -> Result<TextId> {
+        self.add_utf8(text.as_bytes())
+    }
+
+    /// Appends bytes that were found to be UTF-8.
+    #[inline]
+    pub(crate) fn add_utf8(&mut self, text: &[u8]) -> Result<TextId> {
+        let too_many = || fail!(Limit, "the manifest's names pass 4 GiB");
+        let start = u32::try_from(self.arena.len()).map_err(|_| too_many())?;
+        let length = u32::try_from(text.len()).map_err(|_| too_many())?;
+        self.arena.try_reserve(text.len().saturating_add(1))?;
+        self.arena.extend(text)?;
+        self.arena.push(0)?;
+        Ok(TextId { start, length })
+    }
+
+    /// The text.
+    pub fn get(&self, text: TextId) -> &str {
+        std::str::from_utf8(self.get_bytes(text)).unwrap_or_default()
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub fn get_bytes(&self, text: TextId) -> &[u8] {
+        let start = text.start as usize;
+        self.arena.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
+    }
+
+    /// The text and the NUL behind it.
+    pub fn get_c_bytes(&self, text: TextId) -> &[u8] {
+        let start = text.start as usize;
+        let end = start.saturating_add(text.length as usize).saturating_add(1);
+        self.arena.get(start..end).unwrap_or(b"\0")
+    }
+
+    /// Where the first text stands; each stands [`TextId::start`] bytes behind, and ends with a NUL.
+    #[inline]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.arena.as_ptr()
+    }
+
+    /// Bytes of all texts, with their NULs.
+    pub fn size(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Forgets all texts behind the first `size` bytes.
+    pub(super) fn truncate(&mut self, size: usize) {
+        self.arena.truncate(size);
+    }
+
+    /// Bytes that can be added without asking for memory.
+    pub fn spare_capacity(&self) -> usize {
+        self.arena.capacity().saturating_sub(self.arena.len())
+    }
+
+    /// Room for `bytes` more bytes, and for as many again if that is less than there were.
+    pub fn try_reserve(&mut self, bytes: usize) -> Result<()> {
+        self.arena.try_reserve(bytes)
+    }
+
+    /// Room for `bytes` more bytes, and not many more.
+    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
+        self.arena.try_reserve_exact(bytes)
+    }
+}
+
+/// A position in a table; none takes no memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position(NonZeroU32);
+
+impl Position {
+    /// The position behind `filled` entries.
+    pub fn after(filled: usize) -> Result<Position> {
+        let next = u32::try_from(filled).ok().and_then(|n| n.checked_add(1)).and_then(NonZeroU32::new);
+        next.map(Position).ok_or_else(|| fail!(Limit, "a table of the manifest passes 2^32 entries"))
+    }
+
+    /// As a table has it.
+    #[inline]
+    pub fn index(self) -> usize {
+        (self.0.get() as usize).saturating_sub(1)
+    }
+}
