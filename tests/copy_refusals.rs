@@ -275,7 +275,7 @@ fn a_strict_reader_checks_bools_however_they_are_read() {
         ("slice", object.read_slice(&slab, &mut place)),
         ("view", object.tensor_view().map(drop)),
     ] {
-        assert_eq!(common::rule(outcome), Some(Rule::BoolByte), "{way}");
+        assert_eq!(common::rule(outcome), Some(Rule::BoolByte), "{route}");
     }
     data.read_range(0, &mut place[..2]).unwrap();
 }
