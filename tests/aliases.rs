@@ -7,10 +7,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use ztensor::error::{Cause, Result, Rule};
-use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::source::ByteSource;
 use ztensor::wire::{cbor_encode, json};
 use ztensor::writer::WriterOptions;
 

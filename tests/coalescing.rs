@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use ztensor::error::{Cause, Result};
-use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, Direct, File, OpenOptions, Selection};
+use ztensor::source::ByteSource;
 use ztensor::writer::{Algorithm, WriterOptions};
 
 /// Reads that filled one piece of memory, and those that filled several.
@@ -205,7 +205,8 @@ fn a_wrong_digest_and_missing_bytes_are_reported_of_their_own_tensor() {
 #[test]
 #[cfg(target_os = "linux")]
 fn files_and_mappings_fill_many_pieces_in_one_call() {
-    use ztensor::io::{boxed, file::FileSource, map::MapSource};
+    use ztensor::memory::try_box;
+    use ztensor::source::{file::FileSource, map::MapSource};
     let folder = Folder::new();
     let path = folder.0.join("pieces");
     let bytes: Vec<u8> = (0..3000_u32).map(|i| (i % 251) as u8).collect();
@@ -213,9 +214,9 @@ fn files_and_mappings_fill_many_pieces_in_one_call() {
     let file = || FileSource::open(&path).unwrap();
     let inner = FileSource::from_file(std::fs::File::open(&path).unwrap(), 100, 2000).unwrap();
     let sources: [(u64, Box<dyn ByteSource>); 3] = [
-        (0, boxed(file()).unwrap()),
-        (0, boxed(MapSource::new(file(), false).map_err(|(_, e)| e).unwrap()).unwrap()),
-        (100, boxed(inner).unwrap()),
+        (0, try_box(file()).unwrap()),
+        (0, try_box(MapSource::new(file(), false).map_err(|(_, e)| e).unwrap()).unwrap()),
+        (100, try_box(inner).unwrap()),
     ];
     for (base, source) in sources {
         let mut memory = [vec![0; 700], vec![0; 0], vec![0; 1], vec![0; 900]];

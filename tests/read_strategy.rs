@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 use ztensor::error::{Cause, Result};
-use ztensor::io::direct::DirectFile;
-use ztensor::io::{ByteSink, ByteSource};
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{
     BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Loaded, Mode, OpenOptions, Selection,
 };
+use ztensor::sink::ByteSink;
+use ztensor::source::{direct::DirectFile, ByteSource};
 use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Writer, WriterOptions};
 
 /// By whom bytes were read, and which.

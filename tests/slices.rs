@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use ztensor::error::{Cause, Result};
-use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, Hyperslab, Mode, OpenOptions};
+use ztensor::source::ByteSource;
 use ztensor::writer::WriterOptions;
 
 /// The slab, cut out of a whole tensor of three dimensions element by element.

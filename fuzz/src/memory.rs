@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use ztensor::error::{Cause, Error, Result};
-use ztensor::io::{ByteSink, ByteSource};
+use ztensor::sink::ByteSink;
+use ztensor::source::ByteSource;
 
 /// A source that lends nothing. The library must never ask it for bytes that it does not have.
 pub struct ReadOnly(pub Vec<u8>);

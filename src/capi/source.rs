@@ -6,8 +6,9 @@ use super::progress::{outcome, Context};
 use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::error::{fail, try_format, Result};
-use crate::io::{boxed, ByteSource};
+use crate::memory::try_box;
 use crate::reader::File;
+use crate::source::ByteSource;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -112,6 +113,6 @@ pub unsafe extern "C" fn zt_open_source(
         // SAFETY: options NULL or of the size it says.
         let options = open_options(&unsafe { arg::options(options)? })?;
         let label = try_format(format_args!("the caller's source"))?;
-        File::from_source(boxed(source)?, &options, label)
+        File::from_source(try_box(source)?, &options, label)
     })
 }

@@ -2,9 +2,9 @@
 
 use super::{Component, File};
 use crate::error::{Cause, Error, Result};
-use crate::io::direct::BLOCK;
-use crate::io::{Advice, ByteSource};
 use crate::lock::Mutex;
+use crate::source::direct::BLOCK;
+use crate::source::{Advice, ByteSource};
 use crate::threads;
 use std::ops::Range;
 

@@ -30,19 +30,19 @@ pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
 pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
-pub use crate::io::{Advice, ByteSource};
+pub use crate::source::{Advice, ByteSource};
 
 use crate::error::{fail, try_format, Cause, Error, Result};
-use crate::io::boxed;
-use crate::io::decoded_cache::DecodedCache;
-use crate::io::file::FileSource;
-use crate::io::map::MapSource;
-use crate::io::memory::MemorySource;
-use crate::io::network::is_remote;
 use crate::lock::Mutex;
+use crate::memory::try_box;
+use crate::memory::DecodedCache;
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{self, Encoding, Manifest, Version};
 use crate::model::value::Value;
+use crate::source::file::FileSource;
+use crate::source::map::MapSource;
+use crate::source::memory::MemorySource;
+use crate::source::network::is_remote;
 use crate::wire::append_record::HEAD_BYTES;
 use crate::wire::{self, frame, Frame, Limits};
 use std::path::Path;
@@ -151,7 +151,7 @@ impl File {
         B: AsRef<[u8]> + Send + Sync + 'static,
     {
         let label = try_format(format_args!("the file in memory"))?;
-        File::from_source(boxed(MemorySource::new(bytes))?, options, label)
+        File::from_source(try_box(MemorySource::new(bytes))?, options, label)
     }
 
     /// Opens whatever can be read at an offset; `label` is what messages call it.
@@ -328,11 +328,11 @@ impl Mode {
 fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSource>> {
     let auto = options.mode == Mode::Auto;
     if options.mode == Mode::Read || (auto && is_remote(file.parts().0)) {
-        return Ok(boxed(file)?);
+        return Ok(try_box(file)?);
     }
     match MapSource::new(file, options.mode == Mode::Private) {
-        Ok(mapped) => Ok(boxed(mapped)?),
-        Err((file, _)) if auto => Ok(boxed(file)?),
+        Ok(mapped) => Ok(try_box(mapped)?),
+        Err((file, _)) if auto => Ok(try_box(file)?),
         Err((_, e)) => Err(e),
     }
 }

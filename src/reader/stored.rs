@@ -2,10 +2,10 @@
 
 use super::{Component, File};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::io::ByteSource;
 use crate::memory::AlignedBuffer;
 use crate::model::manifest::{Encoding, Version};
 use crate::payload::zstd::{self, KnownSize};
+use crate::source::ByteSource;
 use std::ops::Range;
 
 /// Bytes that are read at a time where not all are needed at once.

@@ -4,14 +4,15 @@
 use super::stream::rules::is_index;
 use super::{Phase, Summary, Writer, WriterOptions};
 use crate::error::{fail, try_format, Result, Rule};
-use crate::io::append_sink::{AppendSink, HeadRecord};
-use crate::io::sink::FileSink;
-use crate::io::{boxed, ByteSink};
+use crate::memory::try_box;
 use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, LogicalType, Manifest, Version};
 use crate::model::value::Value;
 use crate::reader::{record_of, File, Mode, OpenOptions};
+use crate::sink::append_sink::{AppendSink, HeadRecord};
+use crate::sink::file_sink::FileSink;
+use crate::sink::ByteSink;
 use crate::wire::append_record::{self, AppendRecord};
 use crate::wire::cbor::{Cursor, Head};
 use crate::wire::{self, cbor_encode as put, frame, Container, Frame, Limits};
@@ -63,9 +64,9 @@ impl Writer {
         let end = file.size();
         let sink: Box<dyn ByteSink> = if AppendRecord::has_room(range.start) {
             let record = head_record(&file, manifest.as_slice())?;
-            boxed(AppendSink::open(path, range.start..end, record, options.durable)?)?
+            try_box(AppendSink::open(path, range.start..end, record, options.durable)?)?
         } else {
-            boxed(new_file(path, end, options.durable)?)?
+            try_box(new_file(path, end, options.durable)?)?
         };
         // What is added is encoded as 1.2; whether the file then says so is decided at the end.
         let options = WriterOptions { version: Version::V1_2, ..options.clone() };

@@ -3,8 +3,8 @@
 use super::job::Job;
 use super::{BatchOptions, Direct};
 use crate::error::{fail, Result};
-use crate::io::direct::{Bounce, DirectFile};
-use crate::io::ByteSource;
+use crate::source::direct::{Bounce, DirectFile};
+use crate::source::ByteSource;
 use foldhash::fast::SeedableRandomState;
 use std::ffi::CStr;
 use std::hash::BuildHasher;
@@ -196,7 +196,7 @@ impl<'a> ReadStrategy<'a> {
 
     /// The bytes from `offset` on where they lie, if they can be lent and no disk has to be waited for: who needs a few
     /// of each page is spared a call for them, or a copy of the rest. Of a file that is a mapping, which
-    /// [`crate::io::map`] is wary of: the last byte is always asked for, as a file that was cut short has it no more.
+    /// [`crate::source::map`] is wary of: the last byte is always asked for, as a file that was cut short has it no more.
     pub fn borrow_resident(&self, route: Route<'_>, offset: u64, size: u64) -> Option<&'a [u8]> {
         let end = offset.checked_add(size)?;
         let bytes = self.source.slice(offset..end)?;

@@ -7,10 +7,10 @@ use super::job::{self, Job, JobKind, Request};
 use super::strategy::{self, ReadStrategy};
 use super::{BatchOptions, BatchStats, OnDone, Progress, Selection};
 use crate::error::{fail, Error, Result};
-use crate::io::direct::{Bounce, BOUNCE_SIZE};
 use crate::lock::Mutex;
 use crate::payload::{digest, zstd};
 use crate::reader::stored::zeroed;
+use crate::source::direct::{Bounce, BOUNCE_SIZE};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Condvar;
 

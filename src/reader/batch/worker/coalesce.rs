@@ -2,9 +2,9 @@
 
 use super::BatchState;
 use crate::error::{fail, Result};
-use crate::io::direct::Bounce;
 use crate::payload::digest;
 use crate::reader::batch::job::{Job, JobKind, Request};
+use crate::source::direct::Bounce;
 use std::io::IoSliceMut;
 use std::ops::Range;
 use std::sync::atomic::Ordering;

@@ -1,9 +1,9 @@
 //! Reads past the page cache, where the file system can: whole blocks into aligned memory.
 
-use super::blocks::{self, Alignment, DirectAccess, PAGE};
-use super::file::{read_exact_at, size_of};
 use super::residence::on_huge_pages;
 use crate::error::{fail, Result};
+use crate::io::blocks::{self, Alignment, DirectAccess, PAGE};
+use crate::io::read_at::{read_exact_at, size_of};
 use crate::memory::{AlignedBuffer, HUGE_PAGE};
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};

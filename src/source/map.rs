@@ -5,15 +5,16 @@
 //! is a choice of the caller (`ZT_MODE_MAP`), and why reads that copy go through the map only where
 //! that saves most of the work: slices whose pages are in memory.
 
+use super::advice::Advice;
 use super::advice::{advise_mapped, unsupported};
+use super::byte_source::ByteSource;
 use super::direct::DirectFile;
 use super::file::FileSource;
 use super::locked::LockedRanges;
 use super::memory::part;
 use super::pages::Pages;
-use super::refusal::is_refusal;
-use super::{Advice, ByteSource};
 use crate::error::{fail, Cause, Error, Result};
+use crate::io::refusal::is_refusal;
 use crate::lock::Mutex;
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::io::IoSliceMut;

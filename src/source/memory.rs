@@ -1,7 +1,7 @@
 //! Bytes that are in memory already, and stay there.
 
+use super::byte_source::ByteSource;
 use super::pages::{page_size, Pages};
-use super::ByteSource;
 use crate::error::{fail, Result};
 use std::ops::Range;
 
