@@ -35,7 +35,7 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 15] = [
     ("payload", &["error", "model", "simd"]),
     ("simd", &[]),
     ("io", &["error"]),
-    ("source", &["error", "io", "lock", "memory"]),
+    ("source", &["error", "io", "lock", "memory", "threads"]),
     ("sink", &["error", "io", "lock", "memory"]),
     ("reader", &["error", "hash", "model", "wire", "payload", "source", "lock", "threads", "memory"]),
     // The writer reads, too: what it appends to, copies from and repairs. Never the reverse.

@@ -1,10 +1,9 @@
 //! The door to a file's bytes.
 
 use super::advice::{unsupported, Advice};
-use super::direct::DirectFile;
 use super::pages::Pages;
+use super::profile::{PageCache, Profile, ReadRange};
 use crate::error::Result;
-use std::io::IoSliceMut;
 use std::ops::Range;
 
 /// Where a file's bytes come from. Any number of threads may read at once.
@@ -24,10 +23,9 @@ pub trait ByteSource: Send + Sync {
     /// Fills `dst` with the bytes from `offset` on: all of it, or an error.
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()>;
 
-    /// Fills pieces of memory one after the other with the bytes from `offset` on. False, with nothing read, where that
-    /// would take a call for each.
-    fn read_scattered(&self, _offset: u64, _pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
-        Ok(false)
+    /// Fills all of `ranges`; how is in the profile. After an error any of them may be undefined.
+    fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
+        ranges.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst))
     }
 
     /// Says what will be done with the bytes of `range`; an error where that cannot be done for them.
@@ -43,18 +41,13 @@ pub trait ByteSource: Send + Sync {
         Pages::new(crate::io::page_size() as u64, 0, self.size(), true)
     }
 
-    /// Whether the bytes are those of a real file, so that direct reads make sense.
-    fn is_file(&self) -> bool {
-        false
+    /// What reading costs.
+    fn profile(&self) -> Profile {
+        Profile::CALLS
     }
 
-    /// Whether the byte at `offset` is in memory already; none where that is not known.
-    fn resident(&self, _offset: u64) -> Option<bool> {
+    /// What the page cache has of them; none where they are in no file of this system.
+    fn page_cache(&self) -> Option<&dyn PageCache> {
         None
-    }
-
-    /// A second handle for reads past the page cache, with the offset at which the bytes begin.
-    fn direct(&self) -> Result<Option<DirectFile>> {
-        Ok(None)
     }
 }

@@ -12,8 +12,10 @@ pub mod memory;
 #[allow(unsafe_code)] // asks the kernel which file system it is
 pub mod network;
 pub mod pages;
+mod profile;
 #[allow(unsafe_code)] // asks the kernel what is in memory
 pub mod residence;
 
 pub use advice::Advice;
 pub use byte_source::ByteSource;
+pub use profile::{PageCache, Profile, ReadMany, ReadRange};
