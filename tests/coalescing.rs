@@ -55,8 +55,8 @@ impl ByteSource for Source {
 
     fn profile(&self) -> Profile {
         match self.scatters {
-            true => Profile::FILE,
-            false => Profile { read_many: ReadMany::OneByOne, ..Profile::FILE },
+            true => Profile::file(),
+            false => Profile { read_many: ReadMany::OneByOne, ..Profile::file() },
         }
     }
 }

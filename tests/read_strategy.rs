@@ -106,8 +106,8 @@ impl ByteSource for Counting {
 
     fn profile(&self) -> Profile {
         match self.is_file {
-            true => Profile { read_many: ReadMany::OneByOne, ..Profile::FILE },
-            false => Profile::CALLS,
+            true => Profile { read_many: ReadMany::OneByOne, ..Profile::file() },
+            false => Profile::calls(),
         }
     }
 

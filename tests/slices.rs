@@ -117,7 +117,7 @@ impl ByteSource for Mapped {
     }
 
     fn profile(&self) -> Profile {
-        Profile::FILE
+        Profile::file()
     }
 
     fn page_cache(&self) -> Option<&dyn PageCache> {

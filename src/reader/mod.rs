@@ -8,6 +8,7 @@ mod aliases;
 mod batch;
 mod bytes;
 mod decoded;
+mod ends;
 mod frame_index;
 mod index;
 mod item_extent;
@@ -43,8 +44,8 @@ use crate::source::file::FileSource;
 use crate::source::map::MapSource;
 use crate::source::memory::MemorySource;
 use crate::source::network::is_remote;
-use crate::wire::append_record::HEAD_BYTES;
 use crate::wire::{self, frame, Frame, Limits};
+use ends::Ends;
 use std::path::Path;
 
 /// How a file's bytes are reached.
@@ -359,24 +360,18 @@ fn read_within(
     explain: &dyn Fn(Error) -> Error,
 ) -> Result<(Frame, Manifest, Budget)> {
     let size = source.size();
-    let mut head = [0; HEAD_BYTES];
-    let mut tail = [0; frame::END_BYTES];
-    let size_here = usize::try_from(size).unwrap_or(usize::MAX);
-    let head = head.get_mut(..size_here.min(HEAD_BYTES)).unwrap_or_default();
-    let tail = tail.get_mut(..size_here.min(frame::END_BYTES)).unwrap_or_default();
-    source.read_at(0, head)?;
-    source.read_at(size.saturating_sub(tail.len() as u64), tail)?;
-    if let Some(record) = recovery::pending(head, size) {
+    let ends = Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)?;
+    if let Some(record) = recovery::pending(ends.head(), size) {
         return Err(recovery::has_record(&record, size)); // whatever the file ends in
     }
-    let frame = frame::detect(size, head, tail, limits).map_err(explain)?;
+    let frame = frame::detect(size, ends.head(), ends.tail(), limits).map_err(explain)?;
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     let budget = Budget::new(limits.memory_for(manifest_size));
-    let read = if source.slice(range.clone()).is_some() { 0 } else { manifest_size };
+    let read = ends.held(source, &range);
     budget.charge(read, "the manifest")?;
     let validated =
-        stored::with_range(source, range, |bytes| wire::decode_within(&frame, bytes, limits, &budget));
+        ends.with_range(source, range, |bytes| wire::decode_within(&frame, bytes, limits, &budget));
     let validated = validated.map_err(|e| if e.cause() == Cause::Limit { e } else { explain(e) })?;
     budget.give_back(read);
     Ok((frame, validated.into_inner(), budget))

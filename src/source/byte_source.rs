@@ -43,7 +43,7 @@ pub trait ByteSource: Send + Sync {
 
     /// What reading costs.
     fn profile(&self) -> Profile {
-        Profile::CALLS
+        Profile::calls()
     }
 
     /// What the page cache has of them; none where they are in no file of this system.

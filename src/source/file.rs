@@ -118,8 +118,8 @@ impl ByteSource for FileSource {
 
     fn profile(&self) -> Profile {
         match self.scatters.load(Ordering::Relaxed) {
-            true => Profile::FILE,
-            false => Profile { read_many: ReadMany::OneByOne, ..Profile::FILE },
+            true => Profile::file(),
+            false => Profile { read_many: ReadMany::OneByOne, ..Profile::file() },
         }
     }
 

@@ -41,7 +41,7 @@ impl<B: AsRef<[u8]> + Send + Sync> ByteSource for MemorySource<B> {
     }
 
     fn profile(&self) -> Profile {
-        Profile::MEMORY
+        Profile::memory()
     }
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {

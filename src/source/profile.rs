@@ -39,31 +39,37 @@ pub struct Profile {
 
 impl Profile {
     /// Of bytes in memory.
-    pub const MEMORY: Profile = Profile {
-        gap: 0,
-        largest_request: 0,
-        concurrency: usize::MAX,
-        callers_thread: false,
-        read_many: ReadMany::OneByOne,
-    };
+    pub const fn memory() -> Profile {
+        Profile {
+            gap: 0,
+            largest_request: 0,
+            concurrency: usize::MAX,
+            callers_thread: false,
+            read_many: ReadMany::OneByOne,
+        }
+    }
 
     /// Of a file of this system: a read is a system call.
-    pub const FILE: Profile = Profile {
-        gap: 16 << 10,
-        largest_request: BOUNCE_SIZE as u64,
-        concurrency: usize::MAX,
-        callers_thread: false,
-        read_many: ReadMany::Adjacent,
-    };
+    pub const fn file() -> Profile {
+        Profile {
+            gap: 16 << 10,
+            largest_request: BOUNCE_SIZE as u64,
+            concurrency: usize::MAX,
+            callers_thread: false,
+            read_many: ReadMany::Adjacent,
+        }
+    }
 
     /// Of a source of which nothing is known: a read may be a journey through a network.
-    pub const CALLS: Profile = Profile {
-        gap: 64 << 10,
-        largest_request: 8 << 20,
-        concurrency: 1,
-        callers_thread: false,
-        read_many: ReadMany::OneByOne,
-    };
+    pub const fn calls() -> Profile {
+        Profile {
+            gap: 64 << 10,
+            largest_request: 8 << 20,
+            concurrency: 1,
+            callers_thread: false,
+            read_many: ReadMany::OneByOne,
+        }
+    }
 
     /// Threads that read where a caller wants so many; 0 for as many as there are processors.
     pub fn threads(&self, wanted: usize) -> usize {
