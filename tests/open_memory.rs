@@ -10,8 +10,8 @@ use counting::peak;
 use std::ops::Range;
 use std::sync::Arc;
 use ztensor::error::{Cause, Error};
-use ztensor::io::ByteSource;
 use ztensor::reader::{File, OpenOptions};
+use ztensor::source::ByteSource;
 
 /// Bytes of a manifest of each form.
 const SIZE: usize = 1 << 17;

@@ -66,7 +66,7 @@ impl Component<'_> {
     /// mapping where that is in memory.
     fn read_slab(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
         let raw = self.entry.encoding == Encoding::Raw && !self.swaps();
-        if raw && dst.len() >= MIN_BATCHED && !self.is_callback() {
+        if raw && dst.len() >= MIN_BATCHED && self.file.source().profile().concurrency > 1 {
             let size = self.check_known().and_then(|()| self.slab(slab)).map_err(|e| self.wrap(e))?.size();
             if let Some(dst) =
                 usize::try_from(size).ok().filter(|n| *n >= MIN_BATCHED).and_then(|n| dst.get_mut(..n))

@@ -10,8 +10,6 @@ use super::stream::component_entry;
 use super::stream::rules::{check_final_size, expected_size};
 use super::{name_at, Algorithm, ComponentSpec, LogicalSpec, Writer};
 use crate::error::{fail, Error, Result};
-use crate::io::direct_sink::WRITE_BUFFERS;
-use crate::io::write_behind::{WriteBehind, BUFFER_SIZE};
 use crate::lock::Mutex;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
@@ -19,6 +17,8 @@ use crate::model::manifest::{
 };
 use crate::payload::byte_order::to_host_needed;
 use crate::payload::digest::{self, Digest};
+use crate::sink::direct_sink::WRITE_BUFFERS;
+use crate::sink::write_behind::{WriteBehind, BUFFER_SIZE};
 use crate::threads;
 use hash_queue::{is_offloaded, HashQueue};
 use hashbrown::hash_table::Entry;

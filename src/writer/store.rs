@@ -3,9 +3,9 @@
 use super::progress::STEP;
 use super::{Algorithm, Writer};
 use crate::error::Result;
-use crate::io::direct_sink::WRITE_BUFFERS;
 use crate::lock::Mutex;
 use crate::payload::digest::Hasher;
+use crate::sink::direct_sink::WRITE_BUFFERS;
 use crate::threads;
 
 /// Below, starting a thread costs more than it saves.
