@@ -518,7 +518,7 @@ end:
 
 static zt_status read_source(void) { return entry_source(1 << 30); }
 static zt_status source_that_fails(void) { return entry_source(1); }
-static zt_status source_that_fails_later(void) { return entry_source(10); }
+static zt_status source_that_fails_later(void) { return entry_source(4); }
 
 /* Whether a file opens; with all that is checked then. */
 static zt_status entry_open(const char *path)

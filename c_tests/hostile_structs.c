@@ -198,7 +198,8 @@ static const field zt_open_options_fields[] = {
     F(zt_open_options, progress)};
 static const field zt_source_fields[] = {
     F(zt_source, struct_size), F(zt_source, context), F(zt_source, size), F(zt_source, read_at),
-    F(zt_source, close)};
+    F(zt_source, close), F(zt_source, read_many), F(zt_source, name), F(zt_source, gap),
+    F(zt_source, largest_request), F(zt_source, concurrency), F(zt_source, callers_thread)};
 static const field zt_read_options_fields[] = {
     F(zt_read_options, struct_size), F(zt_read_options, threads), F(zt_read_options, direct),
     F(zt_read_options, chunk_size), F(zt_read_options, in_flight), F(zt_read_options, verify),

@@ -359,7 +359,7 @@ typedef struct zt_open_options {
     /// Threads that a call without options of its own (zt_component_read, zt_component_load and what is
     /// built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB, and zt_object_read_slice for a slab of
     /// 1 MiB out of so large a component; it waits for them. 0: as many as there are processors, at most
-    /// 4. 1: only the caller's, as always where a zt_source is read.
+    /// 4. 1: only the caller's. A zt_source is read by its concurrency's number of them at most.
     uint32_t threads;
     uint32_t reserved; ///< Must be 0.
     /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
@@ -1626,9 +1626,16 @@ zt_status zt_write_attribute(zt_writer *writer, const char *key, const zt_attrib
 //
 // Functions of yours that read or write the bytes: a network, an archive, a decryptor.
 
+/// Bytes that a source is asked for.
+typedef struct zt_source_range {
+    uint64_t offset; ///< Where the first one is in the file.
+    void *dst; ///< Receives them.
+    size_t size; ///< Bytes; never 0.
+} zt_source_range;
+
 /// Where the bytes of a file come from: the caller's functions. All are called with context, from any
-/// thread that uses the file, also several at once; they must not call back into the same file's
-/// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
+/// thread that uses the file, also several at once (but see callers_thread); they must not call back
+/// into the same file's zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
 /// ZT_ERROR_ value becomes ZT_ERROR_IO.
 typedef struct zt_source {
     size_t struct_size; ///< sizeof (zt_source)
@@ -1639,6 +1646,21 @@ typedef struct zt_source {
     zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t n);
     /// The file is done with the source. Called once, last; may be NULL.
     void (*close)(void *context);
+    /// Fills the dst of each of count ranges: all of them, or a failure. They are in order of their
+    /// offsets, may overlap, and the array is the function's only during the call. After a failure
+    /// read_at is called for each, and says whose it is. NULL: every range is a read_at.
+    zt_status (*read_many)(void *context, const zt_source_range *ranges, size_t count);
+    /// What messages call the file: NUL-ended UTF-8, copied; NULL for "the caller's source".
+    const char *name;
+    /// Bytes between two wanted ranges that are rather read than skipped; 0 for the default of 64 KiB.
+    uint64_t gap;
+    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what it
+    /// asks read_many for at once, for each of concurrency; 0 for the default of 8 MiB, 1 for no such reads.
+    uint64_t largest_request;
+    /// Threads that a call without options of its own may read by; 0 and 1: only the caller's.
+    uint32_t concurrency;
+    /// 0: the functions may be called from any thread. 1: only from threads that call the library.
+    uint32_t callers_thread;
 } zt_source;
 
 /// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
@@ -1646,6 +1668,8 @@ typedef struct zt_source {
 /// source: copied during the call; not NULL. Its context and functions are used until the last
 /// zt_close, from any thread that uses the file, also several at once. Its close function is called
 /// once, also when this call fails.
+/// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the
+/// manifest is not in the last 64 KiB; a file that is broken may take more.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
 /// whatever status a function of source gives.
 /// Threads: any. Since 1.0.

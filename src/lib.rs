@@ -6,7 +6,7 @@
 //! ```text
 //!            path, descriptor, memory, callbacks                 sink, path
 //!                          |                                         ^
-//!   io       bytes at offsets: map, file, memory      append, align, publish
+//!   source   bytes at offsets: map, file, memory      append, align, publish          sink
 //!                          v                                         |
 //!   container  head, tail -> manifest -> validated     validated -> manifest, footer
 //!                          v                                         |
@@ -54,6 +54,8 @@ pub mod model;
 pub mod reader;
 #[allow(unsafe_code)] // instructions that not every processor has
 mod simd;
+pub mod sink;
+pub mod source;
 mod threads;
 #[forbid(unsafe_code)]
 pub mod writer;

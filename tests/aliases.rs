@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use ztensor::container::{cbor::encode as cbor_encode, json};
 use ztensor::error::{Cause, Result, Rule};
-use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::source::ByteSource;
 use ztensor::writer::WriterOptions;
 
 /// Objects of the same bytes.

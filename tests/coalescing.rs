@@ -4,14 +4,13 @@
 mod common;
 
 use common::{compressible, Folder, ReadOnly, Sample};
-use std::io::IoSliceMut;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use ztensor::error::{Cause, Result};
-use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, Direct, File, OpenOptions, Selection};
+use ztensor::source::{ByteSource, Profile, ReadMany, ReadRange};
 use ztensor::writer::{Algorithm, WriterOptions};
 
 /// Reads that filled one piece of memory, and those that filled several.
@@ -42,22 +41,23 @@ impl ByteSource for Source {
         self.bytes.read_at(offset, dst)
     }
 
-    fn read_scattered(&self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
-        if self.scatters {
-            self.calls.lock().unwrap().scattered += 1;
-            assert!(pieces.len() <= 1024, "more than one call of Linux takes");
-            let mut rest = &self.bytes.0[offset as usize..];
-            for piece in pieces {
-                let (now, later) = rest.split_at(piece.len());
-                piece.copy_from_slice(now);
-                rest = later;
-            }
+    fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
+        self.calls.lock().unwrap().scattered += 1;
+        assert!(self.scatters && ranges.len() <= 1024, "more than one call of Linux takes");
+        let mut at = ranges[0].offset;
+        for range in ranges {
+            assert_eq!(range.offset, at, "the ranges leave a gap");
+            at += range.dst.len() as u64;
+            self.bytes.read_at(range.offset, range.dst)?;
         }
-        Ok(self.scatters)
+        Ok(())
     }
 
-    fn is_file(&self) -> bool {
-        true
+    fn profile(&self) -> Profile {
+        match self.scatters {
+            true => Profile::file(),
+            false => Profile { read_many: ReadMany::OneByOne, ..Profile::file() },
+        }
     }
 }
 
@@ -118,7 +118,7 @@ fn short_tensors_are_filled_in_their_places_by_few_calls() {
     for digest in [None, Some(Algorithm::Crc32c), Some(Algorithm::Sha256)] {
         let bytes = common::file_of(&WriterOptions { digest, ..WriterOptions::default() }, &samples);
         for (what, asks) in &cases {
-            for (scatters, threads) in [(true, 1), (true, 3), (false, 1)] {
+            for (scatters, threads) in [(true, 1), (true, 3), (false, 1), (false, 3)] {
                 let calls = Arc::default();
                 let source = Source { bytes: ReadOnly(bytes.clone()), scatters, calls: Arc::clone(&calls) };
                 let options = OpenOptions::default();
@@ -205,7 +205,8 @@ fn a_wrong_digest_and_missing_bytes_are_reported_of_their_own_tensor() {
 #[test]
 #[cfg(target_os = "linux")]
 fn files_and_mappings_fill_many_pieces_in_one_call() {
-    use ztensor::io::{boxed, file::FileSource, map::MapSource};
+    use ztensor::memory::try_box;
+    use ztensor::source::{file::FileSource, map::MapSource};
     let folder = Folder::new();
     let path = folder.0.join("pieces");
     let bytes: Vec<u8> = (0..3000_u32).map(|i| (i % 251) as u8).collect();
@@ -213,20 +214,26 @@ fn files_and_mappings_fill_many_pieces_in_one_call() {
     let file = || FileSource::open(&path).unwrap();
     let inner = FileSource::from_file(std::fs::File::open(&path).unwrap(), 100, 2000).unwrap();
     let sources: [(u64, Box<dyn ByteSource>); 3] = [
-        (0, boxed(file()).unwrap()),
-        (0, boxed(MapSource::new(file(), false).map_err(|(_, e)| e).unwrap()).unwrap()),
-        (100, boxed(inner).unwrap()),
+        (0, try_box(file()).unwrap()),
+        (0, try_box(MapSource::new(file(), false).map_err(|(_, e)| e).unwrap()).unwrap()),
+        (100, try_box(inner).unwrap()),
     ];
     for (base, source) in sources {
         let mut memory = [vec![0; 700], vec![0; 0], vec![0; 1], vec![0; 900]];
         let mut read = |offset| {
-            let mut pieces: Vec<_> = memory.iter_mut().map(|m| IoSliceMut::new(m)).collect();
-            source.read_scattered(offset, &mut pieces)
+            let mut offset = offset;
+            let mut ranges = Vec::new();
+            for dst in &mut memory {
+                ranges.push(ReadRange { offset, dst });
+                offset += ranges.last().unwrap().dst.len() as u64;
+            }
+            source.read_many(&mut ranges)
         };
-        assert!(read(50).unwrap(), "it is one call");
+        read(50).unwrap();
+        assert_eq!(source.profile().read_many, ReadMany::Adjacent, "it is one call");
         let error = read(2900 - base).unwrap_err();
         assert_eq!(error.cause(), Cause::Io, "{}", error.message());
-        assert!(read(50).unwrap());
+        read(50).unwrap();
         let start = base as usize + 50;
         assert_eq!(memory.concat(), bytes[start..start + 1601]);
     }

@@ -13,10 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ztensor::error::{Cause, Error, Result};
-use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{File, Hyperslab, Mode, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::source::ByteSource;
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
 
 /// Decoded components may have this many bytes in these tests.
@@ -263,7 +263,7 @@ fn a_million_tiny_objects_open_within_seconds() {
 /// A sink that keeps nothing.
 struct Nowhere;
 
-impl ztensor::io::ByteSink for Nowhere {
+impl ztensor::sink::ByteSink for Nowhere {
     fn write(&mut self, _bytes: &[u8]) -> Result<()> {
         Ok(())
     }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{compressible, file_of, Aligned, Folder, ReadOnly, Sample};
 use ztensor::error::Cause;
-use ztensor::io::boxed;
+use ztensor::memory::try_box;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{
     BatchOptions, BatchRequest, BatchStats, File, Hyperslab, Mode, OpenOptions, Selection, VerifyOptions,
@@ -44,7 +44,7 @@ fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
     for mode in [Mode::Map, Mode::Read, Mode::Auto, Mode::Private] {
         let memory = File::open_memory(Aligned::of(&bytes), &in_mode(mode)).unwrap();
         assert!(memory.mode() == Mode::Map && memory.borrow().unwrap() == bytes);
-        let source = boxed(ReadOnly(bytes.clone())).unwrap();
+        let source = try_box(ReadOnly(bytes.clone())).unwrap();
         let source = File::from_source(source, &in_mode(mode), String::from("s")).unwrap();
         assert!(source.mode() == Mode::Read && source.borrow().is_err());
     }

@@ -10,8 +10,8 @@ use counting::peak;
 use std::ops::Range;
 use std::sync::Arc;
 use ztensor::error::{Cause, Error};
-use ztensor::io::ByteSource;
 use ztensor::reader::{File, OpenOptions};
+use ztensor::source::ByteSource;
 
 /// Bytes of a manifest of each form.
 const SIZE: usize = 1 << 17;
@@ -227,7 +227,7 @@ fn no_form_of_a_file_takes_more_than_the_limit() {
                 let (opened, held) = open(&bytes, borrowed, Some(limit));
                 assert!(
                     held <= limit + fixed,
-                    "{name}, borrowed {lent}: {held} bytes for {manifest}, limit {limit}"
+                    "{name}, borrowed {borrowed}: {held} bytes for {manifest}, limit {limit}"
                 );
                 match opened {
                     Ok(()) => assert!(whole.is_ok(), "{name}"),

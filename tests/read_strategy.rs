@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 use ztensor::error::{Cause, Result};
-use ztensor::io::direct::DirectFile;
-use ztensor::io::{ByteSink, ByteSource};
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{
     BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Loaded, Mode, OpenOptions, Selection,
 };
+use ztensor::sink::ByteSink;
+use ztensor::source::{direct::DirectFile, ByteSource, PageCache, Profile, ReadMany};
 use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Writer, WriterOptions};
 
 /// By whom bytes were read, and which.
@@ -104,10 +104,19 @@ impl ByteSource for Counting {
         Ok(())
     }
 
-    fn is_file(&self) -> bool {
-        self.is_file
+    fn profile(&self) -> Profile {
+        match self.is_file {
+            true => Profile { read_many: ReadMany::OneByOne, ..Profile::file() },
+            false => Profile::calls(),
+        }
     }
 
+    fn page_cache(&self) -> Option<&dyn PageCache> {
+        self.is_file.then_some(self)
+    }
+}
+
+impl PageCache for Counting {
     /// Every other byte that is asked for: each part of a batch has to be looked at.
     fn resident(&self, _offset: u64) -> Option<bool> {
         Some(self.asked.resident.fetch_add(1, Ordering::Relaxed) % 2 == 0)
@@ -139,28 +148,6 @@ fn batch(file: &File, parts: &Parts<'_>, options: &BatchOptions) -> (Vec<Vec<u8>
     file.read_batch(&mut requests, options, &|_, _| (), &count, &mut stats).unwrap();
     drop(requests);
     (memory, jobs.into_inner(), stats)
-}
-
-#[test]
-fn many_short_tensors_of_a_file_are_few_reads() {
-    let size = |at: usize| if at % 100 == 0 { 64 << 10 } else { at * 37 % 3000 };
-    let samples: Vec<Sample> = (0..2000)
-        .map(|at| {
-            let bytes: Vec<u8> = compressible(size(at) + at)[at..].to_vec();
-            Sample::dense(&format!("t{at}"), Dtype::U8, &[bytes.len() as u64], bytes)
-        })
-        .collect();
-    let bytes = common::file_of(&WriterOptions::default(), &samples);
-    // Not in the file's order.
-    let parts: Vec<_> = samples.iter().rev().map(|s| (s.name.as_str(), Selection::Whole)).collect();
-    for threads in [1, 3] {
-        let (file, asked) = Counting::new(bytes.clone()).open(1);
-        let options = BatchOptions { threads, ..BatchOptions::default() };
-        let (found, ..) = batch(&file, &parts, &options);
-        assert!(found.iter().zip(samples.iter().rev()).all(|(f, s)| *f == s.parts[0].bytes));
-        let reads = asked.reads().len();
-        assert!((1..=samples.len() / 100).contains(&reads), "{reads} reads by {threads} threads");
-    }
 }
 
 /// What a byte is that nobody has written.

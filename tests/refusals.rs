@@ -6,11 +6,11 @@ mod common;
 use common::{small_frames, tensors, MemorySink, Sample};
 use std::path::Path;
 use ztensor::error::{Cause, Error, Result, Rule};
-use ztensor::io::ByteSink;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Version;
 use ztensor::model::value::Value;
 use ztensor::reader::{File, OpenOptions};
+use ztensor::sink::ByteSink;
 use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Summary, Writer, WriterOptions};
 
 fn cause<T>(result: Result<T>) -> Option<Cause> {

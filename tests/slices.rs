@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use ztensor::error::{Cause, Result};
-use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, Hyperslab, Mode, OpenOptions};
+use ztensor::source::{ByteSource, PageCache, Profile};
 use ztensor::writer::WriterOptions;
 
 /// The slab, cut out of a whole tensor of three dimensions element by element.
@@ -116,10 +116,16 @@ impl ByteSource for Mapped {
         Ok(())
     }
 
-    fn is_file(&self) -> bool {
-        true
+    fn profile(&self) -> Profile {
+        Profile::file()
     }
 
+    fn page_cache(&self) -> Option<&dyn PageCache> {
+        Some(self)
+    }
+}
+
+impl PageCache for Mapped {
     fn resident(&self, _offset: u64) -> Option<bool> {
         Some(self.in_memory)
     }

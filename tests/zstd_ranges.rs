@@ -8,12 +8,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use ztensor::error::{Cause, Result};
-use ztensor::io::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{
     BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Mode, OpenOptions, Selection,
 };
+use ztensor::source::{ByteSource, PageCache};
 use ztensor::writer::{Algorithm, WriterOptions};
 
 /// Bytes of a frame, and how many frames.
@@ -43,6 +43,12 @@ impl ByteSource for Source {
         self.bytes.read_at(offset, dst)
     }
 
+    fn page_cache(&self) -> Option<&dyn PageCache> {
+        Some(self)
+    }
+}
+
+impl PageCache for Source {
     fn resident(&self, _offset: u64) -> Option<bool> {
         Some(self.resident)
     }

@@ -45,12 +45,22 @@ AT(zt_open_options, max_memory, 56);
 AT(zt_open_options, context, 64);
 AT(zt_open_options, progress, 72);
 
-SIZE(zt_source, 40);
+SIZE(zt_source_range, 24);
+AT(zt_source_range, offset, 0);
+AT(zt_source_range, dst, 8);
+AT(zt_source_range, size, 16);
+SIZE(zt_source, 80);
 AT(zt_source, struct_size, 0);
 AT(zt_source, context, 8);
 AT(zt_source, size, 16);
 AT(zt_source, read_at, 24);
 AT(zt_source, close, 32);
+AT(zt_source, read_many, 40);
+AT(zt_source, name, 48);
+AT(zt_source, gap, 56);
+AT(zt_source, largest_request, 64);
+AT(zt_source, concurrency, 72);
+AT(zt_source, callers_thread, 76);
 
 SIZE(zt_object_info, 112);
 AT(zt_object_info, struct_size, 0);

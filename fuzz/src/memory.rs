@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use ztensor::error::{Cause, Error, Result};
-use ztensor::io::{ByteSink, ByteSource};
+use ztensor::sink::ByteSink;
+use ztensor::source::{ByteSource, PageCache};
 
 /// A source that lends nothing. The library must never ask it for bytes that it does not have.
 pub struct ReadOnly(pub Vec<u8>);
@@ -23,6 +24,12 @@ impl ByteSource for ReadOnly {
         Ok(())
     }
 
+    fn page_cache(&self) -> Option<&dyn PageCache> {
+        Some(self)
+    }
+}
+
+impl PageCache for ReadOnly {
     /// Headers are looked for in another way where this says so.
     fn resident(&self, _offset: u64) -> Option<bool> {
         Some(self.0.len() % 2 > 0)

@@ -4,7 +4,7 @@ use crate::memory::ReadOnly;
 use crate::random::Random;
 use crate::{copy, slice, views};
 use ztensor::error::{Cause, Error, Result, Rule};
-use ztensor::io::ByteSource;
+use ztensor::source::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, Component, File, OpenOptions, Selection};
 use ztensor::reader::{VerifyOptions, VerifyReport};

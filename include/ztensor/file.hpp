@@ -22,6 +22,10 @@ struct read_request : sized<zt_read_request> {
 
 namespace detail {
 /* A source of C++ behind the functions that C calls: uint64_t size(), and read_at (offset, dst, n). */
+template <class S, class = void> struct has_read_many : std::false_type {};
+template <class S>
+struct has_read_many<S, std::void_t<decltype(std::declval<S &>().read_many(std::declval<const zt_source_range *>(), std::size_t{}))>>
+    : std::true_type {};
 template <class S> struct source_of {
     S source;
     static zt_status size(void *context, std::uint64_t *size) noexcept
@@ -36,6 +40,14 @@ template <class S> struct source_of {
             return self->source.read_at(o, d, bytes);
         };
         return caught.run([&] { return said(read, ZT_ERROR_IO, offset, dst, n); });
+    }
+    static zt_status read_many(void *context, const zt_source_range *ranges, std::size_t count) noexcept
+    {
+        carrier caught;
+        auto read = [self = static_cast<source_of *>(context)](const zt_source_range *r, std::size_t n) {
+            return self->source.read_many(r, n);
+        };
+        return caught.run([&] { return said(read, ZT_ERROR_IO, ranges, count); });
     }
     static void close(void *context) noexcept { delete static_cast<source_of *>(context); }
 };
@@ -68,18 +80,24 @@ class file {
         const zt_status status = zt_open_memory(data, size, &options, &opened);
         return detail::give(status, file(opened));
     }
-    /* source: has uint64_t size() and read_at(uint64_t offset, void *dst, size_t n), which may run on several threads
-     * at once and returns nothing, false for a failure, or a zt_status. Moved in; destroyed with the last handle. */
-    template <class S> [[nodiscard]] static returns<file> open_source(S source, const open_options &options = {})
+    /* profile: name, gap, largest_request, concurrency and callers_thread, as zt_source has them; nothing else matters.
+     * source: has uint64_t size() and read_at(uint64_t offset, void *dst, size_t n), which may run on several threads
+     * at once and returns nothing, false for a failure, or a zt_status; it may have
+     * read_many(const zt_source_range *, size_t), too, which returns the same. Moved in; destroyed with the last handle. */
+    template <class S> [[nodiscard]] static returns<file> open_source(S source, const open_options &options = {},
+                                                                   const sized<zt_source> &profile = {})
     {
         using Boxed = detail::source_of<S>;
         auto *boxed = new (std::nothrow) Boxed{std::move(source)};
         if (!boxed)
             return detail::fail<file>(ZT_ERROR_OUT_OF_MEMORY, "no memory for the source");
-        sized<zt_source> functions;
+        sized<zt_source> functions = profile;
         functions.context = boxed;
         functions.size = Boxed::size;
         functions.read_at = Boxed::read_at;
+        functions.read_many = nullptr;
+        if constexpr (detail::has_read_many<S>::value)
+            functions.read_many = Boxed::read_many;
         functions.close = Boxed::close; /* called also when the opening fails */
         zt_file *opened = nullptr;
         const zt_status status = zt_open_source(&functions, &options, &opened);

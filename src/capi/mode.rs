@@ -2,7 +2,7 @@
 
 use super::types::unknown;
 use crate::error::Result;
-use crate::io::Advice;
+use crate::source::Advice;
 
 /// How the file's bytes are reached: one of the ZT_MODE_ values.
 pub type zt_mode = i32;

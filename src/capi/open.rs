@@ -54,7 +54,7 @@ pub struct zt_open_options {
     /// Threads that a call without options of its own (zt_component_read, zt_component_load and what is
     /// built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB, and zt_object_read_slice for a slab of
     /// 1 MiB out of so large a component; it waits for them. 0: as many as there are processors, at most
-    /// 4. 1: only the caller's, as always where a zt_source is read.
+    /// 4. 1: only the caller's. A zt_source is read by its concurrency's number of them at most.
     pub threads: u32,
     /// Must be 0.
     pub reserved: u32,

@@ -7,7 +7,8 @@ use super::status::zt_status;
 use super::writer::{deliver, zt_writer};
 use super::writer_options::{self as description, zt_writer_options};
 use crate::error::{fail, Result};
-use crate::io::{boxed, ByteSink};
+use crate::memory::try_box;
+use crate::sink::ByteSink;
 use crate::writer::Writer;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -144,7 +145,7 @@ pub unsafe extern "C" fn zt_writer_create_sink(
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
         let id = sink.id();
-        let writer = Writer::to_sink(boxed(sink)?, &description::writer_options(&options)?)?;
+        let writer = Writer::to_sink(try_box(sink)?, &description::writer_options(&options)?)?;
         Ok((description::reporting(writer, &options)?, id))
     })
 }

@@ -6,15 +6,28 @@ use super::progress::{outcome, Context};
 use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::error::{fail, try_format, Result};
-use crate::io::{boxed, ByteSource};
+use crate::memory::try_box;
 use crate::reader::File;
-use std::ffi::c_void;
+use crate::source::{ByteSource, Profile, ReadMany, ReadRange};
+use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+/// Bytes that a source is asked for.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_source_range {
+    /// Where the first one is in the file.
+    pub offset: u64,
+    /// Receives them.
+    pub dst: *mut c_void,
+    /// Bytes; never 0.
+    pub size: usize,
+}
+
 /// Where the bytes of a file come from: the caller's functions. All are called with context, from any
-/// thread that uses the file, also several at once; they must not call back into the same file's
-/// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
+/// thread that uses the file, also several at once (but see callers_thread); they must not call back
+/// into the same file's zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
 /// ZT_ERROR_ value becomes ZT_ERROR_IO.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -31,15 +44,35 @@ pub struct zt_source {
     >,
     /// The file is done with the source. Called once, last; may be NULL.
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
+    /// Fills the dst of each of count ranges: all of them, or a failure. They are in order of their
+    /// offsets, may overlap, and the array is the function's only during the call. After a failure
+    /// read_at is called for each, and says whose it is. NULL: every range is a read_at.
+    pub read_many: Option<
+        unsafe extern "C" fn(context: *mut c_void, ranges: *const zt_source_range, count: usize) -> zt_status,
+    >,
+    /// What messages call the file: NUL-ended UTF-8, copied; NULL for "the caller's source".
+    pub name: *const c_char,
+    /// Bytes between two wanted ranges that are rather read than skipped; 0 for the default of 64 KiB.
+    pub gap: u64,
+    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what it
+    /// asks read_many for at once, for each of concurrency; 0 for the default of 8 MiB, 1 for no such reads.
+    pub largest_request: u64,
+    /// Threads that a call without options of its own may read by; 0 and 1: only the caller's.
+    pub concurrency: u32,
+    /// 0: the functions may be called from any thread. 1: only from threads that call the library.
+    pub callers_thread: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
-sized_struct!(zt_source: context, size, read_at, close);
+sized_struct!(zt_source:
+    context, size, read_at, close, read_many, name, gap, largest_request, concurrency, callers_thread
+);
 
 /// [`zt_source`] as a [`ByteSource`]. Dropping it calls `close`.
 pub(super) struct CallbackSource {
     context: Context,
     functions: zt_source,
+    profile: Profile,
     size: u64,
 }
 
@@ -51,7 +84,9 @@ unsafe impl Sync for CallbackSource {}
 impl CallbackSource {
     /// Takes the functions over: from here on `close` will be called.
     pub(super) fn new(functions: zt_source) -> Result<Self> {
-        let mut source = CallbackSource { context: Context(functions.context), functions, size: 0 };
+        let profile = Profile::calls();
+        let mut source = CallbackSource { context: Context(functions.context), functions, profile, size: 0 };
+        source.profile = profile_of(&functions)?;
         let Some(size) = functions.size else { return Err(fail!(InvalidArgument, "zt_source.size is NULL")) };
         if functions.read_at.is_none() {
             return Err(fail!(InvalidArgument, "zt_source.read_at is NULL"));
@@ -60,6 +95,24 @@ impl CallbackSource {
         outcome(unsafe { size(source.context.get(), &raw mut source.size) }, "zt_source.size")?;
         Ok(source)
     }
+}
+
+/// What the struct says of its reads.
+fn profile_of(source: &zt_source) -> Result<Profile> {
+    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
+    Ok(Profile {
+        gap: or_default(source.gap, Profile::calls().gap),
+        largest_request: match or_default(source.largest_request, Profile::calls().largest_request) {
+            1 => 0,
+            bytes => bytes,
+        },
+        concurrency: source.concurrency as usize,
+        callers_thread: arg::flag(source.callers_thread, "zt_source.callers_thread")?,
+        read_many: match source.read_many {
+            Some(_) => ReadMany::Anywhere,
+            None => ReadMany::OneByOne,
+        },
+    })
 }
 
 impl ByteSource for CallbackSource {
@@ -81,6 +134,31 @@ impl ByteSource for CallbackSource {
         outcome(status, "zt_source.read_at")
             .map_err(|e| e.within(format_args!("could not read {} bytes at {offset}", dst.len())))
     }
+
+    fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
+        let Some(read_many) = self.functions.read_many else {
+            return ranges.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst));
+        };
+        let mut asked = Vec::new();
+        asked.try_reserve_exact(ranges.len())?;
+        let wanted = ranges.iter_mut().filter(|range| !range.dst.is_empty());
+        asked.extend(wanted.map(|range| zt_source_range {
+            offset: range.offset,
+            dst: range.dst.as_mut_ptr().cast(),
+            size: range.dst.len(),
+        }));
+        if asked.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the caller's function; each dst has that many writable bytes.
+        let status = unsafe { read_many(self.context.get(), asked.as_ptr(), asked.len()) };
+        outcome(status, "zt_source.read_many")
+            .map_err(|e| e.within(format_args!("could not read {} ranges", asked.len())))
+    }
+
+    fn profile(&self) -> Profile {
+        self.profile
+    }
 }
 
 impl Drop for CallbackSource {
@@ -97,6 +175,8 @@ impl Drop for CallbackSource {
 /// source: copied during the call; not NULL. Its context and functions are used until the last
 /// zt_close, from any thread that uses the file, also several at once. Its close function is called
 /// once, also when this call fails.
+/// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the
+/// manifest is not in the last 64 KiB; a file that is broken may take more.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
 /// whatever status a function of source gives.
 /// Threads: any. Since 1.0.
@@ -108,10 +188,15 @@ pub unsafe extern "C" fn zt_open_source(
 ) -> zt_status {
     deliver(file, || {
         // SAFETY: source of the size it says.
-        let source = CallbackSource::new(unsafe { arg::required_struct(source)? })?;
+        let functions: zt_source = unsafe { arg::required_struct(source)? };
+        let source = CallbackSource::new(functions)?;
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
-        let label = try_format(format_args!("the caller's source"))?;
-        verified(File::from_source(boxed(source)?, &open_options(&options)?, label)?, &options)
+        let label = match functions.name.is_null() {
+            true => try_format(format_args!("the caller's source"))?,
+            // SAFETY: "NUL-ended".
+            false => try_format(format_args!("{}", unsafe { arg::text(functions.name, "zt_source.name")? }))?,
+        };
+        verified(File::from_source(try_box(source)?, &open_options(&options)?, label)?, &options)
     })
 }

@@ -9,7 +9,7 @@ use super::writer_options::{
     self as description, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options,
 };
 use crate::error::{fail, Result};
-use crate::io::boxed;
+use crate::memory::try_box;
 use crate::writer::Writer;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -63,8 +63,8 @@ impl CloseGuard {
 
 impl Drop for CloseGuard {
     fn drop(&mut self) {
-        // SAFETY: `deliver` boxed an array of one.
-        drop(unsafe { Box::from_raw(self.0.cast::<[zt_writer; 1]>()) });
+        // SAFETY: `deliver` boxed it.
+        drop(unsafe { Box::from_raw(self.0) });
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn deliver(
     out.write(null_mut());
     guard(|| {
         let (writer, sink) = make()?;
-        out.write(Box::into_raw(boxed(zt_writer { writer, sink })?).cast::<zt_writer>());
+        out.write(Box::into_raw(try_box(zt_writer { writer, sink })?));
         Ok(())
     })
 }

@@ -1,13 +1,14 @@
 //! Blocks of a file: whether reads and writes may go past the page cache, how they then have to lie, a second
 //! handle for them, and room for them that is made ahead.
 
+use super::page_size::page_size;
 use crate::error::Result;
 use std::fs::{File, OpenOptions};
 use std::io::IoSliceMut;
 use std::ops::Range;
 
 /// Bytes of a page of the usual processors; as a block they satisfy every device that Linux drives today.
-pub(super) const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// What reads and writes past the page cache have to be multiples of; powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ mod platform {
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
-    pub(super) const SCATTERS: bool = true;
+    pub(crate) const SCATTERS: bool = true;
 
     /// More in one call are an error (UIO_MAXIOV).
     const MAX_PIECES: usize = 1024;
@@ -154,7 +155,7 @@ mod platform {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 
-    pub(super) const SCATTERS: bool = false;
+    pub(crate) const SCATTERS: bool = false;
 
     pub fn read_scattered_at(_: &File, _: &mut [IoSliceMut<'_>], _at: u64) -> std::io::Result<usize> {
         Err(std::io::ErrorKind::Unsupported.into())
@@ -179,7 +180,7 @@ pub fn reopen(file: &File, access: &mut OpenOptions) -> Result<Option<File>> {
 /// A second handle on `file` for writes past the page cache, where the platform and the file system have such.
 pub fn open_direct(file: &File) -> Option<DirectHandle> {
     let Alignment { memory, offset } = direct_access(file).alignment()?;
-    let block = usize::try_from(offset).ok()?.max(PAGE).max(super::advice::page_size());
+    let block = usize::try_from(offset).ok()?.max(PAGE).max(page_size());
     let file = reopen(file, OpenOptions::new().write(true)).ok()??;
     Some(DirectHandle { file, memory, block })
 }
@@ -195,7 +196,7 @@ pub fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<usize> {
 }
 
 /// Whether one call fills many pieces of memory.
-pub(super) const SCATTERS: bool = platform::SCATTERS;
+pub(crate) const SCATTERS: bool = platform::SCATTERS;
 
 /// Reads from the file's `at` into pieces of memory, one after the other; says how many bytes. Where [`SCATTERS`].
 pub fn read_scattered_at(file: &File, pieces: &mut [IoSliceMut<'_>], at: u64) -> std::io::Result<usize> {

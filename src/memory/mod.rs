@@ -3,11 +3,17 @@
 mod budget;
 #[allow(unsafe_code)] // views its own memory as bytes
 mod buffer;
+#[allow(unsafe_code)] // lends what it keeps for as long as it is there
+mod decoded_cache;
 #[allow(unsafe_code)] // views its own memory as entries
 mod huge_vec;
+#[allow(unsafe_code)] // asks for a box fallibly
+mod try_box;
 
 pub use budget::Budget;
 pub(crate) use budget::{block, bytes_of};
 pub use buffer::AlignedBuffer;
 pub(crate) use buffer::HUGE_PAGE;
+pub(crate) use decoded_cache::DecodedCache;
 pub use huge_vec::HugeVec;
+pub use try_box::try_box;

@@ -2,9 +2,9 @@
 
 use super::{Component, File};
 use crate::error::{Cause, Error, Result};
-use crate::io::direct::BLOCK;
-use crate::io::{Advice, ByteSource};
 use crate::lock::Mutex;
+use crate::source::direct::BLOCK;
+use crate::source::{Advice, ByteSource};
 use crate::threads;
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ impl File {
     /// Advises the system what will be done with the whole file, which is being opened. A hint that it does not take is no
     /// reason not to open it; a lock is more than a hint. Bytes that are in no file need none.
     pub(super) fn advise_all(&self, advice: Advice) -> Result<()> {
-        if advice == Advice::Normal || !self.source().is_file() {
+        if advice == Advice::Normal || self.source().page_cache().is_none() {
             return Ok(());
         }
         match self.advise(0..self.size(), advice) {
@@ -39,7 +39,7 @@ impl File {
     /// Advises the system what will be done with the bytes of `range`.
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
         let threads = match advice {
-            Advice::Populate if self.source().is_file() => {
+            Advice::Populate if self.source().page_cache().is_some() => {
                 self.threads_for(range.end.saturating_sub(range.start))
             }
             _ => 1,

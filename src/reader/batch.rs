@@ -9,8 +9,8 @@ mod worker;
 use super::slice::Hyperslab;
 use super::{Component, File};
 use crate::error::{fail, Result};
-use crate::io::direct::BLOCK;
 use crate::memory::HUGE_PAGE;
+use crate::source::direct::BLOCK;
 use crate::threads;
 use std::ffi::CStr;
 use std::time::Instant;
@@ -140,10 +140,11 @@ impl File {
         if options.chunk_size < BLOCK {
             return Err(fail!(InvalidArgument, "a chunk of {} bytes is below {BLOCK}", options.chunk_size));
         }
+        let profile = self.source().profile();
         // Whole blocks: a piece never cuts an element.
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
-        let options = &BatchOptions { chunk_size, threads: threads::count(options.threads), ..*options };
-        let (plan, mut jobs) = job::plan(requests, options, strategy::bounce(options).capacity())?;
+        let options = &BatchOptions { chunk_size, threads: profile.threads(options.threads), ..*options };
+        let (plan, mut jobs) = job::plan(requests, options, strategy::bounce(options, &profile).capacity())?;
         // The disk likes them in its own order; so does the kernel's readahead.
         jobs.sort_unstable_by_key(|j| (j.offset, j.request));
         let total = jobs.iter().map(|j| j.bytes()).fold(0, u64::saturating_add);

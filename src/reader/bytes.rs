@@ -54,7 +54,7 @@ impl<'f> Component<'f> {
             Ok(Coding::Raw) => true,
             Ok(Coding::Compressed(_)) | Err(_) => false,
         };
-        let file_backed = self.file.source().is_file();
+        let file_backed = self.file.source().page_cache().is_some();
         let expected = self.digest().and_then(|d| digest::parse(d).ok());
         Caps {
             map: self.borrow_inner().is_ok(),
@@ -206,17 +206,9 @@ impl<'f> Component<'f> {
 
     /// Threads that reading it is worth.
     pub(super) fn threads(&self) -> usize {
-        // A host's own source is called by its own thread, unless the call has options that say otherwise.
-        match self.is_callback() {
-            true => 1,
-            false => self.file.threads_for(self.entry.size().unwrap_or(0)),
-        }
-    }
-
-    /// Whether its bytes come from functions of the host.
-    pub(super) fn is_callback(&self) -> bool {
-        let source = self.file.source();
-        !source.is_file() && source.slice(self.stored_range()).is_none()
+        // A host's own source is called by its own thread, unless it or the call's options say otherwise.
+        let worthwhile = self.file.source().profile().concurrency;
+        self.file.threads_for(self.entry.size().unwrap_or(0)).min(worthwhile.max(1))
     }
 
     pub(super) fn read_inner(&self, dst: &mut [u8]) -> Result<()> {

@@ -1,9 +1,9 @@
 //! Finding things in a manifest: by name, and who shares whose pages.
 
 use crate::error::{broken, fail, Result, Rule};
-use crate::io::pages::Pages;
 use crate::memory::bytes_of;
 use crate::model::manifest::{Component, Manifest};
+use crate::source::pages::Pages;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_table::{Entry, HashTable};
 use std::hash::{BuildHasher, Hasher};

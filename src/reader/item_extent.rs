@@ -3,7 +3,7 @@
 
 use super::stored::zeroed;
 use crate::error::Result;
-use crate::io::ByteSource;
+use crate::source::ByteSource;
 use std::ops::Range;
 
 /// Bytes that may still be looked at. What is in a file decides how much there is to look at, so it is counted.

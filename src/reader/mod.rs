@@ -8,6 +8,7 @@ mod aliases;
 mod batch;
 mod bytes;
 mod decoded;
+mod ends;
 mod frame_index;
 mod index;
 mod item_extent;
@@ -31,20 +32,21 @@ pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
 pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
-pub use crate::io::{Advice, ByteSource};
+pub use crate::source::{Advice, ByteSource};
 
-use crate::container::{self, Capabilities, Frame, Limits, END_BYTES, HEAD_BYTES};
+use crate::container::{self, Capabilities, Frame, Limits};
 use crate::error::{fail, try_format, Cause, Error, Result};
-use crate::io::boxed;
-use crate::io::decoded_cache::DecodedCache;
-use crate::io::file::FileSource;
-use crate::io::map::MapSource;
-use crate::io::memory::MemorySource;
-use crate::io::network::is_remote;
 use crate::lock::Mutex;
+use crate::memory::try_box;
+use crate::memory::DecodedCache;
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{self, Manifest};
 use crate::model::value::Value;
+use crate::source::file::FileSource;
+use crate::source::map::MapSource;
+use crate::source::memory::MemorySource;
+use crate::source::network::is_remote;
+use ends::Ends;
 use std::path::Path;
 
 /// How a file's bytes are reached.
@@ -151,7 +153,7 @@ impl File {
         B: AsRef<[u8]> + Send + Sync + 'static,
     {
         let label = try_format(format_args!("the file in memory"))?;
-        File::from_source(boxed(MemorySource::new(bytes))?, options, label)
+        File::from_source(try_box(MemorySource::new(bytes))?, options, label)
     }
 
     /// Opens whatever can be read at an offset; `label` is what messages call it.
@@ -333,11 +335,11 @@ impl Mode {
 fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSource>> {
     let auto = options.mode == Mode::Auto;
     if options.mode == Mode::Read || (auto && is_remote(file.parts().0)) {
-        return Ok(boxed(file)?);
+        return Ok(try_box(file)?);
     }
     match MapSource::new(file, options.mode == Mode::Private) {
-        Ok(mapped) => Ok(boxed(mapped)?),
-        Err((file, _)) if auto => Ok(boxed(file)?),
+        Ok(mapped) => Ok(try_box(mapped)?),
+        Err((file, _)) if auto => Ok(try_box(file)?),
         Err((_, e)) => Err(e),
     }
 }
@@ -364,24 +366,18 @@ fn read_within(
     explain: &dyn Fn(Error) -> Error,
 ) -> Result<(Frame, Manifest, Budget)> {
     let size = source.size();
-    let mut head = [0; HEAD_BYTES];
-    let mut tail = [0; END_BYTES];
-    let size_here = usize::try_from(size).unwrap_or(usize::MAX);
-    let head = head.get_mut(..size_here.min(HEAD_BYTES)).unwrap_or_default();
-    let tail = tail.get_mut(..size_here.min(END_BYTES)).unwrap_or_default();
-    source.read_at(0, head)?;
-    source.read_at(size.saturating_sub(tail.len() as u64), tail)?;
-    if let Some(record) = recovery::pending(head, size) {
+    let ends = Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)?;
+    if let Some(record) = recovery::pending(ends.head(), size) {
         return Err(recovery::has_record(&record, size)); // whatever the file ends in
     }
-    let frame = container::detect(size, head, tail, limits).map_err(explain)?;
+    let frame = container::detect(size, ends.head(), ends.tail(), limits).map_err(explain)?;
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     let budget = Budget::new(limits.memory_for(manifest_size));
-    let read = if source.slice(range.clone()).is_some() { 0 } else { manifest_size };
+    let read = ends.held(source, &range);
     budget.charge(read, "the manifest")?;
     let validated =
-        stored::with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, &budget));
+        ends.with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, &budget));
     let validated = validated.map_err(|e| if e.cause() == Cause::Limit { e } else { explain(e) })?;
     budget.give_back(read);
     Ok((frame, validated.into_inner(), budget))

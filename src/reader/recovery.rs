@@ -12,8 +12,8 @@ use super::stored::{for_each_chunk, zeroed, READ_CHUNK};
 use super::{padding, read_manifest};
 use crate::container::{self, AppendRecord, Frame, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::io::ByteSource;
 use crate::model::manifest::Manifest;
+use crate::source::ByteSource;
 use std::fmt;
 use std::ops::Range;
 

@@ -69,7 +69,7 @@ impl Component<'_> {
             Ok(Coding::Raw) => !self.swaps(),
             Ok(Coding::Compressed(_)) | Err(_) => false,
         };
-        if raw && dst.len() >= MIN_BATCHED && !self.is_callback() {
+        if raw && dst.len() >= MIN_BATCHED && self.file.source().profile().concurrency > 1 {
             let size = self.slab(slab).map_err(|e| self.wrap(e))?.size();
             if let Some(dst) =
                 usize::try_from(size).ok().filter(|n| *n >= MIN_BATCHED).and_then(|n| dst.get_mut(..n))

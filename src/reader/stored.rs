@@ -3,8 +3,8 @@
 use super::{Component, File};
 use crate::codec::{self, Coding, KnownSize, StoredPart};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::io::ByteSource;
 use crate::memory::AlignedBuffer;
+use crate::source::ByteSource;
 use std::ops::Range;
 
 /// Bytes that are read at a time where not all are needed at once.
@@ -122,7 +122,8 @@ impl Component<'_> {
     /// Whether its stored bytes are in memory, as far as the system reports it, so that a look here and there costs little.
     pub(super) fn is_cached(&self) -> bool {
         let source = self.file.source();
-        let (range, here) = (self.stored_range(), |at| source.resident(at) == Some(true));
+        let range = self.stored_range();
+        let here = |at| source.page_cache().and_then(|cache| cache.resident(at)) == Some(true);
         source.slice(range.clone()).is_some() || (here(range.start) && here(range.end.saturating_sub(1)))
     }
 

@@ -101,7 +101,7 @@ impl File {
             verified: Verified::nothing_of(self)?,
             reported: Mutex::new(0),
         };
-        let wanted = threads::count(options.threads).min(self.object_count().max(1));
+        let wanted = self.source().profile().threads(options.threads).min(self.object_count().max(1));
         threads::run(wanted, &|| self.verify_some(&state));
         *report = state.report.into_inner();
         if let Some((_, error)) = state.failure.into_inner() {

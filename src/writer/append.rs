@@ -3,13 +3,14 @@
 use super::{Phase, Summary, Writer, WriterOptions};
 use crate::container::{self, AppendRecord, Limits};
 use crate::error::{fail, try_format, Result};
-use crate::io::append_sink::{AppendSink, HeadRecord};
-use crate::io::sink::FileSink;
-use crate::io::{boxed, ByteSink};
+use crate::memory::try_box;
 use crate::memory::AlignedBuffer;
 use crate::model::manifest::Version;
 use crate::model::value::Value;
 use crate::reader::{record_of, File, Mode, OpenOptions};
+use crate::sink::append_sink::{AppendSink, HeadRecord};
+use crate::sink::file_sink::FileSink;
+use crate::sink::ByteSink;
 use std::path::Path;
 
 /// The file that is appended to.
@@ -77,9 +78,9 @@ impl Writer {
         let end = file.size();
         let sink: Box<dyn ByteSink> = if AppendRecord::fits_before(range.start) {
             let record = head_record(&file, range.start, manifest.as_slice())?;
-            boxed(AppendSink::open(path, range.start..end, record, options.durable)?)?
+            try_box(AppendSink::open(path, range.start..end, record, options.durable)?)?
         } else {
-            boxed(new_file(path, version, end, options.durable)?)?
+            try_box(new_file(path, version, end, options.durable)?)?
         };
         // Whether the file then says that it is of this version is decided at the end.
         let options = WriterOptions { version, ..options.clone() };

@@ -13,13 +13,13 @@ use crate::codec::Coding;
 use crate::convert::byte_order::to_host_needed;
 use crate::digest::{self, Digest};
 use crate::error::{fail, Error, Result};
-use crate::io::direct_sink::WRITE_BUFFERS;
-use crate::io::write_behind::{WriteBehind, BUFFER_SIZE};
 use crate::lock::Mutex;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
     table_position, Checkpoint, Component, Encoding, Format, Object, Position, RareNames,
 };
+use crate::sink::direct_sink::WRITE_BUFFERS;
+use crate::sink::write_behind::{WriteBehind, BUFFER_SIZE};
 use crate::threads;
 use hash_queue::{is_offloaded, HashQueue};
 use hashbrown::hash_table::Entry;

@@ -20,12 +20,13 @@ pub use repair::{repair, RepairOptions, RepairReport};
 
 use crate::container::{self, Capabilities};
 use crate::error::{fail, try_format, Cause, Error, Result};
-use crate::io::sink::FileSink;
-use crate::io::write_behind::WriteBehind;
-use crate::io::{boxed, ByteSink};
+use crate::memory::try_box;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Manifest, Object, Version};
 use crate::model::value::Value;
+use crate::sink::file_sink::FileSink;
+use crate::sink::write_behind::WriteBehind;
+use crate::sink::ByteSink;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -202,7 +203,7 @@ impl Writer {
         let label = try_format(format_args!("{}", path.display()))?;
         let create = || {
             options.check()?;
-            let sink = boxed(FileSink::create(path, options.durable)?)?;
+            let sink = try_box(FileSink::create(path, options.durable)?)?;
             Writer::begin_file(sink, options)
         };
         let mut writer = create().map_err(|e| e.within(format_args!("{label}")))?;

@@ -2,7 +2,7 @@
 
 use super::Writer;
 use crate::error::{fail, Result};
-use crate::io::boxed;
+use crate::memory::try_box;
 
 /// Bytes that are written between two reports, at most.
 pub(super) const STEP: usize = 16 << 20;
@@ -12,10 +12,9 @@ pub(super) trait Progress: Send {
     fn goes_on(&self, written: u64) -> bool;
 }
 
-impl<F: Fn(u64) -> bool + Send> Progress for [F; 1] {
+impl<F: Fn(u64) -> bool + Send> Progress for F {
     fn goes_on(&self, written: u64) -> bool {
-        let [ask] = self;
-        ask(written)
+        self(written)
     }
 }
 
@@ -36,7 +35,7 @@ impl Reports {
 impl Writer {
     /// Asks `goes_on` at least every 64 MiB, and before the file is published; false fails the writer for good.
     pub fn on_progress(&mut self, goes_on: impl Fn(u64) -> bool + Send + 'static) -> Result<()> {
-        self.reports.asked = Some(boxed(goes_on)?);
+        self.reports.asked = Some(try_box(goes_on)?);
         Ok(())
     }
 

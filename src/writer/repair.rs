@@ -2,11 +2,12 @@
 
 use crate::container::{AppendRecord, Limits};
 use crate::error::{Error, Result};
-use crate::io::append_sink::cut_back;
-use crate::io::file::FileSource;
 use crate::io::path::{Access, SystemPath};
-use crate::io::{boxed, ByteSource};
+use crate::memory::try_box;
 use crate::reader::{check_cut, last_valid_end, record_of, File, OpenOptions};
+use crate::sink::append_sink::cut_back;
+use crate::source::file::FileSource;
+use crate::source::ByteSource;
 use std::ops::Range;
 use std::path::Path;
 
@@ -93,7 +94,7 @@ fn objects_of(source: impl ByteSource + 'static, options: &RepairOptions) -> Res
         max_objects: u64::MAX,
         ..OpenOptions::default()
     };
-    File::from_whole(boxed(source)?, &open).map(|file| file.object_count() as u64)
+    File::from_whole(try_box(source)?, &open).map(|file| file.object_count() as u64)
 }
 
 /// A file with zeros in the place of its append record.

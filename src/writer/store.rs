@@ -4,8 +4,8 @@ use super::progress::STEP;
 use super::{Algorithm, Writer};
 use crate::digest::Hasher;
 use crate::error::Result;
-use crate::io::direct_sink::WRITE_BUFFERS;
 use crate::lock::Mutex;
+use crate::sink::direct_sink::WRITE_BUFFERS;
 use crate::threads;
 
 /// Below, starting a thread costs more than it saves.

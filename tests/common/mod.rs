@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use ztensor::container::json;
 use ztensor::error::{Result, Rule};
-use ztensor::io::{ByteSink, ByteSource};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::sink::ByteSink;
+use ztensor::source::ByteSource;
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 /// The three versions that are written.

@@ -4,9 +4,9 @@ use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
-use ztensor::io::sink::FileSink;
-use ztensor::io::write_behind::WriteBehind;
-use ztensor::io::ByteSink;
+use ztensor::sink::file_sink::FileSink;
+use ztensor::sink::write_behind::WriteBehind;
+use ztensor::sink::ByteSink;
 
 /// A file's sink, and how many bytes were left to another thread.
 struct Watched {

@@ -359,12 +359,24 @@ struct zt_attribute
     lengths::Ptr{Csize_t}
 end
 
+struct zt_source_range
+    offset::UInt64
+    dst::Ptr{Cvoid}
+    size::Csize_t
+end
+
 struct zt_source
     struct_size::Csize_t
     context::Ptr{Cvoid}
     size::Ptr{Cvoid}
     read_at::Ptr{Cvoid}
     close::Ptr{Cvoid}
+    read_many::Ptr{Cvoid}
+    name::Ptr{UInt8}
+    gap::UInt64
+    largest_request::UInt64
+    concurrency::UInt32
+    callers_thread::UInt32
 end
 
 struct zt_sink

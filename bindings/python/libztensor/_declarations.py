@@ -420,6 +420,14 @@ class zt_attribute(Structure):
     ]
 
 
+class zt_source_range(Structure):
+    _fields_ = [
+        ("offset", c_uint64),
+        ("dst", c_void_p),
+        ("size", c_size_t),
+    ]
+
+
 class zt_source(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -427,6 +435,12 @@ class zt_source(Structure):
         ("size", CFUNCTYPE(zt_status, c_void_p, POINTER(c_uint64))),
         ("read_at", CFUNCTYPE(zt_status, c_void_p, c_uint64, c_void_p, c_size_t)),
         ("close", CFUNCTYPE(None, c_void_p)),
+        ("read_many", CFUNCTYPE(zt_status, c_void_p, POINTER(zt_source_range), c_size_t)),
+        ("name", c_char_p),
+        ("gap", c_uint64),
+        ("largest_request", c_uint64),
+        ("concurrency", c_uint32),
+        ("callers_thread", c_uint32),
     ]
 
 

@@ -66,8 +66,8 @@ impl Job<'_> {
     }
 
     /// Where a run of at most `most` stored bytes ends that may be read together with its neighbours.
-    pub fn coalescable_end(&self, most: usize) -> Option<u64> {
-        let short = matches!(self.kind, JobKind::Copy | JobKind::Hash(_)) && self.dst.len() <= most;
+    pub fn coalescable_end(&self, most: u64) -> Option<u64> {
+        let short = matches!(self.kind, JobKind::Copy | JobKind::Hash(_)) && self.bytes() <= most;
         short.then(|| self.offset.saturating_add(self.bytes()))
     }
 }

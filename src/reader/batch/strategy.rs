@@ -1,14 +1,13 @@
 //! The bytes' way from the disk: through the page cache, or past it where they are not in memory.
 
-use super::job::Job;
+use super::job::{self, Job};
 use super::{BatchOptions, Direct};
 use crate::error::{fail, Result};
-use crate::io::direct::{Bounce, DirectFile};
-use crate::io::ByteSource;
+use crate::source::direct::{Bounce, DirectFile, BOUNCE_SIZE};
+use crate::source::{ByteSource, PageCache, Profile, ReadMany, ReadRange};
 use foldhash::fast::SeedableRandomState;
 use std::ffi::CStr;
 use std::hash::BuildHasher;
-use std::io::IoSliceMut;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A batch of fewer stored bytes is not worth the second handle; it is also more likely to be read again.
@@ -16,6 +15,12 @@ const MIN_DIRECT_BATCH: u64 = 16 << 20;
 
 /// Shorter reads than this go through the page cache.
 const MIN_DIRECT_READ: u64 = 128 << 10;
+
+/// Most short reads that are done as one: with what is between them, as many pieces as one call of Linux takes.
+const FEW: usize = 512;
+
+/// The same where a request takes longer than to look at so many.
+const MANY: usize = 4096;
 
 /// Places of the batch that are looked at to estimate how much of it is in memory: one in each mebibyte, of a large
 /// batch so many.
@@ -37,6 +42,8 @@ enum Residency {
 /// How the threads of one batch read stored bytes.
 pub struct ReadStrategy<'a> {
     source: &'a dyn ByteSource,
+    cache: Option<&'a dyn PageCache>,
+    profile: Profile,
     direct: Option<DirectFile>,
     always: bool,
     /// Whether the callers' memory is pinned and contiguous.
@@ -51,9 +58,33 @@ pub struct ReadStrategy<'a> {
 }
 
 /// The memory that a thread's reads go through: its share of what all may use.
-pub fn bounce(options: &BatchOptions) -> Bounce {
+pub fn bounce(options: &BatchOptions, profile: &Profile) -> Bounce {
     let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
-    Bounce::new(share.min(options.chunk_size))
+    match gathers(profile) {
+        // The other half is left for what compressed components need.
+        true => Bounce::new((share / 2).min(profile.largest_request), profile.largest_request),
+        false => Bounce::new(share.min(options.chunk_size), 0),
+    }
+}
+
+/// Whether a request may be so large that short pieces come in it that are not short for a processor.
+fn gathers(profile: &Profile) -> bool {
+    profile.largest_request > BOUNCE_SIZE as u64
+}
+
+/// Which reads are done together.
+#[derive(Clone, Copy, Debug)]
+pub struct Coalescing {
+    /// Bytes of the longest read that is done with others.
+    pub short: u64,
+    /// Bytes between two of them that are rather read than skipped.
+    pub gap: u64,
+    /// Bytes of all of them: with what is between, where that is read, too.
+    pub most: u64,
+    /// Reads.
+    pub count: usize,
+    /// How.
+    pub how: ReadMany,
 }
 
 impl<'a> ReadStrategy<'a> {
@@ -64,15 +95,17 @@ impl<'a> ReadStrategy<'a> {
         jobs: &[Job<'_>],
     ) -> Result<ReadStrategy<'a>> {
         let always = options.direct == Direct::Always;
+        let cache = source.page_cache();
+        let direct_file = || cache.map_or(Ok(None), PageCache::direct);
         let bytes = jobs.iter().map(Job::stored_bytes).fold(0, u64::saturating_add);
         let random = crate::hash::state();
         let mut in_memory = Residency::Unknown;
         let (direct, no_direct_reason) = match options.direct {
             Direct::Never => (None, c"page cache: as asked"),
             Direct::Auto if bytes < MIN_DIRECT_BATCH => (None, c"page cache: too few bytes for direct reads"),
-            Direct::Auto => match source.direct()?.filter(DirectFile::is_reported) {
+            Direct::Auto => match direct_file()?.filter(DirectFile::is_reported) {
                 None => (None, c"page cache: the source does not say that it has direct reads"),
-                direct => match sample(source, jobs, bytes, &random) {
+                direct => match sample(cache, jobs, bytes, &random) {
                     None => (None, c"page cache: the system does not report what is in memory"),
                     Some(Residency::All) => {
                         in_memory = Residency::All;
@@ -84,7 +117,7 @@ impl<'a> ReadStrategy<'a> {
                     }
                 },
             },
-            Direct::Always => match source.direct()? {
+            Direct::Always => match direct_file()? {
                 Some(direct) => (Some(direct), c"direct: as asked"),
                 None => {
                     return Err(fail!(
@@ -96,6 +129,8 @@ impl<'a> ReadStrategy<'a> {
         };
         Ok(ReadStrategy {
             source,
+            cache,
+            profile: source.profile(),
             direct,
             always,
             pinned: options.pinned,
@@ -108,9 +143,42 @@ impl<'a> ReadStrategy<'a> {
         })
     }
 
-    /// Whether reads are reads of a file, each of which costs a system call.
-    pub fn is_file(&self) -> bool {
-        self.source.is_file()
+    /// See [`bounce`].
+    pub fn bounce(&self, options: &BatchOptions) -> Bounce {
+        bounce(options, &self.profile)
+    }
+
+    /// Bytes of the bounces of all threads that count as temporary memory.
+    pub fn bounces(&self, options: &BatchOptions) -> u64 {
+        match gathers(&self.profile) {
+            true => (self.bounce(options).capacity() as u64).saturating_mul(options.threads as u64),
+            false => 0, // a huge page each
+        }
+    }
+
+    /// Which reads are done together, and `capacity` bytes of a bounce are read at once at most; none where each may as
+    /// well be its own.
+    pub fn coalescing(&self, capacity: usize) -> Option<Coalescing> {
+        let Profile { gap, largest_request, read_many: how, .. } = self.profile;
+        let most = largest_request.min(capacity as u64);
+        let coalescing = match how {
+            _ if largest_request == 0 => return None,
+            // A disk wants longer ones than memory does, and where they go past the page cache, most are copied to their
+            // place anyway.
+            _ if self.may_go_direct() => Coalescing { short: 1 << 20, gap, most, count: FEW, how },
+            // What is longer comes nearly as well alone.
+            _ if gathers(&self.profile) && how != ReadMany::Anywhere => {
+                Coalescing { short: most / 4, gap, most, count: MANY, how }
+            }
+            ReadMany::OneByOne | ReadMany::Adjacent => {
+                Coalescing { short: job::MAX_SHORT_READ as u64, gap, most, count: FEW, how }
+            }
+            ReadMany::Anywhere => {
+                let most = largest_request.saturating_mul(self.profile.concurrency.max(1) as u64);
+                Coalescing { short: largest_request, gap: u64::MAX, most, count: MANY, how }
+            }
+        };
+        Some(coalescing)
     }
 
     /// Whether reads may go past the page cache.
@@ -149,7 +217,7 @@ impl<'a> ReadStrategy<'a> {
         let via_disk = |direct| Route { direct: Some(direct), in_memory: false };
         let in_memory = || {
             let places = (0..3).map(|k| random_offset(offset, size, self.random.hash_one((offset, k))));
-            places.filter(|at| self.source.resident(*at) == Some(false)).count() < 2
+            places.filter(|at| self.resident(*at) == Some(false)).count() < 2
         };
         match direct {
             None => via_cache(self.in_memory == Residency::All),
@@ -188,22 +256,25 @@ impl<'a> ReadStrategy<'a> {
         self.source.read_at(offset, dst)
     }
 
-    /// Fills pieces of memory one after the other with the bytes from `offset` on, through the page cache; false
-    /// where the source does not do that.
-    pub fn scatter(&self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
-        self.source.read_scattered(offset, pieces)
+    /// Fills all of `ranges`, through the page cache.
+    pub fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
+        self.source.read_many(ranges)
+    }
+
+    fn resident(&self, offset: u64) -> Option<bool> {
+        self.cache.and_then(|cache| cache.resident(offset))
     }
 
     /// The bytes from `offset` on where they lie, if they can be lent and no disk has to be waited for: who needs a few
     /// of each page is spared a call for them, or a copy of the rest. Of a file that is a mapping, which
-    /// [`crate::io::map`] is wary of: the last byte is always asked for, as a file that was cut short has it no more.
+    /// [`crate::source::map`] is wary of: the last byte is always asked for, as a file that was cut short has it no more.
     pub fn borrow_resident(&self, route: Route<'_>, offset: u64, size: u64) -> Option<&'a [u8]> {
         let end = offset.checked_add(size)?;
         let bytes = self.source.slice(offset..end)?;
-        let here = |at| self.source.resident(at) == Some(true);
+        let here = |at| self.resident(at) == Some(true);
         let in_memory =
             || !route.is_direct() && here(end.saturating_sub(1)) && (route.in_memory || here(offset));
-        (!self.is_file() || in_memory()).then_some(bytes)
+        (self.cache.is_none() || in_memory()).then_some(bytes)
     }
 
     /// The bytes from `offset` on, in the bounce, whose [`Bounce::capacity`] they fit.
@@ -248,7 +319,7 @@ fn random_offset(offset: u64, size: u64, random: u64) -> u64 {
 
 /// How much of the `bytes` that the jobs read is in memory, by samples evenly spaced; none where the system does not report it.
 fn sample(
-    source: &dyn ByteSource,
+    cache: Option<&dyn PageCache>,
     jobs: &[Job<'_>],
     bytes: u64,
     random: &SeedableRandomState,
@@ -259,7 +330,8 @@ fn sample(
     for job in jobs {
         let after = before.saturating_add(job.stored_bytes());
         while next < after {
-            let found = source.resident(job.offset.saturating_add(next.saturating_sub(before)));
+            let at = job.offset.saturating_add(next.saturating_sub(before));
+            let found = cache.and_then(|cache| cache.resident(at));
             answered = answered.saturating_add(u64::from(found.is_some()));
             resident = resident.saturating_add(u64::from(found == Some(true)));
             next = next.saturating_add(step);

@@ -3,15 +3,15 @@
 mod coalesce;
 
 use super::aligned_chunks::aligned_chunks;
-use super::job::{self, Job, JobKind, Request};
-use super::strategy::{self, ReadStrategy};
+use super::job::{Job, JobKind, Request};
+use super::strategy::ReadStrategy;
 use super::{BatchOptions, BatchStats, OnDone, Progress, Selection};
 use crate::codec::StoredPart;
 use crate::digest;
 use crate::error::{fail, Error, Result};
-use crate::io::direct::{Bounce, BOUNCE_SIZE};
 use crate::lock::Mutex;
 use crate::reader::stored::zeroed;
+use crate::source::direct::{Bounce, BOUNCE_SIZE};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Condvar;
 
@@ -87,12 +87,17 @@ impl<'a, 'b> BatchState<'a, 'b> {
         on_done: &'a OnDone<'a>,
         progress: &'a Progress<'a>,
     ) -> Self {
+        let held = strategy.bounces(options);
         BatchState {
             options,
             strategy,
             queue: Mutex::new(jobs.into_iter()),
             requests,
-            budget: Budget { limit: options.in_flight, used: Mutex::new(0), freed: Condvar::new() },
+            budget: Budget {
+                limit: options.in_flight.saturating_sub(held),
+                used: Mutex::new(0),
+                freed: Condvar::new(),
+            },
             stop: AtomicBool::new(false),
             failure: Mutex::new(None),
             stored_bytes: AtomicU64::new(0),
@@ -113,28 +118,18 @@ impl<'a, 'b> BatchState<'a, 'b> {
         self.failure.into_inner().map_or(Ok(()), Err)
     }
 
-    /// Up to how many bytes a read may be done together with its neighbours. A disk wants longer ones than memory does,
-    /// and where they go past the page cache, most are copied to their place anyway.
-    fn max_coalesced_read(&self) -> usize {
-        match self.strategy.may_go_direct() {
-            true => 1 << 20,
-            false => job::MAX_SHORT_READ,
-        }
-    }
-
     /// One thread: jobs, until there are no more or one has failed.
     pub fn work(&self) {
-        let mut bounce = strategy::bounce(self.options);
+        let mut bounce = self.strategy.bounce(self.options);
         let mut jobs = Vec::new();
+        let coalescing = self.strategy.coalescing(bounce.capacity());
         // Without that memory each read is its own.
-        let can_coalesce = jobs.try_reserve_exact(coalesce::MAX_COALESCED).is_ok();
+        let coalescing = coalescing.filter(|many| jobs.try_reserve_exact(many.count).is_ok());
         while !self.stop.load(Ordering::Relaxed) {
             let Some(first) = self.queue.lock().next() else { return };
-            match first.coalescable_end(self.max_coalesced_read()) {
-                Some(end) if can_coalesce && self.strategy.is_file() => {
-                    self.run_coalesced(first, end, &mut jobs, &mut bounce);
-                }
-                _ => self.run_job(first, &mut bounce),
+            match coalescing.filter(|many| first.coalescable_end(many.short).is_some()) {
+                Some(many) => self.run_coalesced(first, &many, &mut jobs, &mut bounce),
+                None => self.run_job(first, &mut bounce),
             }
         }
     }

@@ -3,31 +3,26 @@
 use super::BatchState;
 use crate::digest;
 use crate::error::{fail, Result};
-use crate::io::direct::Bounce;
 use crate::reader::batch::job::{Job, JobKind, Request};
-use std::io::IoSliceMut;
+use crate::reader::batch::strategy::Coalescing;
+use crate::source::direct::Bounce;
+use crate::source::{ReadMany, ReadRange};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// Most short reads that are done as one: with what is between them, as many pieces as one call of Linux takes.
-pub(super) const MAX_COALESCED: usize = 512;
-
-/// Unwanted bytes between two short reads that are rather read than skipped.
-const MAX_COALESCED_GAP: u64 = 16 << 10;
-
 impl<'b> BatchState<'_, 'b> {
-    /// Does a short job that ends at `end`, and its neighbours with it.
+    /// Does a short job, and those that `many` lets be done with it.
     pub(super) fn run_coalesced(
         &self,
         first: Job<'b>,
-        end: u64,
+        many: &Coalescing,
         jobs: &mut Vec<Job<'b>>,
         bounce: &mut Bounce,
     ) {
         let start = first.offset;
         jobs.push(first); // within what was reserved
-        let end = self.take_adjacent(jobs, start, end, bounce.capacity());
-        if jobs.len() < 2 || self.fill(jobs, start..end, bounce).is_err() {
+        let end = self.take_adjacent(jobs, many);
+        if jobs.len() < 2 || self.fill(jobs, start..end, many.how, bounce).is_err() {
             // Where one read for all fails, each for itself says why.
             return jobs.drain(..).for_each(|job| self.run_job(job, bounce));
         }
@@ -43,46 +38,68 @@ impl<'b> BatchState<'_, 'b> {
         }
     }
 
-    /// Takes the jobs that follow as long as one read of at most `capacity` bytes covers them all; where it ends.
-    fn take_adjacent(&self, jobs: &mut Vec<Job<'b>>, start: u64, mut end: u64, capacity: usize) -> u64 {
+    /// Takes the jobs that may be done with the first one, which is there; where the last of their bytes is.
+    fn take_adjacent(&self, jobs: &mut Vec<Job<'b>>, many: &Coalescing) -> u64 {
+        let (start, mut wanted) = jobs.first().map_or((0, 0), |first| (first.offset, first.bytes()));
+        let mut end = start.saturating_add(wanted);
         let mut queue = self.queue.lock();
-        while jobs.len() < MAX_COALESCED {
+        while jobs.len() < many.count {
             let next = queue
                 .as_slice()
                 .first()
-                .and_then(|job| Some((job.offset, job.coalescable_end(self.max_coalesced_read())?)));
-            let Some((offset, its_end)) = next else { break };
+                .and_then(|job| Some((job.offset, job.bytes(), job.coalescable_end(many.short)?)));
+            let Some((offset, bytes, its_end)) = next else { break };
             let all = its_end.max(end);
-            if offset > end.saturating_add(MAX_COALESCED_GAP) || all.saturating_sub(start) > capacity as u64 {
+            let size = match many.how {
+                ReadMany::Anywhere => wanted.saturating_add(bytes),
+                ReadMany::OneByOne | ReadMany::Adjacent => all.saturating_sub(start),
+            };
+            if offset > end.saturating_add(many.gap) || size > many.most {
                 break;
             }
             jobs.extend(queue.next()); // within what was reserved
-            end = all;
+            (end, wanted) = (all, wanted.saturating_add(bytes));
         }
         end
     }
 
     /// Puts the bytes of all the jobs, which are in `range`, into their places.
-    fn fill(&self, jobs: &mut [Job<'_>], range: Range<u64>, bounce: &mut Bounce) -> Result<()> {
+    fn fill(
+        &self,
+        jobs: &mut [Job<'_>],
+        range: Range<u64>,
+        how: ReadMany,
+        bounce: &mut Bounce,
+    ) -> Result<()> {
         let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
         let route = self.strategy.route(range.start, size as u64);
-        if !route.is_direct() {
-            let wanted = jobs.iter().fold(0, |sum: u64, job| sum.saturating_add(job.bytes()));
-            let gap_buffer = usize::try_from((size as u64).saturating_sub(wanted)).unwrap_or(usize::MAX);
-            let mut done = false;
-            let mut scatter = |gap_buffer: &mut [u8]| -> Result<()> {
-                if let Some(mut pieces) = scatter_list(jobs, range.start, gap_buffer)? {
-                    done = self.strategy.scatter(range.start, &mut pieces)?;
+        match how {
+            ReadMany::Anywhere => {
+                let mut ranges = Vec::new();
+                ranges.try_reserve_exact(jobs.len())?;
+                ranges.extend(jobs.iter_mut().map(|job| ReadRange { offset: job.offset, dst: job.dst }));
+                return self.strategy.read_many(&mut ranges);
+            }
+            ReadMany::Adjacent if !route.is_direct() => {
+                let wanted = jobs.iter().fold(0, |sum: u64, job| sum.saturating_add(job.bytes()));
+                let gaps = usize::try_from((size as u64).saturating_sub(wanted)).unwrap_or(usize::MAX);
+                let mut done = false;
+                let mut scatter = |gaps: &mut [u8]| -> Result<()> {
+                    if let Some(mut ranges) = with_gaps(jobs, range.start, gaps)? {
+                        self.strategy.read_many(&mut ranges)?;
+                        done = true;
+                    }
+                    Ok(())
+                };
+                match gaps {
+                    0 => scatter(&mut [])?,
+                    _ => bounce.fill(gaps, scatter)?,
                 }
-                Ok(())
-            };
-            match gap_buffer {
-                0 => scatter(&mut [])?,
-                _ => bounce.fill(gap_buffer, scatter)?,
+                if done {
+                    return Ok(());
+                }
             }
-            if done {
-                return Ok(());
-            }
+            ReadMany::Adjacent | ReadMany::OneByOne => {}
         }
         let bytes = self.strategy.fetch(route, range.start, size, bounce)?;
         for job in jobs {
@@ -95,30 +112,30 @@ impl<'b> BatchState<'_, 'b> {
     }
 }
 
-/// The places of the jobs' bytes in the order of the file from `start` on, and parts of `gap_buffer` for what is
+/// The places of the jobs' bytes in the order of the file from `start` on, and parts of `gaps` for what is
 /// between them; none where two want the same bytes.
-fn scatter_list<'m>(
+fn with_gaps<'m>(
     jobs: &'m mut [Job<'_>],
     start: u64,
-    mut gap_buffer: &'m mut [u8],
-) -> Result<Option<Vec<IoSliceMut<'m>>>> {
-    let mut pieces = Vec::new();
-    pieces.try_reserve_exact(jobs.len().saturating_mul(2))?;
+    mut gaps: &'m mut [u8],
+) -> Result<Option<Vec<ReadRange<'m>>>> {
+    let mut ranges = Vec::new();
+    ranges.try_reserve_exact(jobs.len().saturating_mul(2))?;
     let mut at = start;
     for job in jobs {
         let Some(gap) = job.offset.checked_sub(at) else { return Ok(None) };
         if gap > 0 {
             let gap = usize::try_from(gap).unwrap_or(usize::MAX);
-            let Some((now, later)) = std::mem::take(&mut gap_buffer).split_at_mut_checked(gap) else {
+            let Some((now, later)) = std::mem::take(&mut gaps).split_at_mut_checked(gap) else {
                 return Ok(None);
             };
-            pieces.push(IoSliceMut::new(now));
-            gap_buffer = later;
+            ranges.push(ReadRange { offset: at, dst: now });
+            gaps = later;
         }
         at = job.offset.saturating_add(job.bytes());
-        pieces.push(IoSliceMut::new(job.dst));
+        ranges.push(ReadRange { offset: job.offset, dst: job.dst });
     }
-    Ok(Some(pieces))
+    Ok(Some(ranges))
 }
 
 /// What is left to do for a job whose bytes are in their place.

@@ -1,9 +1,9 @@
 //! Decoded components, kept until the file is closed: what was borrowed of them lives as long as the
 //! cache.
 
+use super::buffer::AlignedBuffer;
 use crate::error::{fail, Result};
 use crate::lock::{Mutex, MutexGuard};
-use crate::memory::AlignedBuffer;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashMap;
 

@@ -1,11 +1,52 @@
 //! What the system is told about bytes: of a mapping, of the page cache.
 
 use super::pages::Pages;
-use super::refusal::is_refusal;
-use super::Advice;
 use crate::error::{fail, Error, Result, SystemText};
+#[cfg(unix)]
+use crate::io::page_size;
+use crate::io::refusal::is_refusal;
 use std::fs::File;
 use std::ops::Range;
+
+/// What will be done with some bytes, so that the system can prepare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing is known.
+    Normal,
+    /// Front to back.
+    Sequential,
+    /// Here and there.
+    Random,
+    /// Needed next: start reading.
+    WillNeed,
+    /// Now: read everything before the call returns.
+    Populate,
+    /// Now, and keep it in memory.
+    Lock,
+    /// Need not be kept in memory any longer.
+    Unlock,
+    /// Not again by this process: it gives its pages back.
+    Release,
+    /// Not again by anybody: the page cache gives them back, too.
+    Evict,
+}
+
+impl Advice {
+    /// As the C interface calls it, behind `ZT_ADVICE_`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Advice::Normal => "NONE",
+            Advice::Sequential => "SEQUENTIAL",
+            Advice::Random => "RANDOM",
+            Advice::WillNeed => "WILLNEED",
+            Advice::Populate => "POPULATE",
+            Advice::Lock => "LOCK",
+            Advice::Unlock => "UNLOCK",
+            Advice::Release => "RELEASE",
+            Advice::Evict => "EVICT",
+        }
+    }
+}
 
 /// The error of an advice that is not to be had here.
 #[cold]
@@ -45,7 +86,7 @@ fn is_over_limit(_error: &std::io::Error) -> bool {
 
 #[cfg(unix)]
 mod platform {
-    use super::{failed, Advice, Range, Result};
+    use super::{failed, page_size, Advice, Range, Result};
     use std::io::Error as IoError;
 
     /// The pages of a mapping that hold the bytes `range` of it.
@@ -88,12 +129,6 @@ mod platform {
             Advice::Unlock => checked(advice, unsafe { libc::munlock(address, length) }),
         }
     }
-
-    pub fn page_size() -> usize {
-        // SAFETY: a query without arguments in memory.
-        let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        usize::try_from(size).ok().filter(|s| s.is_power_of_two()).unwrap_or(4096)
-    }
 }
 
 #[cfg(not(unix))]
@@ -106,20 +141,11 @@ mod platform {
             _ => Err(unsupported(advice, "this platform has no such thing")),
         }
     }
-
-    pub fn page_size() -> usize {
-        4096
-    }
 }
 
 /// Tells the system about the bytes `range` of a mapping: of all pages that they touch. Without unix, nothing is.
 pub fn advise_mapped(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
     platform::advise(map, range, advice)
-}
-
-/// Bytes of a page.
-pub fn page_size() -> usize {
-    platform::page_size()
 }
 
 /// Tells the page cache about the bytes `range` of an open file, of which ours begin at `base`.

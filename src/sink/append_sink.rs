@@ -20,10 +20,11 @@
 //! a file cannot be cut (Windows, while it is mapped) it is ended validly: zeros for what was added, the old
 //! manifest and footer once more behind them, sync, then steps 3 and 4.
 
-use super::buffered_file::{write_all, BufferedFile};
-use super::path::{Access, SystemPath};
-use super::ByteSink;
+use super::buffered_file::BufferedFile;
+use super::byte_sink::ByteSink;
+use super::write_all::write_all;
 use crate::error::{fail, Error, Result, SystemText};
+use crate::io::path::{Access, SystemPath};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;

@@ -63,7 +63,7 @@ impl Pages {
 
 /// Bytes of a page of this system.
 pub fn page_size() -> u64 {
-    super::advice::page_size() as u64
+    crate::io::page_size() as u64
 }
 
 #[cfg(test)]

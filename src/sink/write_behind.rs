@@ -1,9 +1,9 @@
 //! Buffered bytes on their way to a file on another thread, while the caller's buffers more: in order, what was given
 //! first is written first. Where there is no other thread, the caller's writes them itself.
 
-pub(crate) use super::buffered_file::BUFFER_SIZE;
+pub(crate) use super::write_all::BUFFER_SIZE;
 
-use super::buffered_file::write_all;
+use super::write_all::write_all;
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use std::collections::VecDeque;

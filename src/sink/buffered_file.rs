@@ -1,15 +1,10 @@
 //! A file that is written front to back: small writes are buffered, large ones are not.
 
 use super::signals::WithoutFileSizeSignal;
+use super::write_all::{write_all, BUFFER_SIZE};
 use super::write_behind::WriteBehind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::fs::File;
-use std::io::Write;
-
-/// Bytes of one write to the page cache: small ones are buffered, large ones split. The kernel makes pages as large
-/// as what comes at once; from megabytes on that was measured to take up to four times as long, and another time
-/// in each run.
-pub(crate) const BUFFER_SIZE: usize = 256 << 10;
 
 /// An open file and what has not been written to it yet. Dropped, it writes nothing more.
 pub struct BufferedFile {
@@ -88,13 +83,4 @@ impl BufferedFile {
     pub fn file(&self) -> &File {
         &self.file
     }
-}
-
-/// All of `bytes`; interruptions and short counts are taken up again.
-pub(super) fn write_all(mut file: &File, bytes: &[u8]) -> Result<()> {
-    let _quiet = WithoutFileSizeSignal::new();
-    bytes
-        .chunks(BUFFER_SIZE)
-        .try_for_each(|part| file.write_all(part))
-        .map_err(|e| Error::io("", &e).within(format_args!("could not write {} bytes", bytes.len())))
 }

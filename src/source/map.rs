@@ -5,18 +5,19 @@
 //! is a choice of the caller (`ZT_MODE_MAP`), and why reads that copy go through the map only where
 //! that saves most of the work: slices whose pages are in memory.
 
+use super::advice::Advice;
 use super::advice::{advise_mapped, unsupported};
+use super::byte_source::ByteSource;
 use super::direct::DirectFile;
 use super::file::FileSource;
 use super::locked::LockedRanges;
 use super::memory::part;
 use super::pages::Pages;
-use super::refusal::is_refusal;
-use super::{Advice, ByteSource};
+use super::profile::{PageCache, Profile, ReadRange};
 use crate::error::{fail, Cause, Error, Result, SystemText};
+use crate::io::refusal::is_refusal;
 use crate::lock::Mutex;
 use memmap2::{Mmap, MmapMut, MmapOptions};
-use std::io::IoSliceMut;
 use std::ops::Range;
 
 /// The memory of a mapping.
@@ -150,8 +151,8 @@ impl ByteSource for MapSource {
         self.file.read_at(offset, dst)
     }
 
-    fn read_scattered(&self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
-        self.file.read_scattered(offset, pieces)
+    fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
+        self.file.read_many(ranges)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
@@ -179,14 +180,20 @@ impl ByteSource for MapSource {
         }
     }
 
-    fn is_file(&self) -> bool {
-        true
-    }
-
     fn pages(&self) -> Pages {
         self.file.pages()
     }
 
+    fn profile(&self) -> Profile {
+        self.file.profile()
+    }
+
+    fn page_cache(&self) -> Option<&dyn PageCache> {
+        Some(self)
+    }
+}
+
+impl PageCache for MapSource {
     fn resident(&self, offset: u64) -> Option<bool> {
         let byte = offset.checked_add(1).and_then(|end| part(self.bytes(), offset..end));
         // Of a private page that was changed, the mapping does not say whether the file's is in memory.

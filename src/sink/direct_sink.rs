@@ -5,9 +5,9 @@
 //! the file's last bytes go through the page cache. Where the system turns out not to take such writes, the same
 //! bytes go to the same places through the page cache.
 
-use super::blocks::{self, DirectHandle};
 use super::signals::WithoutFileSizeSignal;
 use crate::error::{fail, Error, Result};
+use crate::io::blocks::{self, DirectHandle};
 use crate::lock::Mutex;
 use crate::memory::{AlignedBuffer, HUGE_PAGE};
 use std::fs::File;

@@ -2,12 +2,12 @@
 //! the destination's name only when it is whole; a sink that is dropped before leaves nothing.
 
 use super::buffered_file::BufferedFile;
+use super::byte_sink::ByteSink;
 use super::direct_sink::{DirectSink, WritePieces};
-use super::path::{Access, SystemPath};
-use super::stat::{self, Kind};
 use super::write_behind::WriteBehind;
-use super::ByteSink;
 use crate::error::{fail, try_format, Error, Result};
+use crate::io::path::{Access, SystemPath};
+use crate::io::stat::{self, Kind};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -115,13 +115,13 @@ fn resolve(path: &Path) -> Result<PathBuf> {
 fn behind_links(path: &Path) -> Result<PathBuf> {
     /// More would be a circle, which looking at the path has already refused.
     const MOST: usize = 40;
-    let mut end = super::path::copy(path)?;
+    let mut end = crate::io::path::copy(path)?;
     for _ in 0..MOST {
         match SystemPath::new(&end)?
             .link_target()
             .map_err(|e| Error::io("could not read a symbolic link", &e))?
         {
-            Some(target) => end = super::path::join(folder_of(&end), &target)?,
+            Some(target) => end = crate::io::path::join(folder_of(&end), &target)?,
             None => return Ok(end),
         }
     }

@@ -1,7 +1,8 @@
 //! Bytes that are in memory already, and stay there.
 
+use super::byte_source::ByteSource;
 use super::pages::{page_size, Pages};
-use super::ByteSource;
+use super::profile::Profile;
 use crate::error::{fail, Result};
 use std::ops::Range;
 
@@ -37,6 +38,10 @@ impl<B: AsRef<[u8]> + Send + Sync> ByteSource for MemorySource<B> {
     fn pages(&self) -> Pages {
         let bytes = self.bytes.as_ref();
         Pages::new(page_size(), bytes.as_ptr().addr() as u64 % page_size(), bytes.len() as u64, false)
+    }
+
+    fn profile(&self) -> Profile {
+        Profile::memory()
     }
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {

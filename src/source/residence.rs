@@ -21,7 +21,7 @@ pub fn resident(file: &File, offset: u64, mapped: Option<&[u8]>) -> Option<bool>
 /// Whether the page of a byte is said not to be in memory.
 #[cfg(target_os = "linux")]
 fn is_absent(file: &File, offset: u64) -> bool {
-    let page = super::advice::page_size();
+    let page = crate::io::page_size();
     let start = offset - offset % page as u64;
     // SAFETY: the map is not looked into, and gone before anybody else knows of it.
     let Ok(map) = (unsafe { memmap2::MmapOptions::new().offset(start).len(page).map(file) }) else {
@@ -34,7 +34,7 @@ fn is_absent(file: &File, offset: u64) -> bool {
 /// everything is said to be there, so that nobody learns what others read.
 #[cfg(target_os = "linux")]
 fn is_page_absent(address: *const u8) -> bool {
-    let page = super::advice::page_size();
+    let page = crate::io::page_size();
     let start = address.wrapping_sub(address.addr().checked_rem(page).unwrap_or(0));
     let mut state = 1u8;
     // SAFETY: one page, which is not looked into, and the one byte that is written of it. Where there is no such page,
@@ -92,7 +92,7 @@ pub fn on_huge_pages(memory: &[u8]) -> bool {
         any_of: u64,
         state: u64,
     }
-    let page = super::advice::page_size() as u64;
+    let page = crate::io::page_size() as u64;
     let first = memory.as_ptr().addr() as u64;
     let start = first - first.checked_rem(page).unwrap_or(0);
     let end = first.saturating_add(memory.len() as u64).checked_next_multiple_of(page).unwrap_or(start);

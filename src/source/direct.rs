@@ -1,9 +1,9 @@
 //! Reads past the page cache, where the file system can: whole blocks into aligned memory.
 
-use super::blocks::{self, Alignment, DirectAccess, PAGE};
-use super::file::{read_exact_at, size_of};
 use super::residence::on_huge_pages;
 use crate::error::{fail, Result};
+use crate::io::blocks::{self, Alignment, DirectAccess, PAGE};
+use crate::io::read_at::{read_exact_at, size_of};
 use crate::memory::{AlignedBuffer, HUGE_PAGE};
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
@@ -27,9 +27,10 @@ pub struct Bounce {
 }
 
 impl Bounce {
-    /// Of about `size` bytes, at most a huge page.
-    pub fn new(size: u64) -> Bounce {
-        let size = usize::try_from(size).unwrap_or(BOUNCE_SIZE).clamp(64 << 10, BOUNCE_SIZE);
+    /// Of about `size` bytes, at most `most`, or a huge page where that is less.
+    pub fn new(size: u64, most: u64) -> Bounce {
+        let most = usize::try_from(most).unwrap_or(BOUNCE_SIZE).max(BOUNCE_SIZE);
+        let size = usize::try_from(size).unwrap_or(most).clamp(64 << 10, most);
         Bounce { size: size - size % PAGE, memory: None }
     }
 

@@ -1,0 +1,39 @@
+//! One value on the heap.
+
+use crate::error::{Error, Result};
+use std::alloc::{alloc, Layout};
+
+/// [`Box::new`] that fails where there is no memory. The box is one like any other, and so becomes a `Box<dyn ...>`.
+pub fn try_box<T>(value: T) -> Result<Box<T>> {
+    let layout = Layout::new::<T>();
+    if layout.size() == 0 {
+        return Ok(Box::new(value)); // allocates nothing
+    }
+    // SAFETY: a layout of some bytes.
+    let memory = unsafe { alloc(layout) }.cast::<T>();
+    if memory.is_null() {
+        return Err(Error::out_of_memory(layout.size()));
+    }
+    // SAFETY: fresh memory of the global allocator with the layout of a `T`, which is what a box frees.
+    unsafe {
+        memory.write(value);
+        Ok(Box::from_raw(memory))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Debug;
+
+    #[test]
+    fn a_box_holds_its_value_and_drops_it_once() {
+        let counted = std::sync::Arc::new(());
+        let boxed = try_box((counted.clone(), [7_u64; 5])).unwrap();
+        assert_eq!((boxed.1, std::sync::Arc::strong_count(&counted)), ([7; 5], 2));
+        drop(boxed);
+        assert_eq!(std::sync::Arc::strong_count(&counted), 1);
+        let nothing: Box<dyn Debug> = try_box(()).unwrap();
+        assert_eq!(format!("{nothing:?}"), "()");
+    }
+}

@@ -1,0 +1,13 @@
+//! Where a written file goes: bytes front to back, never tensors.
+
+pub mod append_sink;
+mod buffered_file;
+mod byte_sink;
+pub mod direct_sink;
+pub mod file_sink;
+#[allow(unsafe_code)] // sets the thread's signals
+mod signals;
+mod write_all;
+pub mod write_behind;
+
+pub use byte_sink::ByteSink;

@@ -1,0 +1,139 @@
+//! Positioned reads from an open file: nothing is read through a map, so a file that is cut short under us is
+//! an error and not a signal.
+
+use super::advice::Advice;
+use super::byte_source::ByteSource;
+use super::direct::DirectFile;
+use super::pages::{page_size, Pages};
+use super::profile::{PageCache, Profile, ReadMany, ReadRange};
+use crate::error::{fail, Error, Result};
+use crate::io::blocks::SCATTERS;
+use crate::io::path::{Access, SystemPath};
+use crate::io::read_at::{read_exact_at, read_exact_scattered, size_of};
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A range of an open file.
+pub struct FileSource {
+    file: File,
+    base: u64,
+    size: u64,
+    /// Whether the real file ends where ours does.
+    to_end: bool,
+    /// Whether one call fills many pieces of memory, as far as is known.
+    scatters: AtomicBool,
+}
+
+/// Opens a path for reading: a regular file or a block device, never waiting for a FIFO's writer.
+pub fn open_for_reading(path: &Path) -> Result<File> {
+    SystemPath::new(path)?.open(Access::Read).map_err(|e| Error::io("could not open it", &e))
+}
+
+impl FileSource {
+    fn new(file: File, base: u64, size: u64, to_end: bool) -> Self {
+        FileSource { file, base, size, to_end, scatters: AtomicBool::new(SCATTERS) }
+    }
+
+    /// The file at `path`, whole.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = open_for_reading(path)?;
+        let size = size_of(&file)?;
+        Ok(FileSource::new(file, 0, size, true))
+    }
+
+    /// `length` bytes from `base` on; a length of 0 means to the end.
+    pub fn from_file(file: File, base: u64, length: u64) -> Result<Self> {
+        let end = size_of(&file)?;
+        let capacity = end.checked_sub(base).ok_or_else(|| {
+            fail!(InvalidArgument, "offset {base} is past the end of the file of {end} bytes")
+        })?;
+        if length > capacity {
+            return Err(fail!(
+                InvalidArgument,
+                "offset {base} and length {length} pass the end of the file of {end} bytes"
+            ));
+        }
+        let size = if length == 0 { capacity } else { length };
+        Ok(FileSource::new(file, base, size, size == capacity))
+    }
+
+    /// Whether the byte at `offset` is in memory; `mapped` is that byte in a map, where there is one.
+    pub fn resident_in(&self, offset: u64, mapped: Option<&[u8]>) -> Option<bool> {
+        let place = self.base.saturating_add(offset);
+        let is_inside = offset < self.size;
+        is_inside.then(|| super::residence::resident(&self.file, place, mapped)).flatten()
+    }
+
+    /// Fills ranges that follow each other: in one call, if the system has such a one.
+    fn read_run(&self, run: &mut [ReadRange<'_>]) -> Result<()> {
+        if run.len() > 1 && self.scatters.load(Ordering::Relaxed) {
+            let start = run.first().map_or(0, |first| first.offset);
+            let mut pieces = Vec::new();
+            pieces.try_reserve_exact(run.len())?;
+            pieces.extend(run.iter_mut().map(|range| IoSliceMut::new(range.dst)));
+            if read_exact_scattered(&self.file, self.base.saturating_add(start), &mut pieces)? {
+                return Ok(());
+            }
+            self.scatters.store(false, Ordering::Relaxed);
+        }
+        run.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst))
+    }
+
+    /// The open file, and the range of it that is ours.
+    pub fn parts(&self) -> (&File, u64, u64) {
+        (&self.file, self.base, self.size)
+    }
+}
+
+impl ByteSource for FileSource {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
+        None
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        read_exact_at(&self.file, self.base.saturating_add(offset), dst)
+    }
+
+    fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
+        let follows = |one: &ReadRange<'_>, next: &ReadRange<'_>| {
+            one.offset.checked_add(one.dst.len() as u64) == Some(next.offset)
+        };
+        ranges.chunk_by_mut(follows).try_for_each(|run| self.read_run(run))
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
+        super::advice::advise_file(&self.file, self.base, &self.pages(), &range, advice)
+    }
+
+    fn pages(&self) -> Pages {
+        Pages::new(page_size(), self.base, self.size, self.to_end)
+    }
+
+    fn profile(&self) -> Profile {
+        match self.scatters.load(Ordering::Relaxed) {
+            true => Profile::file(),
+            false => Profile { read_many: ReadMany::OneByOne, ..Profile::file() },
+        }
+    }
+
+    fn page_cache(&self) -> Option<&dyn PageCache> {
+        Some(self)
+    }
+}
+
+impl PageCache for FileSource {
+    fn resident(&self, offset: u64) -> Option<bool> {
+        self.resident_in(offset, None)
+    }
+
+    fn direct(&self) -> Result<Option<DirectFile>> {
+        DirectFile::open(&self.file, self.base)
+    }
+}

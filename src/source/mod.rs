@@ -1,0 +1,21 @@
+//! Where a file's bytes come from: positions to bytes, never tensors.
+
+#[allow(unsafe_code)] // advises the kernel
+pub mod advice;
+mod byte_source;
+pub mod direct;
+pub mod file;
+mod locked;
+#[allow(unsafe_code)] // maps files
+pub mod map;
+pub mod memory;
+#[allow(unsafe_code)] // asks the kernel which file system it is
+pub mod network;
+pub mod pages;
+mod profile;
+#[allow(unsafe_code)] // asks the kernel what is in memory
+pub mod residence;
+
+pub use advice::Advice;
+pub use byte_source::ByteSource;
+pub use profile::{PageCache, Profile, ReadMany, ReadRange};

@@ -1,0 +1,92 @@
+//! What reading from a source costs, so that nobody has to ask what it is.
+
+use super::direct::{DirectFile, BOUNCE_SIZE};
+use crate::error::Result;
+
+/// Bytes of a place in a file, and where they go.
+pub struct ReadRange<'m> {
+    /// Where the first one is.
+    pub offset: u64,
+    /// Receives them, all or an error.
+    pub dst: &'m mut [u8],
+}
+
+/// How `ByteSource::read_many` is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadMany {
+    /// By a read for each range.
+    OneByOne,
+    /// By one read for ranges that follow each other without a gap.
+    Adjacent,
+    /// By one request for all, wherever they are.
+    Anywhere,
+}
+
+/// What reads cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Bytes between two wanted ranges that are rather read than skipped.
+    pub gap: u64,
+    /// Bytes of the largest read that is worth making out of several; 0 where each may as well be its own.
+    pub largest_request: u64,
+    /// Threads that a call without options of its own may read by.
+    pub concurrency: usize,
+    /// Whether it has to be read by the threads that call the library, and no other.
+    pub callers_thread: bool,
+    /// How many ranges are read.
+    pub read_many: ReadMany,
+}
+
+impl Profile {
+    /// Of bytes in memory.
+    pub const fn memory() -> Profile {
+        Profile {
+            gap: 0,
+            largest_request: 0,
+            concurrency: usize::MAX,
+            callers_thread: false,
+            read_many: ReadMany::OneByOne,
+        }
+    }
+
+    /// Of a file of this system: a read is a system call.
+    pub const fn file() -> Profile {
+        Profile {
+            gap: 16 << 10,
+            largest_request: BOUNCE_SIZE as u64,
+            concurrency: usize::MAX,
+            callers_thread: false,
+            read_many: ReadMany::Adjacent,
+        }
+    }
+
+    /// Of a source of which nothing is known: a read may be a journey through a network.
+    pub const fn calls() -> Profile {
+        Profile {
+            gap: 64 << 10,
+            largest_request: 8 << 20,
+            concurrency: 1,
+            callers_thread: false,
+            read_many: ReadMany::OneByOne,
+        }
+    }
+
+    /// Threads that read where a caller wants so many; 0 for as many as there are processors.
+    pub fn threads(&self, wanted: usize) -> usize {
+        match self.callers_thread {
+            true => 1,
+            false => crate::threads::count(wanted),
+        }
+    }
+}
+
+/// What the page cache has of a source, and the way past it.
+pub trait PageCache: Send + Sync {
+    /// Whether the byte at `offset` is in memory already; none where that is not known.
+    fn resident(&self, offset: u64) -> Option<bool>;
+
+    /// A second handle for reads past the page cache, with the offset at which the bytes begin.
+    fn direct(&self) -> Result<Option<DirectFile>> {
+        Ok(None)
+    }
+}
