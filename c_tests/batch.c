@@ -12,13 +12,14 @@ typedef struct seen {
     uint64_t stop_at; /* asks to stop from the call of this number on; 0 for never */
 } seen;
 
-static void on_done(void *context, uint64_t tag, zt_status status)
+static void on_done(void *context, uint64_t tag, zt_status status, const char *message)
 {
     seen *s = (seen *)context;
     if (tag >= MOST || s->tags[tag]++)
         s->strange++;
     s->done++;
     s->failed += status != ZT_OK;
+    s->strange += (status == ZT_OK) != (message[0] == '\0');
 }
 
 static int32_t on_progress(void *context, uint64_t done, uint64_t total)

@@ -54,9 +54,10 @@ static zt_file *written(const char *path, uint64_t large_alignment, zt_mode mode
 
 static unsigned char reported[SHORTS + 8];
 
-static void on_done(void *context, uint64_t tag, zt_status status)
+static void on_done(void *context, uint64_t tag, zt_status status, const char *message)
 {
     CHECK_STATUS(status, ZT_OK);
+    CHECK_STR(message, "");
     CHECK(context == reported && tag < COUNT(reported));
     reported[tag]++;
 }

@@ -151,9 +151,9 @@ static int32_t verify_again(void *context, uint64_t done, uint64_t total)
     return 0;
 }
 
-static void on_done(void *context, uint64_t tag, zt_status status)
+static void on_done(void *context, uint64_t tag, zt_status status, const char *message)
 {
-    (void)tag;
+    (void)tag, (void)message;
     if (status == ZT_OK)
         use((reader_state *)context);
 }

@@ -573,7 +573,7 @@ static zt_status names_of_numbers(void)
     zt_dtype dtype;
     zt_type type;
     zt_status status;
-    (void)(zt_version() && zt_abi_version() && zt_last_error() && zt_status_name(ZT_OK));
+    (void)(zt_version() && zt_abi_version() && zt_last_error() && zt_last_os_error() && zt_last_error_rule() && zt_status_name(ZT_OK));
     (void)(zt_dtype_name(ZT_DTYPE_F32) && zt_type_name(ZT_TYPE_COMPLEX64) && zt_format_name(ZT_FORMAT_DENSE) &&
            zt_encoding_name(ZT_ENCODING_RAW));
     TRY(zt_dtype_from_name("f32", &dtype));
@@ -589,7 +589,7 @@ static const struct entry_scene {
     zt_status status; /* what it ends with */
 } entry_scenes[] = {
 #define SCENE(name, status) {#name, name, status}
-    SCENE(names_of_numbers, ZT_ERROR_NOT_FOUND), SCENE(open_missing, ZT_ERROR_IO), SCENE(open_a_folder, ZT_ERROR_IO),
+    SCENE(names_of_numbers, ZT_ERROR_NOT_FOUND), SCENE(open_missing, ZT_ERROR_NO_FILE), SCENE(open_a_folder, ZT_ERROR_IO),
     SCENE(open_a_cut_file, ZT_ERROR_CORRUPT), SCENE(open_the_torn, ZT_ERROR_CORRUPT),
     SCENE(open_the_damaged, ZT_ERROR_DIGEST_MISMATCH), SCENE(open_the_corrupt, ZT_ERROR_CORRUPT),
     SCENE(open_0_1, ZT_OK), SCENE(open_1_0, ZT_OK), SCENE(open_1_1, ZT_OK), SCENE(open_many, ZT_OK),
@@ -598,12 +598,12 @@ static const struct entry_scene {
     SCENE(source_that_fails, ZT_ERROR_IO), SCENE(source_that_fails_later, ZT_ERROR_IO),
     SCENE(read_the_damaged, ZT_ERROR_DIGEST_MISMATCH), SCENE(ask_for_what_is_not_there, ZT_ERROR_NOT_FOUND),
     SCENE(share_dlpack, ZT_OK), SCENE(write_raw, ZT_OK), SCENE(write_hashed, ZT_OK), SCENE(write_zstd, ZT_OK),
-    SCENE(write_threads, ZT_OK), SCENE(write_durable, ZT_OK), SCENE(write_nowhere, ZT_ERROR_IO),
+    SCENE(write_threads, ZT_OK), SCENE(write_durable, ZT_OK), SCENE(write_nowhere, ZT_ERROR_NO_FILE),
     SCENE(write_on_a_folder, ZT_ERROR_IO), SCENE(write_what_is_refused, ZT_ERROR_EXISTS),
     SCENE(nest_attributes, ZT_OK), SCENE(sink_tensors, ZT_OK), SCENE(sink_that_fails, ZT_ERROR_IO), SCENE(copy_tensors, ZT_OK),
-    SCENE(append_tensors, ZT_OK), SCENE(append_to_nothing, ZT_ERROR_IO), SCENE(append_to_a_cut_file, ZT_ERROR_CORRUPT),
+    SCENE(append_tensors, ZT_OK), SCENE(append_to_nothing, ZT_ERROR_NO_FILE), SCENE(append_to_a_cut_file, ZT_ERROR_CORRUPT),
     SCENE(append_to_0_1, ZT_ERROR_UNSUPPORTED), SCENE(repair_good, ZT_OK), SCENE(repair_torn, ZT_OK),
-    SCENE(repair_nothing, ZT_ERROR_IO), SCENE(repair_a_cut_file, ZT_ERROR_CORRUPT),
+    SCENE(repair_nothing, ZT_ERROR_NO_FILE), SCENE(repair_a_cut_file, ZT_ERROR_CORRUPT),
 #undef SCENE
 };
 

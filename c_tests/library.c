@@ -21,6 +21,7 @@ static const named statuses[] = {
     {ZT_ERROR_CANCELLED, 13, "ZT_ERROR_CANCELLED"},
     {ZT_ERROR_OUT_OF_MEMORY, 14, "ZT_ERROR_OUT_OF_MEMORY"},
     {ZT_ERROR_INTERNAL, 15, "ZT_ERROR_INTERNAL"},
+    {ZT_ERROR_NO_FILE, 16, "ZT_ERROR_NO_FILE"},
 };
 
 typedef struct dtype_row { zt_dtype number; zt_dtype pinned; const char *name; const char *name_0_1; size_t size; } dtype_row;

@@ -65,9 +65,9 @@ static void what_is_no_file(void)
 {
     const char *fifo = scratch_path("fifo");
     const char *missing = scratch_path("missing.zt");
-    expect_failure(missing, NULL, ZT_ERROR_IO);
+    expect_failure(missing, NULL, ZT_ERROR_NO_FILE);
     CHECK(strstr(zt_last_error(), "missing.zt") != NULL);
-    expect_failure("", NULL, ZT_ERROR_IO);
+    expect_failure("", NULL, ZT_ERROR_NO_FILE);
     expect_failure(data_path("v1.2"), NULL, ZT_ERROR_IO);
     expect_failure(data_path("v1.2/py-1.2.3-empty.zt/x"), NULL, ZT_ERROR_IO);
     REQUIRE(mkfifo(fifo, 0600) == 0);

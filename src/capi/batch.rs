@@ -2,12 +2,12 @@
 
 use super::arg;
 use super::component::zt_component;
-use super::guard::guard;
+use super::guard::{guard, with_failure};
 use super::object::hyperslab;
 use super::open::zt_file;
 use super::progress::{progress, zt_progress_callback, Context};
 use super::sized::sized_struct;
-use super::status::{self, value, zt_status};
+use super::status::{value, zt_status};
 use super::types::unknown;
 use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchRequest, BatchStats, Selection};
@@ -61,9 +61,11 @@ pub struct zt_read_request {
     pub tag: u64,
 }
 
-/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
-/// thread at a time, not necessarily the caller's; it must not call zt_read_batch on the same file.
-pub type zt_done_callback = Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status)>;
+/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
+/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not
+/// necessarily the caller's; it must not call zt_read_batch on the same file.
+pub type zt_done_callback =
+    Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status, message: *const c_char)>;
 
 /// How to read a batch. All fields zero (but struct_size) are the defaults.
 #[repr(C)]
@@ -162,12 +164,12 @@ pub unsafe extern "C" fn zt_read_batch(
         let context = Context(options.context);
         let on_done = move |tag: u64, outcome: &Result<()>| {
             let Some(callback) = options.on_done else { return };
-            let status = match outcome {
-                Ok(()) => value::ZT_OK as zt_status,
-                Err(e) => status::of(e.cause()),
-            };
             // SAFETY: the caller's function, called as its declaration says.
-            unsafe { callback(context.get(), tag, status) };
+            let call = |status, message| unsafe { callback(context.get(), tag, status, message) };
+            match outcome {
+                Ok(()) => call(value::ZT_OK as zt_status, c"".as_ptr()),
+                Err(error) => with_failure(error, call),
+            }
         };
         let progress = progress(options.progress, options.context);
         // SAFETY: "requests, n: the reads".

@@ -1,6 +1,6 @@
 //! The library itself: versions, the last error.
 
-use super::guard::message;
+use super::guard::{detail, message};
 use super::status::{zt_status, NAMES};
 use std::ffi::{c_char, CStr};
 
@@ -48,6 +48,25 @@ pub extern "C" fn zt_abi_version() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error() -> *const c_char {
     message()
+}
+
+/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError;
+/// 0 if that failure was none of the system's, and before the first one.
+///
+/// Threads: any; each has its own. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_last_os_error() -> i32 {
+    detail().os_error
+}
+
+/// The rule of the format that the file broke in the calling thread's last failure, by its short name,
+/// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
+///
+/// Returns a string that is never NULL and lives as long as the library.
+/// Threads: any; each has its own. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_last_error_rule() -> *const c_char {
+    detail().rule.as_ptr()
 }
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".

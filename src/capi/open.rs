@@ -162,7 +162,7 @@ pub(super) fn deliver(
 /// to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
-/// Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
 /// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
 /// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.

@@ -56,6 +56,7 @@ Exists = _error("Exists", c.ZT_ERROR_EXISTS)
 Cancelled = _error("Cancelled", c.ZT_ERROR_CANCELLED)
 OutOfMemory = _error("OutOfMemory", c.ZT_ERROR_OUT_OF_MEMORY, MemoryError)
 InternalError = _error("InternalError", c.ZT_ERROR_INTERNAL)
+NoFile = _error("NoFile", c.ZT_ERROR_NO_FILE, FileNotFoundError)
 
 
 def check(status):
