@@ -340,6 +340,14 @@ static zt_status entry_metadata(const zt_file *file)
                 return ZT_ERROR_INTERNAL;
             (void)(zt_component_dtype_name(c) && zt_component_type(c) && zt_component_type_name(c) &&
                    zt_component_encoding_name(c) && zt_component_digest(c) && zt_component_caps(c));
+            {
+                zt_tensor tensor;
+                uint64_t measured;
+                INIT(tensor);
+                TRY(zt_component_measure(c, &measured));
+                if (zt_object_format(o) == ZT_FORMAT_DENSE)
+                    TRY(zt_object_tensor_view(o, &tensor));
+            }
             (void)(zt_dtype_size(zt_component_dtype(c)) && zt_component_offset(c) && zt_component_stored_size(c) &&
                    zt_component_encoding(c));
         }
@@ -380,6 +388,7 @@ static zt_status entry_batch(const zt_file *file, uint32_t threads, zt_direct di
         requests[i].component = zt_component_find(zt_object_find(file, i % 2 ? "streamed" : "plain"), "data");
         requests[i].dst = entry_room + i * (ENTRY_ROOM / 4), requests[i].dst_size = ENTRY_ROOM / 4;
     }
+    requests[0].length = requests[3].length = ZT_WHOLE;
     requests[1].length = 200000;
     requests[2].start = &start, requests[2].count = &count, requests[2].step = &step;
     requests[3].offset = 100001, requests[3].length = 1000;
@@ -465,7 +474,7 @@ static zt_status read_descriptor(void)
     zt_file *file = NULL;
     zt_status status;
     int fd = open(entry_good, O_RDONLY);
-    TRY(zt_open_fd(fd, 0, 0, NULL, &file));
+    TRY(zt_open_fd(fd, 0, ZT_WHOLE, NULL, &file));
     TRY(entry_metadata(file));
 end:
     zt_close(file);
@@ -536,7 +545,7 @@ static zt_status open_many(void) { return entry_open(data_path("v1.2/py-1.2.3-10
 static zt_status open_no_descriptor(void)
 {
     zt_file *file = NULL;
-    return zt_open_fd(9999, 0, 0, NULL, &file);
+    return zt_open_fd(9999, 0, ZT_WHOLE, NULL, &file);
 }
 
 static zt_status read_the_damaged(void)

@@ -91,7 +91,7 @@ static zt_status open_source(zt_file **file)
         fd = open(in_folder("source.zt"), O_RDONLY);
         fault.kind = kind;
         REQUIRE(fd >= 0);
-        status = zt_open_fd(fd, 0, 0, &o, file);
+        status = zt_open_fd(fd, 0, ZT_WHOLE, &o, file);
         close(fd);
         return status;
     }
@@ -194,6 +194,7 @@ static void batch(struct outcome *out)
         for (k = 0; k < zt_object_component_count(zt_object_at(file, i)); k++, n++) {
             INIT(r[n]);
             r[n].component = zt_component_at(zt_object_at(file, i), k);
+            r[n].length = ZT_WHOLE;
             r[n].dst = places[n];
             r[n].dst_size = sizeof places[n];
         }

@@ -147,15 +147,17 @@ static void inside(uint64_t offset)
     write_file(path, whole, (size_t)offset + size);
     fd = open(path, O_RDONLY);
     REQUIRE(fd >= 0);
-    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_OK);
+    CHECK_STATUS(zt_open_fd(fd, offset, ZT_WHOLE, NULL, &file), ZT_OK);
     CHECK_U64(zt_file_size(file), size);
     zt_close(file);
     file = sentinel;
     CHECK_STATUS(zt_open_fd(fd, offset, size - 1, NULL, &file), ZT_ERROR_CORRUPT);
     CHECK(file == NULL);
     CHECK(zt_open_fd(fd, offset, size + 1, NULL, &file) != ZT_OK && file == NULL);
-    CHECK(zt_open_fd(fd, offset, UINT64_MAX, NULL, &file) != ZT_OK && file == NULL);
-    CHECK(zt_open_fd(fd, offset + size + 1, 0, NULL, &file) != ZT_OK && file == NULL);
+    CHECK(zt_open_fd(fd, offset, UINT64_MAX - 1, NULL, &file) != ZT_OK && file == NULL);
+    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_ERROR_CORRUPT); /* a part of no bytes is no file */
+    CHECK_STR(zt_last_error_rule(), "file-too-small");
+    CHECK(zt_open_fd(fd, offset + size + 1, ZT_WHOLE, NULL, &file) != ZT_OK && file == NULL);
     CHECK(zt_open_fd(fd, UINT64_MAX, UINT64_MAX, NULL, &file) != ZT_OK && file == NULL);
     CHECK(fcntl(fd, F_GETFD) != -1); /* ours, and still open */
     CHECK(close(fd) == 0);
@@ -168,12 +170,12 @@ static void bad_descriptors(void)
 {
     int ends[2];
     zt_file *file = sentinel;
-    zt_status status = zt_open_fd(-1, 0, 0, NULL, &file);
+    zt_status status = zt_open_fd(-1, 0, ZT_WHOLE, NULL, &file);
     CHECK(status == ZT_ERROR_IO || status == ZT_ERROR_INVALID_ARGUMENT);
     CHECK(file == NULL);
     REQUIRE(pipe(ends) == 0);
     file = sentinel;
-    CHECK_STATUS(zt_open_fd(ends[0], 0, 0, NULL, &file), ZT_ERROR_IO);
+    CHECK_STATUS(zt_open_fd(ends[0], 0, ZT_WHOLE, NULL, &file), ZT_ERROR_IO);
     CHECK(file == NULL);
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
 }

@@ -153,7 +153,9 @@ static inline const zt_component *component_of(const zt_file *file, const char *
 static inline unsigned char *read_component(const zt_component *component, size_t *size)
 {
     unsigned char *bytes;
-    *size = (size_t)zt_component_size(component);
+    uint64_t measured;
+    REQUIRE(CHECK_STATUS(zt_component_measure(component, &measured), ZT_OK));
+    *size = (size_t)measured;
     bytes = (unsigned char *)malloc(*size + 1);
     REQUIRE(bytes != NULL);
     REQUIRE(CHECK_STATUS(zt_component_read(component, bytes, *size), ZT_OK));

@@ -64,6 +64,7 @@ static void *use(void *argument)
             size_t which = (at + i) % w->objects;
             INIT(r[i]);
             r[i].component = zt_component_at(zt_object_at(retained, which), 0);
+            r[i].length = ZT_WHOLE;
             r[i].dst_size = w->want[which].size;
             r[i].dst = malloc(r[i].dst_size + 1);
         }

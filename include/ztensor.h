@@ -122,6 +122,7 @@ typedef enum zt_status_value {
     ZT_ERROR_CANCELLED = 13, ///< A callback of the caller asked to stop.
     ZT_ERROR_OUT_OF_MEMORY = 14, ///< Memory could not be had.
     ZT_ERROR_INTERNAL = 15, ///< A bug of this library; please report the message.
+    ZT_ERROR_NO_FILE = 16, ///< There is nothing at the path.
 } zt_status_value;
 
 /// Version of this header, first number.
@@ -155,6 +156,19 @@ uint32_t zt_abi_version(void);
 /// Threads: any; each has its own. Since 1.0.
 const char *zt_last_error(void);
 
+/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError;
+/// 0 if that failure was none of the system's, and before the first one.
+///
+/// Threads: any; each has its own. Since 0.9.
+int32_t zt_last_os_error(void);
+
+/// The rule of the format that the file broke in the calling thread's last failure, by its short name,
+/// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
+///
+/// Returns a string that is never NULL and lives as long as the library.
+/// Threads: any; each has its own. Since 0.9.
+const char *zt_last_error_rule(void);
+
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
 ///
 /// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
@@ -168,6 +182,11 @@ const char *zt_status_name(zt_status status);
 // A component has a storage type (dtype), perhaps a logical type, and an encoding; an object has a format. All are
 // integers here. Where a file has a name that this version does not know, the value is OTHER and a _name function
 // of the object or component gives the name.
+
+/// A size that the file does not declare and that nobody found out yet.
+#define ZT_UNKNOWN_SIZE 18446744073709551615ull
+/// As the length of a range: all from its offset to the end. A length of 0 is an empty range.
+#define ZT_WHOLE 18446744073709551615ull
 
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 typedef int32_t zt_dtype;
@@ -340,32 +359,25 @@ typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t t
 /// How to open a file. All fields zero (but struct_size) are the defaults.
 typedef struct zt_open_options {
     size_t struct_size; ///< sizeof (zt_open_options)
-    /// How the bytes are reached: ZT_MODE_MAP (default), ZT_MODE_READ, ZT_MODE_AUTO or ZT_MODE_PRIVATE.
-    zt_mode mode;
-    /// 0: the structure is checked. 1: every digest too, which reads every byte that has one.
-    uint32_t verify;
+    zt_mode mode; ///< How the bytes are reached; ZT_MODE_MAP is the default.
+    uint32_t verify; ///< 0: the structure is checked. 1: every digest, too.
     /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
     /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
     /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
     uint32_t strict;
-    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on. A hint that cannot be had
-    /// is passed over; only ZT_ADVICE_LOCK has to work.
+    /// What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     zt_advice advice;
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
-    /// Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
-    /// size, whichever is more.
+    /// Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
     uint64_t max_decoded_size;
     uint64_t max_objects; ///< Most objects; 0 for 2^24.
-    /// Threads that a call without options of its own (zt_component_read, zt_component_load and what is
-    /// built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB, and zt_object_read_slice for a slab of
-    /// 1 MiB out of so large a component; it waits for them. 0: as many as there are processors, at most
-    /// 4. 1: only the caller's, as always where a zt_source is read.
+    /// Threads that a call without options of its own may use for a large component (docs/performance.md);
+    /// it waits for them. 0: a few. 1: only the caller's, as always where a zt_source is read.
     uint32_t threads;
     uint32_t reserved; ///< Must be 0.
     /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
     /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
-    /// the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
-    /// not counted: see max_decoded_size.
+    /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
     uint64_t max_memory;
 } zt_open_options;
 
@@ -375,7 +387,7 @@ typedef struct zt_open_options {
 /// to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
-/// Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
 /// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
 /// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
@@ -387,7 +399,7 @@ zt_status zt_open(const char *path, const zt_open_options *options, zt_file **fi
 /// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
-/// offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
+/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that
 /// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
 /// where it is none of the element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
@@ -551,8 +563,8 @@ const zt_component *zt_component_at(const zt_object *object, size_t index);
 const zt_component *zt_component_find(const zt_object *object, const char *role);
 
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
-/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Slabs of 1 MiB
-/// and more are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
+/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Large slabs
+/// are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
 /// threads share them: see zt_open_options.threads.
 ///
 /// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
@@ -643,14 +655,21 @@ uint64_t zt_component_offset(const zt_component *component);
 /// Threads: any. Since 1.0. Spec 1.2 section 1.
 uint64_t zt_component_stored_size(const zt_component *component);
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it is not known
-/// (unknown encodings without a declared size).
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not
+/// declare it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not
+/// found it yet.
 ///
-/// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
-/// manifest does not declare it. There the first call reads the stored bytes and finds it out; 0 if they are
-/// damaged or pass max_decoded_size, which is found out once, too.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 uint64_t zt_component_size(const zt_component *component);
+
+/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not
+/// say it, by decoding them once. The answer is kept.
+///
+/// size: receives the decoded bytes; not NULL, untouched on failure.
+/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or
+/// encoding), ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+zt_status zt_component_measure(const zt_component *component, uint64_t *size);
 
 /// The digest of the stored bytes as the file has it, "sha256:8f4a...".
 ///
@@ -683,15 +702,14 @@ zt_status zt_component_ptr(const zt_component *component, const void **ptr, size
 /// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
 /// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
-/// Threads: any; from 8 MiB on the call may start its own and wait for them (zt_open_options.threads).
+/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads).
 /// Since 1.0. Spec 1.2 section 5.
 zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
 
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
 /// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its
-/// frames; what it found is kept for the 64 components that were walked last, and then only the stored
-/// bytes of the frames around the range are read. A component below 128 KiB is read whole.
+/// frames, which is kept for some components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
@@ -779,6 +797,8 @@ typedef struct zt_array {
     uint64_t count; ///< Elements of the dtype (a complex value is two).
     zt_dtype dtype; ///< The storage type.
     zt_type type; ///< The logical type.
+    uint64_t reserved; ///< 0: for later versions.
+    uint64_t reserved2; ///< 0: for later versions.
 } zt_array;
 
 /// A dense tensor.
@@ -840,6 +860,11 @@ typedef struct zt_quantized {
 /// Threads: any. Since 1.0. Spec 1.2 section 3.
 zt_status zt_tensor_view(const zt_file *file, const char *name, zt_tensor *view);
 
+/// As zt_tensor_view, of an object in hand; so for names that hold a NUL, too.
+///
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
+zt_status zt_object_tensor_view(const zt_object *object, zt_tensor *view);
+
 /// The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
 ///
 /// Without a copy where zt_component_ptr would work for every part; else decoded into memory that the
@@ -889,8 +914,7 @@ typedef struct zt_object_info {
     const zt_component *component;
     uint64_t offset; ///< As zt_component_offset.
     uint64_t stored_size; ///< As zt_component_stored_size.
-    /// As zt_component_size, but UINT64_MAX where that would have to read the stored bytes to find out.
-    uint64_t size;
+    uint64_t size; ///< As zt_component_size; ZT_UNKNOWN_SIZE where the file does not declare it.
     zt_format format; ///< As zt_object_format.
     zt_dtype dtype; ///< As zt_component_dtype.
     zt_type type; ///< As zt_component_type.
@@ -915,8 +939,8 @@ typedef int32_t zt_direct;
 
 /// The values of zt_direct.
 typedef enum zt_direct_value {
-    /// Past the page cache where that is faster: in a batch of at least 16 MiB, the parts that are not in
-    /// memory already, if the file system says that it has direct reads. What was read so is not in the page
+    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already,
+    /// if the file system says that it has direct reads. What was read so is not in the page
     /// cache afterwards.
     ZT_DIRECT_AUTO = 0,
     ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again.
@@ -925,13 +949,12 @@ typedef enum zt_direct_value {
     ZT_DIRECT_ALWAYS = 2,
 } zt_direct_value;
 
-/// One read of a batch. All fields zero but struct_size, component, dst and dst_size read the whole
-/// component.
+/// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
 typedef struct zt_read_request {
     size_t struct_size; ///< sizeof (zt_read_request), the same in every request of a call.
     const zt_component *component; ///< What to read; of the file that the call names.
     uint64_t offset; ///< First decoded byte of a range.
-    /// Bytes of the range; with offset 0, a length of 0 or of the component's size is the whole component.
+    /// Bytes of the range: ZT_WHOLE for all to the end, 0 for none. 0 for a hyperslab.
     uint64_t length;
     /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of
     /// starts. NULL unless count is given.
@@ -945,18 +968,19 @@ typedef struct zt_read_request {
     uint64_t tag; ///< Given to on_done; means nothing here.
 } zt_read_request;
 
-/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
-/// thread at a time, not necessarily the caller's; it must not call zt_read_batch on the same file.
-typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status);
+/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
+/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not
+/// necessarily the caller's; it must not call zt_read_batch on the same file.
+typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, const char *message);
 
 /// How to read a batch. All fields zero (but struct_size) are the defaults.
 typedef struct zt_read_options {
     size_t struct_size; ///< sizeof (zt_read_options)
-    /// Threads; 0 for as many as there are processors, at most 16. 1 reads on the caller's thread.
+    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
     uint32_t threads;
     zt_direct direct; ///< Whether to go past the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for 4 MiB.
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for 256 MiB. One request may
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
+    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may
     /// always use what it alone needs.
     uint64_t in_flight;
     /// 1: check the digest of every component that is read whole and has one that can be checked.

@@ -298,5 +298,10 @@ fn a_broken_rule_is_called_as_the_corpus_calls_it() {
             _ => others.push(format!("{name}: {found}, not {rule}")),
         }
     }
-    assert!(others.is_empty() && same >= 252, "{same} are the same, {} not:\n{}", others.len(), others.join("\n"));
+    assert!(
+        others.is_empty() && same >= 252,
+        "{same} are the same, {} not:\n{}",
+        others.len(),
+        others.join("\n")
+    );
 }

@@ -76,31 +76,31 @@ AT(zt_tensor, type, 28);
 AT(zt_tensor, shape, 32);
 AT(zt_tensor, rank, 40);
 
-SIZE(zt_array, 32);
+SIZE(zt_array, 48);
 AT(zt_array, data, 0);
 AT(zt_array, size, 8);
 AT(zt_array, count, 16);
 AT(zt_array, dtype, 24);
 AT(zt_array, type, 28);
 
-SIZE(zt_csr, 128);
+SIZE(zt_csr, 176);
 AT(zt_csr, struct_size, 0);
 AT(zt_csr, rows, 8);
 AT(zt_csr, columns, 16);
 AT(zt_csr, nnz, 24);
 AT(zt_csr, values, 32);
-AT(zt_csr, indices, 64);
-AT(zt_csr, indptr, 96);
+AT(zt_csr, indices, 80);
+AT(zt_csr, indptr, 128);
 
-SIZE(zt_coo, 96);
+SIZE(zt_coo, 128);
 AT(zt_coo, struct_size, 0);
 AT(zt_coo, nnz, 8);
 AT(zt_coo, shape, 16);
 AT(zt_coo, rank, 24);
 AT(zt_coo, values, 32);
-AT(zt_coo, coords, 64);
+AT(zt_coo, coords, 80);
 
-SIZE(zt_quantized, 144);
+SIZE(zt_quantized, 192);
 AT(zt_quantized, struct_size, 0);
 AT(zt_quantized, shape, 8);
 AT(zt_quantized, rank, 16);
@@ -108,8 +108,8 @@ AT(zt_quantized, bits, 24);
 AT(zt_quantized, group_size, 32);
 AT(zt_quantized, packing, 40);
 AT(zt_quantized, packed_weight, 48);
-AT(zt_quantized, scales, 80);
-AT(zt_quantized, zeros, 112);
+AT(zt_quantized, scales, 96);
+AT(zt_quantized, zeros, 144);
 
 SIZE(zt_read_request, 80);
 AT(zt_read_request, struct_size, 0);

@@ -6,7 +6,9 @@ use super::handle_table::Handle;
 use super::mode::{self, zt_advice};
 use super::open::zt_file;
 use super::status::zt_status;
-use super::types::{self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type};
+use super::types::{
+    self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
+};
 use crate::error::{fail, Result};
 use crate::model::manifest::{self, Encoding, LogicalType};
 use crate::reader::Component;
@@ -163,27 +165,45 @@ pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> 
     component.and_then(zt_component::entry).map_or(0, |e| e.stored_size)
 }
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it is not known
-/// (unknown encodings without a declared size).
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not
+/// declare it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not
+/// found it yet.
 ///
-/// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
-/// manifest does not declare it. There the first call reads the stored bytes and finds it out; 0 if they are
-/// damaged or pass max_decoded_size, which is found out once, too.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
     let Some(component) = component else { return 0 };
     match component.entry().and_then(|e| e.size()) {
         Some(size) => size,
-        None => size_of_stored(component),
+        None => found_size(component),
     }
 }
 
 /// Out of the way of the getter, which is called for every component there is.
 #[cold]
 #[inline(never)]
-fn size_of_stored(component: &zt_component) -> u64 {
-    super::guard::guard_value(0, || component.component().and_then(|c| c.size()).unwrap_or(0))
+fn found_size(component: &zt_component) -> u64 {
+    component.component().ok().and_then(|c| c.known_size()).unwrap_or(ZT_UNKNOWN_SIZE)
+}
+
+/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not
+/// say it, by decoding them once. The answer is kept.
+///
+/// size: receives the decoded bytes; not NULL, untouched on failure.
+/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or
+/// encoding), ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_measure(
+    component: Option<&zt_component>,
+    size: Option<&mut MaybeUninit<u64>>,
+) -> zt_status {
+    guard(|| {
+        let component = arg::required(component, "component")?.component()?;
+        let size = arg::required(size, "size")?;
+        size.write(component.size()?);
+        Ok(())
+    })
 }
 
 /// The digest of the stored bytes as the file has it, "sha256:8f4a...".
@@ -246,7 +266,7 @@ pub extern "C" fn zt_component_ptr(
 /// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
 /// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
-/// Threads: any; from 8 MiB on the call may start its own and wait for them (zt_open_options.threads).
+/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads).
 /// Since 1.0. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read(
@@ -264,8 +284,7 @@ pub unsafe extern "C" fn zt_component_read(
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
 /// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its
-/// frames; what it found is kept for the 64 components that were walked last, and then only the stored
-/// bytes of the frames around the range are read. A component below 128 KiB is read whole.
+/// frames, which is kept for some components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as

@@ -155,8 +155,8 @@ pub unsafe extern "C" fn zt_component_find(
 }
 
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
-/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Slabs of 1 MiB
-/// and more are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
+/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Large slabs
+/// are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
 /// threads share them: see zt_open_options.threads.
 ///
 /// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1

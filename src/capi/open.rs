@@ -32,35 +32,30 @@ pub struct zt_file {
 pub struct zt_open_options {
     /// sizeof (zt_open_options)
     pub struct_size: usize,
-    /// How the bytes are reached: ZT_MODE_MAP (default), ZT_MODE_READ, ZT_MODE_AUTO or ZT_MODE_PRIVATE.
+    /// How the bytes are reached; ZT_MODE_MAP is the default.
     pub mode: zt_mode,
-    /// 0: the structure is checked. 1: every digest too, which reads every byte that has one.
+    /// 0: the structure is checked. 1: every digest, too.
     pub verify: u32,
     /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
     /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
     /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
     pub strict: u32,
-    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on. A hint that cannot be had
-    /// is passed over; only ZT_ADVICE_LOCK has to work.
+    /// What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     pub advice: zt_advice,
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,
-    /// Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
-    /// size, whichever is more.
+    /// Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
     pub max_decoded_size: u64,
     /// Most objects; 0 for 2^24.
     pub max_objects: u64,
-    /// Threads that a call without options of its own (zt_component_read, zt_component_load and what is
-    /// built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB, and zt_object_read_slice for a slab of
-    /// 1 MiB out of so large a component; it waits for them. 0: as many as there are processors, at most
-    /// 4. 1: only the caller's, as always where a zt_source is read.
+    /// Threads that a call without options of its own may use for a large component (docs/performance.md);
+    /// it waits for them. 0: a few. 1: only the caller's, as always where a zt_source is read.
     pub threads: u32,
     /// Must be 0.
     pub reserved: u32,
     /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
     /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
-    /// the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
-    /// not counted: see max_decoded_size.
+    /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
     pub max_memory: u64,
 }
 
@@ -185,7 +180,7 @@ pub unsafe extern "C" fn zt_open(
 /// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
-/// offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
+/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that
 /// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
 /// where it is none of the element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).

@@ -138,7 +138,7 @@ impl File {
         File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)
     }
 
-    /// Opens `length` bytes from `offset` of an open file; a length of 0 means to its end.
+    /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
     pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
         let label = try_format(format_args!("the file at offset {offset}"))?;
         let source = FileSource::from_file(file, offset, length).and_then(|file| with_mode(file, options));

@@ -4,6 +4,8 @@ const ZT_VERSION_MAJOR = 1
 const ZT_VERSION_MINOR = 0
 const ZT_VERSION_PATCH = 0
 const ZT_ABI_VERSION = 1
+const ZT_UNKNOWN_SIZE = 18446744073709551615
+const ZT_WHOLE = 18446744073709551615
 const ZT_CAP_MAP = 1
 const ZT_CAP_READ = 2
 const ZT_CAP_RANGE = 4
@@ -29,6 +31,7 @@ const ZT_ERROR_EXISTS = 12
 const ZT_ERROR_CANCELLED = 13
 const ZT_ERROR_OUT_OF_MEMORY = 14
 const ZT_ERROR_INTERNAL = 15
+const ZT_ERROR_NO_FILE = 16
 const ZT_DTYPE_OTHER = 0
 const ZT_DTYPE_F64 = 1
 const ZT_DTYPE_F32 = 2
@@ -115,6 +118,8 @@ struct zt_array
     count::UInt64
     dtype::Int32
     type_::Int32
+    reserved::UInt64
+    reserved2::UInt64
 end
 
 struct zt_tensor
@@ -349,6 +354,8 @@ end
 zt_version() = ccall((:zt_version, libztensor), Cstring, ())
 zt_abi_version() = ccall((:zt_abi_version, libztensor), UInt32, ())
 zt_last_error() = ccall((:zt_last_error, libztensor), Cstring, ())
+zt_last_os_error() = ccall((:zt_last_os_error, libztensor), Int32, ())
+zt_last_error_rule() = ccall((:zt_last_error_rule, libztensor), Cstring, ())
 zt_status_name(status) = ccall((:zt_status_name, libztensor), Cstring, (Int32,), status)
 zt_dtype_name(dtype) = ccall((:zt_dtype_name, libztensor), Cstring, (Int32,), dtype)
 zt_dtype_from_name(name, dtype) = ccall((:zt_dtype_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, dtype)
@@ -394,6 +401,7 @@ zt_component_encoding_name(component) = ccall((:zt_component_encoding_name, libz
 zt_component_offset(component) = ccall((:zt_component_offset, libztensor), UInt64, (Ptr{Cvoid},), component)
 zt_component_stored_size(component) = ccall((:zt_component_stored_size, libztensor), UInt64, (Ptr{Cvoid},), component)
 zt_component_size(component) = ccall((:zt_component_size, libztensor), UInt64, (Ptr{Cvoid},), component)
+zt_component_measure(component, size) = ccall((:zt_component_measure, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}), component, size)
 zt_component_digest(component) = ccall((:zt_component_digest, libztensor), Cstring, (Ptr{Cvoid},), component)
 zt_component_caps(component) = ccall((:zt_component_caps, libztensor), UInt32, (Ptr{Cvoid},), component)
 zt_component_ptr(component, ptr, size) = ccall((:zt_component_ptr, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), component, ptr, size)
@@ -407,6 +415,7 @@ zt_buffer_data(buffer) = ccall((:zt_buffer_data, libztensor), Ptr{Cvoid}, (Ptr{C
 zt_buffer_size(buffer) = ccall((:zt_buffer_size, libztensor), Csize_t, (Ptr{Cvoid},), buffer)
 zt_buffer_free(buffer) = ccall((:zt_buffer_free, libztensor), Cvoid, (Ptr{Cvoid},), buffer)
 zt_tensor_view(file, name, view) = ccall((:zt_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_tensor}), file, name, view)
+zt_object_tensor_view(object, view) = ccall((:zt_object_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_tensor}), object, view)
 zt_csr_view(object, view) = ccall((:zt_csr_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_csr}), object, view)
 zt_coo_view(object, view) = ccall((:zt_coo_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_coo}), object, view)
 zt_quantized_view(object, view) = ccall((:zt_quantized_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_quantized}), object, view)

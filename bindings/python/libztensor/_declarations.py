@@ -7,6 +7,8 @@ ZT_VERSION_MAJOR = 1
 ZT_VERSION_MINOR = 0
 ZT_VERSION_PATCH = 0
 ZT_ABI_VERSION = 1
+ZT_UNKNOWN_SIZE = 18446744073709551615
+ZT_WHOLE = 18446744073709551615
 ZT_CAP_MAP = 1
 ZT_CAP_READ = 2
 ZT_CAP_RANGE = 4
@@ -32,6 +34,7 @@ ZT_ERROR_EXISTS = 12
 ZT_ERROR_CANCELLED = 13
 ZT_ERROR_OUT_OF_MEMORY = 14
 ZT_ERROR_INTERNAL = 15
+ZT_ERROR_NO_FILE = 16
 ZT_DTYPE_OTHER = 0
 ZT_DTYPE_F64 = 1
 ZT_DTYPE_F32 = 2
@@ -110,7 +113,7 @@ zt_kind = c_int32
 zt_spec_version = c_uint32
 zt_digest = c_int32
 zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
-zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status)
+zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status, c_char_p)
 
 
 class zt_open_options(Structure):
@@ -136,6 +139,8 @@ class zt_array(Structure):
         ("count", c_uint64),
         ("dtype", zt_dtype),
         ("type", zt_type),
+        ("reserved", c_uint64),
+        ("reserved2", c_uint64),
     ]
 
 
@@ -412,6 +417,8 @@ FUNCTIONS = {
     "zt_version": (c_char_p, []),
     "zt_abi_version": (c_uint32, []),
     "zt_last_error": (c_char_p, []),
+    "zt_last_os_error": (c_int32, []),
+    "zt_last_error_rule": (c_char_p, []),
     "zt_status_name": (c_char_p, [zt_status]),
     "zt_dtype_name": (c_char_p, [zt_dtype]),
     "zt_dtype_from_name": (zt_status, [c_char_p, POINTER(zt_dtype)]),
@@ -457,6 +464,7 @@ FUNCTIONS = {
     "zt_component_offset": (c_uint64, [c_void_p]),
     "zt_component_stored_size": (c_uint64, [c_void_p]),
     "zt_component_size": (c_uint64, [c_void_p]),
+    "zt_component_measure": (zt_status, [c_void_p, POINTER(c_uint64)]),
     "zt_component_digest": (c_char_p, [c_void_p]),
     "zt_component_caps": (c_uint32, [c_void_p]),
     "zt_component_ptr": (zt_status, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
@@ -470,6 +478,7 @@ FUNCTIONS = {
     "zt_buffer_size": (c_size_t, [c_void_p]),
     "zt_buffer_free": (None, [c_void_p]),
     "zt_tensor_view": (zt_status, [c_void_p, c_char_p, POINTER(zt_tensor)]),
+    "zt_object_tensor_view": (zt_status, [c_void_p, POINTER(zt_tensor)]),
     "zt_csr_view": (zt_status, [c_void_p, POINTER(zt_csr)]),
     "zt_coo_view": (zt_status, [c_void_p, POINTER(zt_coo)]),
     "zt_quantized_view": (zt_status, [c_void_p, POINTER(zt_quantized)]),
