@@ -79,8 +79,12 @@ static zt_read_request *add(plan *p, const zt_component *component, size_t size)
 
 static void add_whole(plan *p, const zt_component *c)
 {
-    size_t size = (size_t)zt_component_size(c);
-    zt_read_request *r = add(p, c, size);
+    size_t size;
+    zt_read_request *r;
+    uint64_t measured;
+    REQUIRE(zt_component_measure(c, &measured) == ZT_OK);
+    size = (size_t)measured;
+    r = add(p, c, size);
     r->length = p->n % 2 ? size : ZT_WHOLE; /* either says that it is the whole */
     CHECK_STATUS(zt_component_read(c, p->want[p->n - 1], size), ZT_OK);
 }

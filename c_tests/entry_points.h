@@ -327,8 +327,14 @@ static zt_status entry_metadata(const zt_file *file)
         uint64_t length;
         (void)zt_file_bytes(file, 0, &bytes, &length);
     }
+    {
+        zt_identity identity;
+        INIT(identity);
+        TRY(zt_file_identity(file, &identity));
+    }
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *o = zt_object_at(file, i);
+        TRY(zt_object_verify(o));
         if (zt_object_find(file, zt_object_name(o)) != o || zt_object_find_n(file, zt_object_name(o), zt_object_name_len(o)) != o)
             return ZT_ERROR_INTERNAL;
         (void)(zt_object_shape(o) && zt_object_rank(o) && zt_object_element_count(o) && zt_object_format_name(o) &&
@@ -345,6 +351,10 @@ static zt_status entry_metadata(const zt_file *file)
                 uint64_t measured;
                 INIT(tensor);
                 TRY(zt_component_measure(c, &measured));
+                TRY(zt_component_read_stored(c, entry_room, sizeof entry_room));
+                if (zt_component_find_n(o, zt_component_role(c), zt_component_role_len(c)) != c)
+                    return ZT_ERROR_INTERNAL;
+                (void)zt_value_find_n(zt_object_attributes(o), "a", 1);
                 if (zt_object_format(o) == ZT_FORMAT_DENSE)
                     TRY(zt_object_tensor_view(o, &tensor));
             }

@@ -78,15 +78,13 @@ static void a_request_that_is_cut(void)
     zt_read_options how;
     zt_writer *w = NULL;
     zt_file *file = NULL;
-    FILE *f;
     REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &count, 1, data, sizeof data), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     INIT(options), INIT(request), INIT(how);
     options.mode = ZT_MODE_READ;
     REQUIRE(zt_open(path, &options, &file) == ZT_OK);
-    f = fopen(path, "r+b");
-    REQUIRE(f != NULL && ftruncate(fileno(f), 1000) == 0 && fclose(f) == 0);
+    write_file(path, data, 1000);
     request.component = component_of(file, "a", "data"), request.tag = 7;
     request.dst = data, request.dst_size = sizeof data;
     how.on_done = on_done, how.context = seen_message, seen_failures = 0, seen_message[0] = '\0';

@@ -75,6 +75,18 @@ static void objects_and_components(void)
     CHECK_STATUS(zt_object_tensor_view(NULL, &tensor), INVALID);
     CHECK_STATUS(zt_object_tensor_view(object, NULL), INVALID);
     CHECK_STATUS(zt_component_measure(NULL, &measured), INVALID);
+    CHECK_STATUS(zt_component_read_stored(NULL, space, sizeof space), INVALID);
+    CHECK_STATUS(zt_component_read_stored(component, NULL, sizeof space), INVALID);
+    CHECK_STATUS(zt_object_verify(NULL), INVALID);
+    CHECK(zt_component_find_n(NULL, "data", 4) == NULL && zt_component_find_n(object, NULL, 4) == NULL);
+    CHECK(zt_value_find_n(NULL, "a", 1) == NULL && zt_value_find_n(zt_file_attributes(file), NULL, 1) == NULL);
+    {
+        zt_identity identity;
+        INIT(identity);
+        CHECK_STATUS(zt_file_identity(NULL, &identity), INVALID);
+        CHECK_STATUS(zt_file_identity(file, NULL), INVALID);
+        CHECK(identity.size == 0);
+    }
     CHECK_STATUS(zt_component_measure(component, NULL), INVALID);
     CHECK(tensor.data == NULL && measured == 7);
     CHECK_STATUS(zt_object_list(NULL, 0, &info, 1, &size), INVALID);

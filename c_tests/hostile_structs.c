@@ -88,6 +88,11 @@ static zt_status call_object_info(void *s)
     return zt_object_list(dense_file, 0, (zt_object_info *)s, 1, &n);
 }
 
+static zt_status call_identity(void *s)
+{
+    return zt_file_identity(dense_file, (zt_identity *)s);
+}
+
 static zt_status call_csr(void *s)
 {
     return zt_csr_view(zt_object_find(sparse_file, "csr"), (zt_csr *)s);
@@ -188,7 +193,10 @@ static const field zt_open_options_fields[] = {
     F(zt_open_options, struct_size), F(zt_open_options, mode), F(zt_open_options, verify),
     F(zt_open_options, strict), F(zt_open_options, advice), F(zt_open_options, max_manifest_size),
     F(zt_open_options, max_decoded_size), F(zt_open_options, max_objects), F(zt_open_options, threads),
-    F(zt_open_options, reserved), F(zt_open_options, max_memory)};
+    F(zt_open_options, reserved), F(zt_open_options, max_memory), F(zt_open_options, name)};
+static const field zt_identity_fields[] = {
+    F(zt_identity, struct_size), F(zt_identity, size), F(zt_identity, modified_ns),
+    F(zt_identity, manifest_offset), F(zt_identity, manifest_hash)};
 static const field zt_source_fields[] = {
     F(zt_source, struct_size), F(zt_source, context), F(zt_source, size), F(zt_source, read_at),
     F(zt_source, close)};
@@ -207,7 +215,8 @@ static const field zt_read_stats_fields[] = {
     F(zt_read_stats, threads), F(zt_read_stats, direct), F(zt_read_stats, reason)};
 static const field zt_verify_options_fields[] = {
     F(zt_verify_options, struct_size), F(zt_verify_options, checks), F(zt_verify_options, threads),
-    F(zt_verify_options, context), F(zt_verify_options, progress)};
+    F(zt_verify_options, context), F(zt_verify_options, progress),
+    F(zt_verify_options, on_failure)};
 static const field zt_verify_report_fields[] = {
     F(zt_verify_report, struct_size), F(zt_verify_report, objects), F(zt_verify_report, components),
     F(zt_verify_report, bytes), F(zt_verify_report, digests_verified), F(zt_verify_report, digests_absent),

@@ -379,6 +379,8 @@ typedef struct zt_open_options {
     /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
     /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
     uint64_t max_memory;
+    /// What messages call the file, NUL-ended; NULL for its path, or how it is opened. Copied. Since 0.9.
+    const char *name;
 } zt_open_options;
 
 /// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
@@ -473,6 +475,25 @@ const zt_object *zt_object_find(const zt_file *file, const char *name);
 /// Threads: any. Since 1.0.
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
 
+/// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
+typedef struct zt_identity {
+    size_t struct_size; ///< sizeof (zt_identity), set by the caller.
+    uint64_t size; ///< Bytes of the file.
+    /// When it was changed last, at opening: nanoseconds since 1970; 0 where that is not known, as in memory.
+    int64_t modified_ns;
+    uint64_t manifest_offset; ///< First byte of the manifest.
+    /// Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
+    uint64_t manifest_hash;
+} zt_identity;
+
+/// The identity of an open file, for caches: another one means another content. A component that was changed in
+/// place shows in modified_ns alone, or by its digest. Reads the manifest's bytes.
+///
+/// identity: set struct_size; not NULL; filled on success, untouched on failure.
+/// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+zt_status zt_file_identity(const zt_file *file, zt_identity *identity);
+
 /// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
 /// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
 /// ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
@@ -561,6 +582,12 @@ const zt_component *zt_component_at(const zt_object *object, size_t index);
 /// if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
 /// Threads: any. Since 1.0.
 const zt_component *zt_component_find(const zt_object *object, const char *role);
+
+/// The component of a role that is given with its length, so that it may hold a NUL.
+///
+/// role, length: that many bytes; (NULL, 0) is the empty role. Returns as zt_component_find.
+/// Threads: any. Since 0.9.
+const zt_component *zt_component_find_n(const zt_object *object, const char *role, size_t length);
 
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
 /// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Large slabs
@@ -705,6 +732,14 @@ zt_status zt_component_ptr(const zt_component *component, const void **ptr, size
 /// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads).
 /// Since 1.0. Spec 1.2 section 5.
 zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
+
+/// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
+///
+/// dst: receives zt_component_stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
+/// ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content of dst is undefined.
+/// Returns ZT_ERROR_IO, ZT_ERROR_BUFFER_SIZE, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+zt_status zt_component_read_stored(const zt_component *component, void *dst, size_t dst_size);
 
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
 /// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
@@ -1143,6 +1178,12 @@ const zt_value *zt_value_find(const zt_value *value, const char *key);
 /// Threads: any. Since 1.0.
 zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
 
+/// What a map has under a text key that is given with its length, so that it may hold a NUL.
+///
+/// key, length: that many bytes; (NULL, 0) is the empty key. Returns as zt_value_find.
+/// Threads: any. Since 0.9.
+const zt_value *zt_value_find_n(const zt_value *value, const char *key, size_t length);
+
 // -------------------------------------------------------------------------------------------------
 // 9. Verification and repair
 //
@@ -1155,14 +1196,26 @@ zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t
 /// Refuse padding that is not zero, too.
 #define ZT_VERIFY_PADDING 4
 
+/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole
+/// (component is NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
+/// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the
+/// caller's, in any order.
+typedef int32_t (*zt_failure_callback)(void *context,
+                                       const zt_object *object,
+                                       const zt_component *component,
+                                       zt_status status,
+                                       const char *message);
+
 /// What to verify. All fields zero (but struct_size) are the defaults.
 typedef struct zt_verify_options {
     size_t struct_size; ///< sizeof (zt_verify_options)
     uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests and contents.
     uint32_t threads; ///< Threads; 0 for as many as there are processors, at most 16.
-    void *context; ///< Passed to progress; may be NULL.
+    void *context; ///< Passed to the callbacks; may be NULL.
     /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
     zt_progress_callback progress;
+    /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it. Since 0.9.
+    zt_failure_callback on_failure;
 } zt_verify_options;
 
 /// What was verified.
@@ -1191,6 +1244,13 @@ typedef struct zt_verify_report {
 /// Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
 zt_status zt_verify(const zt_file *file, const zt_verify_options *options,
     zt_verify_report *report);
+
+/// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they
+/// fit each other. A component without a digest that can be checked is no failure.
+///
+/// Statuses: as zt_verify.
+/// Threads: any; the call starts none. Since 0.9.
+zt_status zt_object_verify(const zt_object *object);
 
 /// How to repair. All fields zero (but struct_size) are the defaults.
 typedef struct zt_repair_options {

@@ -29,7 +29,7 @@ SIZE(zt_digest, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
 
-SIZE(zt_open_options, 64);
+SIZE(zt_open_options, 72);
 AT(zt_open_options, struct_size, 0);
 AT(zt_open_options, mode, 8);
 AT(zt_open_options, verify, 12);
@@ -41,6 +41,14 @@ AT(zt_open_options, max_objects, 40);
 AT(zt_open_options, threads, 48);
 AT(zt_open_options, reserved, 52);
 AT(zt_open_options, max_memory, 56);
+AT(zt_open_options, name, 64);
+
+SIZE(zt_identity, 40);
+AT(zt_identity, struct_size, 0);
+AT(zt_identity, size, 8);
+AT(zt_identity, modified_ns, 16);
+AT(zt_identity, manifest_offset, 24);
+AT(zt_identity, manifest_hash, 32);
 
 SIZE(zt_source, 40);
 AT(zt_source, struct_size, 0);
@@ -146,12 +154,13 @@ AT(zt_read_stats, threads, 48);
 AT(zt_read_stats, direct, 52);
 AT(zt_read_stats, reason, 56);
 
-SIZE(zt_verify_options, 32);
+SIZE(zt_verify_options, 40);
 AT(zt_verify_options, struct_size, 0);
 AT(zt_verify_options, checks, 8);
 AT(zt_verify_options, threads, 12);
 AT(zt_verify_options, context, 16);
 AT(zt_verify_options, progress, 24);
+AT(zt_verify_options, on_failure, 32);
 
 SIZE(zt_verify_report, 64);
 AT(zt_verify_report, struct_size, 0);

@@ -281,6 +281,25 @@ pub unsafe extern "C" fn zt_component_read(
     })
 }
 
+/// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
+///
+/// dst: receives zt_component_stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
+/// ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content of dst is undefined.
+/// Returns ZT_ERROR_IO, ZT_ERROR_BUFFER_SIZE, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_read_stored(
+    component: Option<&zt_component>,
+    dst: *mut c_void,
+    dst_size: usize,
+) -> zt_status {
+    guard(|| {
+        let component = arg::required(component, "component")?.component()?;
+        // SAFETY: "dst_size: its bytes".
+        component.read_stored(unsafe { arg::bytes_mut(dst, dst_size, "dst")? })
+    })
+}
+
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
 /// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its

@@ -29,6 +29,10 @@ impl zt_object {
         found.ok_or_else(|| fail!(Internal, "an object without its entry"))
     }
 
+    pub(super) fn index(&self) -> usize {
+        self.place.index()
+    }
+
     fn entry(&self) -> Option<&manifest::Object> {
         self.owner().file().manifest().objects.get(self.place.index())
     }
@@ -144,12 +148,33 @@ pub unsafe extern "C" fn zt_component_find(
     object: Option<&zt_object>,
     role: *const c_char,
 ) -> *const zt_component {
+    if role.is_null() {
+        return null();
+    }
+    // SAFETY: "role: NUL-ended".
+    find_component(object, unsafe { std::ffi::CStr::from_ptr(role) }.to_bytes())
+}
+
+/// The component of a role that is given with its length, so that it may hold a NUL.
+///
+/// role, length: that many bytes; (NULL, 0) is the empty role. Returns as zt_component_find.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_find_n(
+    object: Option<&zt_object>,
+    role: *const c_char,
+    length: usize,
+) -> *const zt_component {
+    // SAFETY: "that many bytes".
+    unsafe { arg::slice(role.cast::<u8>(), length, "role") }
+        .map_or(null(), |role| find_component(object, role))
+}
+
+fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_component {
     let Some(object) = object else { return null() };
     guard_value(null(), || {
-        // SAFETY: "role: NUL-ended".
-        let Ok(role) = (unsafe { arg::text(role, "role") }) else { return null() };
         let Ok(found) = object.object() else { return null() };
-        let at = found.components().position(|c| c.role() == role);
+        let at = found.components().position(|c| c.role().as_bytes() == role);
         at.map_or(null(), |at| zt_component_at(Some(object), at))
     })
 }

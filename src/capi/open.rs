@@ -8,7 +8,7 @@ use super::mode::{self, zt_advice, zt_mode};
 use super::object::zt_object;
 use super::sized::sized_struct;
 use super::status::zt_status;
-use crate::error::{fail, Result};
+use crate::error::{fail, try_format, Result};
 use crate::model::value::Value;
 use crate::reader::{File, OpenOptions};
 use std::ffi::{c_char, c_int, c_void};
@@ -57,12 +57,14 @@ pub struct zt_open_options {
     /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
     /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
     pub max_memory: u64,
+    /// What messages call the file, NUL-ended; NULL for its path, or how it is opened. Copied. Since 0.9.
+    pub name: *const c_char,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, reserved,
-    max_memory
+    max_memory, name
 );
 
 pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
@@ -81,6 +83,11 @@ pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         max_memory: Some(options.max_memory).filter(|limit| *limit != 0),
         advice: mode::advice(options.advice)?,
         threads: options.threads as usize,
+        name: match options.name.is_null() {
+            true => None,
+            // SAFETY: "name: NUL-ended".
+            false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
+        },
     })
 }
 

@@ -111,7 +111,7 @@ pub unsafe extern "C" fn zt_open_source(
         let source = CallbackSource::new(unsafe { arg::required_struct(source)? })?;
         // SAFETY: options NULL or of the size it says.
         let options = open_options(&unsafe { arg::options(options)? })?;
-        let label = try_format(format_args!("the caller's source"))?;
+        let label = try_format(format_args!("{}", options.name.as_deref().unwrap_or("the caller's source")))?;
         File::from_source(boxed(source)?, &options, label)
     })
 }

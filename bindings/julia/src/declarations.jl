@@ -110,6 +110,15 @@ struct zt_open_options
     threads::UInt32
     reserved::UInt32
     max_memory::UInt64
+    name::Ptr{UInt8}
+end
+
+struct zt_identity
+    struct_size::Csize_t
+    size::UInt64
+    modified_ns::Int64
+    manifest_offset::UInt64
+    manifest_hash::UInt64
 end
 
 struct zt_array
@@ -226,6 +235,7 @@ struct zt_verify_options
     threads::UInt32
     context::Ptr{Cvoid}
     progress::Ptr{Cvoid}
+    on_failure::Ptr{Cvoid}
 end
 
 struct zt_verify_report
@@ -376,6 +386,7 @@ zt_object_count(file) = ccall((:zt_object_count, libztensor), Csize_t, (Ptr{Cvoi
 zt_object_at(file, index) = ccall((:zt_object_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), file, index)
 zt_object_find(file, name) = ccall((:zt_object_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), file, name)
 zt_object_find_n(file, name, length) = ccall((:zt_object_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), file, name, length)
+zt_file_identity(file, identity) = ccall((:zt_file_identity, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_identity}), file, identity)
 zt_file_mode(file) = ccall((:zt_file_mode, libztensor), Int32, (Ptr{Cvoid},), file)
 zt_file_bytes(file, part, ptr, size) = ccall((:zt_file_bytes, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}, Ptr{UInt64}), file, part, ptr, size)
 zt_object_name(object) = ccall((:zt_object_name, libztensor), Cstring, (Ptr{Cvoid},), object)
@@ -389,6 +400,7 @@ zt_object_attributes(object) = ccall((:zt_object_attributes, libztensor), Ptr{Cv
 zt_object_component_count(object) = ccall((:zt_object_component_count, libztensor), Csize_t, (Ptr{Cvoid},), object)
 zt_component_at(object, index) = ccall((:zt_component_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), object, index)
 zt_component_find(object, role) = ccall((:zt_component_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), object, role)
+zt_component_find_n(object, role, length) = ccall((:zt_component_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), object, role, length)
 zt_object_read_slice(object, start, count, step, dst, dst_size) = ccall((:zt_object_read_slice, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Cvoid}, Csize_t), object, start, count, step, dst, dst_size)
 zt_component_role(component) = ccall((:zt_component_role, libztensor), Cstring, (Ptr{Cvoid},), component)
 zt_component_role_len(component) = ccall((:zt_component_role_len, libztensor), Csize_t, (Ptr{Cvoid},), component)
@@ -406,6 +418,7 @@ zt_component_digest(component) = ccall((:zt_component_digest, libztensor), Cstri
 zt_component_caps(component) = ccall((:zt_component_caps, libztensor), UInt32, (Ptr{Cvoid},), component)
 zt_component_ptr(component, ptr, size) = ccall((:zt_component_ptr, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), component, ptr, size)
 zt_component_read(component, dst, dst_size) = ccall((:zt_component_read, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
+zt_component_read_stored(component, dst, dst_size) = ccall((:zt_component_read_stored, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
 zt_component_read_range(component, offset, dst, n) = ccall((:zt_component_read_range, libztensor), Int32, (Ptr{Cvoid}, UInt64, Ptr{Cvoid}, Csize_t), component, offset, dst, n)
 zt_component_read_as(component, dtype, dst, dst_size) = ccall((:zt_component_read_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{Cvoid}, Csize_t), component, dtype, dst, dst_size)
 zt_component_advise(component, advice) = ccall((:zt_component_advise, libztensor), Int32, (Ptr{Cvoid}, UInt32), component, advice)
@@ -434,7 +447,9 @@ zt_value_at(value, index) = ccall((:zt_value_at, libztensor), Ptr{Cvoid}, (Ptr{C
 zt_value_key_at(value, index) = ccall((:zt_value_key_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), value, index)
 zt_value_find(value, key) = ccall((:zt_value_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), value, key)
 zt_value_to_json(value, buf, size, needed) = ccall((:zt_value_to_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Ptr{Csize_t}), value, buf, size, needed)
+zt_value_find_n(value, key, length) = ccall((:zt_value_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), value, key, length)
 zt_verify(file, options, report) = ccall((:zt_verify, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_verify_options}, Ptr{zt_verify_report}), file, options, report)
+zt_object_verify(object) = ccall((:zt_object_verify, libztensor), Int32, (Ptr{Cvoid},), object)
 zt_repair(path, options, report) = ccall((:zt_repair, libztensor), Int32, (Cstring, Ptr{zt_repair_options}, Ptr{zt_repair_report}), path, options, report)
 zt_writer_create(path, options, writer) = ccall((:zt_writer_create, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
 zt_writer_append(path, options, writer) = ccall((:zt_writer_append, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)

@@ -114,6 +114,7 @@ zt_spec_version = c_uint32
 zt_digest = c_int32
 zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
 zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status, c_char_p)
+zt_failure_callback = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, zt_status, c_char_p)
 
 
 class zt_open_options(Structure):
@@ -129,6 +130,17 @@ class zt_open_options(Structure):
         ("threads", c_uint32),
         ("reserved", c_uint32),
         ("max_memory", c_uint64),
+        ("name", c_char_p),
+    ]
+
+
+class zt_identity(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("size", c_uint64),
+        ("modified_ns", c_int64),
+        ("manifest_offset", c_uint64),
+        ("manifest_hash", c_uint64),
     ]
 
 
@@ -265,6 +277,7 @@ class zt_verify_options(Structure):
         ("threads", c_uint32),
         ("context", c_void_p),
         ("progress", zt_progress_callback),
+        ("on_failure", zt_failure_callback),
     ]
 
 
@@ -439,6 +452,7 @@ FUNCTIONS = {
     "zt_object_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_object_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_object_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_file_identity": (zt_status, [c_void_p, POINTER(zt_identity)]),
     "zt_file_mode": (zt_mode, [c_void_p]),
     "zt_file_bytes": (zt_status, [c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_uint64)]),
     "zt_object_name": (c_char_p, [c_void_p]),
@@ -452,6 +466,7 @@ FUNCTIONS = {
     "zt_object_component_count": (c_size_t, [c_void_p]),
     "zt_component_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_component_find": (c_void_p, [c_void_p, c_char_p]),
+    "zt_component_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
     "zt_object_read_slice": (zt_status, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), c_void_p, c_size_t]),
     "zt_component_role": (c_char_p, [c_void_p]),
     "zt_component_role_len": (c_size_t, [c_void_p]),
@@ -469,6 +484,7 @@ FUNCTIONS = {
     "zt_component_caps": (c_uint32, [c_void_p]),
     "zt_component_ptr": (zt_status, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
     "zt_component_read": (zt_status, [c_void_p, c_void_p, c_size_t]),
+    "zt_component_read_stored": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_read_range": (zt_status, [c_void_p, c_uint64, c_void_p, c_size_t]),
     "zt_component_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t]),
     "zt_component_advise": (zt_status, [c_void_p, zt_advice]),
@@ -497,7 +513,9 @@ FUNCTIONS = {
     "zt_value_key_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_value_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_value_to_json": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)]),
+    "zt_value_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
     "zt_verify": (zt_status, [c_void_p, POINTER(zt_verify_options), POINTER(zt_verify_report)]),
+    "zt_object_verify": (zt_status, [c_void_p]),
     "zt_repair": (zt_status, [c_char_p, POINTER(zt_repair_options), POINTER(zt_repair_report)]),
     "zt_writer_create": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_writer_append": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
