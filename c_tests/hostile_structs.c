@@ -512,6 +512,7 @@ int main(void)
     arrays();
     OUTPUT(zt_object_info, call_object_info);
     OUTPUT(zt_tensor, call_tensor);
+    OUTPUT(zt_identity, call_identity);
     OUTPUT(zt_csr, call_csr);
     OUTPUT(zt_coo, call_coo);
     OUTPUT(zt_quantized, call_quantized);

@@ -126,25 +126,25 @@ typedef enum zt_status_value {
 } zt_status_value;
 
 /// Version of this header, first number.
-#define ZT_VERSION_MAJOR 1
+#define ZT_VERSION_MAJOR 0
 /// Version of this header, second number.
-#define ZT_VERSION_MINOR 0
+#define ZT_VERSION_MINOR 9
 /// Version of this header, third number.
 #define ZT_VERSION_PATCH 0
 /// What zt_abi_version gave when this header was made.
-#define ZT_ABI_VERSION 1
+#define ZT_ABI_VERSION 0
 
-/// The version of the library that is loaded, "1.0.0".
+/// The version of the library that is loaded, "0.9.0".
 ///
 /// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
 /// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_version(void);
 
 /// The version of the binary interface that is loaded. It moves only when programs have to be
 /// compiled anew.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 uint32_t zt_abi_version(void);
 
 /// The calling thread's last failure as one line of English: path, object, component, offset, the
@@ -153,7 +153,7 @@ uint32_t zt_abi_version(void);
 /// Only a failing call changes it; a call that succeeds leaves it as it was.
 /// Returns a string that is never NULL ("no error" before the first failure). It is valid until the
 /// same thread's next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
-/// Threads: any; each has its own. Since 1.0.
+/// Threads: any; each has its own. Since 0.9.
 const char *zt_last_error(void);
 
 /// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError;
@@ -173,7 +173,7 @@ const char *zt_last_error_rule(void);
 ///
 /// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
 /// number that this version does not know.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_status_name(zt_status status);
 
 // -------------------------------------------------------------------------------------------------
@@ -258,44 +258,44 @@ typedef enum zt_encoding_value {
 /// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_dtype_name(zt_dtype dtype);
 
 /// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
 ///
 /// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
 
 /// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_dtype_size(zt_dtype dtype);
 
 /// The name of a logical type in spec 1.2, "f8_e4m3fn"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_type_name(zt_type type);
 
 /// The logical type of a name in spec 1.2, such as "f8_e4m3fn".
 ///
 /// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_type_from_name(const char *name, zt_type *type);
 
 /// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_format_name(zt_format format);
 
 /// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_encoding_name(zt_encoding encoding);
 
 // -------------------------------------------------------------------------------------------------
@@ -395,7 +395,7 @@ typedef struct zt_open_options {
 /// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
 /// says where its last good end is, or which places it could be; zt_repair cuts it back.
-/// Threads: any. Since 1.0. Spec 1.2 section 5.
+/// Threads: any. Since 0.9. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
@@ -405,7 +405,7 @@ zt_status zt_open(const char *path, const zt_open_options *options, zt_file **fi
 /// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
 /// where it is none of the element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options,
     zt_file **file);
 
@@ -415,50 +415,50 @@ zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_opt
 /// Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
 /// where data's alignment is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options,
     zt_file **file);
 
 /// Another reference to an open file: zt_close has to be called once more.
 ///
 /// file: NULL is fine. Returns file.
-/// Threads: any, at the same time as any other call on file. Since 1.0.
+/// Threads: any, at the same time as any other call on file. Since 0.9.
 zt_file *zt_retain(zt_file *file);
 
 /// Gives a reference back. The last one closes the file and ends everything borrowed from it;
 /// buffers of zt_component_load hold a reference of their own.
 ///
 /// file: NULL is fine. Using it after its last zt_close is undefined.
-/// Threads: any; no other thread may be using the reference that is given back. Since 1.0.
+/// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
 void zt_close(zt_file *file);
 
 /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_file_version(const zt_file *file);
 
 /// Bytes of the file; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 uint64_t zt_file_size(const zt_file *file);
 
 /// The file's own attributes.
 ///
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const zt_value *zt_file_attributes(const zt_file *file);
 
 /// Number of objects; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_object_count(const zt_file *file);
 
 /// The object at index, in file order.
 ///
 /// Returns an object that lives until the last zt_close; NULL if index is not below
 /// zt_object_count, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
 /// The object of that name; the first one where a 0.1 file has several.
@@ -466,13 +466,13 @@ const zt_object *zt_object_at(const zt_file *file, size_t index);
 /// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
 /// no failure: zt_last_error is left as it was.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_object *zt_object_find(const zt_file *file, const char *name);
 
 /// The object of a name that is given with its length, so that it may hold a NUL.
 ///
 /// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
 
 /// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
@@ -498,7 +498,7 @@ zt_status zt_file_identity(const zt_file *file, zt_identity *identity);
 /// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
 /// ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_mode zt_file_mode(const zt_file *file);
 
 /// Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping,
@@ -511,7 +511,7 @@ zt_mode zt_file_mode(const zt_file *file);
 /// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
 /// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
 /// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what
-/// a file that changes under us does. Threads: any. Since 1.0.
+/// a file that changes under us does. Threads: any. Since 0.9.
 zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint64_t *size);
 
 // -------------------------------------------------------------------------------------------------
@@ -522,65 +522,65 @@ zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint
 /// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_object_name(const zt_object *object);
 
 /// Bytes of the object's name, without the NUL at its end; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_object_name_len(const zt_object *object);
 
 /// Number of dimensions; 0 for a scalar, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 size_t zt_object_rank(const zt_object *object);
 
 /// The dimensions, zt_object_rank of them, outermost first.
 ///
 /// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const uint64_t *zt_object_shape(const zt_object *object);
 
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
 /// and unknown formats may have such shapes).
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 uint64_t zt_object_element_count(const zt_object *object);
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_format zt_object_format(const zt_object *object);
 
 /// The layout's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_object_format_name(const zt_object *object);
 
 /// The object's attributes.
 ///
 /// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const zt_value *zt_object_attributes(const zt_object *object);
 
 /// Number of components; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_object_component_count(const zt_object *object);
 
 /// The component at index, in file order.
 ///
 /// Returns a component that lives until the last zt_close; NULL if index is not below
 /// zt_object_component_count, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_component *zt_component_at(const zt_object *object, size_t index);
 
 /// The component of that role: "data", "values", "scales" and so on.
 ///
 /// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
 /// if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_component *zt_component_find(const zt_object *object, const char *role);
 
 /// The component of a role that is given with its length, so that it may hold a NUL.
@@ -601,7 +601,7 @@ const zt_component *zt_component_find_n(const zt_object *object, const char *rol
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
 /// is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
 /// On failure the content of dst is undefined.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start,
     const uint64_t *count, const uint64_t *step, void *dst, size_t dst_size);
 
@@ -630,56 +630,56 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start,
 /// The component's name within its object: UTF-8 and NUL-ended.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 const char *zt_component_role(const zt_component *component);
 
 /// Bytes of the role, without the NUL at its end; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_component_role_len(const zt_component *component);
 
 /// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 2.
+/// Threads: any. Since 0.9. Spec 1.2 section 2.
 zt_dtype zt_component_dtype(const zt_component *component);
 
 /// The storage type's name in spec 1.2, or the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_component_dtype_name(const zt_component *component);
 
 /// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
 /// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 2.
+/// Threads: any. Since 0.9. Spec 1.2 section 2.
 zt_type zt_component_type(const zt_component *component);
 
 /// The logical type's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_component_type_name(const zt_component *component);
 
 /// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_encoding zt_component_encoding(const zt_component *component);
 
 /// The encoding's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_component_encoding_name(const zt_component *component);
 
 /// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 sections 1 and 4.
+/// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 uint64_t zt_component_offset(const zt_component *component);
 
 /// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 uint64_t zt_component_stored_size(const zt_component *component);
 
 /// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not
@@ -701,12 +701,12 @@ zt_status zt_component_measure(const zt_component *component, uint64_t *size);
 /// The digest of the stored bytes as the file has it, "sha256:8f4a...".
 ///
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_component_digest(const zt_component *component);
 
 /// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 uint32_t zt_component_caps(const zt_component *component);
 
 /// Lends the component's bytes where they are, without copying.
@@ -718,7 +718,7 @@ uint32_t zt_component_caps(const zt_component *component);
 /// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
 /// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
 /// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
-/// changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
+/// changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
 zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
 
 /// Reads the component's decoded bytes straight into the caller's memory.
@@ -730,7 +730,7 @@ zt_status zt_component_ptr(const zt_component *component, const void **ptr, size
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
 /// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
 /// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads).
-/// Since 1.0. Spec 1.2 section 5.
+/// Since 0.9. Spec 1.2 section 5.
 zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
 
 /// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
@@ -749,7 +749,7 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
 /// zt_component_read. On failure the content of dst is undefined.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst,
     size_t n);
 
@@ -763,7 +763,7 @@ zt_status zt_component_read_range(const zt_component *component, uint64_t offset
 /// two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
 /// are no whole number of elements, else as zt_component_read.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, void *dst,
     size_t dst_size);
 
@@ -781,14 +781,14 @@ zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, vo
 /// ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
 /// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
 /// locking more than the process may.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
 /// Checks the component's digest against its stored bytes.
 ///
 /// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
 /// or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_component_verify(const zt_component *component);
 
 /// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
@@ -798,23 +798,23 @@ zt_status zt_component_verify(const zt_component *component);
 /// the file, so that it may outlive the caller's zt_close.
 /// Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
 /// stored bytes were seen to be able to fill it.
-/// Threads: any; as zt_component_read. Since 1.0.
+/// Threads: any; as zt_component_read. Since 0.9.
 zt_status zt_component_load(const zt_component *component, zt_buffer **buffer);
 
 /// The bytes of a buffer.
 ///
 /// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const void *zt_buffer_data(const zt_buffer *buffer);
 
 /// Number of bytes of a buffer; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_buffer_size(const zt_buffer *buffer);
 
 /// Ends a buffer and gives its reference to the file back.
 ///
-/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
+/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 0.9.
 void zt_buffer_free(zt_buffer *buffer);
 
 // -------------------------------------------------------------------------------------------------
@@ -892,7 +892,7 @@ typedef struct zt_quantized {
 /// lives until the last zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
 /// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_tensor_view(const zt_file *file, const char *name, zt_tensor *view);
 
 /// As zt_tensor_view, of an object in hand; so for names that hold a NUL, too.
@@ -910,20 +910,20 @@ zt_status zt_object_tensor_view(const zt_object *object, zt_tensor *view);
 /// structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
 /// ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
 /// integer dtype: look at it.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_csr_view(const zt_object *object, zt_csr *view);
 
 /// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
 ///
 /// As zt_csr_view in all else.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_coo_view(const zt_object *object, zt_coo *view);
 
 /// The parts of a quantized_group object, checked to fit each other as far as its attributes allow:
 /// whole elements, room for every weight, a scale for every group, as many zeros as they need.
 ///
 /// As zt_csr_view in all else.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 
 // -------------------------------------------------------------------------------------------------
@@ -965,7 +965,7 @@ typedef struct zt_object_info {
 /// from first on; not NULL. infos and filled are untouched on failure.
 /// What the structs point to lives until the last zt_close.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count,
     size_t *filled);
 
@@ -1059,7 +1059,7 @@ typedef struct zt_read_stats {
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
 /// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
 /// ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
-/// Threads: any; the call starts its own and waits for them. Since 1.0.
+/// Threads: any; the call starts its own and waits for them. Since 0.9.
 zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t n,
     const zt_read_options *options, zt_read_stats *stats);
 
@@ -1087,35 +1087,35 @@ typedef enum zt_kind_value {
 
 /// What kind of thing a value is; ZT_VALUE_NULL for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_kind zt_value_kind(const zt_value *value);
 
 /// The truth of a bool.
 ///
 /// out: receives 0 or 1, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_bool(const zt_value *value, int32_t *out);
 
 /// The number of an integer that fits an int64_t.
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_i64(const zt_value *value, int64_t *out);
 
 /// The number of an integer that fits a uint64_t.
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_u64(const zt_value *value, uint64_t *out);
 
 /// The number of a float, or of an integer, which is rounded if it has to be.
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_f64(const zt_value *value, double *out);
 
 /// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
@@ -1123,7 +1123,7 @@ zt_status zt_value_get_f64(const zt_value *value, double *out);
 /// text: receives a string that lives until the last zt_close. length: receives its bytes without the
 /// NUL at the end; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *length);
 
 /// The content of a byte string.
@@ -1131,40 +1131,40 @@ zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *
 /// bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
 /// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
 
 /// The number of a tag; the tagged value is zt_value_at (value, 0).
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
 
 /// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_value_count(const zt_value *value);
 
 /// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
 ///
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
 /// for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_value *zt_value_at(const zt_value *value, size_t index);
 
 /// The key of a map's pair, in the file's order.
 ///
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
 /// other kinds, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_value *zt_value_key_at(const zt_value *value, size_t index);
 
 /// What a map has under a text key; the pairs are looked at one after the other.
 ///
 /// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
 /// there is none, for other kinds, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_value *zt_value_find(const zt_value *value, const char *key);
 
 /// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that
@@ -1175,7 +1175,7 @@ const zt_value *zt_value_find(const zt_value *value, const char *key);
 /// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
 
 /// What a map has under a text key that is given with its length, so that it may hold a NUL.
@@ -1241,7 +1241,7 @@ typedef struct zt_verify_report {
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
+/// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
 zt_status zt_verify(const zt_file *file, const zt_verify_options *options,
     zt_verify_report *report);
 
@@ -1259,7 +1259,7 @@ typedef struct zt_repair_options {
     uint32_t reserved; ///< Must be 0.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
     /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
-    /// ends is refused. Since 1.1.
+    /// ends is refused. Since 0.9.
     uint64_t cut_at;
 } zt_repair_options;
 
@@ -1288,7 +1288,7 @@ typedef struct zt_repair_report {
 /// ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that is past the end or contradicts the record. The file is then as
 /// it was, with one exception: ZT_ERROR_IO whose message says that it is cut back already, but could not be synced, or
 /// that the append record could not be cleared. Such a file loses nothing; call zt_repair again.
-/// Threads: any; nobody else may have the file open for writing. Since 1.0.
+/// Threads: any; nobody else may have the file open for writing. Since 0.9.
 zt_status zt_repair(const char *path, const zt_repair_options *options, zt_repair_report *report);
 
 // -------------------------------------------------------------------------------------------------
@@ -1432,7 +1432,7 @@ typedef struct zt_write_summary {
 /// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
 /// zt_writer_abort.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any. Since 1.0. Spec 1.2 section 4.
+/// Threads: any. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_create(const char *path, const zt_writer_options *options, zt_writer **writer);
 
 /// Begins to add objects to an existing 1.1 or 1.2 file, in place.
@@ -1449,7 +1449,7 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 /// those of the same key.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
-/// Threads: any; nobody else may be writing the file. Since 1.0.
+/// Threads: any; nobody else may be writing the file. Since 0.9.
 zt_status zt_writer_append(const char *path, const zt_writer_options *options, zt_writer **writer);
 
 /// Opens an object that is written piece by piece: zt_write_component for each component, and
@@ -1457,7 +1457,7 @@ zt_status zt_writer_append(const char *path, const zt_writer_options *options, z
 ///
 /// desc: not NULL, without components; nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
 
 /// Opens a component of the open object; the one before it ends.
@@ -1467,7 +1467,7 @@ zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
 /// ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
 /// zt_write_dense.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
 
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
@@ -1475,7 +1475,7 @@ zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
 /// than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 
 /// Ends the open object.
@@ -1483,7 +1483,7 @@ zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than the shape of a dense object takes (more zt_write_data may follow),
 /// ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 zt_status zt_write_end(zt_writer *writer);
 
 /// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
@@ -1501,7 +1501,7 @@ zt_status zt_write_end(zt_writer *writer);
 /// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
 /// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_write_dense and
 /// zt_component_read.
-/// Threads: one at a time for writer, any for object. Since 1.0.
+/// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *new_name);
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
@@ -1511,14 +1511,14 @@ zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
 /// what comes when the new one stands and whose messages say "in place": a folder that could not be
 /// synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
 
 /// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
 /// is mapped), it is longer, and holds what it held.
 ///
-/// writer: NULL is fine. Threads: one at a time. Since 1.0.
+/// writer: NULL is fine. Threads: one at a time. Since 0.9.
 void zt_writer_abort(zt_writer *writer);
 
 /// Writes a dense object at once.
@@ -1530,7 +1530,7 @@ void zt_writer_abort(zt_writer *writer);
 /// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_STATE if an object is open or the writer
 /// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, const void *data, size_t size);
 
@@ -1541,7 +1541,7 @@ zt_status zt_write_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt
 /// nothing is kept after the call. name, dtype, type: as zt_write_dense.
 /// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
 /// nnz elements, else as zt_write_dense.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t nnz, const void *values, size_t values_size,
     const uint64_t *indices, const uint64_t *indptr);
@@ -1551,7 +1551,7 @@ zt_status zt_write_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_t
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
 /// nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size,
     const uint64_t *coords);
@@ -1560,7 +1560,7 @@ zt_status zt_write_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_t
 ///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
 /// after the call. name: as zt_write_dense. Returns as zt_write_csr.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_quantized(zt_writer *writer, const char *name, const uint64_t *shape,
     size_t rank, const zt_quantized_desc *desc);
 
@@ -1570,7 +1570,7 @@ zt_status zt_write_quantized(zt_writer *writer, const char *name, const uint64_t
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
 /// that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
 /// objects is not checked here: zt_verify does.
-/// Threads: one at a time. Since 1.0. Spec 1.2 sections 1 to 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 zt_status zt_write_object(zt_writer *writer, const zt_object_desc *desc);
 
 /// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data,
@@ -1602,7 +1602,7 @@ typedef struct zt_write_request {
 /// that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
 /// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
 /// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
-/// Since 1.0. Spec 1.2 section 3.
+/// Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, size_t n);
 
 /// Sets an attribute of the file to a bool; one of the same key is replaced.
@@ -1610,7 +1610,7 @@ zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, si
 /// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_bool(zt_writer *writer, const char *key, int32_t value);
 
 /// Sets an attribute of the file to a signed integer; one of the same key is replaced.
@@ -1618,7 +1618,7 @@ zt_status zt_writer_set_attribute_bool(zt_writer *writer, const char *key, int32
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_i64(zt_writer *writer, const char *key, int64_t value);
 
 /// Sets an attribute of the file to an unsigned integer; one of the same key is replaced.
@@ -1626,7 +1626,7 @@ zt_status zt_writer_set_attribute_i64(zt_writer *writer, const char *key, int64_
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_u64(zt_writer *writer, const char *key, uint64_t value);
 
 /// Sets an attribute of the file to a float; one of the same key is replaced.
@@ -1634,7 +1634,7 @@ zt_status zt_writer_set_attribute_u64(zt_writer *writer, const char *key, uint64
 /// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_f64(zt_writer *writer, const char *key, double value);
 
 /// Sets an attribute of the file to a text; one of the same key is replaced.
@@ -1642,7 +1642,7 @@ zt_status zt_writer_set_attribute_f64(zt_writer *writer, const char *key, double
 /// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_string(zt_writer *writer, const char *key, const char *value);
 
 /// Sets an attribute of the file to a byte string; one of the same key is replaced.
@@ -1650,7 +1650,7 @@ zt_status zt_writer_set_attribute_string(zt_writer *writer, const char *key, con
 /// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_bytes(zt_writer *writer, const char *key, const void *value,
     size_t size);
 
@@ -1661,7 +1661,7 @@ zt_status zt_writer_set_attribute_bytes(zt_writer *writer, const char *key, cons
 /// an exponent become floats, others integers.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute_json(zt_writer *writer, const char *key, const char *value);
 
 /// Sets an attribute of the object that is open to a bool; one of the same key is replaced.
@@ -1669,7 +1669,7 @@ zt_status zt_writer_set_attribute_json(zt_writer *writer, const char *key, const
 /// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_write_attribute_bool(zt_writer *writer, const char *key, int32_t value);
 
 /// Sets an attribute of the object that is open to a signed integer; one of the same key is replaced.
@@ -1677,7 +1677,7 @@ zt_status zt_write_attribute_bool(zt_writer *writer, const char *key, int32_t va
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_write_attribute_i64(zt_writer *writer, const char *key, int64_t value);
 
 /// Sets an attribute of the object that is open to an unsigned integer; one of the same key is replaced.
@@ -1685,7 +1685,7 @@ zt_status zt_write_attribute_i64(zt_writer *writer, const char *key, int64_t val
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_write_attribute_u64(zt_writer *writer, const char *key, uint64_t value);
 
 /// Sets an attribute of the object that is open to a float; one of the same key is replaced.
@@ -1693,7 +1693,7 @@ zt_status zt_write_attribute_u64(zt_writer *writer, const char *key, uint64_t va
 /// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_write_attribute_f64(zt_writer *writer, const char *key, double value);
 
 /// Sets an attribute of the object that is open to a text; one of the same key is replaced.
@@ -1701,7 +1701,7 @@ zt_status zt_write_attribute_f64(zt_writer *writer, const char *key, double valu
 /// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_write_attribute_string(zt_writer *writer, const char *key, const char *value);
 
 /// Sets an attribute of the object that is open to a byte string; one of the same key is replaced.
@@ -1709,7 +1709,7 @@ zt_status zt_write_attribute_string(zt_writer *writer, const char *key, const ch
 /// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_write_attribute_bytes(zt_writer *writer, const char *key, const void *value,
     size_t size);
 
@@ -1720,7 +1720,7 @@ zt_status zt_write_attribute_bytes(zt_writer *writer, const char *key, const voi
 /// an exponent become floats, others integers.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_write_attribute_json(zt_writer *writer, const char *key, const char *value);
 
 // -------------------------------------------------------------------------------------------------
@@ -1750,7 +1750,7 @@ typedef struct zt_source {
 /// once, also when this call fails.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
 /// whatever status a function of source gives.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_open_source(const zt_source *source, const zt_open_options *options, zt_file **file);
 
 /// Where the bytes of a written file go: the caller's functions, called with context from the thread
@@ -1773,7 +1773,7 @@ typedef struct zt_sink {
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call
 /// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
 /// durable does not matter. writer: as zt_writer_create.
-/// Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
+/// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
 zt_status zt_writer_create_sink(const zt_sink *sink, const zt_writer_options *options,
     zt_writer **writer);
 #ifdef __cplusplus

@@ -33,7 +33,7 @@ unsafe fn set(
 /// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_bool(
     writer: Option<&mut zt_writer>,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_bool(
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_i64(
     writer: Option<&mut zt_writer>,
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_i64(
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_u64(
     writer: Option<&mut zt_writer>,
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_u64(
 /// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_f64(
     writer: Option<&mut zt_writer>,
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_f64(
 /// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_string(
     writer: Option<&mut zt_writer>,
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_string(
 /// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_bytes(
     writer: Option<&mut zt_writer>,
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_bytes(
 /// an exponent become floats, others integers.
 /// Returns ZT_ERROR_STATE if the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute_json(
     writer: Option<&mut zt_writer>,
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute_json(
 /// key: UTF-8, NUL-ended, not NULL. value: 0 or 1.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_bool(
     writer: Option<&mut zt_writer>,
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn zt_write_attribute_bool(
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_i64(
     writer: Option<&mut zt_writer>,
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn zt_write_attribute_i64(
 /// key: UTF-8, NUL-ended, not NULL. value: any number.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_u64(
     writer: Option<&mut zt_writer>,
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn zt_write_attribute_u64(
 /// key: UTF-8, NUL-ended, not NULL. value: any number, also infinity and NaN.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_f64(
     writer: Option<&mut zt_writer>,
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn zt_write_attribute_f64(
 /// key: UTF-8, NUL-ended, not NULL. value: UTF-8, NUL-ended, not NULL.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_string(
     writer: Option<&mut zt_writer>,
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn zt_write_attribute_string(
 /// key: UTF-8, NUL-ended, not NULL. value: size bytes; (NULL, 0) is empty.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_bytes(
     writer: Option<&mut zt_writer>,
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn zt_write_attribute_bytes(
 /// an exponent become floats, others integers.
 /// Returns ZT_ERROR_STATE if no object is open or the writer has failed,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 1.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute_json(
     writer: Option<&mut zt_writer>,

@@ -146,7 +146,7 @@ sized_struct!(zt_read_stats:
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
 /// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
 /// ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
-/// Threads: any; the call starts its own and waits for them. Since 1.0.
+/// Threads: any; the call starts its own and waits for them. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_read_batch(
     file: Option<&zt_file>,

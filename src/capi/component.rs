@@ -68,7 +68,7 @@ impl zt_component {
 /// The component's name within its object: UTF-8 and NUL-ended.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const c_char {
     component.and_then(|c| c.entry().map(|e| c.text(e.role))).unwrap_or(null())
@@ -76,7 +76,7 @@ pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const 
 
 /// Bytes of the role, without the NUL at its end; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_role_len(component: Option<&zt_component>) -> usize {
     component.and_then(zt_component::entry).map_or(0, |e| e.role.size())
@@ -84,7 +84,7 @@ pub extern "C" fn zt_component_role_len(component: Option<&zt_component>) -> usi
 
 /// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 2.
+/// Threads: any. Since 0.9. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dtype {
     component.and_then(zt_component::entry).map_or(0, |e| dtype_number(e.dtype))
@@ -93,7 +93,7 @@ pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dty
 /// The storage type's name in spec 1.2, or the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
@@ -106,7 +106,7 @@ pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *
 /// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
 /// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 2.
+/// Threads: any. Since 0.9. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type {
     component.and_then(zt_component::entry).map_or(0, |e| logical_number(e.logical))
@@ -115,7 +115,7 @@ pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type
 /// The logical type's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
@@ -128,7 +128,7 @@ pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *c
 
 /// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_encoding {
     component.and_then(zt_component::entry).map_or(0, |e| encoding_number(e.encoding))
@@ -137,7 +137,7 @@ pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_
 /// The encoding's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
@@ -151,7 +151,7 @@ pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -
 
 /// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 sections 1 and 4.
+/// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {
     component.and_then(zt_component::entry).map_or(0, |e| e.offset)
@@ -159,7 +159,7 @@ pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {
 
 /// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> u64 {
     component.and_then(zt_component::entry).map_or(0, |e| e.stored_size)
@@ -209,7 +209,7 @@ pub extern "C" fn zt_component_measure(
 /// The digest of the stored bytes as the file has it, "sha256:8f4a...".
 ///
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *const c_char {
     component.map_or(null(), |c| c.optional(c.rare().digest))
@@ -217,7 +217,7 @@ pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *cons
 
 /// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
     let Some(caps) = component.and_then(|c| c.component().ok()).map(|c| c.caps()) else { return 0 };
@@ -239,7 +239,7 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
 /// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
 /// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
-/// changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
+/// changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_ptr(
     component: Option<&zt_component>,
@@ -267,7 +267,7 @@ pub extern "C" fn zt_component_ptr(
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
 /// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
 /// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads).
-/// Since 1.0. Spec 1.2 section 5.
+/// Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read(
     component: Option<&zt_component>,
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn zt_component_read_stored(
 /// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
 /// zt_component_read. On failure the content of dst is undefined.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_range(
     component: Option<&zt_component>,
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn zt_component_read_range(
 /// two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
 /// are no whole number of elements, else as zt_component_read.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_as(
     component: Option<&zt_component>,
@@ -363,7 +363,7 @@ pub unsafe extern "C" fn zt_component_read_as(
 /// ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
 /// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
 /// locking more than the process may.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {
     guard(|| arg::required(component, "component")?.component()?.advise(mode::advice(advice)?))
@@ -373,7 +373,7 @@ pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: 
 ///
 /// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
 /// or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_verify(component: Option<&zt_component>) -> zt_status {
     guard(|| arg::required(component, "component")?.component()?.verify_digest())

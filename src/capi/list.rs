@@ -74,7 +74,7 @@ sized_struct!(zt_object_info:
 /// from first on; not NULL. infos and filled are untouched on failure.
 /// What the structs point to lives until the last zt_close.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_list(
     file: Option<&zt_file>,

@@ -45,7 +45,7 @@ impl zt_object {
 /// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
     object.and_then(|o| o.entry().map(|e| o.text(e.name))).unwrap_or(null())
@@ -53,7 +53,7 @@ pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
 
 /// Bytes of the object's name, without the NUL at its end; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name_len(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.name.size())
@@ -61,7 +61,7 @@ pub extern "C" fn zt_object_name_len(object: Option<&zt_object>) -> usize {
 
 /// Number of dimensions; 0 for a scalar, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.rank as usize)
@@ -70,7 +70,7 @@ pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
 /// The dimensions, zt_object_rank of them, outermost first.
 ///
 /// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
     object.and_then(|o| o.object().ok()).map_or(null(), |o| o.shape().as_ptr())
@@ -79,7 +79,7 @@ pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
 /// and unknown formats may have such shapes).
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
     object.and_then(|o| o.object().ok()).map_or(0, |o| o.element_count().unwrap_or(u64::MAX))
@@ -87,7 +87,7 @@ pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
     object.and_then(zt_object::entry).map_or(0, |e| format_number(e.format))
@@ -96,7 +96,7 @@ pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
 /// The layout's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_char {
     let Some(object) = object else { return null() };
@@ -110,7 +110,7 @@ pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_
 /// The object's attributes.
 ///
 /// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const Value {
     super::value::value_ptr(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
@@ -118,7 +118,7 @@ pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const Val
 
 /// Number of components; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_component_count(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.component_count as usize)
@@ -128,7 +128,7 @@ pub extern "C" fn zt_object_component_count(object: Option<&zt_object>) -> usize
 ///
 /// Returns a component that lives until the last zt_close; NULL if index is not below
 /// zt_object_component_count, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *const zt_component {
     let Some((object, entry)) = object.and_then(|o| Some((o, o.entry()?))) else { return null() };
@@ -142,7 +142,7 @@ pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *
 ///
 /// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
 /// if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_find(
     object: Option<&zt_object>,
@@ -191,7 +191,7 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
 /// is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
 /// On failure the content of dst is undefined.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_slice(
     object: Option<&zt_object>,

@@ -170,7 +170,7 @@ pub(super) fn deliver(
 /// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
 /// says where its last good end is, or which places it could be; zt_repair cuts it back.
-/// Threads: any. Since 1.0. Spec 1.2 section 5.
+/// Threads: any. Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
     path: *const c_char,
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn zt_open(
 /// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
 /// where it is none of the element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_fd(
     fd: c_int,
@@ -245,7 +245,7 @@ impl AsRef<[u8]> for Borrowed {
 /// Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
 /// where data's alignment is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_memory(
     data: *const c_void,
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn zt_open_memory(
 /// Another reference to an open file: zt_close has to be called once more.
 ///
 /// file: NULL is fine. Returns file.
-/// Threads: any, at the same time as any other call on file. Since 1.0.
+/// Threads: any, at the same time as any other call on file. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
     // SAFETY: NULL or an open file, of which the caller owns a reference.
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
 /// buffers of zt_component_load hold a reference of their own.
 ///
 /// file: NULL is fine. Using it after its last zt_close is undefined.
-/// Threads: any; no other thread may be using the reference that is given back. Since 1.0.
+/// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     if !file.is_null() {
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
 /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     let Some(file) = file else { return null() };
@@ -300,7 +300,7 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
 
 /// Bytes of the file; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
     file.map_or(0, |f| f.file.size())
@@ -309,7 +309,7 @@ pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
 /// The file's own attributes.
 ///
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const Value {
     super::value::value_ptr(file.and_then(|f| f.file.attributes()))
@@ -317,7 +317,7 @@ pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const Value {
 
 /// Number of objects; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |f| f.file.object_count())
@@ -327,7 +327,7 @@ pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
 ///
 /// Returns an object that lives until the last zt_close; NULL if index is not below
 /// zt_object_count, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const zt_object {
     file.map_or(null(), |f| f.object_handle(index))
@@ -338,7 +338,7 @@ pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const z
 /// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
 /// no failure: zt_last_error is left as it was.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_char) -> *const zt_object {
     let Some(file) = file else { return null() };
@@ -352,7 +352,7 @@ pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_c
 /// The object of a name that is given with its length, so that it may hold a NUL.
 ///
 /// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find_n(
     file: Option<&zt_file>,

@@ -99,7 +99,7 @@ impl Drop for CallbackSource {
 /// once, also when this call fails.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
 /// whatever status a function of source gives.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_source(
     source: *const zt_source,

@@ -93,7 +93,7 @@ sized_struct!(zt_verify_report:
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
+/// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_verify(
     file: Option<&zt_file>,
@@ -183,7 +183,7 @@ pub struct zt_repair_options {
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,
     /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
-    /// ends is refused. Since 1.1.
+    /// ends is refused. Since 0.9.
     pub cut_at: u64,
 }
 
@@ -224,7 +224,7 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 /// ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that is past the end or contradicts the record. The file is then as
 /// it was, with one exception: ZT_ERROR_IO whose message says that it is cut back already, but could not be synced, or
 /// that the append record could not be cleared. Such a file loses nothing; call zt_repair again.
-/// Threads: any; nobody else may have the file open for writing. Since 1.0.
+/// Threads: any; nobody else may have the file open for writing. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_repair(
     path: *const c_char,

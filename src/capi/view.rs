@@ -172,7 +172,7 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
 /// lives until the last zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
 /// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_view(
     file: Option<&zt_file>,
@@ -231,7 +231,7 @@ fn tensor_of(object: Object<'_>) -> Result<zt_tensor> {
 /// structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
 /// ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
 /// integer dtype: look at it.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_csr) -> zt_status {
     guard(|| {
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
 /// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
 ///
 /// As zt_csr_view in all else.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_coo) -> zt_status {
     guard(|| {
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
 /// whole elements, room for every weight, a scale for every group, as many zeros as they need.
 ///
 /// As zt_csr_view in all else.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mut zt_quantized) -> zt_status {
     guard(|| {

@@ -3,7 +3,7 @@ zTensor `.zt` files through the C library libztensor. Dimensions are reversed: a
 """
 module ZTensor
 
-const libztensor = get(ENV, "LIBZTENSOR", "libztensor.so.1")
+const libztensor = get(ENV, "LIBZTENSOR", "libztensor.so.0")
 
 include("declarations.jl")
 

@@ -10,7 +10,7 @@ from . import _declarations as c
 
 
 def _load():
-    name = {"darwin": "libztensor.1.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.1")
+    name = {"darwin": "libztensor.0.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.0")
     installed = Path(__file__).resolve().parent / name
     chosen = os.environ.get("LIBZTENSOR") or (str(installed) if installed.exists() else name)
     library = ctypes.CDLL(chosen)
