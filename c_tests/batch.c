@@ -101,7 +101,7 @@ static void add_range(plan *p, const zt_component *c, uint64_t offset, size_t n)
 static void add_slab(plan *p, const zt_object *object)
 {
     const zt_component *c = zt_component_find(object, "data");
-    size_t rank = zt_object_rank(object), d, size = (size_t)(zt_component_size(c) / zt_object_element_count(object));
+    size_t rank = zt_object_rank(object), d, size = (size_t)(measured_size(c) / zt_object_element_count(object));
     uint64_t *slab = p->slab[p->n];
     zt_read_request *r;
     REQUIRE(rank > 0 && rank <= 4);
@@ -182,7 +182,7 @@ static void every_kind(zt_mode mode)
             const zt_object *object = zt_object_at(file, o);
             for (k = 0; k < zt_object_component_count(object); k++) {
                 const zt_component *c = zt_component_at(object, k);
-                size_t size = (size_t)zt_component_size(c);
+                size_t size = (size_t)measured_size(c);
                 add_whole(p, c);
                 digests += (zt_component_caps(c) & ZT_CAP_VERIFY) != 0;
                 if (size > 3)

@@ -87,7 +87,7 @@ static zt_read_stats everything(const zt_file *file, zt_direct direct, uint32_t 
             strcpy(name, i == SHORTS + 3 ? "large" : "matrix");
         r[n].struct_size = sizeof r[n];
         r[n].component = component_of(file, name, "data");
-        size = (size_t)zt_component_size(r[n].component);
+        size = (size_t)measured_size(r[n].component);
         r[n].length = i < SHORTS + 4 ? ZT_WHOLE : 0;
         if (i == SHORTS + 4) {
             r[n].start = rows;

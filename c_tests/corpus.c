@@ -22,7 +22,7 @@ static int reported(zt_status status, const char *name)
 static void read_all(const zt_component *c, const char *name)
 {
     uint32_t caps = zt_component_caps(c);
-    uint64_t size = zt_component_size(c);
+    uint64_t size = measured_size(c);
     const void *ptr = NULL;
     size_t n = 0;
     zt_buffer *buffer = NULL;

@@ -28,8 +28,8 @@ static void numbers_of_the_system(void)
 static void names_of_rules(void)
 {
     zt_file *file = NULL;
-    CHECK_STATUS(zt_open(data_path("invalid/truncated-after-3.zt"), NULL, &file), ZT_ERROR_CORRUPT);
-    CHECK_STR(zt_last_error_rule(), "file-too-small");
+    CHECK_STATUS(zt_open(data_path("invalid/trailing-zeros.zt"), NULL, &file), ZT_ERROR_CORRUPT);
+    CHECK_STR(zt_last_error_rule(), "unfinished-append");
     CHECK_STATUS(zt_open(data_path("invalid/cbor-huge-name-2-60.zt"), NULL, &file), ZT_ERROR_CORRUPT);
     CHECK_STR(zt_last_error_rule(), "cbor-malformed");
     CHECK(zt_last_os_error() == 0);
@@ -57,7 +57,7 @@ static void messages_of_requests(void)
     zt_read_request request;
     zt_read_options options;
     INIT(request), INIT(options);
-    request.component = component_of(file, "f32", "data"), request.tag = 7;
+    request.component = component_of(file, "f32", "data"), request.tag = 7, request.length = ZT_WHOLE;
     request.dst = room, request.dst_size = sizeof room;
     options.on_done = on_done, options.context = seen_message, options.threads = 2;
     CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_OK);
@@ -85,7 +85,7 @@ static void a_request_that_is_cut(void)
     options.mode = ZT_MODE_READ;
     REQUIRE(zt_open(path, &options, &file) == ZT_OK);
     write_file(path, data, 1000);
-    request.component = component_of(file, "a", "data"), request.tag = 7;
+    request.component = component_of(file, "a", "data"), request.tag = 7, request.length = ZT_WHOLE;
     request.dst = data, request.dst_size = sizeof data;
     how.on_done = on_done, how.context = seen_message, seen_failures = 0, seen_message[0] = '\0';
     CHECK_STATUS(zt_read_batch(file, &request, 1, &how, NULL), ZT_ERROR_IO);

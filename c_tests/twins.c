@@ -102,13 +102,17 @@ static void stored_bytes(void)
 /* A size that no manifest declares is not looked for by the getter. */
 static void sizes_that_are_unknown(void)
 {
-    zt_file *file = open_data("v1.1/oracle-f8-complex.zt");
-    const zt_component *c = component_of(file, "c64z", "data");
-    uint64_t size = 0;
-    CHECK(zt_component_size(c) == ZT_UNKNOWN_SIZE);
-    CHECK_STATUS(zt_component_measure(c, &size), ZT_OK);
-    CHECK(size == 160 || size == 144);
-    CHECK_U64(zt_component_size(c), size); /* now it is known */
+    zt_file *file = open_data("v1.1/rs-1.1.1-sparse-zstd-digest.zt");
+    size_t i, j, unknown = 0;
+    for (i = 0; i < zt_object_count(file); i++)
+        for (j = 0; j < zt_object_component_count(zt_object_at(file, i)); j++) {
+            const zt_component *c = zt_component_at(zt_object_at(file, i), j);
+            uint64_t size = 0;
+            unknown += zt_component_size(c) == ZT_UNKNOWN_SIZE;
+            CHECK_STATUS(zt_component_measure(c, &size), ZT_OK);
+            CHECK_U64(zt_component_size(c), size); /* now it is known */
+        }
+    CHECK(unknown > 0);
     CHECK(zt_component_size(NULL) == 0);
     zt_close(file);
 }
@@ -122,7 +126,7 @@ static void names_and_identities(void)
     zt_file *mapped = open_data("v1.2/py-1.2.3-all-dtypes.zt"), *file = NULL;
     INIT(a), INIT(b), INIT(options);
     options.name = "model inside app.apk";
-    CHECK_STATUS(zt_open_memory(bytes, 3, &options, &file), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_open_memory(bytes, 3, &options, &file), ZT_ERROR_NOT_ZTENSOR);
     CHECK(strstr(zt_last_error(), "model inside app.apk") != NULL);
     REQUIRE(zt_open_memory(bytes, size, &options, &file) == ZT_OK);
     CHECK_STATUS(zt_component_verify(component_of(file, "f32", "data")), ZT_ERROR_UNSUPPORTED);
