@@ -217,6 +217,7 @@ static void nothing_to_do(void)
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), ZT_OK);
     CHECK(stats.bytes == 0 && stats.requests == 1);
     r.component = component_of(file, "s0", "data");
+    r.length = 0;
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), ZT_OK); /* an empty range */
     CHECK(stats.bytes == 0 && stats.requests == 1);
     r.length = ZT_WHOLE;
@@ -281,8 +282,10 @@ static void failures(void)
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT); /* of another file */
     r.component = component_of(file, "f64", "data");
     r.dst = NULL;
+    r.length = ZT_WHOLE;
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
     r.dst = got;
+    r.length = 0;
     r.start = zero;
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT); /* start without count */
     r.count = many;
