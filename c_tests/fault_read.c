@@ -208,7 +208,7 @@ static void batch(struct outcome *out)
     CHECK(n <= COUNT(r));
     TRY(zt_read_batch(file, r, n, &o, &stats));
     for (i = 0; i < n; i++)
-        hash_bytes(out, places[i], r[i].length ? (size_t)r[i].length : (size_t)measured_size(r[i].component));
+        hash_bytes(out, places[i], r[i].length != ZT_WHOLE ? (size_t)r[i].length : (size_t)measured_size(r[i].component));
     CHECK(stats.requests == n && stats.digests_verified == 2);
 done:
     zt_close(file);
