@@ -13,7 +13,7 @@ use std::ptr::null;
 /// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
     guard_value(null(), || types::dtype(dtype).map_or(null(), |d| static_name(d.name())))
@@ -23,7 +23,7 @@ pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
 ///
 /// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_dtype_from_name(
     name: *const c_char,
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn zt_dtype_from_name(
 
 /// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
     guard_value(0, || types::dtype(dtype).map_or(0, Dtype::size))
@@ -51,7 +51,7 @@ pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
 /// The name of a logical type in spec 1.2, "f8_e4m3fn"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
     guard_value(null(), || match types::logical(r#type) {
@@ -64,7 +64,7 @@ pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
 ///
 /// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_type_from_name(
     name: *const c_char,
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn zt_type_from_name(
 /// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
     guard_value(null(), || match types::format_name(format) {
@@ -96,7 +96,7 @@ pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
 /// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_encoding_name(encoding: zt_encoding) -> *const c_char {
     match encoding {

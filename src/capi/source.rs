@@ -99,7 +99,7 @@ impl Drop for CallbackSource {
 /// once, also when this call fails.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
 /// whatever status a function of source gives.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_source(
     source: *const zt_source,
@@ -111,7 +111,8 @@ pub unsafe extern "C" fn zt_open_source(
         let source = CallbackSource::new(unsafe { arg::required_struct(source)? })?;
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
-        let label = try_format(format_args!("the caller's source"))?;
-        verified(File::from_source(boxed(source)?, &open_options(&options)?, label)?, &options)
+        let wanted = open_options(&options)?;
+        let label = try_format(format_args!("{}", wanted.name.as_deref().unwrap_or("the caller's source")))?;
+        verified(File::from_source(boxed(source)?, &wanted, label)?, &options)
     })
 }
