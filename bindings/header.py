@@ -49,8 +49,9 @@ def read(names=("ztensor.h", "ztensor_dlpack.h")):
     for name in names:
         text = re.sub(r"/\*.*?\*/", " ", (ROOT / "include" / name).read_text(), flags=re.S)
         text = re.sub(r"//[^\n]*", " ", text)
-        for found in re.finditer(r"^#define (ZT_\w+) (\d+)\s*$", text, re.M):
-            header.constants[found.group(1)] = int(found.group(2))
+        for found in re.finditer(r"^#define (ZT_\w+) (\d+|0x[0-9A-Fa-f]+|UINT64_MAX)(?:u?ll)?\s*$", text, re.M | re.I):
+            number = found.group(2)
+            header.constants[found.group(1)] = 2**64 - 1 if number == "UINT64_MAX" else int(number, 0)
         code = re.sub(r"^\s*#.*$", " ", text, flags=re.M).replace('extern "C" {', " ")
         code = re.sub(r"^}\s*$", " ", code, flags=re.M)
         for statement in statements(code):

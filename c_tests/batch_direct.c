@@ -31,7 +31,7 @@ static zt_file *written(const char *path, uint64_t alignment)
 static void ranges(const zt_file *file, zt_direct direct, uint32_t threads, uint64_t chunk, uint64_t in_flight, size_t shift)
 {
     static const struct { uint64_t offset, length; } fixed[] = {
-        {0, 0}, {0, 4096}, {4096, 4096}, {1, 1}, {4095, 2}, {511, 513}, {SIZE - 1, 1}, {SIZE - 4097, 4097}, {12288, 1000000}};
+        {0, ZT_WHOLE}, {1, ZT_WHOLE}, {0, 4096}, {4096, 4096}, {1, 1}, {4095, 2}, {511, 513}, {SIZE - 1, 1}, {SIZE - 4097, 4097}, {12288, 1000000}};
     zt_read_request r[MOST];
     unsigned char *got[MOST];
     size_t which[MOST];
@@ -50,7 +50,7 @@ static void ranges(const zt_file *file, zt_direct direct, uint32_t threads, uint
             r[n].component = component_of(file, name, "data");
             r[n].offset = i < COUNT(fixed) ? fixed[i].offset : next_random(&seed) % SIZE;
             r[n].length = i < COUNT(fixed) ? fixed[i].length : 1 + next_random(&seed) % (SIZE - r[n].offset);
-            size = r[n].length ? (size_t)r[n].length : SIZE;
+            size = r[n].length != ZT_WHOLE ? (size_t)r[n].length : SIZE - (size_t)r[n].offset;
             got[n] = (unsigned char *)malloc(size + 8192 + 64);
             REQUIRE(got[n] != NULL);
             memset(got[n], 0xa5, size + 8192 + 64);

@@ -54,9 +54,10 @@ static zt_file *written(const char *path, uint64_t large_alignment, zt_mode mode
 
 static unsigned char reported[SHORTS + 8];
 
-static void on_done(void *context, uint64_t tag, zt_status status)
+static void on_done(void *context, uint64_t tag, zt_status status, const char *message)
 {
     CHECK_STATUS(status, ZT_OK);
+    CHECK_STR(message, "");
     CHECK(context == reported && tag < COUNT(reported));
     reported[tag]++;
 }
@@ -86,7 +87,8 @@ static zt_read_stats everything(const zt_file *file, zt_direct direct, uint32_t 
             strcpy(name, i == SHORTS + 3 ? "large" : "matrix");
         r[n].struct_size = sizeof r[n];
         r[n].component = component_of(file, name, "data");
-        size = (size_t)zt_component_size(r[n].component);
+        size = (size_t)measured_size(r[n].component);
+        r[n].length = i < SHORTS + 4 ? ZT_WHOLE : 0;
         if (i == SHORTS + 4) {
             r[n].start = rows;
             r[n].count = row_count;

@@ -106,7 +106,7 @@ static void a_sink_that_feeds_another_writer(void)
         const zt_component *c;
         REQUIRE(CHECK_STATUS(zt_open_memory(outer.bytes, outer.size, NULL, &file), ZT_OK));
         c = component_of(file, "a file in a file", "bytes");
-        CHECK_U64(zt_component_size(c), inner.size);
+        CHECK_U64(measured_size(c), inner.size);
         REQUIRE(CHECK_STATUS(zt_open_memory(borrowed(c), inner.size, NULL, &within), ZT_OK));
         CHECK(zt_object_find(within, "a") != NULL);
         zt_close(within);
@@ -152,9 +152,9 @@ static int32_t verify_again(void *context, uint64_t done, uint64_t total)
     return 0;
 }
 
-static void on_done(void *context, uint64_t tag, zt_status status)
+static void on_done(void *context, uint64_t tag, zt_status status, const char *message)
 {
-    (void)tag;
+    (void)tag, (void)message;
     if (status == ZT_OK)
         use((reader_state *)context);
 }

@@ -132,7 +132,13 @@ static void one_row(const row *r, zt_mode mode)
     CHECK_STR(zt_component_encoding_name(c), zt_encoding_name(r->encoding));
     CHECK_U64(zt_component_offset(c), r->offset);
     CHECK_U64(zt_component_stored_size(c), r->stored);
-    CHECK_U64(zt_component_size(c), r->size);
+    {
+        uint64_t measured = 0;
+        CHECK(zt_component_size(c) == r->size || zt_component_size(c) == ZT_UNKNOWN_SIZE);
+        CHECK_STATUS(zt_component_measure(c, &measured), ZT_OK);
+        CHECK_U64(measured, r->size);
+        CHECK_U64(zt_component_size(c), r->size);
+    }
     if (r->digest)
         CHECK_STR(zt_component_digest(c), r->digest);
     else

@@ -22,10 +22,10 @@ static int reported(zt_status status, const char *name)
 static void read_all(const zt_component *c, const char *name)
 {
     uint32_t caps = zt_component_caps(c);
-    uint64_t size = zt_component_size(c);
+    uint64_t size = measured_size(c);
     const void *ptr = NULL;
     size_t n = 0;
-    zt_buffer *buffer = NULL;
+    zt_buffer *loaded = NULL;
     zt_status status;
     CHECK(zt_component_role(c) && zt_component_dtype_name(c) && zt_component_encoding_name(c));
     CHECK(zt_component_offset(c) % 64 == 0);
@@ -33,25 +33,25 @@ static void read_all(const zt_component *c, const char *name)
     CHECK((status == ZT_OK) == ((caps & ZT_CAP_MAP) != 0));
     if (reported(status, name))
         CHECK(n == size && ptr != NULL);
-    status = zt_component_load(c, &buffer);
+    status = zt_component_load(c, &loaded);
     if (reported(status, name)) {
-        CHECK(zt_buffer_size(buffer) == size && (caps & ZT_CAP_READ));
-        CHECK(!ptr || memcmp(ptr, zt_buffer_data(buffer), n) == 0);
+        CHECK(zt_buffer_size(loaded) == size && (caps & ZT_CAP_READ));
+        CHECK(!ptr || memcmp(ptr, zt_buffer_data(loaded), n) == 0);
         components_read++;
         if (size <= LARGEST_READ) {
             CHECK_STATUS(zt_component_read(c, bytes_read, LARGEST_READ), ZT_OK);
-            CHECK(memcmp(bytes_read, zt_buffer_data(buffer), (size_t)size) == 0);
+            CHECK(memcmp(bytes_read, zt_buffer_data(loaded), (size_t)size) == 0);
             CHECK_STATUS(zt_component_read_range(c, size / 2, bytes_read, (size_t)(size - size / 2)), ZT_OK);
-            CHECK(memcmp(bytes_read, (const char *)zt_buffer_data(buffer) + size / 2, (size_t)(size - size / 2)) == 0);
+            CHECK(memcmp(bytes_read, (const char *)zt_buffer_data(loaded) + size / 2, (size_t)(size - size / 2)) == 0);
         }
         reported(zt_component_read_as(c, ZT_DTYPE_F64, bytes_read, LARGEST_READ), name);
     } else {
-        CHECK(buffer == NULL);
+        CHECK(loaded == NULL);
         components_refused++;
         if (size <= LARGEST_READ)
             CHECK(zt_component_read(c, bytes_read, LARGEST_READ) != ZT_OK);
     }
-    zt_buffer_free(buffer);
+    zt_buffer_free(loaded);
     reported(zt_component_verify(c), name);
 }
 

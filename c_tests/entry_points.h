@@ -338,8 +338,14 @@ static zt_status entry_metadata(const zt_file *file)
         uint64_t length;
         (void)zt_file_bytes(file, 0, &bytes, &length);
     }
+    {
+        zt_identity identity;
+        INIT(identity);
+        TRY(zt_file_identity(file, &identity));
+    }
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *o = zt_object_at(file, i);
+        TRY(zt_object_verify(o));
         if (zt_object_find(file, zt_object_name(o)) != o || zt_object_find_n(file, zt_object_name(o), zt_object_name_len(o)) != o)
             return ZT_ERROR_INTERNAL;
         (void)(zt_object_shape(o) && zt_object_rank(o) && zt_object_element_count(o) && zt_object_format_name(o) &&
@@ -351,6 +357,18 @@ static zt_status entry_metadata(const zt_file *file)
                 return ZT_ERROR_INTERNAL;
             (void)(zt_component_dtype_name(c) && zt_component_type(c) && zt_component_type_name(c) &&
                    zt_component_encoding_name(c) && zt_component_digest(c) && zt_component_caps(c));
+            {
+                zt_tensor tensor;
+                uint64_t measured;
+                INIT(tensor);
+                TRY(zt_component_measure(c, &measured));
+                TRY(zt_component_read_stored(c, entry_room, sizeof entry_room));
+                if (zt_component_find_n(o, zt_component_role(c), zt_component_role_len(c)) != c)
+                    return ZT_ERROR_INTERNAL;
+                (void)zt_value_find_n(zt_object_attributes(o), "a", 1);
+                if (zt_object_format(o) == ZT_FORMAT_DENSE)
+                    TRY(zt_object_tensor_view(o, &tensor));
+            }
             (void)(zt_dtype_size(zt_component_dtype(c)) && zt_component_offset(c) && zt_component_stored_size(c) &&
                    zt_component_encoding(c));
         }
@@ -391,6 +409,7 @@ static zt_status entry_batch(const zt_file *file, uint32_t threads, zt_direct di
         requests[i].component = zt_component_find(zt_object_find(file, i % 2 ? "streamed" : "plain"), "data");
         requests[i].dst = entry_buffer + i * (ENTRY_BUFFER_SIZE / 4), requests[i].dst_size = ENTRY_BUFFER_SIZE / 4;
     }
+    requests[0].length = requests[3].length = ZT_WHOLE;
     requests[1].length = 200000;
     requests[2].start = &start, requests[2].count = &count, requests[2].step = &step;
     requests[3].offset = 100001, requests[3].length = 1000;
@@ -476,7 +495,7 @@ static zt_status read_descriptor(void)
     zt_file *file = NULL;
     zt_status status;
     int fd = open(entry_good, O_RDONLY);
-    TRY(zt_open_fd(fd, 0, 0, NULL, &file));
+    TRY(zt_open_fd(fd, 0, ZT_WHOLE, NULL, &file));
     TRY(entry_metadata(file));
 end:
     zt_close(file);
@@ -547,7 +566,7 @@ static zt_status open_many(void) { return entry_open(data_path("v1.2/py-1.2.3-10
 static zt_status open_no_descriptor(void)
 {
     zt_file *file = NULL;
-    return zt_open_fd(9999, 0, 0, NULL, &file);
+    return zt_open_fd(9999, 0, ZT_WHOLE, NULL, &file);
 }
 
 static zt_status read_the_damaged(void)
@@ -584,7 +603,9 @@ static zt_status names_of_numbers(void)
     zt_dtype dtype;
     zt_type type;
     zt_status status;
-    (void)(zt_version() && zt_abi_version() && zt_last_error() && zt_status_name(ZT_OK));
+    (void)zt_abi_version();
+    (void)zt_last_os_error();
+    (void)(zt_version() && zt_last_error() && zt_last_error_rule() && zt_status_name(ZT_OK));
     (void)(zt_dtype_name(ZT_DTYPE_F32) && zt_type_name(ZT_TYPE_COMPLEX64) && zt_format_name(ZT_FORMAT_DENSE) &&
            zt_encoding_name(ZT_ENCODING_RAW));
     TRY(zt_dtype_from_name("f32", &dtype));
@@ -600,7 +621,7 @@ static const struct entry_scene {
     zt_status status; /* what it ends with */
 } entry_scenes[] = {
 #define SCENE(name, status) {#name, name, status}
-    SCENE(names_of_numbers, ZT_ERROR_NOT_FOUND), SCENE(open_missing, ZT_ERROR_IO), SCENE(open_a_folder, ZT_ERROR_IO),
+    SCENE(names_of_numbers, ZT_ERROR_NOT_FOUND), SCENE(open_missing, ZT_ERROR_NO_FILE), SCENE(open_a_folder, ZT_ERROR_IO),
     SCENE(open_a_cut_file, ZT_ERROR_CORRUPT), SCENE(open_the_torn, ZT_ERROR_CORRUPT),
     SCENE(open_the_damaged, ZT_ERROR_DIGEST_MISMATCH), SCENE(open_the_corrupt, ZT_ERROR_CORRUPT),
     SCENE(open_0_1, ZT_OK), SCENE(open_1_0, ZT_OK), SCENE(open_1_1, ZT_OK), SCENE(open_many, ZT_OK),
@@ -609,12 +630,12 @@ static const struct entry_scene {
     SCENE(source_that_fails, ZT_ERROR_IO), SCENE(source_that_fails_later, ZT_ERROR_IO),
     SCENE(read_the_damaged, ZT_ERROR_DIGEST_MISMATCH), SCENE(ask_for_what_is_not_there, ZT_ERROR_NOT_FOUND),
     SCENE(share_dlpack, ZT_OK), SCENE(write_raw, ZT_OK), SCENE(write_hashed, ZT_OK), SCENE(write_zstd, ZT_OK),
-    SCENE(write_threads, ZT_OK), SCENE(write_durable, ZT_OK), SCENE(write_nowhere, ZT_ERROR_IO),
+    SCENE(write_threads, ZT_OK), SCENE(write_durable, ZT_OK), SCENE(write_nowhere, ZT_ERROR_NO_FILE),
     SCENE(write_on_a_folder, ZT_ERROR_IO), SCENE(write_what_is_refused, ZT_ERROR_EXISTS),
     SCENE(nest_attributes, ZT_OK), SCENE(sink_tensors, ZT_OK), SCENE(sink_that_fails, ZT_ERROR_IO), SCENE(copy_tensors, ZT_OK),
-    SCENE(append_tensors, ZT_OK), SCENE(append_to_nothing, ZT_ERROR_IO), SCENE(append_to_a_cut_file, ZT_ERROR_CORRUPT),
+    SCENE(append_tensors, ZT_OK), SCENE(append_to_nothing, ZT_ERROR_NO_FILE), SCENE(append_to_a_cut_file, ZT_ERROR_CORRUPT),
     SCENE(append_to_0_1, ZT_ERROR_UNSUPPORTED), SCENE(repair_good, ZT_OK), SCENE(repair_torn, ZT_OK),
-    SCENE(repair_nothing, ZT_ERROR_IO), SCENE(repair_a_cut_file, ZT_ERROR_CORRUPT),
+    SCENE(repair_nothing, ZT_ERROR_NO_FILE), SCENE(repair_a_cut_file, ZT_ERROR_CORRUPT),
 #undef SCENE
 };
 

@@ -91,7 +91,7 @@ static zt_status open_source(zt_file **file)
         fd = open(in_folder("source.zt"), O_RDONLY);
         fault.kind = kind;
         REQUIRE(fd >= 0);
-        status = zt_open_fd(fd, 0, 0, &o, file);
+        status = zt_open_fd(fd, 0, ZT_WHOLE, &o, file);
         close(fd);
         return status;
     }
@@ -126,7 +126,7 @@ static void reading(struct outcome *out)
         object = zt_object_at(file, i);
         for (k = 0; k < zt_object_component_count(object); k++) {
             const zt_component *c = zt_component_at(object, k);
-            size_t size = (size_t)zt_component_size(c), half = size / 2;
+            size_t size = (size_t)measured_size(c), half = size / 2;
             TRY(zt_component_read(c, place, sizeof place));
             hash_bytes(out, place, size);
             TRY(zt_component_read_range(c, half / 2, place, half));
@@ -194,6 +194,7 @@ static void batch(struct outcome *out)
         for (k = 0; k < zt_object_component_count(zt_object_at(file, i)); k++, n++) {
             INIT(r[n]);
             r[n].component = zt_component_at(zt_object_at(file, i), k);
+            r[n].length = ZT_WHOLE;
             r[n].dst = places[n];
             r[n].dst_size = sizeof places[n];
         }
@@ -207,7 +208,7 @@ static void batch(struct outcome *out)
     CHECK(n <= COUNT(r));
     TRY(zt_read_batch(file, r, n, &o, &stats));
     for (i = 0; i < n; i++)
-        hash_bytes(out, places[i], r[i].length ? (size_t)r[i].length : (size_t)zt_component_size(r[i].component));
+        hash_bytes(out, places[i], r[i].length != ZT_WHOLE ? (size_t)r[i].length : (size_t)measured_size(r[i].component));
     CHECK(stats.requests == n && stats.digests_verified == 2);
 done:
     zt_close(file);

@@ -46,7 +46,7 @@ static void all_fail(const zt_file *file, zt_status one, zt_status other)
     size_t i;
     INIT(o), INIT(r), INIT(t);
     o.threads = 2, o.verify = 1;
-    r.component = c, r.dst = got, r.dst_size = SIZE;
+    r.component = c, r.length = ZT_WHOLE, r.dst = got, r.dst_size = SIZE;
     s[0] = zt_component_verify(c);
     s[1] = zt_read_batch(file, &r, 1, &o, NULL);
     s[2] = zt_verify(file, NULL, NULL);

@@ -42,8 +42,8 @@ static void odd_sources(void)
     REQUIRE(mkfifo(fifo, 0600) == 0);
     REQUIRE(symlink(loop, loop) == 0 && symlink("nowhere", dangling) == 0);
     alarm(20); /* a FIFO that nobody writes to must not be waited for */
-    refused("", ZT_ERROR_IO), refused(longest, ZT_ERROR_IO), refused("/", ZT_ERROR_IO), refused(fifo, ZT_ERROR_IO);
-    refused(loop, ZT_ERROR_IO), refused(dangling, ZT_ERROR_IO);
+    refused("", ZT_ERROR_NO_FILE), refused(longest, ZT_ERROR_IO), refused("/", ZT_ERROR_IO), refused(fifo, ZT_ERROR_IO);
+    refused(loop, ZT_ERROR_IO), refused(dangling, ZT_ERROR_NO_FILE);
     refused("/dev/null", ZT_ERROR_IO), refused("/dev/zero", ZT_ERROR_IO);
     refused("/proc/self/status", ZT_ERROR_NOT_ZTENSOR); /* says that it has 0 bytes */
     alarm(0);
@@ -77,7 +77,7 @@ static void odd_destinations(void)
     CHECK_STATUS(write_a_megabyte("/"), ZT_ERROR_IO);
     CHECK_STATUS(write_a_megabyte("/dev/full"), ZT_ERROR_IO);
     CHECK_STATUS(write_a_megabyte("/dev/null"), ZT_ERROR_IO);
-    CHECK_STATUS(write_a_megabyte(scratch_path("missing/file.zt")), ZT_ERROR_IO);
+    CHECK_STATUS(write_a_megabyte(scratch_path("missing/file.zt")), ZT_ERROR_NO_FILE);
     REQUIRE(stat("/dev/full", &about) == 0 && S_ISCHR(about.st_mode));
     write_file(file, "old", 3);
     REQUIRE(symlink(file, link) == 0);

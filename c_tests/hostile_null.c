@@ -64,12 +64,32 @@ static void dlpack(void)
 
 static void objects_and_components(void)
 {
+    zt_tensor tensor;
+    uint64_t measured = 7;
     const void *ptr = space;
     size_t size = 7;
     zt_buffer *buffer = (zt_buffer *)space;
     zt_object_info info;
     INIT(info);
     CHECK(zt_object_at(NULL, 0) == NULL && zt_object_find(NULL, "a") == NULL && zt_object_find(file, NULL) == NULL);
+    INIT(tensor);
+    CHECK_STATUS(zt_object_tensor_view(NULL, &tensor), INVALID);
+    CHECK_STATUS(zt_object_tensor_view(object, NULL), INVALID);
+    CHECK_STATUS(zt_component_measure(NULL, &measured), INVALID);
+    CHECK_STATUS(zt_component_read_stored(NULL, space, sizeof space), INVALID);
+    CHECK_STATUS(zt_component_read_stored(component, NULL, sizeof space), INVALID);
+    CHECK_STATUS(zt_object_verify(NULL), INVALID);
+    CHECK(zt_component_find_n(NULL, "data", 4) == NULL && zt_component_find_n(object, NULL, 4) == NULL);
+    CHECK(zt_value_find_n(NULL, "a", 1) == NULL && zt_value_find_n(zt_file_attributes(file), NULL, 1) == NULL);
+    {
+        zt_identity identity;
+        INIT(identity);
+        CHECK_STATUS(zt_file_identity(NULL, &identity), INVALID);
+        CHECK_STATUS(zt_file_identity(file, NULL), INVALID);
+        CHECK(identity.size == 0);
+    }
+    CHECK_STATUS(zt_component_measure(component, NULL), INVALID);
+    CHECK(tensor.data == NULL && measured == 7);
     CHECK_STATUS(zt_object_list(NULL, 0, &info, 1, &size), INVALID);
     CHECK_STATUS(zt_object_list(file, 0, NULL, 1, &size), INVALID);
     CHECK_STATUS(zt_object_list(file, 0, &info, 1, NULL), INVALID);
@@ -176,7 +196,7 @@ static void views_and_batch(void)
     CHECK_STATUS(zt_read_batch(NULL, &r, 1, NULL, &stats), INVALID);
     CHECK_STATUS(zt_read_batch(file, NULL, 1, NULL, &stats), INVALID);
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), INVALID); /* no component, no dst */
-    r.component = component;
+    r.component = component, r.length = ZT_WHOLE;
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), ZT_ERROR_BUFFER_SIZE); /* dst of no bytes */
     r.dst_size = 4096;
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), INVALID);

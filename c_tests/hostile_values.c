@@ -179,6 +179,7 @@ static void absurd_sizes(void)
     CHECK(zt_open_memory(space, SIZE_MAX, NULL, &f) != ZT_OK && f == NULL);
     INIT(r);
     r.component = component;
+    r.length = ZT_WHOLE;
     r.dst = space;
     r.dst_size = sizeof space;
     CHECK(zt_read_batch(file, &r, SIZE_MAX, NULL, NULL) != ZT_OK);

@@ -65,9 +65,9 @@ static void what_is_no_file(void)
 {
     const char *fifo = scratch_path("fifo");
     const char *missing = scratch_path("missing.zt");
-    expect_failure(missing, NULL, ZT_ERROR_IO);
+    expect_failure(missing, NULL, ZT_ERROR_NO_FILE);
     CHECK(strstr(zt_last_error(), "missing.zt") != NULL);
-    expect_failure("", NULL, ZT_ERROR_IO);
+    expect_failure("", NULL, ZT_ERROR_NO_FILE);
     expect_failure(data_path("v1.2"), NULL, ZT_ERROR_IO);
     expect_failure(data_path("v1.2/py-1.2.3-empty.zt/x"), NULL, ZT_ERROR_IO);
     REQUIRE(mkfifo(fifo, 0600) == 0);
@@ -147,15 +147,16 @@ static void inside(uint64_t offset)
     write_file(path, whole, (size_t)offset + size);
     fd = open(path, O_RDONLY);
     REQUIRE(fd >= 0);
-    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_OK);
+    CHECK_STATUS(zt_open_fd(fd, offset, ZT_WHOLE, NULL, &file), ZT_OK);
     CHECK_U64(zt_file_size(file), size);
     zt_close(file);
     file = sentinel;
     CHECK_STATUS(zt_open_fd(fd, offset, size - 1, NULL, &file), ZT_ERROR_CORRUPT);
     CHECK(file == NULL);
     CHECK(zt_open_fd(fd, offset, size + 1, NULL, &file) != ZT_OK && file == NULL);
-    CHECK(zt_open_fd(fd, offset, UINT64_MAX, NULL, &file) != ZT_OK && file == NULL);
-    CHECK(zt_open_fd(fd, offset + size + 1, 0, NULL, &file) != ZT_OK && file == NULL);
+    CHECK(zt_open_fd(fd, offset, UINT64_MAX - 1, NULL, &file) != ZT_OK && file == NULL);
+    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_ERROR_NOT_ZTENSOR); /* a part of no bytes is no file */
+    CHECK(zt_open_fd(fd, offset + size + 1, ZT_WHOLE, NULL, &file) != ZT_OK && file == NULL);
     CHECK(zt_open_fd(fd, UINT64_MAX, UINT64_MAX, NULL, &file) != ZT_OK && file == NULL);
     CHECK(fcntl(fd, F_GETFD) != -1); /* ours, and still open */
     CHECK(close(fd) == 0);
@@ -168,12 +169,12 @@ static void bad_descriptors(void)
 {
     int ends[2];
     zt_file *file = sentinel;
-    zt_status status = zt_open_fd(-1, 0, 0, NULL, &file);
+    zt_status status = zt_open_fd(-1, 0, ZT_WHOLE, NULL, &file);
     CHECK(status == ZT_ERROR_IO || status == ZT_ERROR_INVALID_ARGUMENT);
     CHECK(file == NULL);
     REQUIRE(pipe(ends) == 0);
     file = sentinel;
-    CHECK_STATUS(zt_open_fd(ends[0], 0, 0, NULL, &file), ZT_ERROR_IO);
+    CHECK_STATUS(zt_open_fd(ends[0], 0, ZT_WHOLE, NULL, &file), ZT_ERROR_IO);
     CHECK(file == NULL);
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
 }

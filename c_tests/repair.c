@@ -183,7 +183,7 @@ static void left_alone(void)
     write_file(path, "neither this nor that, but long enough to be looked at", 54);
     repaired(path, 0, ZT_ERROR_NOT_ZTENSOR);
     CHECK(remove(path) == 0);
-    repaired(path, 0, ZT_ERROR_IO); /* gone */
+    repaired(path, 0, ZT_ERROR_NO_FILE); /* gone */
     CHECK(!file_exists(path));
     repaired(data_path("v1.2"), 0, ZT_ERROR_IO);
 }

@@ -121,6 +121,7 @@ static inline zt_status scene_batch(void)
     options.mode = ZT_MODE_READ;
     TRY(zt_open(scene_source, &options, &file));
     requests[0].component = component_of(file, "big", "data");
+    requests[0].length = requests[2].length = ZT_WHOLE;
     requests[0].dst = whole, requests[0].dst_size = sizeof whole;
     requests[1].component = requests[0].component;
     requests[1].offset = 1000001, requests[1].length = sizeof part;

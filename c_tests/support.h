@@ -149,11 +149,20 @@ static inline const zt_component *component_of(const zt_file *file, const char *
     return component;
 }
 
+/* Decoded bytes, found out where they are not declared; 0 where that fails. */
+static inline uint64_t measured_size(const zt_component *component)
+{
+    uint64_t size = 0;
+    return zt_component_measure(component, &size) == ZT_OK ? size : 0;
+}
+
 /* The decoded bytes of a component; free() them. */
 static inline unsigned char *read_component(const zt_component *component, size_t *size)
 {
     unsigned char *bytes;
-    *size = (size_t)zt_component_size(component);
+    uint64_t measured;
+    REQUIRE(CHECK_STATUS(zt_component_measure(component, &measured), ZT_OK));
+    *size = (size_t)measured;
     bytes = (unsigned char *)malloc(*size + 1);
     REQUIRE(bytes != NULL);
     REQUIRE(CHECK_STATUS(zt_component_read(component, bytes, *size), ZT_OK));

@@ -127,6 +127,7 @@ static void frames(void)
     INIT(r);
     INIT(ro);
     r.component = c;
+    r.length = ZT_WHOLE;
     r.dst = got;
     r.dst_size = (size_t)shape;
     ro.threads = 4;

@@ -114,7 +114,7 @@ static void destination(const char *folder)
 static void impossible(const char *folder)
 {
     zt_writer *w = (zt_writer *)data;
-    CHECK_STATUS(zt_writer_create(scratch_path("no/such/folder/x.zt"), NULL, &w), ZT_ERROR_IO);
+    CHECK_STATUS(zt_writer_create(scratch_path("no/such/folder/x.zt"), NULL, &w), ZT_ERROR_NO_FILE);
     CHECK(w == NULL);
     w = (zt_writer *)data;
     CHECK_STATUS(zt_writer_create(folder, NULL, &w), ZT_ERROR_IO);

@@ -41,7 +41,7 @@ static int plan(const zt_file *file, zt_read_request *requests, size_t *n, size_
                 return 0;
             if (requests)
                 requests[*n] = (zt_read_request){.struct_size = sizeof *requests, .component = component,
-                                                 .dst_size = (size_t)size, .tag = *total};
+                                                 .length = ZT_WHOLE, .dst_size = (size_t)size, .tag = *total};
             *total += ((size_t)size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         }
     }

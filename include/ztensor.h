@@ -122,28 +122,29 @@ typedef enum zt_status_value {
     ZT_ERROR_CANCELLED = 13, ///< A callback of the caller asked to stop.
     ZT_ERROR_OUT_OF_MEMORY = 14, ///< Memory could not be had.
     ZT_ERROR_INTERNAL = 15, ///< A bug of this library; please report the message.
+    ZT_ERROR_NO_FILE = 16, ///< There is nothing at the path.
 } zt_status_value;
 
 /// Version of this header, first number.
-#define ZT_VERSION_MAJOR 1
+#define ZT_VERSION_MAJOR 0
 /// Version of this header, second number.
-#define ZT_VERSION_MINOR 0
+#define ZT_VERSION_MINOR 9
 /// Version of this header, third number.
 #define ZT_VERSION_PATCH 0
 /// What zt_abi_version gave when this header was made.
-#define ZT_ABI_VERSION 1
+#define ZT_ABI_VERSION 0
 
-/// The version of the library that is loaded, "1.0.0".
+/// The version of the library that is loaded, "0.9.0".
 ///
 /// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
 /// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_version(void);
 
 /// The version of the binary interface that is loaded. It moves only when programs have to be
 /// compiled anew.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 uint32_t zt_abi_version(void);
 
 /// The calling thread's last failure as one line of English: path, object, component, offset, the
@@ -152,14 +153,27 @@ uint32_t zt_abi_version(void);
 /// Only a failing call changes it; a call that succeeds leaves it as it was.
 /// Returns a string that is never NULL ("no error" before the first failure). It is valid until the
 /// same thread's next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
-/// Threads: any; each has its own. Since 1.0.
+/// Threads: any; each has its own. Since 0.9.
 const char *zt_last_error(void);
+
+/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError;
+/// 0 if that failure was none of the system's, and before the first one.
+///
+/// Threads: any; each has its own. Since 0.9.
+int32_t zt_last_os_error(void);
+
+/// The rule of the format that the file broke in the calling thread's last failure, by its short name,
+/// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
+///
+/// Returns a string that is never NULL and lives as long as the library.
+/// Threads: any; each has its own. Since 0.9.
+const char *zt_last_error_rule(void);
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
 ///
 /// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
 /// number that this version does not know.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_status_name(zt_status status);
 
 // -------------------------------------------------------------------------------------------------
@@ -168,6 +182,11 @@ const char *zt_status_name(zt_status status);
 // A component has a storage type (dtype), perhaps a logical type, and an encoding; an object has a format. All are
 // integers here. Where a file has a name that this version does not know, the value is OTHER and a _name function
 // of the object or component gives the name.
+
+/// A size that the file does not declare and that nobody found out yet.
+#define ZT_UNKNOWN_SIZE 18446744073709551615ull
+/// As the length of a range: all from its offset to the end. A length of 0 is an empty range.
+#define ZT_WHOLE 18446744073709551615ull
 
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 typedef int32_t zt_dtype;
@@ -239,44 +258,44 @@ typedef enum zt_encoding_value {
 /// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_dtype_name(zt_dtype dtype);
 
 /// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
 ///
 /// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
 
 /// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_dtype_size(zt_dtype dtype);
 
 /// The name of a logical type in spec 1.2, "f8_e4m3fn"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_type_name(zt_type type);
 
 /// The logical type of a name in spec 1.2, such as "f8_e4m3fn".
 ///
 /// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_type_from_name(const char *name, zt_type *type);
 
 /// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_format_name(zt_format format);
 
 /// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_encoding_name(zt_encoding encoding);
 
 // -------------------------------------------------------------------------------------------------
@@ -340,37 +359,30 @@ typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t t
 /// How to open a file. All fields zero (but struct_size) are the defaults.
 typedef struct zt_open_options {
     size_t struct_size; ///< sizeof (zt_open_options)
-    /// How the bytes are reached: ZT_MODE_MAP (default), ZT_MODE_READ, ZT_MODE_AUTO or ZT_MODE_PRIVATE.
-    zt_mode mode;
-    /// 0: the structure is checked. 1: every digest too, which reads every byte that has one.
-    uint32_t verify;
+    zt_mode mode; ///< How the bytes are reached; ZT_MODE_MAP is the default.
+    uint32_t verify; ///< 0: the structure is checked. 1: every digest, too.
     /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
     /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
     /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
     uint32_t strict;
-    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on. A hint that cannot be had
-    /// is passed over; only ZT_ADVICE_LOCK has to work.
+    /// What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     zt_advice advice;
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
-    /// Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
-    /// size, whichever is more.
+    /// Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
     uint64_t max_decoded_size;
     uint64_t max_objects; ///< Most objects; 0 for 2^24.
-    /// Threads that a call without options of its own (zt_component_read, zt_component_load and what is
-    /// built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB, and zt_object_read_slice for a slab of
-    /// 1 MiB out of so large a component; it waits for them. 0: as many as there are processors, at most
-    /// 4. 1: only the caller's. A zt_source is read by its concurrency's number of them at most.
+    /// Threads that a call without options of its own may use for a large component (docs/performance.md);
+    /// it waits for them. 0: a few. 1: only the caller's. A zt_source is read by its concurrency's number
+    /// of them at most.
     uint32_t threads;
     uint32_t reserved; ///< Must be 0.
     /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
     /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
-    /// the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
-    /// not counted: see max_decoded_size.
+    /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
     uint64_t max_memory;
     void *context; ///< Handed to progress; may be NULL.
-    /// With verify: called while digests are checked, with stored bytes. If it stops, opening is
-    /// ZT_ERROR_CANCELLED. NULL: not called.
-    zt_progress_callback progress;
+    zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
+    const char *name; ///< What messages call the file; NULL: its path, or how it is opened. Copied.
 } zt_open_options;
 
 /// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
@@ -379,23 +391,23 @@ typedef struct zt_open_options {
 /// to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
-/// Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
-/// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
-/// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY,
+/// ZT_ERROR_INVALID_ARGUMENT; with verify ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it.
 /// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
 /// says where its last good end is, or which places it could be; zt_repair cuts it back.
-/// Threads: any. Since 1.0. Spec 1.2 section 5.
+/// Threads: any. Since 0.9. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
-/// offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
+/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that
 /// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
 /// where it is none of the element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options,
     zt_file **file);
 
@@ -405,50 +417,50 @@ zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_opt
 /// Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
 /// where data's alignment is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options,
     zt_file **file);
 
 /// Another reference to an open file: zt_close has to be called once more.
 ///
 /// file: NULL is fine. Returns file.
-/// Threads: any, at the same time as any other call on file. Since 1.0.
+/// Threads: any, at the same time as any other call on file. Since 0.9.
 zt_file *zt_retain(zt_file *file);
 
 /// Gives a reference back. The last one closes the file and ends everything borrowed from it;
 /// buffers of zt_component_load hold a reference of their own.
 ///
 /// file: NULL is fine. Using it after its last zt_close is undefined.
-/// Threads: any; no other thread may be using the reference that is given back. Since 1.0.
+/// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
 void zt_close(zt_file *file);
 
 /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_file_version(const zt_file *file);
 
 /// Bytes of the file; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 uint64_t zt_file_size(const zt_file *file);
 
 /// The file's own attributes.
 ///
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const zt_value *zt_file_attributes(const zt_file *file);
 
 /// Number of objects; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_object_count(const zt_file *file);
 
 /// The object at index, in file order.
 ///
 /// Returns an object that lives until the last zt_close; NULL if index is not below
 /// zt_object_count, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
 /// The object of that name; the first one where a 0.1 file has several.
@@ -456,20 +468,39 @@ const zt_object *zt_object_at(const zt_file *file, size_t index);
 /// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
 /// no failure: zt_last_error is left as it was.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_object *zt_object_find(const zt_file *file, const char *name);
 
 /// The object of a name that is given with its length, so that it may hold a NUL.
 ///
 /// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
+
+/// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
+typedef struct zt_identity {
+    size_t struct_size; ///< sizeof (zt_identity), set by the caller.
+    uint64_t size; ///< Bytes of the file.
+    /// When it was changed last, at opening: nanoseconds since 1970; 0 where that is not known, as in memory.
+    int64_t modified_ns;
+    uint64_t manifest_offset; ///< First byte of the manifest.
+    /// Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
+    uint64_t manifest_hash;
+} zt_identity;
+
+/// The identity of an open file, for caches: another one means another content. A component that was changed in
+/// place shows in modified_ns alone, or by its digest. Reads the manifest's bytes.
+///
+/// identity: set struct_size; not NULL; filled on success, untouched on failure.
+/// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+zt_status zt_file_identity(const zt_file *file, zt_identity *identity);
 
 /// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
 /// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
 /// ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_mode zt_file_mode(const zt_file *file);
 
 /// Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping,
@@ -482,7 +513,7 @@ zt_mode zt_file_mode(const zt_file *file);
 /// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
 /// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
 /// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what
-/// a file that changes under us does. Threads: any. Since 1.0.
+/// a file that changes under us does. Threads: any. Since 0.9.
 zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint64_t *size);
 
 // -------------------------------------------------------------------------------------------------
@@ -493,70 +524,76 @@ zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint
 /// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_object_name(const zt_object *object);
 
 /// Bytes of the object's name, without the NUL at its end; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_object_name_len(const zt_object *object);
 
 /// Number of dimensions; 0 for a scalar, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 size_t zt_object_rank(const zt_object *object);
 
 /// The dimensions, zt_object_rank of them, outermost first.
 ///
 /// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const uint64_t *zt_object_shape(const zt_object *object);
 
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
 /// and unknown formats may have such shapes).
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 uint64_t zt_object_element_count(const zt_object *object);
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_format zt_object_format(const zt_object *object);
 
 /// The layout's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_object_format_name(const zt_object *object);
 
 /// The object's attributes.
 ///
 /// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const zt_value *zt_object_attributes(const zt_object *object);
 
 /// Number of components; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_object_component_count(const zt_object *object);
 
 /// The component at index, in file order.
 ///
 /// Returns a component that lives until the last zt_close; NULL if index is not below
 /// zt_object_component_count, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_component *zt_component_at(const zt_object *object, size_t index);
 
 /// The component of that role: "data", "values", "scales" and so on.
 ///
 /// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
 /// if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_component *zt_component_find(const zt_object *object, const char *role);
 
+/// The component of a role that is given with its length, so that it may hold a NUL.
+///
+/// role, length: that many bytes; (NULL, 0) is the empty role. Returns as zt_component_find.
+/// Threads: any. Since 0.9.
+const zt_component *zt_component_find_n(const zt_object *object, const char *role, size_t length);
+
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
-/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Slabs of 1 MiB
-/// and more are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
+/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Large slabs
+/// are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
 /// threads share them: see zt_open_options.threads.
 ///
 /// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
@@ -566,7 +603,7 @@ const zt_component *zt_component_find(const zt_object *object, const char *role)
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
 /// is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
 /// On failure the content of dst is undefined.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start,
     const uint64_t *count, const uint64_t *step, void *dst, size_t dst_size);
 
@@ -595,76 +632,83 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start,
 /// The component's name within its object: UTF-8 and NUL-ended.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 const char *zt_component_role(const zt_component *component);
 
 /// Bytes of the role, without the NUL at its end; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_component_role_len(const zt_component *component);
 
 /// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 2.
+/// Threads: any. Since 0.9. Spec 1.2 section 2.
 zt_dtype zt_component_dtype(const zt_component *component);
 
 /// The storage type's name in spec 1.2, or the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_component_dtype_name(const zt_component *component);
 
 /// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
 /// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 2.
+/// Threads: any. Since 0.9. Spec 1.2 section 2.
 zt_type zt_component_type(const zt_component *component);
 
 /// The logical type's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_component_type_name(const zt_component *component);
 
 /// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_encoding zt_component_encoding(const zt_component *component);
 
 /// The encoding's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const char *zt_component_encoding_name(const zt_component *component);
 
 /// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 sections 1 and 4.
+/// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 uint64_t zt_component_offset(const zt_component *component);
 
 /// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 uint64_t zt_component_stored_size(const zt_component *component);
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it is not known
-/// (unknown encodings without a declared size).
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not
+/// declare it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not
+/// found it yet.
 ///
-/// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
-/// manifest does not declare it. There the first call reads the stored bytes and finds it out; 0 if they are
-/// damaged or pass max_decoded_size, which is found out once, too.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 uint64_t zt_component_size(const zt_component *component);
+
+/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not
+/// say it, by decoding them once. The answer is kept.
+///
+/// size: receives the decoded bytes; not NULL, untouched on failure.
+/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or
+/// encoding), ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+zt_status zt_component_measure(const zt_component *component, uint64_t *size);
 
 /// The digest of the stored bytes as the file has it, "sha256:8f4a...".
 ///
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_component_digest(const zt_component *component);
 
 /// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 uint32_t zt_component_caps(const zt_component *component);
 
 /// Lends the component's bytes where they are, without copying.
@@ -676,7 +720,7 @@ uint32_t zt_component_caps(const zt_component *component);
 /// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
 /// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
 /// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
-/// changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
+/// changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
 zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
 
 /// Reads the component's decoded bytes straight into the caller's memory.
@@ -687,20 +731,27 @@ zt_status zt_component_ptr(const zt_component *component, const void **ptr, size
 /// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
 /// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
-/// Threads: any; from 8 MiB on the call may start its own and wait for them (zt_open_options.threads).
-/// Since 1.0. Spec 1.2 section 5.
+/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads).
+/// Since 0.9. Spec 1.2 section 5.
 zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
+
+/// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
+///
+/// dst: receives zt_component_stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
+/// ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content of dst is undefined.
+/// Returns ZT_ERROR_IO, ZT_ERROR_BUFFER_SIZE, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+zt_status zt_component_read_stored(const zt_component *component, void *dst, size_t dst_size);
 
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
 /// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its
-/// frames; what it found is kept for the 64 components that were walked last, and then only the stored
-/// bytes of the frames around the range are read. A component below 128 KiB is read whole.
+/// frames, which is kept for some components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
 /// zt_component_read. On failure the content of dst is undefined.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst,
     size_t n);
 
@@ -714,7 +765,7 @@ zt_status zt_component_read_range(const zt_component *component, uint64_t offset
 /// two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
 /// are no whole number of elements, else as zt_component_read.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, void *dst,
     size_t dst_size);
 
@@ -732,14 +783,14 @@ zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, vo
 /// ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
 /// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
 /// locking more than the process may.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
 /// Checks the component's digest against its stored bytes.
 ///
 /// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
 /// or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_component_verify(const zt_component *component);
 
 /// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
@@ -749,23 +800,23 @@ zt_status zt_component_verify(const zt_component *component);
 /// the file, so that it may outlive the caller's zt_close.
 /// Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
 /// stored bytes were seen to be able to fill it.
-/// Threads: any; as zt_component_read. Since 1.0.
+/// Threads: any; as zt_component_read. Since 0.9.
 zt_status zt_component_load(const zt_component *component, zt_buffer **buffer);
 
 /// The bytes of a buffer.
 ///
 /// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const void *zt_buffer_data(const zt_buffer *buffer);
 
 /// Number of bytes of a buffer; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_buffer_size(const zt_buffer *buffer);
 
 /// Ends a buffer and gives its reference to the file back.
 ///
-/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 1.0.
+/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 0.9.
 void zt_buffer_free(zt_buffer *buffer);
 
 // -------------------------------------------------------------------------------------------------
@@ -783,6 +834,8 @@ typedef struct zt_array {
     uint64_t count; ///< Elements of the dtype (a complex value is two).
     zt_dtype dtype; ///< The storage type.
     zt_type type; ///< The logical type.
+    uint64_t reserved; ///< 0: for later versions.
+    uint64_t reserved2; ///< 0: for later versions.
 } zt_array;
 
 /// A dense tensor.
@@ -841,8 +894,13 @@ typedef struct zt_quantized {
 /// lives until the last zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
 /// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_tensor_view(const zt_file *file, const char *name, zt_tensor *view);
+
+/// As zt_tensor_view, of an object in hand; so for names that hold a NUL, too.
+///
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
+zt_status zt_object_tensor_view(const zt_object *object, zt_tensor *view);
 
 /// The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
 ///
@@ -854,20 +912,20 @@ zt_status zt_tensor_view(const zt_file *file, const char *name, zt_tensor *view)
 /// structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
 /// ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
 /// integer dtype: look at it.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_csr_view(const zt_object *object, zt_csr *view);
 
 /// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
 ///
 /// As zt_csr_view in all else.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_coo_view(const zt_object *object, zt_coo *view);
 
 /// The parts of a quantized_group object, checked to fit each other as far as its attributes allow:
 /// whole elements, room for every weight, a scale for every group, as many zeros as they need.
 ///
 /// As zt_csr_view in all else.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 
 // -------------------------------------------------------------------------------------------------
@@ -893,8 +951,7 @@ typedef struct zt_object_info {
     const zt_component *component;
     uint64_t offset; ///< As zt_component_offset.
     uint64_t stored_size; ///< As zt_component_stored_size.
-    /// As zt_component_size, but UINT64_MAX where that would have to read the stored bytes to find out.
-    uint64_t size;
+    uint64_t size; ///< As zt_component_size; ZT_UNKNOWN_SIZE where the file does not declare it.
     zt_format format; ///< As zt_object_format.
     zt_dtype dtype; ///< As zt_component_dtype.
     zt_type type; ///< As zt_component_type.
@@ -910,7 +967,7 @@ typedef struct zt_object_info {
 /// from first on; not NULL. infos and filled are untouched on failure.
 /// What the structs point to lives until the last zt_close.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count,
     size_t *filled);
 
@@ -919,8 +976,8 @@ typedef int32_t zt_direct;
 
 /// The values of zt_direct.
 typedef enum zt_direct_value {
-    /// Past the page cache where that is faster: in a batch of at least 16 MiB, the parts that are not in
-    /// memory already, if the file system says that it has direct reads. What was read so is not in the page
+    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already,
+    /// if the file system says that it has direct reads. What was read so is not in the page
     /// cache afterwards.
     ZT_DIRECT_AUTO = 0,
     ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again.
@@ -929,13 +986,12 @@ typedef enum zt_direct_value {
     ZT_DIRECT_ALWAYS = 2,
 } zt_direct_value;
 
-/// One read of a batch. All fields zero but struct_size, component, dst and dst_size read the whole
-/// component.
+/// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
 typedef struct zt_read_request {
     size_t struct_size; ///< sizeof (zt_read_request), the same in every request of a call.
     const zt_component *component; ///< What to read; of the file that the call names.
     uint64_t offset; ///< First decoded byte of a range.
-    /// Bytes of the range; with offset 0, a length of 0 or of the component's size is the whole component.
+    /// Bytes of the range: ZT_WHOLE for all to the end, 0 for none. 0 for a hyperslab.
     uint64_t length;
     /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of
     /// starts. NULL unless count is given.
@@ -949,18 +1005,19 @@ typedef struct zt_read_request {
     uint64_t tag; ///< Given to on_done; means nothing here.
 } zt_read_request;
 
-/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
-/// thread at a time, not necessarily the caller's; it must not call zt_read_batch on the same file.
-typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status);
+/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
+/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not
+/// necessarily the caller's; it must not call zt_read_batch on the same file.
+typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, const char *message);
 
 /// How to read a batch. All fields zero (but struct_size) are the defaults.
 typedef struct zt_read_options {
     size_t struct_size; ///< sizeof (zt_read_options)
-    /// Threads; 0 for as many as there are processors, at most 16. 1 reads on the caller's thread.
+    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
     uint32_t threads;
     zt_direct direct; ///< Whether to go past the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for 4 MiB.
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for 256 MiB. One request may
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
+    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may
     /// always use what it alone needs.
     uint64_t in_flight;
     /// 1: check the digest of every component that is read whole and has one that can be checked.
@@ -1004,7 +1061,7 @@ typedef struct zt_read_stats {
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
 /// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
 /// ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
-/// Threads: any; the call starts its own and waits for them. Since 1.0.
+/// Threads: any; the call starts its own and waits for them. Since 0.9.
 zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t n,
     const zt_read_options *options, zt_read_stats *stats);
 
@@ -1032,35 +1089,35 @@ typedef enum zt_kind_value {
 
 /// What kind of thing a value is; ZT_VALUE_NULL for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_kind zt_value_kind(const zt_value *value);
 
 /// The truth of a bool.
 ///
 /// out: receives 0 or 1, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_bool(const zt_value *value, int32_t *out);
 
 /// The number of an integer that fits an int64_t.
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_i64(const zt_value *value, int64_t *out);
 
 /// The number of an integer that fits a uint64_t.
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_u64(const zt_value *value, uint64_t *out);
 
 /// The number of a float, or of an integer, which is rounded if it has to be.
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_f64(const zt_value *value, double *out);
 
 /// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
@@ -1068,7 +1125,7 @@ zt_status zt_value_get_f64(const zt_value *value, double *out);
 /// text: receives a string that lives until the last zt_close. length: receives its bytes without the
 /// NUL at the end; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *length);
 
 /// The content of a byte string.
@@ -1076,7 +1133,7 @@ zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *
 /// bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
 /// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
 
 /// The numbers of an array, all at once: the content of a dtype, or an error.
@@ -1105,33 +1162,33 @@ zt_status zt_value_read_strings(const zt_value *value, const char **strings, siz
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
 
 /// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 size_t zt_value_count(const zt_value *value);
 
 /// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
 ///
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
 /// for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_value *zt_value_at(const zt_value *value, size_t index);
 
 /// The key of a map's pair, in the file's order.
 ///
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
 /// other kinds, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_value *zt_value_key_at(const zt_value *value, size_t index);
 
 /// What a map has under a text key; the pairs are looked at one after the other.
 ///
 /// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
 /// there is none, for other kinds, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 const zt_value *zt_value_find(const zt_value *value, const char *key);
 
 /// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that
@@ -1142,8 +1199,14 @@ const zt_value *zt_value_find(const zt_value *value, const char *key);
 /// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
+
+/// What a map has under a text key that is given with its length, so that it may hold a NUL.
+///
+/// key, length: that many bytes; (NULL, 0) is the empty key. Returns as zt_value_find.
+/// Threads: any. Since 0.9.
+const zt_value *zt_value_find_n(const zt_value *value, const char *key, size_t length);
 
 // -------------------------------------------------------------------------------------------------
 // 9. Verification and repair
@@ -1157,14 +1220,26 @@ zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t
 /// Refuse padding that is not zero, too.
 #define ZT_VERIFY_PADDING 4
 
+/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole
+/// (component is NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
+/// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the
+/// caller's, in any order.
+typedef int32_t (*zt_failure_callback)(void *context,
+                                       const zt_object *object,
+                                       const zt_component *component,
+                                       zt_status status,
+                                       const char *message);
+
 /// What to verify. All fields zero (but struct_size) are the defaults.
 typedef struct zt_verify_options {
     size_t struct_size; ///< sizeof (zt_verify_options)
     uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests and contents.
     uint32_t threads; ///< Threads; 0 for as many as there are processors, at most 16.
-    void *context; ///< Passed to progress; may be NULL.
+    void *context; ///< Passed to the callbacks; may be NULL.
     /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
     zt_progress_callback progress;
+    /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it. Since 0.9.
+    zt_failure_callback on_failure;
 } zt_verify_options;
 
 /// What was verified.
@@ -1190,9 +1265,16 @@ typedef struct zt_verify_report {
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
+/// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
 zt_status zt_verify(const zt_file *file, const zt_verify_options *options,
     zt_verify_report *report);
+
+/// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they
+/// fit each other. A component without a digest that can be checked is no failure.
+///
+/// Statuses: as zt_verify.
+/// Threads: any; the call starts none. Since 0.9.
+zt_status zt_object_verify(const zt_object *object);
 
 /// How to repair. All fields zero (but struct_size) are the defaults.
 typedef struct zt_repair_options {
@@ -1201,7 +1283,7 @@ typedef struct zt_repair_options {
     uint32_t reserved; ///< Must be 0.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
     /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
-    /// ends is refused. Since 1.1.
+    /// ends is refused. Since 0.9.
     uint64_t cut_at;
 } zt_repair_options;
 
@@ -1230,7 +1312,7 @@ typedef struct zt_repair_report {
 /// ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that is past the end or contradicts the record. The file is then as
 /// it was, with one exception: ZT_ERROR_IO whose message says that it is cut back already, but could not be synced, or
 /// that the append record could not be cleared. Such a file loses nothing; call zt_repair again.
-/// Threads: any; nobody else may have the file open for writing. Since 1.0.
+/// Threads: any; nobody else may have the file open for writing. Since 0.9.
 zt_status zt_repair(const char *path, const zt_repair_options *options, zt_repair_report *report);
 
 // -------------------------------------------------------------------------------------------------
@@ -1379,7 +1461,7 @@ typedef struct zt_write_summary {
 /// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
 /// zt_writer_abort.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any. Since 1.0. Spec 1.2 section 4.
+/// Threads: any. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_create(const char *path, const zt_writer_options *options, zt_writer **writer);
 
 /// Begins to add objects to an existing 1.1 or 1.2 file, in place.
@@ -1396,7 +1478,7 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 /// those of the same key.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
-/// Threads: any; nobody else may be writing the file. Since 1.0.
+/// Threads: any; nobody else may be writing the file. Since 0.9.
 zt_status zt_writer_append(const char *path, const zt_writer_options *options, zt_writer **writer);
 
 /// Opens an object that is written piece by piece: zt_write_component for each component, and
@@ -1404,7 +1486,7 @@ zt_status zt_writer_append(const char *path, const zt_writer_options *options, z
 ///
 /// desc: not NULL, without components; nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
 
 /// Opens a component of the open object; the one before it ends.
@@ -1414,7 +1496,7 @@ zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
 /// ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
 /// zt_write_dense.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
 
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
@@ -1422,7 +1504,7 @@ zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
 /// than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 
 /// Ends the open object.
@@ -1430,7 +1512,7 @@ zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than the shape of a dense object takes (more zt_write_data may follow),
 /// ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 zt_status zt_write_end(zt_writer *writer);
 
 /// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
@@ -1448,7 +1530,7 @@ zt_status zt_write_end(zt_writer *writer);
 /// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
 /// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_write_dense and
 /// zt_component_read.
-/// Threads: one at a time for writer, any for object. Since 1.0.
+/// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *new_name);
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
@@ -1458,14 +1540,14 @@ zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
 /// what comes when the new one stands and whose messages say "in place": a folder that could not be
 /// synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
 
 /// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
 /// is mapped), it is longer, and holds what it held.
 ///
-/// writer: NULL is fine. Threads: one at a time. Since 1.0.
+/// writer: NULL is fine. Threads: one at a time. Since 0.9.
 void zt_writer_abort(zt_writer *writer);
 
 /// Writes a dense object at once.
@@ -1477,7 +1559,7 @@ void zt_writer_abort(zt_writer *writer);
 /// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_STATE if an object is open or the writer
 /// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, const void *data, size_t size);
 
@@ -1488,7 +1570,7 @@ zt_status zt_write_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt
 /// nothing is kept after the call. name, dtype, type: as zt_write_dense.
 /// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
 /// nnz elements, else as zt_write_dense.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t nnz, const void *values, size_t values_size,
     const uint64_t *indices, const uint64_t *indptr);
@@ -1498,7 +1580,7 @@ zt_status zt_write_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_t
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
 /// nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size,
     const uint64_t *coords);
@@ -1507,7 +1589,7 @@ zt_status zt_write_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_t
 ///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
 /// after the call. name: as zt_write_dense. Returns as zt_write_csr.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_quantized(zt_writer *writer, const char *name, const uint64_t *shape,
     size_t rank, const zt_quantized_desc *desc);
 
@@ -1517,7 +1599,7 @@ zt_status zt_write_quantized(zt_writer *writer, const char *name, const uint64_t
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
 /// that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
 /// objects is not checked here: zt_verify does.
-/// Threads: one at a time. Since 1.0. Spec 1.2 sections 1 to 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 zt_status zt_write_object(zt_writer *writer, const zt_object_desc *desc);
 
 /// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data,
@@ -1549,7 +1631,7 @@ typedef struct zt_write_request {
 /// that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
 /// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
 /// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
-/// Since 1.0. Spec 1.2 section 3.
+/// Since 0.9. Spec 1.2 section 3.
 zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, size_t n);
 
 /// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
@@ -1672,7 +1754,7 @@ typedef struct zt_source {
 /// manifest is not in the last 64 KiB; a file that is broken may take more.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
 /// whatever status a function of source gives.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_open_source(const zt_source *source, const zt_open_options *options, zt_file **file);
 
 /// Where the bytes of a written file go: the caller's functions, called with context from the thread
@@ -1695,7 +1777,7 @@ typedef struct zt_sink {
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call
 /// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
 /// durable does not matter. writer: as zt_writer_create.
-/// Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
+/// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
 zt_status zt_writer_create_sink(const zt_sink *sink, const zt_writer_options *options,
     zt_writer **writer);
 #ifdef __cplusplus

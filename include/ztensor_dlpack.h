@@ -37,19 +37,19 @@ struct DLManagedTensor;
 /// tensor: receives the tensor, NULL on failure; end it with its own deleter. It holds a reference to the file, so that
 /// it may outlive the caller's zt_close, and any thread may call the deleter.
 /// Returns ZT_ERROR_UNSUPPORTED (not dense, or a dtype or type that DLPack has not), else as zt_component_load.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_object_to_dlpack(const zt_object *object, struct DLManagedTensorVersioned **tensor);
 
 /// The same for one component, as a tensor of one dimension: the values, indices, scales of any object.
 ///
-/// component, tensor, statuses: as zt_object_to_dlpack. Threads: any. Since 1.0.
+/// component, tensor, statuses: as zt_object_to_dlpack. Threads: any. Since 0.9.
 zt_status zt_component_to_dlpack(const zt_component *component, struct DLManagedTensorVersioned **tensor);
 
 /// The same as zt_object_to_dlpack for consumers that know only the DLPack of before version 1.0.
 ///
 /// That has no flags: no flag tells the consumer that mapped memory is read-only. Give it only to code that does not
 /// write, or open with ZT_MODE_READ, where memory is fresh.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLManagedTensor **tensor);
 
 /// Writes a DLPack tensor as a dense object.
@@ -59,12 +59,12 @@ zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLMana
 /// its deleter is not called.
 /// Returns ZT_ERROR_UNSUPPORTED for another device, major version or type, ZT_ERROR_INVALID_ARGUMENT for dimensions that
 /// cannot be, ZT_ERROR_OUT_OF_MEMORY, else as zt_write_dense.
-/// Threads: one at a time for writer. Since 1.0.
+/// Threads: one at a time for writer. Since 0.9.
 zt_status zt_write_dlpack(zt_writer *writer, const char *name, const struct DLManagedTensorVersioned *tensor);
 
 /// The same for an unversioned tensor.
 ///
-/// Threads: one at a time for writer. Since 1.0.
+/// Threads: one at a time for writer. Since 0.9.
 zt_status zt_write_dlpack_unversioned(zt_writer *writer, const char *name, const struct DLManagedTensor *tensor);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Debian packages, by dpkg-deb: libztensor1, libztensor-dev, ztensor-tools.
+# Debian packages, by dpkg-deb: libztensor0, libztensor-dev, ztensor-tools.
 #     sh packaging/deb.sh OUT      after packaging/build.sh OUT
 set -eu
 
@@ -47,18 +47,18 @@ finish() {
     dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/deb" >/dev/null
 }
 
-begin libztensor1 libs "libc6 (>= $glibc), libgcc-s1" "reads and writes zTensor files (shared library)" <<'END'
+begin libztensor0 libs "libc6 (>= $glibc), libgcc-s1" "reads and writes zTensor files (shared library)" <<'END'
 Opens, reads, verifies and writes zTensor .zt files of tensors: mapped in
 place or read straight into memory, from sources that are not trusted.
 END
 mkdir -p "$tree/$libdir"
-cp -a "$lib/libztensor.so.$version" "$lib/libztensor.so.1" "$tree/$libdir"
+cp -a "$lib/libztensor.so.$version" "$lib/libztensor.so.0" "$tree/$libdir"
 chmod 644 "$tree/$libdir/libztensor.so.$version"
-printf 'libztensor 1 libztensor1 (>= %s)\n' "$version" >"$tree/DEBIAN/shlibs"
+printf 'libztensor 0 libztensor0 (>= %s)\n' "$version" >"$tree/DEBIAN/shlibs"
 printf 'activate-noawait ldconfig\n' >"$tree/DEBIAN/triggers"
 finish
 
-begin libztensor-dev libdevel "libztensor1 (= $revision), libc6-dev" "reads and writes zTensor files (development files)" <<'END'
+begin libztensor-dev libdevel "libztensor0 (= $revision), libc6-dev" "reads and writes zTensor files (development files)" <<'END'
 Headers for C and C++, the static library, the CMake package and the
 pkg-config file of libztensor.
 END

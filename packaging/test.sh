@@ -51,7 +51,7 @@ unpack() { tar -xJf "$tarball" -C "$out/else where" && (cd "$out/else where"/zte
 check "unpacked, sums agree" unpack
 prefix=$(ls -d "$out/else where"/ztensor-*)
 complete() {
-    for file in bin/zt lib/libztensor.so.1 lib/libztensor.a include/ztensor.h include/ztensor.hpp include/ztensor_dlpack.h \
+    for file in bin/zt lib/libztensor.so.0 lib/libztensor.a include/ztensor.h include/ztensor.hpp include/ztensor_dlpack.h \
         lib/cmake/ztensor/ztensor-config.cmake lib/pkgconfig/ztensor.pc share/doc/ztensor/LICENSE-MIT \
         share/doc/ztensor/LICENSE-APACHE share/doc/ztensor/THIRD-PARTY-LICENSES; do
         [ -s "$prefix/$file" ] || { echo "no $file"; return 1; }

@@ -6,6 +6,9 @@
 //! path). Building a message never aborts: where memory is short the line is cut.
 
 mod os;
+mod rule;
+
+pub use rule::Rule;
 
 pub(crate) use os::SystemText;
 
@@ -13,75 +16,6 @@ use std::fmt;
 
 /// The result of everything that can fail in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
-
-/// A rule of the format that a file breaks. One variant per rule; the corpus names them the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[allow(missing_docs)] // each name says its rule; `Rule::text` is its sentence
-pub enum Rule {
-    FileTooSmall,
-    HeaderMagic,
-    FooterMagic,
-    ManifestEmpty,
-    ManifestRange,
-    CborMalformed,
-    CborTrailing,
-    CborDuplicateKey,
-    CborUtf8,
-    CborDepth,
-    RootType,
-    KeyType,
-    VersionMissing,
-    ObjectsMissing,
-    ObjectType,
-    NameMissing,
-    NameDuplicate,
-    ShapeType,
-    FormatType,
-    AttributesType,
-    ComponentsType,
-    ComponentType,
-    ComponentMissing,
-    DtypeType,
-    TypeType,
-    TypeDtypeMismatch,
-    OffsetType,
-    LengthType,
-    UncompressedLengthType,
-    UncompressedLengthMissing,
-    UncompressedLengthRaw,
-    EncodingType,
-    DigestType,
-    DigestForm,
-    LayoutType,
-    SparseFormat,
-    EndiannessValue,
-    OffsetAlign,
-    RangeOverflow,
-    RangeEof,
-    RangeManifest,
-    RangeHeader,
-    RangeOverlap,
-    ShapeOverflow,
-    DenseSize,
-    ElementSize,
-    ZstdCorrupt,
-    ZstdLength,
-    ZstdTrailing,
-    CsrRank,
-    CsrIndptrCount,
-    CsrIndptrOrder,
-    CsrIndicesCount,
-    CsrColumn,
-    CooCount,
-    CooCoordinate,
-    IndexDtype,
-    QuantizedGeometry,
-    BoolByte,
-    PaddingNonzero,
-    UnfinishedAppend,
-    VersionForm,
-}
 
 /// Why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +25,8 @@ pub enum Cause {
     InvalidArgument,
     /// The operating system, or a caller's callback, failed.
     Io,
+    /// There is nothing at the path.
+    NoFile,
     /// No such object, component or attribute.
     NotFound,
     /// Neither end of the file says that it is a zTensor file.
@@ -146,6 +82,7 @@ impl Error {
     pub fn io(doing: &str, error: &std::io::Error) -> Self {
         let cause = match error.kind() {
             std::io::ErrorKind::OutOfMemory => Cause::OutOfMemory,
+            std::io::ErrorKind::NotFound => Cause::NoFile,
             _ => Cause::Io,
         };
         let between = if doing.is_empty() { "" } else { ": " };
@@ -157,7 +94,7 @@ impl Error {
     /// The same failure once more, for another caller.
     #[cold]
     pub(crate) fn again(&self) -> Self {
-        Error::new(self.cause, format_args!("{}", self.text))
+        Error { os: self.os, ..Error::new(self.cause, format_args!("{}", self.text)) }
     }
 
     /// Puts what the caller knows in front: `context: what was said so far`.
@@ -187,6 +124,15 @@ impl Error {
         match self.cause {
             Cause::Broken(rule) => Some(rule),
             _ => None,
+        }
+    }
+
+    /// The short name of the broken rule; "" where the cause is no rule of the format.
+    pub fn rule_name(&self) -> &'static std::ffi::CStr {
+        match self.cause {
+            Cause::Broken(rule) => rule.name(),
+            Cause::DigestMismatch => c"digest-mismatch",
+            _ => c"",
         }
     }
 
@@ -317,9 +263,11 @@ mod tests {
     #[test]
     fn a_failed_call_keeps_its_number() {
         let error = Error::io("", &std::io::Error::from_raw_os_error(2));
-        assert_eq!((error.os_error(), error.cause()), (Some(2), Cause::Io));
+        assert_eq!((error.os_error(), error.cause()), (Some(2), Cause::NoFile));
         let error = error.within(format_args!("could not read it"));
-        assert_eq!(error.os_error(), Some(2));
+        assert_eq!((error.os_error(), error.again().os_error()), (Some(2), Some(2)));
+        let denied = Error::io("", &std::io::Error::from_raw_os_error(13));
+        assert_eq!((denied.os_error(), denied.cause()), (Some(13), Cause::Io));
         assert!(error.message().starts_with("could not read it: ") && !error.message().contains(": :"));
         assert_eq!(Error::io("x", &std::io::ErrorKind::WriteZero.into()).os_error(), None);
         assert_eq!(Error::out_of_memory(7).os_error(), None);

@@ -249,7 +249,7 @@ fn an_append_that_is_dropped_or_fails_leaves_every_byte() {
     assert!(outcome.is_err(), "a manifest that no reader takes was published");
     drop(writer);
     unchanged("an append that would not open");
-    for (name, cause) in [("no.zt", Cause::Io), ("text.zt", Cause::NotZtensor)] {
+    for (name, cause) in [("no.zt", Cause::NoFile), ("text.zt", Cause::NotZtensor)] {
         if name == "text.zt" {
             std::fs::write(folder.path(name), "not a tensor in sight").unwrap();
         }

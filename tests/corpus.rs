@@ -270,3 +270,38 @@ fn invalid_files_are_refused_at_their_stage_with_their_status() {
     }
     assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// What a file breaks at opening has the corpus's name, but where it breaks several rules at once: there the pair is
+/// listed, ours first.
+#[test]
+fn a_broken_rule_is_called_as_the_corpus_calls_it() {
+    let folder = data().join("invalid");
+    let several: [(&str, &str); 9] = [
+        ("root-type", "cbor-depth"),
+        ("root-type", "cbor-malformed"),
+        ("root-type", "cbor-trailing"),
+        ("key-type", "cbor-malformed"),
+        ("name-duplicate", "cbor-duplicate-key"),
+        ("range-manifest", "range-eof"),
+        ("unfinished-append", "footer-magic"),
+        ("type-dtype-mismatch", "type-unknown"),
+        ("manifest-empty", "manifest-range"),
+    ];
+    let (mut same, mut others) = (0, Vec::new());
+    for (name, entry) in &json(&folder.join("index.json")) {
+        let Err(error) = File::open(folder.join(name), &OpenOptions::default()) else { continue };
+        let (found, rule) = (error.rule_name().to_str().unwrap(), entry["rule"].as_str().unwrap_or_default());
+        match found {
+            "" => assert!(error.rule().is_none()),
+            _ if found == rule => same += 1,
+            _ if several.contains(&(found, rule)) => {}
+            _ => others.push(format!("{name}: {found}, not {rule}")),
+        }
+    }
+    assert!(
+        others.is_empty() && same >= 252,
+        "{same} are the same, {} not:\n{}",
+        others.len(),
+        others.join("\n")
+    );
+}

@@ -21,7 +21,7 @@ fn compile_and_run(language: &str, compiler: &str, standard: &str) -> Option<(St
     std::fs::write(out.join(&source), program).unwrap();
     let libraries = libraries();
     // The SONAME, which the loader asks for.
-    let link = out.join("libztensor.so.1");
+    let link = out.join("libztensor.so.0");
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(libraries.join("libztensor.so"), &link).unwrap();
     let compiled = Command::new(compiler)

@@ -260,7 +260,7 @@ fn a_writer_that_fails_or_is_dropped_leaves_the_destination_and_no_temporary_fil
     Writer::create(&path, &durable).unwrap().finish().unwrap();
     assert_eq!(File::open(&path, &OpenOptions::default()).unwrap().object_count(), 0);
     assert_eq!(folder.names(), ["kept.zt"]);
-    assert_eq!(cause(Writer::create(folder.path("no/such/folder.zt"), &durable)), Some(Cause::Io));
+    assert_eq!(cause(Writer::create(folder.path("no/such/folder.zt"), &durable)), Some(Cause::NoFile));
     assert_eq!(cause(Writer::create(&folder.0, &durable)), Some(Cause::Io));
 }
 

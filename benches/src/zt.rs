@@ -282,7 +282,7 @@ pub fn request(component: *const Component, dst: &mut [u8]) -> Request {
         size: std::mem::size_of::<Request>(),
         component,
         offset: 0,
-        length: 0,
+        length: u64::MAX, // ZT_WHOLE
         start: null(),
         count: null(),
         step: null(),

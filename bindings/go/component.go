@@ -66,7 +66,17 @@ func (c Component) Offset() uint64 { return uint64(C.zt_component_offset(c.handl
 // StoredSize is how many bytes it takes in the file.
 func (c Component) StoredSize() uint64 { return uint64(C.zt_component_stored_size(c.handle)) }
 
-// Size is how many bytes it has when it is decoded.
+// UnknownSize is what Size gives where the file does not declare it: Measure finds out.
+const UnknownSize = uint64(C.ZT_UNKNOWN_SIZE)
+
+// Measure gives Size, found out where the file does not declare it.
+func (c Component) Measure() (uint64, error) {
+	var size C.uint64_t
+	err := call(func() C.zt_status { return C.zt_component_measure(c.handle, &size) })
+	return uint64(size), err
+}
+
+// Size is how many bytes it has when it is decoded; UnknownSize where the file does not say.
 func (c Component) Size() uint64 { return uint64(C.zt_component_size(c.handle)) }
 
 // Bytes lends the component's bytes in the mapped file: read-only, until File.Close. ErrNotMappable where they are
@@ -100,7 +110,10 @@ func (c Component) ReadInto(dst []byte) error {
 
 // ReadAt reads decoded bytes from an offset on: an io.ReaderAt.
 func (c Component) ReadAt(p []byte, offset int64) (int, error) {
-	size := c.Size()
+	size, err := c.Measure()
+	if err != nil {
+		return 0, err
+	}
 	if offset < 0 || uint64(offset) >= size {
 		return 0, io.EOF
 	}
@@ -108,7 +121,7 @@ func (c Component) ReadAt(p []byte, offset int64) (int, error) {
 	if left := size - uint64(offset); uint64(len(p)) > left {
 		p, end = p[:left], io.EOF
 	}
-	err := call(func() C.zt_status {
+	err = call(func() C.zt_status {
 		return C.zt_component_read_range(c.handle, C.uint64_t(offset), pointer(p), C.size_t(len(p)))
 	})
 	if err != nil {

@@ -41,6 +41,7 @@ const (
 	ErrCancelled       Status = C.ZT_ERROR_CANCELLED
 	ErrOutOfMemory     Status = C.ZT_ERROR_OUT_OF_MEMORY
 	ErrInternal        Status = C.ZT_ERROR_INTERNAL
+	ErrNoFile          Status = C.ZT_ERROR_NO_FILE
 )
 
 func (s Status) Error() string { return C.GoString(C.zt_status_name(C.zt_status(s))) }

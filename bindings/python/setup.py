@@ -1,4 +1,4 @@
-"""A wheel of the package with the shared library inside: LIBZTENSOR=path/to/libztensor.so.1 pip wheel bindings/python"""
+"""A wheel of the package with the shared library inside: LIBZTENSOR=path/to/libztensor.so.0 pip wheel bindings/python"""
 import os
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ except ImportError:
 class WithLibrary(build_py):
     def run(self):
         super().run()
-        shutil.copyfile(os.environ["LIBZTENSOR"], Path(self.build_lib) / "libztensor/libztensor.so.1")
+        shutil.copyfile(os.environ["LIBZTENSOR"], Path(self.build_lib) / "libztensor/libztensor.so.0")
 
 
 class AnyPython(bdist_wheel):

@@ -21,7 +21,7 @@ if ! PYTHONPATH=$out/packages "$python" -c "import numpy, ml_dtypes, pytest, set
 fi
 rm -rf "$out/source" "$out/site" "$out"/*.whl
 cp -r "$here" "$out/source"
-(cd "$out/source" && LIBZTENSOR=$lib/libztensor.so.1 PYTHONPATH=$out/packages "$python" -m pip wheel --quiet --no-deps \
+(cd "$out/source" && LIBZTENSOR=$lib/libztensor.so.0 PYTHONPATH=$out/packages "$python" -m pip wheel --quiet --no-deps \
     --no-build-isolation --wheel-dir "$out" .)
 "$python" -m pip install --quiet --no-deps --no-compile --target "$out/site" "$out"/*.whl
 (cd "$out" && PYTHONPATH=$out/site:$out/packages "$python" -m pytest -q -p no:cacheprovider "$here/tests/test_libztensor.py") |

@@ -56,6 +56,7 @@ test "written, read, sliced, converted, appended" {
         try equal(@as(u64, 3), (try file.verify()).digests_verified);
         var request = zt.sized(zt.c.zt_read_request);
         request.component = a.find("data").?.handle;
+        request.length = zt.c.ZT_WHOLE;
         request.dst = &wide;
         request.dst_size = 16;
         try equal(@as(u64, 16), (try file.readBatch(&.{request}, zt.sized(zt.c.zt_read_options))).bytes);

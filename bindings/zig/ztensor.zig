@@ -107,9 +107,15 @@ pub const Component = struct {
     pub fn digest(self: Component) ?[:0]const u8 {
         return text(c.zt_component_digest(self.handle));
     }
-    /// Decoded bytes.
+    /// Decoded bytes; c.ZT_UNKNOWN_SIZE where the file does not say: `measure` finds out.
     pub fn size(self: Component) u64 {
         return c.zt_component_size(self.handle);
+    }
+    /// `size`, found out where the file does not declare it.
+    pub fn measure(self: Component) Error!u64 {
+        var n: u64 = 0;
+        try check(c.zt_component_measure(self.handle, &n));
+        return n;
     }
     /// The bytes in the mapped file; error.NotMappable where there are none, then `read` or `load`.
     pub fn bytes(self: Component) Error![]align(8) const u8 {

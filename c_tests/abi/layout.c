@@ -30,7 +30,7 @@ SIZE(zt_attribute_kind, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
 
-SIZE(zt_open_options, 80);
+SIZE(zt_open_options, 88);
 AT(zt_open_options, struct_size, 0);
 AT(zt_open_options, mode, 8);
 AT(zt_open_options, verify, 12);
@@ -44,6 +44,14 @@ AT(zt_open_options, reserved, 52);
 AT(zt_open_options, max_memory, 56);
 AT(zt_open_options, context, 64);
 AT(zt_open_options, progress, 72);
+AT(zt_open_options, name, 80);
+
+SIZE(zt_identity, 40);
+AT(zt_identity, struct_size, 0);
+AT(zt_identity, size, 8);
+AT(zt_identity, modified_ns, 16);
+AT(zt_identity, manifest_offset, 24);
+AT(zt_identity, manifest_hash, 32);
 
 SIZE(zt_source_range, 24);
 AT(zt_source_range, offset, 0);
@@ -89,31 +97,31 @@ AT(zt_tensor, type, 28);
 AT(zt_tensor, shape, 32);
 AT(zt_tensor, rank, 40);
 
-SIZE(zt_array, 32);
+SIZE(zt_array, 48);
 AT(zt_array, data, 0);
 AT(zt_array, size, 8);
 AT(zt_array, count, 16);
 AT(zt_array, dtype, 24);
 AT(zt_array, type, 28);
 
-SIZE(zt_csr, 128);
+SIZE(zt_csr, 176);
 AT(zt_csr, struct_size, 0);
 AT(zt_csr, rows, 8);
 AT(zt_csr, columns, 16);
 AT(zt_csr, nnz, 24);
 AT(zt_csr, values, 32);
-AT(zt_csr, indices, 64);
-AT(zt_csr, indptr, 96);
+AT(zt_csr, indices, 80);
+AT(zt_csr, indptr, 128);
 
-SIZE(zt_coo, 96);
+SIZE(zt_coo, 128);
 AT(zt_coo, struct_size, 0);
 AT(zt_coo, nnz, 8);
 AT(zt_coo, shape, 16);
 AT(zt_coo, rank, 24);
 AT(zt_coo, values, 32);
-AT(zt_coo, coords, 64);
+AT(zt_coo, coords, 80);
 
-SIZE(zt_quantized, 144);
+SIZE(zt_quantized, 192);
 AT(zt_quantized, struct_size, 0);
 AT(zt_quantized, shape, 8);
 AT(zt_quantized, rank, 16);
@@ -121,8 +129,8 @@ AT(zt_quantized, bits, 24);
 AT(zt_quantized, group_size, 32);
 AT(zt_quantized, packing, 40);
 AT(zt_quantized, packed_weight, 48);
-AT(zt_quantized, scales, 80);
-AT(zt_quantized, zeros, 112);
+AT(zt_quantized, scales, 96);
+AT(zt_quantized, zeros, 144);
 
 SIZE(zt_read_request, 80);
 AT(zt_read_request, struct_size, 0);
@@ -159,12 +167,13 @@ AT(zt_read_stats, threads, 48);
 AT(zt_read_stats, direct, 52);
 AT(zt_read_stats, reason, 56);
 
-SIZE(zt_verify_options, 32);
+SIZE(zt_verify_options, 40);
 AT(zt_verify_options, struct_size, 0);
 AT(zt_verify_options, checks, 8);
 AT(zt_verify_options, threads, 12);
 AT(zt_verify_options, context, 16);
 AT(zt_verify_options, progress, 24);
+AT(zt_verify_options, on_failure, 32);
 
 SIZE(zt_verify_report, 64);
 AT(zt_verify_report, struct_size, 0);

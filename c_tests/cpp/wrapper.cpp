@@ -180,7 +180,7 @@ void mapped()
     { zt::writer dropped = zt::writer::append(path); } /* leaves no trace */
     CHECK(zt::file::open(path).size() == 4);
     CHECK_U64(zt::repair(path).objects, 4);
-    CHECK_STATUS(status_of([&] { (void)zt::file::open(scratch("missing.zt")); }), ZT_ERROR_IO);
+    CHECK_STATUS(status_of([&] { (void)zt::file::open(scratch("missing.zt")); }), ZT_ERROR_NO_FILE);
     std::remove(path.c_str());
 }
 

@@ -14,7 +14,7 @@ static int same(zt::span<const float> a, float first) { return a.size() == 2 && 
 std::size_t objects_without_exceptions(const char *path)
 {
     auto missing = zt::file::open("no such file");
-    if (missing || missing.status() != ZT_ERROR_IO || missing.message()[0] == '\0')
+    if (missing || missing.status() != ZT_ERROR_NO_FILE || missing.message()[0] == '\0')
         return 1000;
     auto opened = zt::file::open(path);
     if (!opened)

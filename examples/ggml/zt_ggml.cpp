@@ -180,6 +180,7 @@ void model::read(const std::vector<entry> &rest, const load_options &options, ui
     for (size_t i = 0; i < rest.size(); i++) {
         requests[i].struct_size = sizeof requests[i];
         requests[i].component = rest[i].component;
+        requests[i].length = ZT_WHOLE;
         requests[i].dst = rest[i].tensor->data;
         requests[i].dst_size = ggml_nbytes(rest[i].tensor);
     }

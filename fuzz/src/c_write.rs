@@ -5,7 +5,8 @@ use arbitrary::{Result, Unstructured};
 use std::ffi::{c_char, c_void, CString};
 use std::ptr::null;
 
-const WRITER_OPTIONS: usize = 64;
+const WRITER_OPTIONS: usize = 80;
+const WRITER_NUMBERS: usize = 64; // pointers lie behind
 const COMPONENT: usize = 64;
 const OBJECT: usize = 88;
 const QUANTIZED: usize = 96;
@@ -62,7 +63,7 @@ pub fn some(file: Pointer, u: &mut Unstructured<'_>) -> Result<Option<Vec<u8>>> 
     sink.set_pointer(32, close as extern "C" fn(*mut c_void) as *const c_void);
     let mut options = Block::any(u, WRITER_OPTIONS)?;
     if u.arbitrary()? {
-        options.scribble(u, 8, WRITER_OPTIONS)?;
+        options.scribble(u, 8, WRITER_NUMBERS)?;
     }
     if u.ratio(9, 10)? {
         options.few_threads(u, 48)?;

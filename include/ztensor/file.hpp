@@ -13,7 +13,7 @@ struct read_request : sized<zt_read_request> {
     read_request(zt::component what, void *to, std::size_t capacity, std::uint64_t its_tag = 0) noexcept
     {
         component = what.get();
-        length = what.size();
+        length = ZT_WHOLE;
         dst = to;
         dst_size = capacity;
         tag = its_tag;
@@ -66,7 +66,7 @@ class file {
         const zt_status status = zt_open(path.c_str(), &options, &opened);
         return detail::give(status, file(opened));
     }
-    [[nodiscard]] static returns<file> open_fd(int fd, std::uint64_t offset = 0, std::uint64_t length = 0,
+    [[nodiscard]] static returns<file> open_fd(int fd, std::uint64_t offset = 0, std::uint64_t length = ZT_WHOLE,
                                                const open_options &options = {})
     {
         zt_file *opened = nullptr;

@@ -195,7 +195,14 @@ class component {
     [[nodiscard]] const char *digest() const noexcept { return zt_component_digest(component_); }
     [[nodiscard]] std::uint64_t offset() const noexcept { return zt_component_offset(component_); }
     [[nodiscard]] std::uint64_t stored_size() const noexcept { return zt_component_stored_size(component_); }
+    /* ZT_UNKNOWN_SIZE where the file does not declare it: measure() finds out. */
     [[nodiscard]] std::uint64_t size() const noexcept { return zt_component_size(component_); }
+    [[nodiscard]] returns<std::uint64_t> measure() const
+    {
+        std::uint64_t size = 0;
+        const zt_status status = zt_component_measure(component_, &size);
+        return detail::give(status, std::uint64_t{size});
+    }
     [[nodiscard]] std::uint32_t caps() const noexcept { return zt_component_caps(component_); }
 
     /* The bytes in the mapped file: ZT_ERROR_NOT_MAPPABLE where there are none, then load(). */

@@ -155,7 +155,8 @@ pub(super) unsafe fn options<T: SizedStruct>(pointer: *const T) -> Result<T> {
     Ok(unsafe { copy.assume_init() })
 }
 
-/// Fills a sized struct of the caller's, as much of it as the caller has. `struct_size` is kept.
+/// Fills a sized struct of the caller's, as much of it as the caller has: zeros where a newer header has fields that
+/// this version does not know. `struct_size` is kept.
 ///
 /// # Safety
 /// `pointer` is NULL or points to `struct_size` writable bytes, the first of which are that number.
@@ -173,8 +174,20 @@ pub(super) unsafe fn fill<T: SizedStruct>(pointer: *mut T, value: T) -> Result<(
             pointer.cast::<u8>().add(head),
             size.min(T::SIZE).saturating_sub(head),
         );
+        zero_unknown::<T>(pointer, size);
     }
     Ok(())
+}
+
+/// Zeroes what this version does not know of a struct of `size` bytes.
+///
+/// # Safety
+/// `pointer` points to `size` writable bytes.
+pub(super) unsafe fn zero_unknown<T: SizedStruct>(pointer: *mut T, size: usize) {
+    if let Some(unknown) = size.checked_sub(T::SIZE) {
+        // SAFETY: within the caller's struct.
+        unsafe { std::ptr::write_bytes(pointer.cast::<u8>().add(T::SIZE), 0, unknown) };
+    }
 }
 
 /// The claimed size of a struct that will be filled, checked. Zero for NULL.

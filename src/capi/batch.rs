@@ -2,13 +2,13 @@
 
 use super::arg;
 use super::component::zt_component;
-use super::guard::guard;
+use super::guard::{guard, with_failure};
 use super::object::hyperslab;
 use super::open::zt_file;
 use super::progress::{progress, zt_progress_callback, Context};
 use super::sized::sized_struct;
-use super::status::{self, value, zt_status};
-use super::types::unknown;
+use super::status::{value, zt_status};
+use super::types::{unknown, ZT_WHOLE};
 use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchRequest, BatchStats, Selection};
 use std::ffi::{c_char, c_void};
@@ -21,8 +21,8 @@ pub type zt_direct = i32;
 /// The values of zt_direct.
 #[repr(C)]
 pub enum zt_direct_value {
-    /// Past the page cache where that is faster: in a batch of at least 16 MiB, the parts that are not in
-    /// memory already, if the file system says that it has direct reads. What was read so is not in the page
+    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already,
+    /// if the file system says that it has direct reads. What was read so is not in the page
     /// cache afterwards.
     ZT_DIRECT_AUTO = 0,
     /// Through the page cache: for what will be read again.
@@ -32,8 +32,7 @@ pub enum zt_direct_value {
     ZT_DIRECT_ALWAYS = 2,
 }
 
-/// One read of a batch. All fields zero but struct_size, component, dst and dst_size read the whole
-/// component.
+/// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
@@ -43,7 +42,7 @@ pub struct zt_read_request {
     pub component: *const zt_component,
     /// First decoded byte of a range.
     pub offset: u64,
-    /// Bytes of the range; with offset 0, a length of 0 or of the component's size is the whole component.
+    /// Bytes of the range: ZT_WHOLE for all to the end, 0 for none. 0 for a hyperslab.
     pub length: u64,
     /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of
     /// starts. NULL unless count is given.
@@ -61,9 +60,11 @@ pub struct zt_read_request {
     pub tag: u64,
 }
 
-/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure. Called from one
-/// thread at a time, not necessarily the caller's; it must not call zt_read_batch on the same file.
-pub type zt_done_callback = Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status)>;
+/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
+/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not
+/// necessarily the caller's; it must not call zt_read_batch on the same file.
+pub type zt_done_callback =
+    Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status, message: *const c_char)>;
 
 /// How to read a batch. All fields zero (but struct_size) are the defaults.
 #[repr(C)]
@@ -71,13 +72,13 @@ pub type zt_done_callback = Option<unsafe extern "C" fn(context: *mut c_void, ta
 pub struct zt_read_options {
     /// sizeof (zt_read_options)
     pub struct_size: usize,
-    /// Threads; 0 for as many as there are processors, at most 16. 1 reads on the caller's thread.
+    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
     pub threads: u32,
     /// Whether to go past the page cache.
     pub direct: zt_direct,
-    /// Bytes that a thread reads at a time; 0 for 4 MiB.
+    /// Bytes that a thread reads at a time; 0 for the default.
     pub chunk_size: u64,
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for 256 MiB. One request may
+    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may
     /// always use what it alone needs.
     pub in_flight: u64,
     /// 1: check the digest of every component that is read whole and has one that can be checked.
@@ -145,7 +146,7 @@ sized_struct!(zt_read_stats:
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
 /// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
 /// ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
-/// Threads: any; the call starts its own and waits for them. Since 1.0.
+/// Threads: any; the call starts its own and waits for them. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_read_batch(
     file: Option<&zt_file>,
@@ -162,12 +163,12 @@ pub unsafe extern "C" fn zt_read_batch(
         let context = Context(options.context);
         let on_done = move |tag: u64, outcome: &Result<()>| {
             let Some(callback) = options.on_done else { return };
-            let status = match outcome {
-                Ok(()) => value::ZT_OK as zt_status,
-                Err(e) => status::of(e.cause()),
-            };
             // SAFETY: the caller's function, called as its declaration says.
-            unsafe { callback(context.get(), tag, status) };
+            let call = |status, message| unsafe { callback(context.get(), tag, status, message) };
+            match outcome {
+                Ok(()) => call(value::ZT_OK as zt_status, c"".as_ptr()),
+                Err(error) => with_failure(error, call),
+            }
         };
         let progress = progress(options.progress, options.context);
         // SAFETY: "requests, n: the reads".
@@ -262,10 +263,16 @@ unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchR
         })
     } else if !request.start.is_null() || !request.step.is_null() {
         return Err(fail!(InvalidArgument, "it has start or step, but no count"));
-    } else if (request.offset, request.length) == (0, 0) {
-        Selection::Whole
     } else {
-        Selection::Range { offset: request.offset, length: request.length }
+        match (request.offset, request.length) {
+            (0, ZT_WHOLE) => Selection::Whole,
+            (offset, ZT_WHOLE) => {
+                let size = component.selection_size(&Selection::Whole)?;
+                let beyond = || fail!(InvalidArgument, "offset {offset} passes its {size} bytes");
+                Selection::Range { offset, length: size.checked_sub(offset).ok_or_else(beyond)? }
+            }
+            (offset, length) => Selection::Range { offset, length },
+        }
     };
     // What is over is left alone, and may be another request's.
     let filled = component.selection_size(&part).ok().and_then(|n| usize::try_from(n).ok());

@@ -6,7 +6,9 @@ use super::handle_table::Handle;
 use super::mode::{self, zt_advice};
 use super::open::zt_file;
 use super::status::zt_status;
-use super::types::{self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type};
+use super::types::{
+    self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
+};
 use crate::error::{fail, Result};
 use crate::model::manifest::{self, LogicalType};
 use crate::reader::Component;
@@ -66,7 +68,7 @@ impl zt_component {
 /// The component's name within its object: UTF-8 and NUL-ended.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const c_char {
     component.and_then(|c| c.entry().map(|e| c.text(e.role))).unwrap_or(null())
@@ -74,7 +76,7 @@ pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const 
 
 /// Bytes of the role, without the NUL at its end; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_role_len(component: Option<&zt_component>) -> usize {
     component.and_then(zt_component::entry).map_or(0, |e| e.role.size())
@@ -82,7 +84,7 @@ pub extern "C" fn zt_component_role_len(component: Option<&zt_component>) -> usi
 
 /// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 2.
+/// Threads: any. Since 0.9. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dtype {
     component.and_then(zt_component::entry).map_or(0, |e| dtype_number(e.dtype))
@@ -91,7 +93,7 @@ pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dty
 /// The storage type's name in spec 1.2, or the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
@@ -104,7 +106,7 @@ pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *
 /// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
 /// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 2.
+/// Threads: any. Since 0.9. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type {
     component.and_then(zt_component::entry).map_or(0, |e| logical_number(e.logical))
@@ -113,7 +115,7 @@ pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type
 /// The logical type's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
@@ -126,7 +128,7 @@ pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *c
 
 /// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_encoding {
     component.and_then(zt_component::entry).map_or(0, |e| encoding_number(e.encoding))
@@ -135,7 +137,7 @@ pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_
 /// The encoding's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -> *const c_char {
     let Some(component) = component else { return null() };
@@ -150,7 +152,7 @@ pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -
 
 /// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 sections 1 and 4.
+/// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {
     component.and_then(zt_component::entry).map_or(0, |e| e.offset)
@@ -158,39 +160,57 @@ pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {
 
 /// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> u64 {
     component.and_then(zt_component::entry).map_or(0, |e| e.stored_size)
 }
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL, and where it is not known
-/// (unknown encodings without a declared size).
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not
+/// declare it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not
+/// found it yet.
 ///
-/// One case costs more than a look-up: compressed sparse components of files before 1.2, whose
-/// manifest does not declare it. There the first call reads the stored bytes and finds it out; 0 if they are
-/// damaged or pass max_decoded_size, which is found out once, too.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
     let Some(component) = component else { return 0 };
     match component.entry().and_then(|e| e.size()) {
         Some(size) => size,
-        None => size_of_stored(component),
+        None => found_size(component),
     }
 }
 
 /// Out of the way of the getter, which is called for every component there is.
 #[cold]
 #[inline(never)]
-fn size_of_stored(component: &zt_component) -> u64 {
-    super::guard::guard_value(0, || component.component().and_then(|c| c.size()).unwrap_or(0))
+fn found_size(component: &zt_component) -> u64 {
+    component.component().ok().and_then(|c| c.known_size()).unwrap_or(ZT_UNKNOWN_SIZE)
+}
+
+/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not
+/// say it, by decoding them once. The answer is kept.
+///
+/// size: receives the decoded bytes; not NULL, untouched on failure.
+/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or
+/// encoding), ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_measure(
+    component: Option<&zt_component>,
+    size: Option<&mut MaybeUninit<u64>>,
+) -> zt_status {
+    guard(|| {
+        let component = arg::required(component, "component")?.component()?;
+        let size = arg::required(size, "size")?;
+        size.write(component.size()?);
+        Ok(())
+    })
 }
 
 /// The digest of the stored bytes as the file has it, "sha256:8f4a...".
 ///
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *const c_char {
     component.map_or(null(), |c| c.optional(c.rare().digest))
@@ -198,7 +218,7 @@ pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *cons
 
 /// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
     let Some(caps) = component.and_then(|c| c.component().ok()).map(|c| c.caps()) else { return 0 };
@@ -220,7 +240,7 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
 /// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
 /// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
-/// changes under us does. Threads: any. Since 1.0. Spec 1.2 section 3 ("SHOULD memory-map").
+/// changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_ptr(
     component: Option<&zt_component>,
@@ -247,8 +267,8 @@ pub extern "C" fn zt_component_ptr(
 /// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
 /// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
-/// Threads: any; from 8 MiB on the call may start its own and wait for them (zt_open_options.threads).
-/// Since 1.0. Spec 1.2 section 5.
+/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads).
+/// Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read(
     component: Option<&zt_component>,
@@ -262,16 +282,34 @@ pub unsafe extern "C" fn zt_component_read(
     })
 }
 
+/// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
+///
+/// dst: receives zt_component_stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
+/// ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content of dst is undefined.
+/// Returns ZT_ERROR_IO, ZT_ERROR_BUFFER_SIZE, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_read_stored(
+    component: Option<&zt_component>,
+    dst: *mut c_void,
+    dst_size: usize,
+) -> zt_status {
+    guard(|| {
+        let component = arg::required(component, "component")?.component()?;
+        // SAFETY: "dst_size: its bytes".
+        component.read_stored(unsafe { arg::bytes_mut(dst, dst_size, "dst")? })
+    })
+}
+
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
 /// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its
-/// frames; what it found is kept for the 64 components that were walked last, and then only the stored
-/// bytes of the frames around the range are read. A component below 128 KiB is read whole.
+/// frames, which is kept for some components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
 /// zt_component_read. On failure the content of dst is undefined.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_range(
     component: Option<&zt_component>,
@@ -296,7 +334,7 @@ pub unsafe extern "C" fn zt_component_read_range(
 /// two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
 /// are no whole number of elements, else as zt_component_read.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_as(
     component: Option<&zt_component>,
@@ -326,7 +364,7 @@ pub unsafe extern "C" fn zt_component_read_as(
 /// ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
 /// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
 /// locking more than the process may.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {
     guard(|| arg::required(component, "component")?.component()?.advise(mode::advice(advice)?))
@@ -336,7 +374,7 @@ pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: 
 ///
 /// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
 /// or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_verify(component: Option<&zt_component>) -> zt_status {
     guard(|| arg::required(component, "component")?.component()?.verify_digest())

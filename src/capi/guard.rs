@@ -10,8 +10,19 @@ thread_local! {
     /// The last failure of this thread, NUL-ended. Of a fixed size, so that it takes no memory when that
     /// is what is short, and leaves nothing to do when the thread ends.
     static MESSAGE: RefCell<[u8; MESSAGE_CAPACITY]> = const { RefCell::new([0; MESSAGE_CAPACITY]) };
+    /// The rest of it.
+    static DETAIL: Cell<Detail> = const { Cell::new(Detail { os_error: 0, rule: c"" }) };
     /// How many guards this thread is inside of.
     static INSIDE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// What a failure says beside its status and its text.
+#[derive(Clone, Copy)]
+pub(super) struct Detail {
+    /// The number of the system's error; 0 if it is none of its.
+    pub(super) os_error: i32,
+    /// The short name of the broken rule, or "".
+    pub(super) rule: &'static std::ffi::CStr,
 }
 
 /// What `zt_last_error` says before anything failed, and where no memory is left for more.
@@ -27,6 +38,7 @@ pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
         Ok(()) => status::value::ZT_OK as zt_status,
         Err(error) => {
             set_message(error.message());
+            DETAIL.set(Detail { os_error: error.os_error().unwrap_or(0), rule: error.rule_name() });
             status::of(error.cause())
         }
     }
@@ -75,23 +87,40 @@ fn quiet_hook() {
     });
 }
 
-/// Keeps as much of it as there is room for: whole characters, without inner NULs, which would end it
-/// early for C.
+/// Keeps it as this thread's message.
 fn set_message(text: &str) {
     MESSAGE.with(|cell| {
-        let Ok(mut message) = cell.try_borrow_mut() else { return };
-        let mut length = text.len().min(MESSAGE_CAPACITY.saturating_sub(1));
-        while !text.is_char_boundary(length) {
-            length = length.saturating_sub(1);
-        }
-        let text = if text.is_empty() { NO_MEMORY } else { text.get(..length).unwrap_or_default() };
-        for (place, byte) in message.iter_mut().zip(text.bytes().chain([0])) {
-            *place = if byte == 0 { b' ' } else { byte };
-        }
-        if let Some(end) = message.get_mut(text.len()) {
-            *end = 0;
+        if let Ok(mut message) = cell.try_borrow_mut() {
+            write_message(text, &mut message);
         }
     });
+}
+
+/// Writes as much of it as there is room for: whole characters, without inner NULs, which would end it early for C.
+fn write_message(text: &str, message: &mut [u8; MESSAGE_CAPACITY]) {
+    let mut length = text.len().min(MESSAGE_CAPACITY.saturating_sub(1));
+    while !text.is_char_boundary(length) {
+        length = length.saturating_sub(1);
+    }
+    let text = if text.is_empty() { NO_MEMORY } else { text.get(..length).unwrap_or_default() };
+    for (place, byte) in message.iter_mut().zip(text.bytes().chain([0])) {
+        *place = if byte == 0 { b' ' } else { byte };
+    }
+    if let Some(end) = message.get_mut(text.len()) {
+        *end = 0;
+    }
+}
+
+/// Calls `body` with the status and the message of a failure, as a callback takes them; the message ends with the call.
+#[cold]
+#[inline(never)] // so that what succeeds has not this much on its stack
+pub(super) fn with_failure<T>(
+    error: &Error,
+    body: impl FnOnce(zt_status, *const std::ffi::c_char) -> T,
+) -> T {
+    let mut message = [0; MESSAGE_CAPACITY];
+    write_message(error.message(), &mut message);
+    body(status::of(error.cause()), message.as_ptr().cast())
 }
 
 /// This thread's message; valid until its next failing call.
@@ -100,6 +129,11 @@ pub(super) fn message() -> *const std::ffi::c_char {
         Ok(message) if message.first().is_some_and(|b| *b != 0) => message.as_ptr().cast(),
         _ => NO_ERROR.as_ptr(),
     })
+}
+
+/// What else this thread's last failure says.
+pub(super) fn detail() -> Detail {
+    DETAIL.get()
 }
 
 #[cfg(test)]

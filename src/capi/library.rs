@@ -1,29 +1,29 @@
 //! The library itself: versions, the last error.
 
-use super::guard::message;
+use super::guard::{detail, message};
 use super::status::{zt_status, NAMES};
 use std::ffi::{c_char, CStr};
 
 /// Version of this header, first number.
-pub const ZT_VERSION_MAJOR: u32 = 1;
+pub const ZT_VERSION_MAJOR: u32 = 0;
 /// Version of this header, second number.
-pub const ZT_VERSION_MINOR: u32 = 0;
+pub const ZT_VERSION_MINOR: u32 = 9;
 /// Version of this header, third number.
 pub const ZT_VERSION_PATCH: u32 = 0;
 
 /// What zt_abi_version gave when this header was made.
-pub const ZT_ABI_VERSION: u32 = 1;
+pub const ZT_ABI_VERSION: u32 = 0;
 
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
     Ok(version) => version,
     Err(_) => c"",
 };
 
-/// The version of the library that is loaded, "1.0.0".
+/// The version of the library that is loaded, "0.9.0".
 ///
 /// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
 /// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_version() -> *const c_char {
     VERSION.as_ptr()
@@ -32,7 +32,7 @@ pub extern "C" fn zt_version() -> *const c_char {
 /// The version of the binary interface that is loaded. It moves only when programs have to be
 /// compiled anew.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_abi_version() -> u32 {
     ZT_ABI_VERSION
@@ -44,17 +44,36 @@ pub extern "C" fn zt_abi_version() -> u32 {
 /// Only a failing call changes it; a call that succeeds leaves it as it was.
 /// Returns a string that is never NULL ("no error" before the first failure). It is valid until the
 /// same thread's next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
-/// Threads: any; each has its own. Since 1.0.
+/// Threads: any; each has its own. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error() -> *const c_char {
     message()
+}
+
+/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError;
+/// 0 if that failure was none of the system's, and before the first one.
+///
+/// Threads: any; each has its own. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_last_os_error() -> i32 {
+    detail().os_error
+}
+
+/// The rule of the format that the file broke in the calling thread's last failure, by its short name,
+/// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
+///
+/// Returns a string that is never NULL and lives as long as the library.
+/// Threads: any; each has its own. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_last_error_rule() -> *const c_char {
+    detail().rule.as_ptr()
 }
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
 ///
 /// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
 /// number that this version does not know.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_status_name(status: zt_status) -> *const c_char {
     let known = usize::try_from(status).ok().and_then(|at| NAMES.get(at));

@@ -10,6 +10,7 @@ use super::sized::{sized_struct, SizedStruct};
 use super::status::{value, zt_status};
 use super::types::{
     dtype_number, encoding_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type,
+    ZT_UNKNOWN_SIZE,
 };
 use super::value::value_ptr;
 use crate::error::{fail, Result};
@@ -46,7 +47,7 @@ pub struct zt_object_info {
     pub offset: u64,
     /// As zt_component_stored_size.
     pub stored_size: u64,
-    /// As zt_component_size, but UINT64_MAX where that would have to read the stored bytes to find out.
+    /// As zt_component_size; ZT_UNKNOWN_SIZE where the file does not declare it.
     pub size: u64,
     /// As zt_object_format.
     pub format: zt_format,
@@ -73,7 +74,7 @@ sized_struct!(zt_object_info:
 /// from first on; not NULL. infos and filled are untouched on failure.
 /// What the structs point to lives until the last zt_close.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_list(
     file: Option<&zt_file>,
@@ -112,7 +113,7 @@ unsafe fn list(
         unsafe {
             let stride = stride(infos, count)?;
             match stride >= zt_object_info::SIZE {
-                true => fill_all(file, first, objects, infos, stride),
+                true => fill_newer(file, first, objects, infos, stride),
                 false => fill_older(file, first, objects, infos, stride),
             }
         }
@@ -197,6 +198,27 @@ fn prefetch<T>(place: *const T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
+}
+
+/// The same for structs that may be larger, of a newer header: what is not known here is zeroed.
+///
+/// # Safety
+/// As [`fill_all`].
+unsafe fn fill_newer(
+    file: &zt_file,
+    first: usize,
+    objects: &[Object],
+    infos: *mut zt_object_info,
+    stride: usize,
+) {
+    // SAFETY: passed on.
+    unsafe { fill_all(file, first, objects, infos, stride) };
+    if stride > zt_object_info::SIZE {
+        for at in 0..objects.len() {
+            // SAFETY: there are as many structs of `stride` bytes.
+            unsafe { arg::zero_unknown(infos.wrapping_byte_add(at.wrapping_mul(stride)), stride) };
+        }
+    }
 }
 
 /// Fills structs of an older header, which are smaller.
@@ -326,16 +348,5 @@ fn dense_data(manifest: &Manifest, object: &Object) -> Option<usize> {
 /// The decoded size as far as the manifest declares it.
 #[inline(always)]
 fn known_size(component: &Component) -> u64 {
-    match component.size() {
-        Some(size) => size,
-        None => unknown_size(component),
-    }
-}
-
-#[cold]
-fn unknown_size(component: &Component) -> u64 {
-    match component.encoding.is_compressed() && component.dtype.is_some() {
-        true => u64::MAX,
-        false => 0,
-    }
+    component.size().unwrap_or(ZT_UNKNOWN_SIZE)
 }

@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 /// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
 /// ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {
     file.map_or(0, |f| mode::mode_number(f.file().mode()))
@@ -29,7 +29,7 @@ pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {
 /// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
 /// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
 /// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what
-/// a file that changes under us does. Threads: any. Since 1.0.
+/// a file that changes under us does. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_bytes(
     file: Option<&zt_file>,

@@ -31,6 +31,7 @@ mod component;
 /// cbindgen:ignore
 mod dlpack;
 mod handle_table;
+mod identity;
 mod library;
 mod list;
 mod mapping;
@@ -42,6 +43,7 @@ mod progress;
 mod sink;
 mod source;
 mod value;
+mod value_find;
 mod verify;
 mod view;
 mod write;

@@ -14,7 +14,7 @@ use std::ptr::null;
 /// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
     guard_value(null(), || types::dtype(dtype).map_or(null(), |d| d.c_name().as_ptr()))
@@ -24,7 +24,7 @@ pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
 ///
 /// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_dtype_from_name(
     name: *const c_char,
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn zt_dtype_from_name(
 
 /// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
     guard_value(0, || types::dtype(dtype).map_or(0, Dtype::size))
@@ -52,7 +52,7 @@ pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
 /// The name of a logical type in spec 1.2, "f8_e4m3fn"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
     guard_value(null(), || match types::logical(r#type) {
@@ -65,7 +65,7 @@ pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
 ///
 /// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_type_from_name(
     name: *const c_char,
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn zt_type_from_name(
 /// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
     guard_value(null(), || pointer(types::format(format).and_then(Format::c_name)))
@@ -94,7 +94,7 @@ pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
 /// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
 ///
 /// The string lives as long as the library.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_encoding_name(encoding: zt_encoding) -> *const c_char {
     pointer(Encoding::from_number(encoding).and_then(Encoding::c_name))

@@ -29,6 +29,10 @@ impl zt_object {
         found.ok_or_else(|| fail!(Internal, "an object without its entry"))
     }
 
+    pub(super) fn index(&self) -> usize {
+        self.place.index()
+    }
+
     fn entry(&self) -> Option<&manifest::Object> {
         self.owner().file().manifest().objects.get(self.place.index())
     }
@@ -41,7 +45,7 @@ impl zt_object {
 /// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
     object.and_then(|o| o.entry().map(|e| o.text(e.name))).unwrap_or(null())
@@ -49,7 +53,7 @@ pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
 
 /// Bytes of the object's name, without the NUL at its end; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name_len(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.name.size())
@@ -57,7 +61,7 @@ pub extern "C" fn zt_object_name_len(object: Option<&zt_object>) -> usize {
 
 /// Number of dimensions; 0 for a scalar, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.rank as usize)
@@ -66,7 +70,7 @@ pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
 /// The dimensions, zt_object_rank of them, outermost first.
 ///
 /// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
     object.and_then(|o| o.object().ok()).map_or(null(), |o| o.shape().as_ptr())
@@ -75,7 +79,7 @@ pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
 /// and unknown formats may have such shapes).
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
     object.and_then(|o| o.object().ok()).map_or(0, |o| o.element_count().unwrap_or(u64::MAX))
@@ -83,7 +87,7 @@ pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
 ///
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
     object.and_then(zt_object::entry).map_or(0, |e| format_number(e.format))
@@ -92,7 +96,7 @@ pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
 /// The layout's name, the file's own where it is unknown.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_char {
     let Some(object) = object else { return null() };
@@ -106,7 +110,7 @@ pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_
 /// The object's attributes.
 ///
 /// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const Value {
     super::value::value_ptr(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
@@ -114,7 +118,7 @@ pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const Val
 
 /// Number of components; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_component_count(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.component_count as usize)
@@ -124,7 +128,7 @@ pub extern "C" fn zt_object_component_count(object: Option<&zt_object>) -> usize
 ///
 /// Returns a component that lives until the last zt_close; NULL if index is not below
 /// zt_object_component_count, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *const zt_component {
     let Some((object, entry)) = object.and_then(|o| Some((o, o.entry()?))) else { return null() };
@@ -138,25 +142,46 @@ pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *
 ///
 /// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
 /// if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_find(
     object: Option<&zt_object>,
     role: *const c_char,
 ) -> *const zt_component {
+    if role.is_null() {
+        return null();
+    }
+    // SAFETY: "role: NUL-ended".
+    find_component(object, unsafe { std::ffi::CStr::from_ptr(role) }.to_bytes())
+}
+
+/// The component of a role that is given with its length, so that it may hold a NUL.
+///
+/// role, length: that many bytes; (NULL, 0) is the empty role. Returns as zt_component_find.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_find_n(
+    object: Option<&zt_object>,
+    role: *const c_char,
+    length: usize,
+) -> *const zt_component {
+    // SAFETY: "that many bytes".
+    unsafe { arg::slice(role.cast::<u8>(), length, "role") }
+        .map_or(null(), |role| find_component(object, role))
+}
+
+fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_component {
     let Some(object) = object else { return null() };
     guard_value(null(), || {
-        // SAFETY: "role: NUL-ended".
-        let Ok(role) = (unsafe { arg::text(role, "role") }) else { return null() };
         let Ok(found) = object.object() else { return null() };
-        let at = found.components().position(|c| c.role() == role);
+        let at = found.components().position(|c| c.role().as_bytes() == role);
         at.map_or(null(), |at| zt_component_at(Some(object), at))
     })
 }
 
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
-/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Slabs of 1 MiB
-/// and more are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
+/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Large slabs
+/// are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
 /// threads share them: see zt_open_options.threads.
 ///
 /// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
@@ -166,7 +191,7 @@ pub unsafe extern "C" fn zt_component_find(
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
 /// is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
 /// On failure the content of dst is undefined.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_slice(
     object: Option<&zt_object>,

@@ -9,7 +9,7 @@ use super::object::zt_object;
 use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
 use super::status::zt_status;
-use crate::error::{fail, Result};
+use crate::error::{fail, try_format, Result};
 use crate::model::value::Value;
 use crate::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use std::ffi::{c_char, c_int, c_void};
@@ -33,47 +33,44 @@ pub struct zt_file {
 pub struct zt_open_options {
     /// sizeof (zt_open_options)
     pub struct_size: usize,
-    /// How the bytes are reached: ZT_MODE_MAP (default), ZT_MODE_READ, ZT_MODE_AUTO or ZT_MODE_PRIVATE.
+    /// How the bytes are reached; ZT_MODE_MAP is the default.
     pub mode: zt_mode,
-    /// 0: the structure is checked. 1: every digest too, which reads every byte that has one.
+    /// 0: the structure is checked. 1: every digest, too.
     pub verify: u32,
     /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
     /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
     /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
     pub strict: u32,
-    /// What will be done with the whole file: ZT_ADVICE_NONE (default) and so on. A hint that cannot be had
-    /// is passed over; only ZT_ADVICE_LOCK has to work.
+    /// What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     pub advice: zt_advice,
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,
-    /// Largest decoded size of one compressed component in bytes; 0 for 1 GiB or 256 times the stored
-    /// size, whichever is more.
+    /// Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
     pub max_decoded_size: u64,
     /// Most objects; 0 for 2^24.
     pub max_objects: u64,
-    /// Threads that a call without options of its own (zt_component_read, zt_component_load and what is
-    /// built on them, ZT_ADVICE_POPULATE) may use for at least 8 MiB, and zt_object_read_slice for a slab of
-    /// 1 MiB out of so large a component; it waits for them. 0: as many as there are processors, at most
-    /// 4. 1: only the caller's. A zt_source is read by its concurrency's number of them at most.
+    /// Threads that a call without options of its own may use for a large component (docs/performance.md);
+    /// it waits for them. 0: a few. 1: only the caller's. A zt_source is read by its concurrency's number
+    /// of them at most.
     pub threads: u32,
     /// Must be 0.
     pub reserved: u32,
     /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
     /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
-    /// the memory is asked for. 0 for 256 MiB or 16 times the manifest, whichever is more. Bytes of components are
-    /// not counted: see max_decoded_size.
+    /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
     pub max_memory: u64,
     /// Handed to progress; may be NULL.
     pub context: *mut c_void,
-    /// With verify: called while digests are checked, with stored bytes. If it stops, opening is
-    /// ZT_ERROR_CANCELLED. NULL: not called.
+    /// With verify: called with stored bytes as they are checked.
     pub progress: zt_progress_callback,
+    /// What messages call the file; NULL: its path, or how it is opened. Copied.
+    pub name: *const c_char,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, reserved,
-    max_memory, context, progress
+    max_memory, context, progress, name
 );
 
 pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
@@ -93,6 +90,11 @@ pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         max_memory: Some(options.max_memory).filter(|limit| *limit != 0),
         advice: mode::advice(options.advice)?,
         threads: options.threads as usize,
+        name: match options.name.is_null() {
+            true => None,
+            // SAFETY: "name: NUL-ended".
+            false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
+        },
     })
 }
 
@@ -179,13 +181,13 @@ pub(super) fn deliver(
 /// to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
-/// Returns ZT_ERROR_IO (no such file, a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
-/// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_DIGEST_MISMATCH (with
-/// verify), ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY,
+/// ZT_ERROR_INVALID_ARGUMENT; with verify ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it.
 /// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
 /// says where its last good end is, or which places it could be; zt_repair cuts it back.
-/// Threads: any. Since 1.0. Spec 1.2 section 5.
+/// Threads: any. Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
     path: *const c_char,
@@ -202,11 +204,11 @@ pub unsafe extern "C" fn zt_open(
 /// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
-/// offset, length: the part, in bytes; length 0 means to the end of the file. Pointers that
+/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that
 /// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
 /// where it is none of the element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_fd(
     fd: c_int,
@@ -260,7 +262,7 @@ impl AsRef<[u8]> for Borrowed {
 /// Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
 /// where data's alignment is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_memory(
     data: *const c_void,
@@ -282,7 +284,7 @@ pub unsafe extern "C" fn zt_open_memory(
 /// Another reference to an open file: zt_close has to be called once more.
 ///
 /// file: NULL is fine. Returns file.
-/// Threads: any, at the same time as any other call on file. Since 1.0.
+/// Threads: any, at the same time as any other call on file. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
     // SAFETY: NULL or an open file, of which the caller owns a reference.
@@ -296,7 +298,7 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
 /// buffers of zt_component_load hold a reference of their own.
 ///
 /// file: NULL is fine. Using it after its last zt_close is undefined.
-/// Threads: any; no other thread may be using the reference that is given back. Since 1.0.
+/// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     if !file.is_null() {
@@ -308,7 +310,7 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
 /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     let Some(file) = file else { return null() };
@@ -318,7 +320,7 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
 
 /// Bytes of the file; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
     file.map_or(0, |f| f.file.size())
@@ -327,7 +329,7 @@ pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
 /// The file's own attributes.
 ///
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
-/// Threads: any. Since 1.0. Spec 1.2 section 1.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const Value {
     super::value::value_ptr(file.and_then(|f| f.file.attributes()))
@@ -335,7 +337,7 @@ pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const Value {
 
 /// Number of objects; 0 for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |f| f.file.object_count())
@@ -345,7 +347,7 @@ pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
 ///
 /// Returns an object that lives until the last zt_close; NULL if index is not below
 /// zt_object_count, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const zt_object {
     file.map_or(null(), |f| f.object_handle(index))
@@ -356,7 +358,7 @@ pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const z
 /// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
 /// no failure: zt_last_error is left as it was.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_char) -> *const zt_object {
     let Some(file) = file else { return null() };
@@ -370,7 +372,7 @@ pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_c
 /// The object of a name that is given with its length, so that it may hold a NUL.
 ///
 /// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find_n(
     file: Option<&zt_file>,

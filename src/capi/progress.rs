@@ -29,7 +29,7 @@ pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
     if status == value::ZT_OK as zt_status {
         return Ok(());
     }
-    let known: [(value, Cause); 8] = [
+    let known: [(value, Cause); 9] = [
         (value::ZT_ERROR_INVALID_ARGUMENT, Cause::InvalidArgument),
         (value::ZT_ERROR_NOT_FOUND, Cause::NotFound),
         (value::ZT_ERROR_CANCELLED, Cause::Cancelled),
@@ -38,6 +38,7 @@ pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
         (value::ZT_ERROR_LIMIT, Cause::Limit),
         (value::ZT_ERROR_EXISTS, Cause::Exists),
         (value::ZT_ERROR_STATE, Cause::State),
+        (value::ZT_ERROR_NO_FILE, Cause::NoFile),
     ];
     let found = known.into_iter().find(|(v, _)| status == *v as zt_status);
     let cause = match found {

@@ -132,7 +132,7 @@ impl Drop for CallbackSink {
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call
 /// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
 /// durable does not matter. writer: as zt_writer_create.
-/// Threads: any; the functions are called from the thread that uses the writer. Since 1.0.
+/// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_create_sink(
     sink: *const zt_sink,

@@ -179,7 +179,7 @@ impl Drop for CallbackSource {
 /// manifest is not in the last 64 KiB; a file that is broken may take more.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
 /// whatever status a function of source gives.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_source(
     source: *const zt_source,
@@ -192,11 +192,15 @@ pub unsafe extern "C" fn zt_open_source(
         let source = CallbackSource::new(functions)?;
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
-        let label = match functions.name.is_null() {
-            true => try_format(format_args!("the caller's source"))?,
+        let wanted = open_options(&options)?;
+        let label = match (&wanted.name, functions.name.is_null()) {
+            (Some(name), _) => try_format(format_args!("{name}"))?,
+            (None, true) => try_format(format_args!("the caller's source"))?,
             // SAFETY: "NUL-ended".
-            false => try_format(format_args!("{}", unsafe { arg::text(functions.name, "zt_source.name")? }))?,
+            (None, false) => {
+                try_format(format_args!("{}", unsafe { arg::text(functions.name, "zt_source.name")? }))?
+            }
         };
-        verified(File::from_source(try_box(source)?, &open_options(&options)?, label)?, &options)
+        verified(File::from_source(try_box(source)?, &wanted, label)?, &options)
     })
 }

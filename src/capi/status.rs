@@ -44,6 +44,8 @@ pub enum zt_status_value {
     ZT_ERROR_OUT_OF_MEMORY = 14,
     /// A bug of this library; please report the message.
     ZT_ERROR_INTERNAL = 15,
+    /// There is nothing at the path.
+    ZT_ERROR_NO_FILE = 16,
 }
 
 pub(super) use zt_status_value as value;
@@ -53,6 +55,7 @@ pub(super) fn of(cause: Cause) -> zt_status {
     let value = match cause {
         Cause::InvalidArgument => value::ZT_ERROR_INVALID_ARGUMENT,
         Cause::Io => value::ZT_ERROR_IO,
+        Cause::NoFile => value::ZT_ERROR_NO_FILE,
         Cause::NotFound => value::ZT_ERROR_NOT_FOUND,
         Cause::NotZtensor => value::ZT_ERROR_NOT_ZTENSOR,
         Cause::Broken(_) => value::ZT_ERROR_CORRUPT,
@@ -72,7 +75,7 @@ pub(super) fn of(cause: Cause) -> zt_status {
 }
 
 /// The names of all statuses, by number.
-pub(super) const NAMES: [&std::ffi::CStr; 16] = [
+pub(super) const NAMES: [&std::ffi::CStr; 17] = [
     c"ZT_OK",
     c"ZT_ERROR_INVALID_ARGUMENT",
     c"ZT_ERROR_IO",
@@ -89,4 +92,5 @@ pub(super) const NAMES: [&std::ffi::CStr; 16] = [
     c"ZT_ERROR_CANCELLED",
     c"ZT_ERROR_OUT_OF_MEMORY",
     c"ZT_ERROR_INTERNAL",
+    c"ZT_ERROR_NO_FILE",
 ];

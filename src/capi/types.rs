@@ -5,6 +5,11 @@ use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Format, LogicalType};
 
+/// A size that the file does not declare and that nobody found out yet.
+pub const ZT_UNKNOWN_SIZE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
+/// As the length of a range: all from its offset to the end. A length of 0 is an empty range.
+pub const ZT_WHOLE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
+
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 pub type zt_dtype = i32;
 

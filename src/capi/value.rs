@@ -52,7 +52,7 @@ fn not_a(kind: &str) -> Error {
 
 /// What kind of thing a value is; ZT_VALUE_NULL for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_kind(value: Option<&Value>) -> zt_kind {
     let kind = match value {
@@ -74,7 +74,7 @@ pub extern "C" fn zt_value_kind(value: Option<&Value>) -> zt_kind {
 ///
 /// out: receives 0 or 1, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_get_bool(value: Option<&Value>, out: Option<&mut MaybeUninit<i32>>) -> zt_status {
     guard(|| {
@@ -91,7 +91,7 @@ pub extern "C" fn zt_value_get_bool(value: Option<&Value>, out: Option<&mut Mayb
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_get_i64(value: Option<&Value>, out: Option<&mut MaybeUninit<i64>>) -> zt_status {
     guard(|| {
@@ -105,7 +105,7 @@ pub extern "C" fn zt_value_get_i64(value: Option<&Value>, out: Option<&mut Maybe
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_get_u64(value: Option<&Value>, out: Option<&mut MaybeUninit<u64>>) -> zt_status {
     guard(|| {
@@ -119,7 +119,7 @@ pub extern "C" fn zt_value_get_u64(value: Option<&Value>, out: Option<&mut Maybe
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 #[allow(clippy::cast_precision_loss, reason = "said in the doc")]
 pub extern "C" fn zt_value_get_f64(value: Option<&Value>, out: Option<&mut MaybeUninit<f64>>) -> zt_status {
@@ -140,7 +140,7 @@ pub extern "C" fn zt_value_get_f64(value: Option<&Value>, out: Option<&mut Maybe
 /// text: receives a string that lives until the last zt_close. length: receives its bytes without the
 /// NUL at the end; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_get_string(
     value: Option<&Value>,
@@ -163,7 +163,7 @@ pub extern "C" fn zt_value_get_string(
 /// bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
 /// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_get_bytes(
     value: Option<&Value>,
@@ -261,7 +261,7 @@ fn array_that_fits(value: Option<&Value>, count: usize) -> Result<&[Value]> {
 ///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_get_tag(value: Option<&Value>, out: Option<&mut MaybeUninit<u64>>) -> zt_status {
     guard(|| {
@@ -274,7 +274,7 @@ pub extern "C" fn zt_value_get_tag(value: Option<&Value>, out: Option<&mut Maybe
 
 /// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
 ///
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_count(value: Option<&Value>) -> usize {
     match value {
@@ -289,7 +289,7 @@ pub extern "C" fn zt_value_count(value: Option<&Value>) -> usize {
 ///
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
 /// for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_at(value: Option<&Value>, index: usize) -> *const Value {
     value_ptr(match value {
@@ -304,7 +304,7 @@ pub extern "C" fn zt_value_at(value: Option<&Value>, index: usize) -> *const Val
 ///
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
 /// other kinds, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_value_key_at(value: Option<&Value>, index: usize) -> *const Value {
     value_ptr(value.and_then(|v| v.pairs()).and_then(|p| p.get(index)).map(|(k, _)| k))
@@ -314,7 +314,7 @@ pub extern "C" fn zt_value_key_at(value: Option<&Value>, index: usize) -> *const
 ///
 /// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
 /// there is none, for other kinds, and for NULL.
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find(value: Option<&Value>, key: *const c_char) -> *const Value {
     let Some(value) = value else { return null() };
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn zt_value_find(value: Option<&Value>, key: *const c_char
 /// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
-/// Threads: any. Since 1.0.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_to_json(
     value: Option<&Value>,

@@ -1,15 +1,19 @@
 //! Verification of whole files, and repair of an unfinished append.
 
 use super::arg;
-use super::guard::guard;
+use super::component::zt_component;
+use super::guard::{guard, with_failure};
+use super::handle_table::Handle;
+use super::object::zt_object;
 use super::open::zt_file;
-use super::progress::{progress, zt_progress_callback};
+use super::progress::{progress, zt_progress_callback, Context};
 use super::sized::sized_struct;
 use super::status::zt_status;
-use crate::error::{fail, Result};
-use crate::reader::{VerifyOptions, VerifyReport};
+use crate::error::{fail, Error, Result};
+use crate::reader::{OnFailure, VerifyOptions, VerifyReport};
 use crate::writer::{repair, RepairOptions, RepairReport};
 use std::ffi::{c_char, c_void};
+use std::ptr::null;
 
 /// Check the digests of components that have one.
 pub const ZT_VERIFY_DIGESTS: u32 = 1;
@@ -17,6 +21,20 @@ pub const ZT_VERIFY_DIGESTS: u32 = 1;
 pub const ZT_VERIFY_CONTENTS: u32 = 2;
 /// Refuse padding that is not zero, too.
 pub const ZT_VERIFY_PADDING: u32 = 4;
+
+/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole
+/// (component is NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
+/// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the
+/// caller's, in any order.
+pub type zt_failure_callback = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        object: *const zt_object,
+        component: *const zt_component,
+        status: zt_status,
+        message: *const c_char,
+    ) -> i32,
+>;
 
 /// What to verify. All fields zero (but struct_size) are the defaults.
 #[repr(C)]
@@ -28,10 +46,12 @@ pub struct zt_verify_options {
     pub checks: u32,
     /// Threads; 0 for as many as there are processors, at most 16.
     pub threads: u32,
-    /// Passed to progress; may be NULL.
+    /// Passed to the callbacks; may be NULL.
     pub context: *mut c_void,
     /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
     pub progress: zt_progress_callback,
+    /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it. Since 0.9.
+    pub on_failure: zt_failure_callback,
 }
 
 /// What was verified.
@@ -57,7 +77,7 @@ pub struct zt_verify_report {
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
-sized_struct!(zt_verify_options: checks, threads, context, progress);
+sized_struct!(zt_verify_options: checks, threads, context, progress, on_failure);
 
 // SAFETY: as above.
 sized_struct!(zt_verify_report:
@@ -73,7 +93,7 @@ sized_struct!(zt_verify_report:
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; the call starts its own and waits for them. Since 1.0. Spec 1.2 sections 1 to 5.
+/// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_verify(
     file: Option<&zt_file>,
@@ -81,13 +101,28 @@ pub unsafe extern "C" fn zt_verify(
     report: *mut zt_verify_report,
 ) -> zt_status {
     guard(|| {
-        let file = arg::required(file, "file")?.file();
+        let handles = arg::required(file, "file")?;
+        let file = handles.file();
         // SAFETY: options and report NULL or of the size they say.
         let (options, _) = unsafe { (arg::options(options)?, arg::struct_size(report.cast_const())?) };
         let wanted = verify_options(&options)?;
         let progress = progress(options.progress, options.context);
         let mut found = VerifyReport::default();
-        let outcome = file.verify(&wanted, &progress, &mut found);
+        let context = Context(options.context);
+        // Where the handles of the file are: places that nobody looks behind here.
+        let first = Context(handles.handles().address(0).cast_mut().cast());
+        let place = move |at: usize| first.get().cast::<Handle>().cast_const().wrapping_add(at);
+        let failed = options.on_failure.map(|callback| {
+            move |object: Option<usize>, component: Option<usize>, error: &Error| {
+                let object = object.map_or(null(), |at| place(at).cast());
+                let component = component.map_or(null(), |at| place(at).cast());
+                // SAFETY: the caller's function, called as its declaration says.
+                let call = |status, text| unsafe { callback(context.get(), object, component, status, text) };
+                with_failure(error, call) == 0
+            }
+        });
+        let failed = failed.as_ref().map(|failed| failed as &OnFailure<'_>);
+        let outcome = file.verify_listing(&wanted, &progress, failed, &mut found);
         let filled = zt_verify_report {
             struct_size: 0,
             objects: found.objects,
@@ -122,6 +157,19 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
     })
 }
 
+/// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they
+/// fit each other. A component without a digest that can be checked is no failure.
+///
+/// Statuses: as zt_verify.
+/// Threads: any; the call starts none. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_verify(object: Option<&zt_object>) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?;
+        object.owner().file().verify_object(object.index(), &VerifyOptions::default())
+    })
+}
+
 /// How to repair. All fields zero (but struct_size) are the defaults.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -135,7 +183,7 @@ pub struct zt_repair_options {
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,
     /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
-    /// ends is refused. Since 1.1.
+    /// ends is refused. Since 0.9.
     pub cut_at: u64,
 }
 
@@ -176,7 +224,7 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 /// ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that is past the end or contradicts the record. The file is then as
 /// it was, with one exception: ZT_ERROR_IO whose message says that it is cut back already, but could not be synced, or
 /// that the append record could not be cleared. Such a file loses nothing; call zt_repair again.
-/// Threads: any; nobody else may have the file open for writing. Since 1.0.
+/// Threads: any; nobody else may have the file open for writing. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_repair(
     path: *const c_char,

@@ -8,7 +8,7 @@ use super::sized::{sized_struct, SizedStruct};
 use super::status::zt_status;
 use super::types::{dtype_number, logical_number, zt_dtype, zt_type};
 use crate::error::{fail, Result};
-use crate::reader::{File, ViewPart};
+use crate::reader::{File, Object, ViewPart};
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
 
@@ -27,10 +27,15 @@ pub struct zt_array {
     pub dtype: zt_dtype,
     /// The logical type.
     pub r#type: zt_type,
+    /// 0: for later versions.
+    pub reserved: u64,
+    /// 0: for later versions.
+    pub reserved2: u64,
 }
 
 impl zt_array {
-    const ABSENT: zt_array = zt_array { data: null(), size: 0, count: 0, dtype: 0, r#type: 0 };
+    const ABSENT: zt_array =
+        zt_array { data: null(), size: 0, count: 0, dtype: 0, r#type: 0, reserved: 0, reserved2: 0 };
 
     fn of(part: &ViewPart<'_>) -> zt_array {
         // The file keeps decoded parts until its last zt_close, so lending their address is sound.
@@ -41,6 +46,8 @@ impl zt_array {
             count: part.count,
             dtype: dtype_number(Some(part.dtype)),
             r#type: logical_number(part.logical),
+            reserved: 0,
+            reserved2: 0,
         }
     }
 }
@@ -132,20 +139,20 @@ sized_struct!(zt_tensor: data, nbytes, dtype, r#type, shape, rank);
 
 // SAFETY: as above.
 sized_struct!(zt_csr:
-    rows, columns, nnz, values { data, size, count, dtype, r#type },
-    indices { data, size, count, dtype, r#type }, indptr { data, size, count, dtype, r#type }
+    rows, columns, nnz, values { data, size, count, dtype, r#type, reserved, reserved2 },
+    indices { data, size, count, dtype, r#type, reserved, reserved2 }, indptr { data, size, count, dtype, r#type, reserved, reserved2 }
 );
 
 // SAFETY: as above.
 sized_struct!(zt_coo:
-    nnz, shape, rank, values { data, size, count, dtype, r#type },
-    coords { data, size, count, dtype, r#type }
+    nnz, shape, rank, values { data, size, count, dtype, r#type, reserved, reserved2 },
+    coords { data, size, count, dtype, r#type, reserved, reserved2 }
 );
 
 // SAFETY: as above.
 sized_struct!(zt_quantized:
-    shape, rank, bits, group_size, packing, packed_weight { data, size, count, dtype, r#type },
-    scales { data, size, count, dtype, r#type }, zeros { data, size, count, dtype, r#type }
+    shape, rank, bits, group_size, packing, packed_weight { data, size, count, dtype, r#type, reserved, reserved2 },
+    scales { data, size, count, dtype, r#type, reserved, reserved2 }, zeros { data, size, count, dtype, r#type, reserved, reserved2 }
 );
 
 /// The place for a view, checked before any work is done.
@@ -165,7 +172,7 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
 /// lives until the last zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
 /// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_view(
     file: Option<&zt_file>,
@@ -176,20 +183,41 @@ pub unsafe extern "C" fn zt_tensor_view(
         let file: &File = arg::required(file, "file")?.file();
         // SAFETY: "name: NUL-ended"; view of the size it says.
         let (name, view) = unsafe { (arg::text(name, "name")?, checked_view(view)?) };
-        let object = file.required(name)?;
-        let found = object.tensor_view()?;
-        let data = zt_array::of(&found.data);
-        let filled = zt_tensor {
-            struct_size: 0,
-            data: data.data,
-            nbytes: data.size,
-            dtype: data.dtype,
-            r#type: data.r#type,
-            shape: found.shape.as_ptr(),
-            rank: found.shape.len(),
-        };
+        let tensor = tensor_of(file.required(name)?)?;
         // SAFETY: view has the size it says.
-        unsafe { arg::fill(view, filled) }
+        unsafe { arg::fill(view, tensor) }
+    })
+}
+
+/// As zt_tensor_view, of an object in hand; so for names that hold a NUL, too.
+///
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_tensor_view(
+    object: Option<&zt_object>,
+    view: *mut zt_tensor,
+) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        // SAFETY: view of the size it says.
+        let view = unsafe { checked_view(view)? };
+        let tensor = tensor_of(object)?;
+        // SAFETY: view has the size it says.
+        unsafe { arg::fill(view, tensor) }
+    })
+}
+
+fn tensor_of(object: Object<'_>) -> Result<zt_tensor> {
+    let found = object.tensor_view()?;
+    let data = zt_array::of(&found.data);
+    Ok(zt_tensor {
+        struct_size: 0,
+        data: data.data,
+        nbytes: data.size,
+        dtype: data.dtype,
+        r#type: data.r#type,
+        shape: found.shape.as_ptr(),
+        rank: found.shape.len(),
     })
 }
 
@@ -203,7 +231,7 @@ pub unsafe extern "C" fn zt_tensor_view(
 /// structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
 /// ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
 /// integer dtype: look at it.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_csr) -> zt_status {
     guard(|| {
@@ -228,7 +256,7 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
 /// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
 ///
 /// As zt_csr_view in all else.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_coo) -> zt_status {
     guard(|| {
@@ -253,7 +281,7 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
 /// whole elements, room for every weight, a scale for every group, as many zeros as they need.
 ///
 /// As zt_csr_view in all else.
-/// Threads: any. Since 1.0. Spec 1.2 section 3.
+/// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mut zt_quantized) -> zt_status {
     guard(|| {

@@ -21,7 +21,7 @@ use std::ffi::{c_char, c_void};
 /// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_STATE if an object is open or the writer
 /// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_dense(
     writer: Option<&mut zt_writer>,
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn zt_write_dense(
 /// nothing is kept after the call. name, dtype, type: as zt_write_dense.
 /// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
 /// nnz elements, else as zt_write_dense.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_csr(
     writer: Option<&mut zt_writer>,
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn zt_write_csr(
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
 /// nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_coo(
     writer: Option<&mut zt_writer>,
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn zt_write_coo(
 ///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
 /// after the call. name: as zt_write_dense. Returns as zt_write_csr.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_quantized(
     writer: Option<&mut zt_writer>,
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn zt_write_quantized(
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
 /// that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
 /// objects is not checked here: zt_verify does.
-/// Threads: one at a time. Since 1.0. Spec 1.2 sections 1 to 3.
+/// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_object(
     writer: Option<&mut zt_writer>,

@@ -53,7 +53,7 @@ sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, en
 /// that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
 /// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
 /// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
-/// Since 1.0. Spec 1.2 section 3.
+/// Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_batch(
     writer: Option<&mut zt_writer>,

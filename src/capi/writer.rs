@@ -93,7 +93,7 @@ pub(super) fn deliver(
 /// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
 /// zt_writer_abort.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any. Since 1.0. Spec 1.2 section 4.
+/// Threads: any. Since 0.9. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_create(
     path: *const c_char,
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn zt_writer_create(
 /// those of the same key.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
-/// Threads: any; nobody else may be writing the file. Since 1.0.
+/// Threads: any; nobody else may be writing the file. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_append(
     path: *const c_char,
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn zt_writer_append(
 ///
 /// desc: not NULL, without components; nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_begin(
     writer: Option<&mut zt_writer>,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn zt_write_begin(
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
 /// ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
 /// zt_write_dense.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_component(
     writer: Option<&mut zt_writer>,
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn zt_write_component(
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
 /// than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_data(
     writer: Option<&mut zt_writer>,
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn zt_write_data(
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than the shape of a dense object takes (more zt_write_data may follow),
 /// ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
-/// Threads: one at a time. Since 1.0.
+/// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())
@@ -236,7 +236,7 @@ pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
 /// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
 /// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_write_dense and
 /// zt_component_read.
-/// Threads: one at a time for writer, any for object. Since 1.0.
+/// Threads: one at a time for writer, any for object. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_copy(
     writer: Option<&mut zt_writer>,
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn zt_write_copy(
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
 /// what comes when the new one stands and whose messages say "in place": a folder that could not be
 /// synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
-/// Threads: one at a time. Since 1.0. Spec 1.2 section 4.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_finish(
     writer: *mut zt_writer,
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn zt_writer_finish(
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
 /// is mapped), it is longer, and holds what it held.
 ///
-/// writer: NULL is fine. Threads: one at a time. Since 1.0.
+/// writer: NULL is fine. Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_abort(writer: *mut zt_writer) {
     if !writer.is_null() {

@@ -73,6 +73,11 @@ impl<'f> Component<'f> {
         self.decoded_size().map_err(|e| self.wrap(e))
     }
 
+    /// Decoded bytes as far as that is known without a look at stored ones: declared, or found before.
+    pub fn known_size(&self) -> Option<u64> {
+        self.entry.size().or_else(|| self.file.lazy_sizes.kept(self.size_place()))
+    }
+
     pub(super) fn decoded_size(&self) -> Result<u64> {
         if let Some(size) = self.entry.size() {
             return Ok(size);

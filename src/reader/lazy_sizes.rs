@@ -24,6 +24,12 @@ impl LazySizes {
         Ok(())
     }
 
+    /// The kept answer, where it is a size.
+    pub fn kept(&self, component: usize) -> Option<u64> {
+        let kept = self.sizes.get(component)?.load(Ordering::Acquire);
+        kept.checked_sub(1).filter(|_| kept < FAILED)
+    }
+
     /// The kept answer, or what `find` gives. Several threads may ask at once; then each may look.
     pub fn get_or_find(&self, component: usize, find: impl FnOnce() -> Result<u64>) -> Result<u64> {
         let Some(place) = self.sizes.get(component) else { return find() };
@@ -75,13 +81,15 @@ mod tests {
         let mut sizes = LazySizes::default();
         sizes.reserve(4).unwrap();
         let never = || -> Result<u64> { panic!("looked for again") };
+        assert_eq!(sizes.kept(2), None);
         assert_eq!(sizes.get_or_find(2, || Ok(0)).unwrap(), 0);
+        assert_eq!(sizes.kept(2), Some(0));
         assert_eq!(sizes.get_or_find(2, never).unwrap(), 0);
         for component in [3, 1] {
             let looked = sizes.get_or_find(component, || Err(broken!(Rule::ZstdCorrupt, "at {component}")));
             let again = sizes.get_or_find(component, never).unwrap_err();
             assert_eq!(again.message(), looked.unwrap_err().message());
-            assert_eq!(again.rule(), Some(Rule::ZstdCorrupt));
+            assert_eq!((again.rule(), sizes.kept(component)), (Some(Rule::ZstdCorrupt), None));
         }
         assert_eq!(sizes.get_or_find(0, || Err(fail!(Io, "gone"))).unwrap_err().cause(), Cause::Io);
         assert_eq!(sizes.get_or_find(0, || Ok(7)).unwrap(), 7);

@@ -10,6 +10,7 @@ mod bytes;
 mod decoded;
 mod ends;
 mod frame_index;
+mod identity;
 mod index;
 mod item_extent;
 mod lazy_sizes;
@@ -25,9 +26,10 @@ mod view;
 
 pub use batch::{BatchOptions, BatchRequest, BatchStats, Direct, Progress, Selection};
 pub use bytes::{Caps, Loaded};
+pub use identity::Identity;
 pub use object::{Component, Object};
 pub use slice::Hyperslab;
-pub use verify::{VerifyOptions, VerifyReport};
+pub use verify::{OnFailure, VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
 pub(crate) use recovery::{check_cut, last_valid_end, record_of};
@@ -35,7 +37,7 @@ pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 pub use crate::source::{Advice, ByteSource};
 
 use crate::container::{self, Capabilities, Frame, Limits};
-use crate::error::{fail, try_format, Cause, Error, Result};
+use crate::error::{fail, Cause, Error, Result};
 use crate::lock::Mutex;
 use crate::memory::try_box;
 use crate::memory::DecodedCache;
@@ -86,6 +88,8 @@ pub struct OpenOptions {
     pub advice: Advice,
     /// Threads for a large component that is read by one call; 0 where the library is to say.
     pub threads: usize,
+    /// What messages call the file; none for its path or how it is opened.
+    pub name: Option<String>,
 }
 
 impl Default for OpenOptions {
@@ -101,6 +105,7 @@ impl Default for OpenOptions {
             max_memory: limits.memory,
             advice: Advice::Normal,
             threads: 0,
+            name: None,
         }
     }
 }
@@ -116,6 +121,7 @@ pub struct File {
     max_decoded_size: Option<u64>,
     threads: usize,
     label: String,
+    modified: i64,
     /// Components of the same bytes, where decoded sizes are to be found out.
     aliases: aliases::Aliases,
     /// Decoded sizes that no manifest declares, found when first asked for; see `Component::size`: those of components,
@@ -135,16 +141,23 @@ impl File {
     /// Opens the file at `path`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
         let path = path.as_ref();
-        let label = try_format(format_args!("{}", path.display()))?;
-        let source = FileSource::open(path).and_then(|file| with_mode(file, options));
-        File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)
+        let label = options.label(format_args!("{}", path.display()))?;
+        File::open_source_file(FileSource::open(path), options, label)
     }
 
-    /// Opens `length` bytes from `offset` of an open file; a length of 0 means to its end.
+    /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
     pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
-        let label = try_format(format_args!("the file at offset {offset}"))?;
-        let source = FileSource::from_file(file, offset, length).and_then(|file| with_mode(file, options));
-        File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)
+        let label = options.label(format_args!("the file at offset {offset}"))?;
+        File::open_source_file(FileSource::from_file(file, offset, length), options, label)
+    }
+
+    fn open_source_file(file: Result<FileSource>, options: &OpenOptions, label: String) -> Result<File> {
+        let modified = file.as_ref().map_or(0, |file| identity::modified(file.parts().0));
+        let source = file.and_then(|file| with_mode(file, options));
+        let source = source.map_err(|e| e.within(format_args!("{label}")))?;
+        let mut opened = File::from_source(source, options, label)?;
+        opened.modified = modified;
+        Ok(opened)
     }
 
     /// Opens bytes that are in memory.
@@ -152,7 +165,7 @@ impl File {
     where
         B: AsRef<[u8]> + Send + Sync + 'static,
     {
-        let label = try_format(format_args!("the file in memory"))?;
+        let label = options.label(format_args!("the file in memory"))?;
         File::from_source(try_box(MemorySource::new(bytes))?, options, label)
     }
 
@@ -204,6 +217,7 @@ impl File {
             strict: options.strict,
             max_decoded_size: options.max_decoded_size,
             threads: options.threads,
+            modified: 0,
             label: String::new(), // `from_source` puts it in front of what goes wrong here
             aliases,
             lazy_sizes,

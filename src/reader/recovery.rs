@@ -271,7 +271,9 @@ fn ends_at(
     match found {
         Ok(objects) => Ok(Some(Some(Location { end: prefix.size, objects }))),
         // What could not be looked at may be the one.
-        Err(e) if matches!(e.cause(), Cause::Io | Cause::OutOfMemory | Cause::Limit) => Err(e),
+        Err(e) if matches!(e.cause(), Cause::Io | Cause::NoFile | Cause::OutOfMemory | Cause::Limit) => {
+            Err(e)
+        }
         Err(_) => Ok(Some(None)),
     }
 }

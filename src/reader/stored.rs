@@ -209,6 +209,15 @@ impl Component<'_> {
         Ok(odd)
     }
 
+    /// Copies its stored bytes, as they are; of an unknown encoding, too.
+    pub fn read_stored(&self, dst: &mut [u8]) -> Result<()> {
+        let size = self.entry.stored_size;
+        let room = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
+        let room =
+            room.ok_or_else(|| self.wrap(fail!(BufferSize, "room for its {size} stored bytes is missing")));
+        self.file.source().read_at(self.entry.offset, room?).map_err(|e| self.wrap(e))
+    }
+
     /// Gives `body` all of its stored bytes.
     pub(super) fn with_stored<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         with_range(self.file.source(), self.stored_range(), body)

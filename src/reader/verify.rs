@@ -11,7 +11,7 @@ use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::threads;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What to verify.
 #[derive(Clone, Copy, Debug)]
@@ -63,9 +63,18 @@ impl VerifyReport {
     }
 }
 
+/// Called for each failure with the positions of its object and component, as far as it is of one; false stops. One
+/// thread at a time calls it.
+pub type OnFailure<'a> = dyn Fn(Option<usize>, Option<usize>, &Error) -> bool + Sync + 'a;
+
 /// What the threads of one verification share.
 struct VerifyState<'a> {
     options: &'a VerifyOptions,
+    on_failure: Option<&'a OnFailure<'a>>,
+    /// One thread at a time reports failures.
+    telling: Mutex<()>,
+    /// `on_failure` asked to stop.
+    stopped: AtomicBool,
     progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
     next: AtomicUsize,
     total: u64,
@@ -81,7 +90,7 @@ struct VerifyState<'a> {
 }
 
 impl File {
-    /// Verifies; `progress` is called with the bytes done and in all, and may stop it. The report says what was done,
+    /// Verifies up to the first failure; `progress` is called with the bytes done and in all, and may stop it. The report says what was done,
     /// also where the outcome is a failure.
     pub fn verify(
         &self,
@@ -89,9 +98,23 @@ impl File {
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
         report: &mut VerifyReport,
     ) -> Result<()> {
+        self.verify_listing(options, progress, None, report)
+    }
+
+    /// Verifies all and tells every failure, where `on_failure` is there; the outcome is the first one in file order.
+    pub fn verify_listing(
+        &self,
+        options: &VerifyOptions,
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
+        on_failure: Option<&OnFailure<'_>>,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
         let total = self.manifest.components.iter().map(|c| c.stored_size).fold(0, u64::saturating_add);
         let state = VerifyState {
             options,
+            on_failure,
+            telling: Mutex::new(()),
+            stopped: AtomicBool::new(false),
             progress,
             next: AtomicUsize::new(0),
             total,
@@ -103,22 +126,47 @@ impl File {
         };
         let wanted = self.source().profile().threads(options.threads).min(self.object_count().max(1));
         threads::run(wanted, &|| self.verify_some(&state));
-        *report = state.report.into_inner();
-        if let Some((_, error)) = state.failure.into_inner() {
-            return Err(error);
-        }
-        if options.contents || options.padding {
-            let (count, first) = self.nonzero_padding()?;
-            report.padding_nonzero = count;
-            if let Some(first) = first.filter(|_| options.padding || self.strict) {
-                let error = broken!(
-                    Rule::PaddingNonzero,
-                    "{count} bytes of padding are not zero, the first at {first}"
-                );
-                return Err(self.in_file(error));
+        *report = *state.report.lock();
+        let goes_on = state.failed_at.load(Ordering::Relaxed) == usize::MAX;
+        let mut first = state.failure.lock().take().map(|(_, error)| error);
+        if goes_on && (options.contents || options.padding) {
+            if let Err(error) = self.verify_padding(options, report) {
+                state.keep(None, None, error, &mut first)?;
             }
         }
-        Ok(())
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Verifies one object, without threads.
+    pub fn verify_object(&self, at: usize, options: &VerifyOptions) -> Result<()> {
+        let Some(object) = self.object(at) else { return Err(fail!(Internal, "there is no object {at}")) };
+        let state = VerifyState {
+            options,
+            on_failure: None,
+            telling: Mutex::new(()),
+            stopped: AtomicBool::new(false),
+            progress: &|_, _| true,
+            next: AtomicUsize::new(0),
+            total: 0,
+            failed_at: AtomicUsize::new(usize::MAX),
+            failure: Mutex::new(None),
+            report: Mutex::new(VerifyReport::default()),
+            verified: Verified::nothing_of(self)?,
+            reported: Mutex::new(0),
+        };
+        object.verify(at, &state, &mut VerifyReport::default())
+    }
+
+    fn verify_padding(&self, options: &VerifyOptions, report: &mut VerifyReport) -> Result<()> {
+        let (count, first) = self.nonzero_padding()?;
+        report.padding_nonzero = count;
+        match first.filter(|_| options.padding || self.strict) {
+            None => Ok(()),
+            Some(first) => Err(self.in_file(broken!(
+                Rule::PaddingNonzero,
+                "{count} bytes of padding are not zero, the first at {first}"
+            ))),
+        }
     }
 
     /// One thread's part: objects in file order, until there are no more or one before has failed.
@@ -130,10 +178,14 @@ impl File {
                 return; // everything before the failure is taken by somebody, who looks at it
             }
             let mut report = VerifyReport::default();
-            let outcome = object.verify(state, &mut report);
+            let outcome = object.verify(at, state, &mut report);
             state.report.lock().add(&report);
             if let Err(error) = outcome {
-                state.failed_at.fetch_min(at, Ordering::Relaxed);
+                if state.on_failure.is_none() || error.cause() == Cause::Cancelled {
+                    state.failed_at.fetch_min(at, Ordering::Relaxed);
+                } else if state.stopped.load(Ordering::Relaxed) {
+                    state.failed_at.store(0, Ordering::Relaxed);
+                }
                 let mut first = state.failure.lock();
                 if first.as_ref().is_none_or(|(other, _)| at < *other) {
                     *first = Some((at, error));
@@ -160,10 +212,41 @@ impl File {
     }
 }
 
+impl VerifyState<'_> {
+    /// Tells a failure and keeps it if it is the first; an error where that is all to be looked at.
+    fn keep(
+        &self,
+        object: Option<usize>,
+        component: Option<usize>,
+        error: Error,
+        first: &mut Option<Error>,
+    ) -> Result<()> {
+        let Some(on_failure) = self.on_failure else { return Err(error) };
+        let turn = self.telling.lock();
+        let goes_on = !self.stopped.load(Ordering::Relaxed) && on_failure(object, component, &error);
+        if !goes_on {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        drop(turn);
+        let error = match first.take() {
+            Some(before) => before,
+            None => error,
+        };
+        if goes_on {
+            *first = Some(error);
+            return Ok(());
+        }
+        Err(error)
+    }
+}
+
 impl Object<'_> {
-    fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
+    fn verify(&self, at: usize, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
+        let mut first = None;
         for component in self.components() {
-            component.verify(state, report)?;
+            if let Err(error) = component.verify(state, report) {
+                state.keep(Some(at), Some(component.index), error, &mut first)?;
+            }
             let size = component.stored_size();
             let mut done = state.reported.lock();
             *done = done.saturating_add(size);
@@ -176,8 +259,13 @@ impl Object<'_> {
                 )));
             }
         }
-        if state.options.contents {
-            self.check_structure(&state.verified)?;
+        if state.options.contents && first.is_none() {
+            if let Err(error) = self.check_structure(&state.verified) {
+                state.keep(Some(at), None, error, &mut first)?;
+            }
+        }
+        if let Some(first) = first {
+            return Err(first);
         }
         report.objects = report.objects.saturating_add(1);
         Ok(())

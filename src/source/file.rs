@@ -44,19 +44,19 @@ impl FileSource {
         Ok(FileSource::new(file, 0, size, true))
     }
 
-    /// `length` bytes from `base` on; a length of 0 means to the end.
+    /// `length` bytes from `base` on; all to the end where that is `u64::MAX`.
     pub fn from_file(file: File, base: u64, length: u64) -> Result<Self> {
         let end = size_of(&file)?;
         let capacity = end.checked_sub(base).ok_or_else(|| {
             fail!(InvalidArgument, "offset {base} is past the end of the file of {end} bytes")
         })?;
-        if length > capacity {
+        let size = if length == u64::MAX { capacity } else { length };
+        if size > capacity {
             return Err(fail!(
                 InvalidArgument,
                 "offset {base} and length {length} pass the end of the file of {end} bytes"
             ));
         }
-        let size = if length == 0 { capacity } else { length };
         Ok(FileSource::new(file, base, size, size == capacity))
     }
 

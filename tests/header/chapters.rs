@@ -48,7 +48,7 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "3. Opening",
         intro: "zt_open checks everything that the manifest and the file's size can show and reads no tensor. An open file is\n\
                 immutable. What is borrowed from it lives until its last zt_close.",
-        files: &["mode.rs", "progress.rs", "open.rs", "mapping.rs"],
+        files: &["mode.rs", "progress.rs", "open.rs", "identity.rs", "mapping.rs"],
         opens_c_linkage: false,
     },
     Chapter {
@@ -68,7 +68,7 @@ pub const CHAPTERS: &[Chapter] = &[
                 Without a copy where every component can be borrowed.", files: &["view.rs"], opens_c_linkage: false },
     Chapter { title: "7. Many at once", intro: "zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and\n\
                 slices at once, on several threads, in the order of the file.", files: &["list.rs", "batch.rs"], opens_c_linkage: false },
-    Chapter { title: "8. Attributes", intro: "Attributes of a file or an object: a tree of values in CBOR's data model.", files: &["value.rs"], opens_c_linkage: false },
+    Chapter { title: "8. Attributes", intro: "Attributes of a file or an object: a tree of values in CBOR's data model.", files: &["value.rs", "value_find.rs"], opens_c_linkage: false },
     Chapter { title: "9. Verification and repair", intro: "zt_verify checks what opening does not read. zt_repair cuts an unfinished append back.", files: &["verify.rs"], opens_c_linkage: false },
     Chapter {
         title: "10. Writing",

@@ -3,7 +3,7 @@ zTensor `.zt` files through the C library libztensor. Dimensions are reversed: a
 """
 module ZTensor
 
-const libztensor = get(ENV, "LIBZTENSOR", "libztensor.so.1")
+const libztensor = get(ENV, "LIBZTENSOR", "libztensor.so.0")
 
 include("declarations.jl")
 
@@ -99,7 +99,11 @@ dtype(c::Component) = text(zt_component_dtype_name(c.handle))
 logical_type(c::Component) = text(zt_component_type_name(c.handle))
 encoding(c::Component) = text(zt_component_encoding_name(c.handle))
 digest(c::Component) = text(zt_component_digest(c.handle))
-Base.sizeof(c::Component) = Int(zt_component_size(c.handle))
+function Base.sizeof(c::Component)
+    size = Ref{UInt64}(0)
+    check(zt_component_measure(c.handle, size))
+    Int(size[])
+end
 
 "bfloat16 as its bits: Julia has no such type of its own."
 primitive type BF16 16 end

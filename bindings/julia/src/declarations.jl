@@ -1,9 +1,11 @@
 # Generated from the headers by bindings/generate.py; do not edit.
 
-const ZT_VERSION_MAJOR = 1
-const ZT_VERSION_MINOR = 0
+const ZT_VERSION_MAJOR = 0
+const ZT_VERSION_MINOR = 9
 const ZT_VERSION_PATCH = 0
-const ZT_ABI_VERSION = 1
+const ZT_ABI_VERSION = 0
+const ZT_UNKNOWN_SIZE = 18446744073709551615
+const ZT_WHOLE = 18446744073709551615
 const ZT_CAP_MAP = 1
 const ZT_CAP_READ = 2
 const ZT_CAP_RANGE = 4
@@ -29,6 +31,7 @@ const ZT_ERROR_EXISTS = 12
 const ZT_ERROR_CANCELLED = 13
 const ZT_ERROR_OUT_OF_MEMORY = 14
 const ZT_ERROR_INTERNAL = 15
+const ZT_ERROR_NO_FILE = 16
 const ZT_DTYPE_OTHER = 0
 const ZT_DTYPE_F64 = 1
 const ZT_DTYPE_F32 = 2
@@ -121,6 +124,15 @@ struct zt_open_options
     max_memory::UInt64
     context::Ptr{Cvoid}
     progress::Ptr{Cvoid}
+    name::Ptr{UInt8}
+end
+
+struct zt_identity
+    struct_size::Csize_t
+    size::UInt64
+    modified_ns::Int64
+    manifest_offset::UInt64
+    manifest_hash::UInt64
 end
 
 struct zt_array
@@ -129,6 +141,8 @@ struct zt_array
     count::UInt64
     dtype::Int32
     type_::Int32
+    reserved::UInt64
+    reserved2::UInt64
 end
 
 struct zt_tensor
@@ -235,6 +249,7 @@ struct zt_verify_options
     threads::UInt32
     context::Ptr{Cvoid}
     progress::Ptr{Cvoid}
+    on_failure::Ptr{Cvoid}
 end
 
 struct zt_verify_report
@@ -390,6 +405,8 @@ end
 zt_version() = ccall((:zt_version, libztensor), Cstring, ())
 zt_abi_version() = ccall((:zt_abi_version, libztensor), UInt32, ())
 zt_last_error() = ccall((:zt_last_error, libztensor), Cstring, ())
+zt_last_os_error() = ccall((:zt_last_os_error, libztensor), Int32, ())
+zt_last_error_rule() = ccall((:zt_last_error_rule, libztensor), Cstring, ())
 zt_status_name(status) = ccall((:zt_status_name, libztensor), Cstring, (Int32,), status)
 zt_dtype_name(dtype) = ccall((:zt_dtype_name, libztensor), Cstring, (Int32,), dtype)
 zt_dtype_from_name(name, dtype) = ccall((:zt_dtype_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, dtype)
@@ -410,6 +427,7 @@ zt_object_count(file) = ccall((:zt_object_count, libztensor), Csize_t, (Ptr{Cvoi
 zt_object_at(file, index) = ccall((:zt_object_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), file, index)
 zt_object_find(file, name) = ccall((:zt_object_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), file, name)
 zt_object_find_n(file, name, length) = ccall((:zt_object_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), file, name, length)
+zt_file_identity(file, identity) = ccall((:zt_file_identity, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_identity}), file, identity)
 zt_file_mode(file) = ccall((:zt_file_mode, libztensor), Int32, (Ptr{Cvoid},), file)
 zt_file_bytes(file, part, ptr, size) = ccall((:zt_file_bytes, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}, Ptr{UInt64}), file, part, ptr, size)
 zt_object_name(object) = ccall((:zt_object_name, libztensor), Cstring, (Ptr{Cvoid},), object)
@@ -423,6 +441,7 @@ zt_object_attributes(object) = ccall((:zt_object_attributes, libztensor), Ptr{Cv
 zt_object_component_count(object) = ccall((:zt_object_component_count, libztensor), Csize_t, (Ptr{Cvoid},), object)
 zt_component_at(object, index) = ccall((:zt_component_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), object, index)
 zt_component_find(object, role) = ccall((:zt_component_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), object, role)
+zt_component_find_n(object, role, length) = ccall((:zt_component_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), object, role, length)
 zt_object_read_slice(object, start, count, step, dst, dst_size) = ccall((:zt_object_read_slice, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Cvoid}, Csize_t), object, start, count, step, dst, dst_size)
 zt_component_role(component) = ccall((:zt_component_role, libztensor), Cstring, (Ptr{Cvoid},), component)
 zt_component_role_len(component) = ccall((:zt_component_role_len, libztensor), Csize_t, (Ptr{Cvoid},), component)
@@ -435,10 +454,12 @@ zt_component_encoding_name(component) = ccall((:zt_component_encoding_name, libz
 zt_component_offset(component) = ccall((:zt_component_offset, libztensor), UInt64, (Ptr{Cvoid},), component)
 zt_component_stored_size(component) = ccall((:zt_component_stored_size, libztensor), UInt64, (Ptr{Cvoid},), component)
 zt_component_size(component) = ccall((:zt_component_size, libztensor), UInt64, (Ptr{Cvoid},), component)
+zt_component_measure(component, size) = ccall((:zt_component_measure, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}), component, size)
 zt_component_digest(component) = ccall((:zt_component_digest, libztensor), Cstring, (Ptr{Cvoid},), component)
 zt_component_caps(component) = ccall((:zt_component_caps, libztensor), UInt32, (Ptr{Cvoid},), component)
 zt_component_ptr(component, ptr, size) = ccall((:zt_component_ptr, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), component, ptr, size)
 zt_component_read(component, dst, dst_size) = ccall((:zt_component_read, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
+zt_component_read_stored(component, dst, dst_size) = ccall((:zt_component_read_stored, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
 zt_component_read_range(component, offset, dst, n) = ccall((:zt_component_read_range, libztensor), Int32, (Ptr{Cvoid}, UInt64, Ptr{Cvoid}, Csize_t), component, offset, dst, n)
 zt_component_read_as(component, dtype, dst, dst_size) = ccall((:zt_component_read_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{Cvoid}, Csize_t), component, dtype, dst, dst_size)
 zt_component_advise(component, advice) = ccall((:zt_component_advise, libztensor), Int32, (Ptr{Cvoid}, UInt32), component, advice)
@@ -448,6 +469,7 @@ zt_buffer_data(buffer) = ccall((:zt_buffer_data, libztensor), Ptr{Cvoid}, (Ptr{C
 zt_buffer_size(buffer) = ccall((:zt_buffer_size, libztensor), Csize_t, (Ptr{Cvoid},), buffer)
 zt_buffer_free(buffer) = ccall((:zt_buffer_free, libztensor), Cvoid, (Ptr{Cvoid},), buffer)
 zt_tensor_view(file, name, view) = ccall((:zt_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_tensor}), file, name, view)
+zt_object_tensor_view(object, view) = ccall((:zt_object_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_tensor}), object, view)
 zt_csr_view(object, view) = ccall((:zt_csr_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_csr}), object, view)
 zt_coo_view(object, view) = ccall((:zt_coo_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_coo}), object, view)
 zt_quantized_view(object, view) = ccall((:zt_quantized_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_quantized}), object, view)
@@ -468,7 +490,9 @@ zt_value_at(value, index) = ccall((:zt_value_at, libztensor), Ptr{Cvoid}, (Ptr{C
 zt_value_key_at(value, index) = ccall((:zt_value_key_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), value, index)
 zt_value_find(value, key) = ccall((:zt_value_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), value, key)
 zt_value_to_json(value, buf, size, needed) = ccall((:zt_value_to_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Ptr{Csize_t}), value, buf, size, needed)
+zt_value_find_n(value, key, length) = ccall((:zt_value_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), value, key, length)
 zt_verify(file, options, report) = ccall((:zt_verify, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_verify_options}, Ptr{zt_verify_report}), file, options, report)
+zt_object_verify(object) = ccall((:zt_object_verify, libztensor), Int32, (Ptr{Cvoid},), object)
 zt_repair(path, options, report) = ccall((:zt_repair, libztensor), Int32, (Cstring, Ptr{zt_repair_options}, Ptr{zt_repair_report}), path, options, report)
 zt_writer_create(path, options, writer) = ccall((:zt_writer_create, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
 zt_writer_append(path, options, writer) = ccall((:zt_writer_append, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)

@@ -3,10 +3,12 @@
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_uint32, c_uint64, c_void_p)
 
-ZT_VERSION_MAJOR = 1
-ZT_VERSION_MINOR = 0
+ZT_VERSION_MAJOR = 0
+ZT_VERSION_MINOR = 9
 ZT_VERSION_PATCH = 0
-ZT_ABI_VERSION = 1
+ZT_ABI_VERSION = 0
+ZT_UNKNOWN_SIZE = 18446744073709551615
+ZT_WHOLE = 18446744073709551615
 ZT_CAP_MAP = 1
 ZT_CAP_READ = 2
 ZT_CAP_RANGE = 4
@@ -32,6 +34,7 @@ ZT_ERROR_EXISTS = 12
 ZT_ERROR_CANCELLED = 13
 ZT_ERROR_OUT_OF_MEMORY = 14
 ZT_ERROR_INTERNAL = 15
+ZT_ERROR_NO_FILE = 16
 ZT_DTYPE_OTHER = 0
 ZT_DTYPE_F64 = 1
 ZT_DTYPE_F32 = 2
@@ -123,7 +126,8 @@ zt_spec_version = c_uint32
 zt_digest = c_int32
 zt_attribute_kind = c_int32
 zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
-zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status)
+zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status, c_char_p)
+zt_failure_callback = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, zt_status, c_char_p)
 
 
 class zt_open_options(Structure):
@@ -141,6 +145,17 @@ class zt_open_options(Structure):
         ("max_memory", c_uint64),
         ("context", c_void_p),
         ("progress", zt_progress_callback),
+        ("name", c_char_p),
+    ]
+
+
+class zt_identity(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("size", c_uint64),
+        ("modified_ns", c_int64),
+        ("manifest_offset", c_uint64),
+        ("manifest_hash", c_uint64),
     ]
 
 
@@ -151,6 +166,8 @@ class zt_array(Structure):
         ("count", c_uint64),
         ("dtype", zt_dtype),
         ("type", zt_type),
+        ("reserved", c_uint64),
+        ("reserved2", c_uint64),
     ]
 
 
@@ -275,6 +292,7 @@ class zt_verify_options(Structure):
         ("threads", c_uint32),
         ("context", c_void_p),
         ("progress", zt_progress_callback),
+        ("on_failure", zt_failure_callback),
     ]
 
 
@@ -458,6 +476,8 @@ FUNCTIONS = {
     "zt_version": (c_char_p, []),
     "zt_abi_version": (c_uint32, []),
     "zt_last_error": (c_char_p, []),
+    "zt_last_os_error": (c_int32, []),
+    "zt_last_error_rule": (c_char_p, []),
     "zt_status_name": (c_char_p, [zt_status]),
     "zt_dtype_name": (c_char_p, [zt_dtype]),
     "zt_dtype_from_name": (zt_status, [c_char_p, POINTER(zt_dtype)]),
@@ -478,6 +498,7 @@ FUNCTIONS = {
     "zt_object_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_object_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_object_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_file_identity": (zt_status, [c_void_p, POINTER(zt_identity)]),
     "zt_file_mode": (zt_mode, [c_void_p]),
     "zt_file_bytes": (zt_status, [c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_uint64)]),
     "zt_object_name": (c_char_p, [c_void_p]),
@@ -491,6 +512,7 @@ FUNCTIONS = {
     "zt_object_component_count": (c_size_t, [c_void_p]),
     "zt_component_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_component_find": (c_void_p, [c_void_p, c_char_p]),
+    "zt_component_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
     "zt_object_read_slice": (zt_status, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), c_void_p, c_size_t]),
     "zt_component_role": (c_char_p, [c_void_p]),
     "zt_component_role_len": (c_size_t, [c_void_p]),
@@ -503,10 +525,12 @@ FUNCTIONS = {
     "zt_component_offset": (c_uint64, [c_void_p]),
     "zt_component_stored_size": (c_uint64, [c_void_p]),
     "zt_component_size": (c_uint64, [c_void_p]),
+    "zt_component_measure": (zt_status, [c_void_p, POINTER(c_uint64)]),
     "zt_component_digest": (c_char_p, [c_void_p]),
     "zt_component_caps": (c_uint32, [c_void_p]),
     "zt_component_ptr": (zt_status, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
     "zt_component_read": (zt_status, [c_void_p, c_void_p, c_size_t]),
+    "zt_component_read_stored": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_read_range": (zt_status, [c_void_p, c_uint64, c_void_p, c_size_t]),
     "zt_component_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t]),
     "zt_component_advise": (zt_status, [c_void_p, zt_advice]),
@@ -516,6 +540,7 @@ FUNCTIONS = {
     "zt_buffer_size": (c_size_t, [c_void_p]),
     "zt_buffer_free": (None, [c_void_p]),
     "zt_tensor_view": (zt_status, [c_void_p, c_char_p, POINTER(zt_tensor)]),
+    "zt_object_tensor_view": (zt_status, [c_void_p, POINTER(zt_tensor)]),
     "zt_csr_view": (zt_status, [c_void_p, POINTER(zt_csr)]),
     "zt_coo_view": (zt_status, [c_void_p, POINTER(zt_coo)]),
     "zt_quantized_view": (zt_status, [c_void_p, POINTER(zt_quantized)]),
@@ -536,7 +561,9 @@ FUNCTIONS = {
     "zt_value_key_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_value_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_value_to_json": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)]),
+    "zt_value_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
     "zt_verify": (zt_status, [c_void_p, POINTER(zt_verify_options), POINTER(zt_verify_report)]),
+    "zt_object_verify": (zt_status, [c_void_p]),
     "zt_repair": (zt_status, [c_char_p, POINTER(zt_repair_options), POINTER(zt_repair_report)]),
     "zt_writer_create": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_writer_append": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),

@@ -10,7 +10,7 @@ from . import _declarations as c
 
 
 def _load():
-    name = {"darwin": "libztensor.1.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.1")
+    name = {"darwin": "libztensor.0.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.0")
     installed = Path(__file__).resolve().parent / name
     chosen = os.environ.get("LIBZTENSOR") or (str(installed) if installed.exists() else name)
     library = ctypes.CDLL(chosen)
@@ -56,6 +56,7 @@ Exists = _error("Exists", c.ZT_ERROR_EXISTS)
 Cancelled = _error("Cancelled", c.ZT_ERROR_CANCELLED)
 OutOfMemory = _error("OutOfMemory", c.ZT_ERROR_OUT_OF_MEMORY, MemoryError)
 InternalError = _error("InternalError", c.ZT_ERROR_INTERNAL)
+NoFile = _error("NoFile", c.ZT_ERROR_NO_FILE, FileNotFoundError)
 
 
 def check(status):

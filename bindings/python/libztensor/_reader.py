@@ -88,7 +88,16 @@ class Component:
     digest: Optional[str] = property(lambda s: _text(lib.zt_component_digest(s._live())))
     offset: int = property(lambda s: lib.zt_component_offset(s._live()))
     stored_size: int = property(lambda s: lib.zt_component_stored_size(s._live()))
-    size: int = property(lambda s: lib.zt_component_size(s._live()))
+
+    @property
+    def size(self) -> int:
+        """Decoded bytes; found out where the file does not declare them."""
+        size = lib.zt_component_size(self._live())
+        if size == c.ZT_UNKNOWN_SIZE:
+            measured = ctypes.c_uint64()
+            check(lib.zt_component_measure(self._live(), ctypes.byref(measured)))
+            size = measured.value
+        return size
 
     def _live(self):
         self._file._live()
@@ -309,7 +318,7 @@ class File(Mapping):
             keep.append((buffer, part))
             request.struct_size = ctypes.sizeof(request)
             request.component = part._handle
-            request.length = part.size
+            request.length = c.ZT_WHOLE
             request.dst, request.dst_size = ctypes.addressof(buffer), view.nbytes
         step = carrying(progress)
         wanted = options(c.zt_read_options, threads=threads, verify=verify, direct=_DIRECT[direct], progress=step.callback)

@@ -1,0 +1,54 @@
+//! What tells a file from others.
+
+use super::arg;
+use super::guard::guard;
+use super::open::zt_file;
+use super::sized::sized_struct;
+use super::status::zt_status;
+use crate::error::fail;
+
+/// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_identity {
+    /// sizeof (zt_identity), set by the caller.
+    pub struct_size: usize,
+    /// Bytes of the file.
+    pub size: u64,
+    /// When it was changed last, at opening: nanoseconds since 1970; 0 where that is not known, as in memory.
+    pub modified_ns: i64,
+    /// First byte of the manifest.
+    pub manifest_offset: u64,
+    /// Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
+    pub manifest_hash: u64,
+}
+
+// SAFETY: repr(C); integers, which may be zero.
+sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash);
+
+/// The identity of an open file, for caches: another one means another content. A component that was changed in
+/// place shows in modified_ns alone, or by its digest. Reads the manifest's bytes.
+///
+/// identity: set struct_size; not NULL; filled on success, untouched on failure.
+/// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut zt_identity) -> zt_status {
+    guard(|| {
+        let file = arg::required(file, "file")?.file();
+        // SAFETY: identity NULL or of the size it says.
+        if unsafe { arg::struct_size(identity.cast_const())? } == 0 {
+            return Err(fail!(InvalidArgument, "the place for the zt_identity is NULL"));
+        }
+        let found = file.identity()?;
+        let filled = zt_identity {
+            struct_size: 0,
+            size: found.size,
+            modified_ns: found.modified,
+            manifest_offset: found.manifest_offset,
+            manifest_hash: found.manifest_hash,
+        };
+        // SAFETY: of the size it says.
+        unsafe { arg::fill(identity, filled) }
+    })
+}

@@ -1,0 +1,26 @@
+//! Keys that are given with their length.
+
+use super::arg;
+use super::guard::guard_value;
+use super::value::value_ptr;
+use crate::model::value::Value;
+use std::ffi::c_char;
+use std::ptr::null;
+
+/// What a map has under a text key that is given with its length, so that it may hold a NUL.
+///
+/// key, length: that many bytes; (NULL, 0) is the empty key. Returns as zt_value_find.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_find_n(
+    value: Option<&Value>,
+    key: *const c_char,
+    length: usize,
+) -> *const Value {
+    let Some(value) = value else { return null() };
+    guard_value(null(), || {
+        // SAFETY: "that many bytes".
+        let Ok(key) = (unsafe { arg::slice(key.cast::<u8>(), length, "key") }) else { return null() };
+        std::str::from_utf8(key).map_or(null(), |key| value_ptr(value.get(key)))
+    })
+}

@@ -1,0 +1,110 @@
+//! The rules of the format, each with the name that the corpus of invalid files and C programs know it by.
+
+use std::ffi::CStr;
+
+/// Declares the rules with their names.
+macro_rules! rules {
+    ($($rule:ident $name:literal,)+) => {
+        /// A rule of the format that a file breaks. One variant per rule; the corpus names them the same.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        #[allow(missing_docs)] // each name says its rule
+        pub enum Rule {
+            $($rule,)+
+        }
+
+        impl Rule {
+            /// Every rule.
+            pub const ALL: &'static [Rule] = &[$(Rule::$rule),+];
+
+            /// Its short name, "range-manifest": stable, for programs.
+            pub fn name(self) -> &'static CStr {
+                match self {
+                    $(Rule::$rule => $name,)+
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    FileTooSmall c"file-too-small",
+    HeaderMagic c"header-magic",
+    FooterMagic c"footer-magic",
+    ManifestEmpty c"manifest-empty",
+    ManifestRange c"manifest-range",
+    CborMalformed c"cbor-malformed",
+    CborTrailing c"cbor-trailing",
+    CborDuplicateKey c"cbor-duplicate-key",
+    CborUtf8 c"cbor-utf8",
+    CborDepth c"cbor-depth",
+    RootType c"root-type",
+    KeyType c"key-type",
+    VersionMissing c"version-missing",
+    ObjectsMissing c"objects-missing",
+    ObjectType c"object-type",
+    NameMissing c"name-missing",
+    NameDuplicate c"name-duplicate",
+    ShapeType c"shape-type",
+    FormatType c"format-type",
+    AttributesType c"attributes-type",
+    ComponentsType c"components-type",
+    ComponentType c"component-type",
+    ComponentMissing c"component-missing",
+    DtypeType c"dtype-type",
+    TypeType c"type-type",
+    TypeDtypeMismatch c"type-dtype-mismatch",
+    OffsetType c"offset-type",
+    LengthType c"length-type",
+    UncompressedLengthType c"ulength-type",
+    UncompressedLengthMissing c"ulength-missing",
+    UncompressedLengthRaw c"ulength-raw",
+    EncodingType c"encoding-type",
+    DigestType c"digest-type",
+    DigestForm c"digest-form",
+    LayoutType c"layout-type",
+    SparseFormat c"sparse-format",
+    EndiannessValue c"endianness-value",
+    OffsetAlign c"offset-align",
+    RangeOverflow c"range-overflow",
+    RangeEof c"range-eof",
+    RangeManifest c"range-manifest",
+    RangeHeader c"range-header",
+    RangeOverlap c"range-overlap",
+    ShapeOverflow c"shape-overflow",
+    DenseSize c"dense-size",
+    ElementSize c"element-size",
+    ZstdCorrupt c"zstd-corrupt",
+    ZstdLength c"zstd-length",
+    ZstdTrailing c"zstd-trailing",
+    CsrRank c"csr-rank",
+    CsrIndptrCount c"csr-indptr-count",
+    CsrIndptrOrder c"csr-indptr-order",
+    CsrIndicesCount c"csr-indices-count",
+    CsrColumn c"csr-column",
+    CooCount c"coo-count",
+    CooCoordinate c"coo-coordinate",
+    IndexDtype c"index-dtype",
+    QuantizedGeometry c"quantized-geometry",
+    BoolByte c"bool-byte",
+    PaddingNonzero c"padding-nonzero",
+    UnfinishedAppend c"unfinished-append",
+    VersionForm c"version-form",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rule;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_rule_has_a_short_name_of_its_own() {
+        let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.name().to_str().unwrap()).collect();
+        assert_eq!(names.len(), Rule::ALL.len());
+        let is_short = |name: &str| {
+            name.len() <= 24
+                && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        };
+        assert!(names.iter().all(|name| is_short(name)), "{names:?}");
+    }
+}

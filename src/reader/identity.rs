@@ -1,0 +1,51 @@
+//! What tells a file from others: its name in messages, and what changes when its content does.
+
+use super::{stored, File, OpenOptions};
+use crate::digest::{compute, Algorithm, Digest};
+use crate::error::{try_format, Result};
+use std::fmt;
+use std::time::UNIX_EPOCH;
+
+/// What changes when the content of a file does, as far as its manifest shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Bytes of the file.
+    pub size: u64,
+    /// When it was changed last, in nanoseconds since 1970; 0 where it is not known.
+    pub modified: i64,
+    /// First byte of the manifest.
+    pub manifest_offset: u64,
+    /// The first 8 bytes of the SHA-256 of the manifest, big-endian.
+    pub manifest_hash: u64,
+}
+
+/// When an open file was changed last; 0 where that is not known.
+pub(super) fn modified(file: &std::fs::File) -> i64 {
+    let time = file.metadata().and_then(|meta| meta.modified()).ok();
+    let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(0)
+}
+
+impl OpenOptions {
+    /// What messages call the file.
+    pub(super) fn label(&self, otherwise: fmt::Arguments<'_>) -> Result<String> {
+        match &self.name {
+            Some(name) => try_format(format_args!("{name}")),
+            None => try_format(otherwise),
+        }
+    }
+}
+
+impl File {
+    /// Its identity, as it was when it was opened. Reads the manifest.
+    pub fn identity(&self) -> Result<Identity> {
+        let range = self.frame.manifest.clone();
+        let manifest_offset = range.start;
+        let digest = stored::with_range(self.source(), range, |bytes| Ok(compute(Algorithm::Sha256, bytes)));
+        let hash = match digest.map_err(|e| self.in_file(e))? {
+            Digest::Sha256(hash) => hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)),
+            _ => 0,
+        };
+        Ok(Identity { size: self.size(), modified: self.modified, manifest_offset, manifest_hash: hash })
+    }
+}
