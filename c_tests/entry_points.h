@@ -362,7 +362,7 @@ static zt_status entry_metadata(const zt_file *file)
                 uint64_t measured;
                 INIT(tensor);
                 TRY(zt_component_measure(c, &measured));
-                TRY(zt_component_read_stored(c, entry_room, sizeof entry_room));
+                TRY(zt_component_read_stored(c, entry_buffer, sizeof entry_buffer));
                 if (zt_component_find_n(o, zt_component_role(c), zt_component_role_len(c)) != c)
                     return ZT_ERROR_INTERNAL;
                 (void)zt_value_find_n(zt_object_attributes(o), "a", 1);

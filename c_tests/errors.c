@@ -53,12 +53,12 @@ static void on_done(void *context, uint64_t tag, zt_status status, const char *m
 static void messages_of_requests(void)
 {
     zt_file *file = open_data("v1.2/py-1.2.3-all-dtypes.zt");
-    static unsigned char room[4096];
+    static unsigned char space[4096];
     zt_read_request request;
     zt_read_options options;
     INIT(request), INIT(options);
     request.component = component_of(file, "f32", "data"), request.tag = 7, request.length = ZT_WHOLE;
-    request.dst = room, request.dst_size = sizeof room;
+    request.dst = space, request.dst_size = sizeof space;
     options.on_done = on_done, options.context = seen_message, options.threads = 2;
     CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_OK);
     CHECK(seen_done == 1 && seen_failures == 0);

@@ -244,7 +244,7 @@ fn a_writer_that_fails_or_is_dropped_leaves_the_destination_and_no_temporary_fil
     std::fs::create_dir(&below).unwrap();
     let mut writer = start(&below.join("new.zt"));
     std::fs::remove_dir_all(&below).unwrap();
-    assert_eq!(cause(writer.finish()), Some(Cause::Io));
+    assert_eq!(cause(writer.finish()), Some(Cause::NoFile));
     assert_eq!(cause(writer.finish()), Some(Cause::State));
     assert_eq!(folder.names(), ["kept.zt"]);
 

@@ -43,18 +43,16 @@ pub enum zt_advice_value {
     ZT_ADVICE_WILLNEED = 3,
     /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
     ZT_ADVICE_POPULATE = 4,
-    /// Now, and keeps the bytes in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the process's limit on
-    /// locked memory: just these, with the pages that they touch. Of a mapping only.
+    /// Now, and keeps just these bytes (their pages) in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the
+    /// process's limit on locked memory. Of a mapping only.
     ZT_ADVICE_LOCK = 5,
     /// Not again by anybody, soon: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
     /// back, too, unless another process has them mapped or they were not written yet. Linux only.
     ZT_ADVICE_EVICT = 6,
-    /// Not again by this process, soon: it gives back its pages of the mapping; the page cache keeps them. They are
-    /// mapped anew, with the same content, when they are touched. Of a mapping only, and not in ZT_MODE_PRIVATE, where
-    /// it would undo what was changed.
+    /// Not again by this process, soon: it gives back its pages of the mapping, which are mapped anew when they are
+    /// touched. The page cache keeps them. Of a mapping only, and not in ZT_MODE_PRIVATE: it would undo changes.
     ZT_ADVICE_RELEASE = 7,
-    /// Undoes ZT_ADVICE_LOCK of just these bytes, however often it was given: a page stays locked as long as any byte
-    /// of it is.
+    /// Undoes ZT_ADVICE_LOCK of just these bytes; a page stays locked as long as any byte of it is.
     ZT_ADVICE_UNLOCK = 8,
 }
 

@@ -212,10 +212,12 @@ impl Component<'_> {
     /// Copies its stored bytes, as they are; of an unknown encoding, too.
     pub fn read_stored(&self, dst: &mut [u8]) -> Result<()> {
         let size = self.entry.stored_size;
-        let room = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
-        let room =
-            room.ok_or_else(|| self.wrap(fail!(BufferSize, "room for its {size} stored bytes is missing")));
-        self.file.source().read_at(self.entry.offset, room?).map_err(|e| self.wrap(e))
+        let capacity = dst.len();
+        let fitting = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
+        let dst = fitting.ok_or_else(|| {
+            self.wrap(fail!(BufferSize, "it has {size} stored bytes, the memory for it {capacity}"))
+        });
+        self.file.source().read_at(self.entry.offset, dst?).map_err(|e| self.wrap(e))
     }
 
     /// Gives `body` all of its stored bytes.

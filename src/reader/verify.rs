@@ -72,7 +72,7 @@ struct VerifyState<'a> {
     options: &'a VerifyOptions,
     on_failure: Option<&'a OnFailure<'a>>,
     /// One thread at a time reports failures.
-    telling: Mutex<()>,
+    reporting: Mutex<()>,
     /// `on_failure` asked to stop.
     stopped: AtomicBool,
     progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
@@ -113,7 +113,7 @@ impl File {
         let state = VerifyState {
             options,
             on_failure,
-            telling: Mutex::new(()),
+            reporting: Mutex::new(()),
             stopped: AtomicBool::new(false),
             progress,
             next: AtomicUsize::new(0),
@@ -143,7 +143,7 @@ impl File {
         let state = VerifyState {
             options,
             on_failure: None,
-            telling: Mutex::new(()),
+            reporting: Mutex::new(()),
             stopped: AtomicBool::new(false),
             progress: &|_, _| true,
             next: AtomicUsize::new(0),
@@ -222,7 +222,7 @@ impl VerifyState<'_> {
         first: &mut Option<Error>,
     ) -> Result<()> {
         let Some(on_failure) = self.on_failure else { return Err(error) };
-        let turn = self.telling.lock();
+        let turn = self.reporting.lock();
         let goes_on = !self.stopped.load(Ordering::Relaxed) && on_failure(object, component, &error);
         if !goes_on {
             self.stopped.store(true, Ordering::Relaxed);
