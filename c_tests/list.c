@@ -27,7 +27,7 @@ static void compare(const zt_file *file, size_t at, const zt_object_info *info)
     CHECK_U64(info->type, zt_component_type(component));
     CHECK_U64(info->encoding, zt_component_encoding(component));
     if (info->size == UINT64_MAX) {
-        CHECK(info->encoding == ZT_ENCODING_ZSTD);
+        CHECK(info->encoding != ZT_ENCODING_RAW);
         unknown_sizes++;
     } else
         CHECK_U64(info->size, zt_component_size(component));
@@ -52,7 +52,7 @@ static void all_of(const zt_file *file, size_t step, size_t more)
             CHECK_U64(info->struct_size, stride);
             compare(file, first + i, info);
             for (k = sizeof(zt_object_info); k < stride; k++)
-                odd += infos[i * stride + k] != 0xa5;
+                odd += infos[i * stride + k] != 0; /* what this version does not know is zeroed */
         }
         for (k = filled * stride; k < (step + 1) * stride; k++)
             odd += k >= sizeof stride && infos[k] != 0xa5;

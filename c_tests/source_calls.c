@@ -73,6 +73,7 @@ static int batch(zt_file *file, state *s, size_t step, uint32_t threads, zt_stat
     for (i = 0; i < TENSORS; i += step, count++) {
         INIT(requests[count]);
         requests[count].component = zt_component_at(zt_object_at(file, i), 0);
+        requests[count].length = ZT_WHOLE;
         requests[count].dst = memory + i * SIZE;
         requests[count].dst_size = SIZE;
     }

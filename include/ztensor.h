@@ -1455,7 +1455,7 @@ typedef struct zt_write_summary {
 /// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or
 /// created where there is none, and the link stays. A replaced file's permissions are kept; a
 /// read-only one is ZT_ERROR_IO. The folder has to keep its path until the writer ends: if it is
-/// renamed meanwhile, zt_writer_finish is ZT_ERROR_IO and the unfinished file stays in it. options: NULL for the
+/// renamed meanwhile, zt_writer_finish is ZT_ERROR_NO_FILE and the unfinished file stays in it. options: NULL for the
 /// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
 /// zt_writer_abort.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.

@@ -196,9 +196,10 @@ pub unsafe extern "C" fn zt_open_source(
         let label = match (&wanted.name, functions.name.is_null()) {
             (Some(name), _) => try_format(format_args!("{name}"))?,
             (None, true) => try_format(format_args!("the caller's source"))?,
-            // SAFETY: "NUL-ended".
             (None, false) => {
-                try_format(format_args!("{}", unsafe { arg::text(functions.name, "zt_source.name")? }))?
+                // SAFETY: "NUL-ended".
+                let name = unsafe { arg::text(functions.name, "zt_source.name")? };
+                try_format(format_args!("{name}"))?
             }
         };
         verified(File::from_source(try_box(source)?, &wanted, label)?, &options)
