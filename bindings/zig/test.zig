@@ -71,5 +71,5 @@ test "written, read, sliced, converted, appended" {
 test "failures are errors with a message" {
     try std.testing.expectError(error.Corrupt, zt.File.open(data ++ "invalid/offset-align-8.zt"));
     try expect(std.mem.indexOf(u8, zt.message(), "offset 8 is not a multiple of 64") != null);
-    try std.testing.expectError(error.Io, zt.File.open("no such file"));
+    try std.testing.expectError(error.NoFile, zt.File.open("no such file"));
 }

@@ -10,6 +10,7 @@ pub const c = @cImport(@cInclude("ztensor.h"));
 pub const Error = error{
     InvalidArgument,
     Io,
+    NoFile,
     NotFound,
     NotZTensor,
     Corrupt,
@@ -35,6 +36,7 @@ fn check(status: c.zt_status) Error!void {
         c.ZT_OK => {},
         c.ZT_ERROR_INVALID_ARGUMENT => error.InvalidArgument,
         c.ZT_ERROR_IO => error.Io,
+        c.ZT_ERROR_NO_FILE => error.NoFile,
         c.ZT_ERROR_NOT_FOUND => error.NotFound,
         c.ZT_ERROR_NOT_ZTENSOR => error.NotZTensor,
         c.ZT_ERROR_CORRUPT => error.Corrupt,

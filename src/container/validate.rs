@@ -11,7 +11,7 @@ use crate::model::manifest::{
     element_count, Component, Encoding, Format, LogicalType, Manifest, Object, TextId,
 };
 
-/// A manifest that keeps every rule which it can show by itself. Only [`validate`] makes one.
+/// A manifest that keeps every rule which it can show by itself. Only `validate` makes one.
 #[derive(Debug)]
 pub struct Validated(Manifest);
 

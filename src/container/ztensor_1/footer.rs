@@ -92,7 +92,7 @@ impl PossibleEnd {
 }
 
 /// Places in `window`, which begins `start` bytes into the file, that look like the end of one. Windows have to overlap
-/// by [`PossibleEnd::SIZE`] less one byte.
+/// by `PossibleEnd::SIZE` less one byte.
 pub fn possible_ends(window: &[u8], start: u64) -> impl Iterator<Item = PossibleEnd> + '_ {
     window.windows(FOOTER_SIZE).enumerate().filter_map(move |(at, footer)| {
         let (size, _) = footer.split_first_chunk().filter(|(_, magic)| magic == MAGIC)?;
