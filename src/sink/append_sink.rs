@@ -126,15 +126,14 @@ impl AppendSink {
             if let Err(cut) = writer.set_length(old_end) {
                 let is_new = if self.progress == Progress::Cleared { "has its new objects, or " } else { "" };
                 let ended = self.end_validly(file);
-                let what =
-                    format_args!("the file could not be cut back to {old_end} bytes: {}", SystemText(&cut));
-                return Err(match ended {
-                    Ok(()) => fail!(Io, "{what}; it has its old objects, and zeros instead of the new ones"),
-                    Err(e) => fail!(
-                        Io,
-                        "{what}; it {is_new}ends in an unfinished append, which zt_repair cuts off ({e})"
-                    ),
-                });
+                let error = match ended {
+                    Ok(()) => fail!(Io, "it has its old objects, and zeros instead of the new ones"),
+                    Err(e) => {
+                        fail!(Io, "it {is_new}ends in an unfinished append, which zt_repair cuts off ({e})")
+                    }
+                };
+                let cut = SystemText(&cut);
+                return Err(fail!(Io, "the file could not be cut back to {old_end} bytes: {cut}; {error}"));
             }
             // Where that fails the record stays: the disk may still have what was added.
             sync(file, "the file is cut back, but could not be synced")?;
