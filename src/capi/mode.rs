@@ -16,7 +16,7 @@ pub enum zt_mode_value {
     /// Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
     ZT_MODE_READ = 1,
     /// As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
-    /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; told on Linux and macOS), where the system refuses the mapping,
+    /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; known on Linux and macOS), where the system refuses the mapping,
     /// and where the file does not fit the process's address space. zt_file_mode tells which it is.
     ZT_MODE_AUTO = 2,
     /// As ZT_MODE_MAP, and the caller may write, const cast away, to what is lent (zt_component_ptr, zt_file_bytes,
