@@ -90,6 +90,19 @@ impl<T: Copy> HugeVec<T> {
         Ok(())
     }
 
+    /// Puts the same entry at the end so many times. Does not fail where there is room.
+    pub fn extend_filled(&mut self, count: usize, entry: T) -> Result<()> {
+        if self.capacity.saturating_sub(self.filled) < count {
+            self.try_reserve(count)?;
+        }
+        for at in self.filled..self.filled.saturating_add(count) {
+            // SAFETY: the table owns room for so many behind the filled entries, aligned.
+            unsafe { self.first.add(at).write(entry) };
+        }
+        self.filled = self.filled.saturating_add(count);
+        Ok(())
+    }
+
     /// Forgets what comes after the first `count` entries.
     pub fn truncate(&mut self, count: usize) {
         self.filled = self.filled.min(count);

@@ -3,12 +3,10 @@
 //! A parsed value is at most `MAX_DEPTH` levels deep, so that walking or dropping one needs a
 //! bounded stack.
 
-use super::find_duplicate::find_duplicate;
+use super::layout::MAX_DEPTH;
 use crate::error::{fail, Result};
+use crate::model::find_duplicate::find_duplicate;
 use std::cmp::Ordering;
-
-/// How deep the content of one attribute map, or one unknown field, may nest.
-pub(crate) const MAX_DEPTH: usize = 64;
 
 /// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the
 /// file's last zt_close.

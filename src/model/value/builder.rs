@@ -1,0 +1,363 @@
+//! A value that is put together at the end of a tape, from front to back.
+
+use super::layout::{self, Element, MAX_DEPTH};
+use super::record::Value;
+use super::tape::{Open, Tape};
+use crate::error::{fail, Result};
+use crate::memory::Budget;
+use crate::model::dtype::Dtype;
+use crate::model::text::Position;
+
+/// Puts one value at the end of a tape: a scalar, or `begin_...`, items, `end`; then `finish`. A builder that is dropped
+/// unfinished leaves the tape as it was.
+///
+/// Items of a map are key, value, key, value. That its keys are all different is for the caller to check, with what
+/// [`ValueBuilder::end`] gives.
+pub struct ValueBuilder<'t> {
+    tape: &'t mut Tape,
+    budget: Option<&'t Budget>,
+    start: usize,
+    is_finished: bool,
+}
+
+impl<'t> ValueBuilder<'t> {
+    /// At the end of `tape`.
+    pub fn new(tape: &'t mut Tape) -> Self {
+        tape.open.clear();
+        ValueBuilder { start: tape.size(), tape, budget: None, is_finished: false }
+    }
+
+    /// The same, with memory charged to `budget` before it is asked for.
+    pub fn within(mut self, budget: Option<&'t Budget>) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// `null`.
+    pub fn null(&mut self) -> Result<()> {
+        self.put(&[layout::NULL], &[])
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&mut self, truth: bool) -> Result<()> {
+        self.put(&[if truth { layout::TRUE } else { layout::FALSE }], &[])
+    }
+
+    /// A simple value without a meaning of its own; 23 is `undefined`.
+    pub fn simple(&mut self, number: u8) -> Result<()> {
+        self.put(&[layout::SIMPLE, number], &[])
+    }
+
+    /// An integer of which the container states no width.
+    pub fn unsigned(&mut self, number: u64) -> Result<()> {
+        self.put(&[layout::UNSIGNED], &number.to_ne_bytes())
+    }
+
+    /// The integer -1 - n, of which the container states no width.
+    pub fn negative(&mut self, n: u64) -> Result<()> {
+        self.put(&[layout::NEGATIVE], &n.to_ne_bytes())
+    }
+
+    /// An integer of which the container states no width.
+    pub fn integer(&mut self, number: i64) -> Result<()> {
+        match u64::try_from(number) {
+            Ok(number) => self.unsigned(number),
+            // Below zero, so that all bits but the sign are those of -1 - value.
+            Err(_) => self.negative(u64::try_from(!number).unwrap_or_default()),
+        }
+    }
+
+    /// A float of which the container states no width.
+    pub fn float(&mut self, number: f64) -> Result<()> {
+        self.put(&[layout::FLOAT], &number.to_bits().to_ne_bytes())
+    }
+
+    /// A number or bool of which the container states the dtype: one element, in the host's byte order.
+    pub fn number(&mut self, dtype: Dtype, element: &[u8]) -> Result<()> {
+        if element.len() != dtype.size() {
+            return Err(misused());
+        }
+        self.put(&[layout::number_tag(dtype)], element)
+    }
+
+    /// An array of such numbers all at once: a whole number of elements, in the host's byte order.
+    pub fn numbers(&mut self, dtype: Dtype, elements: &[u8]) -> Result<()> {
+        let size = dtype.size();
+        let count = elements.len().checked_div(size).unwrap_or_default();
+        self.begin_array(Element::Number(dtype), Some(count as u64))?;
+        let places = self.fill(count.saturating_mul(size.saturating_add(1)))?;
+        let tag = layout::number_tag(dtype);
+        match size {
+            1 => tag_each::<1>(tag, elements, places),
+            2 => tag_each::<2>(tag, elements, places),
+            4 => tag_each::<4>(tag, elements, places),
+            8 => tag_each::<8>(tag, elements, places),
+            _ => return Err(misused()),
+        }
+        if let Some(open) = self.tape.open.last_mut() {
+            open.count = u32::try_from(count).map_err(|_| too_many())?;
+            open.left = Some(0);
+        }
+        self.end().map(drop)
+    }
+
+    /// UTF-8 text.
+    pub fn text(&mut self, text: &str) -> Result<()> {
+        self.put_string(layout::SHORT_TEXT, layout::LONG_TEXT, text.as_bytes())
+    }
+
+    /// A byte string.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.put_string(layout::SHORT_BYTES, layout::LONG_BYTES, bytes)
+    }
+
+    /// Text where the bytes are UTF-8, else a byte string.
+    pub fn text_or_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.text(text),
+            Err(_) => self.bytes(bytes),
+        }
+    }
+
+    /// A copy of a value.
+    pub fn copy(&mut self, value: Value<'_>) -> Result<()> {
+        self.put(&[], value.record())
+    }
+
+    /// An array, of which the items come next and then [`ValueBuilder::end`]. `items` says how many, where that is known.
+    pub fn begin_array(&mut self, element: Element, items: Option<u64>) -> Result<()> {
+        self.begin(layout::ARRAY, &[element.to_byte()], items)
+    }
+
+    /// A map, of which keys and values come next and then [`ValueBuilder::end`].
+    pub fn begin_map(&mut self, pairs: Option<u64>) -> Result<()> {
+        self.begin(layout::MAP, &[0], pairs.map(|pairs| pairs.saturating_mul(2)))
+    }
+
+    /// A tagged value: one item, then [`ValueBuilder::end`].
+    pub fn begin_tag(&mut self, number: u64) -> Result<()> {
+        self.begin(layout::TAGGED, &number.to_ne_bytes(), Some(1))
+    }
+
+    /// How many arrays, maps and tagged values are open; at most `MAX_DEPTH + 1`.
+    pub fn depth(&self) -> usize {
+        self.tape.open.len()
+    }
+
+    /// Items that the innermost of them still lacks, where that is known; keys and values count each.
+    pub fn left(&self) -> Option<u64> {
+        self.tape.open.last().and_then(|open| open.left)
+    }
+
+    /// Items that the innermost of them has so far; keys and values count each.
+    pub fn count(&self) -> usize {
+        self.tape.open.last().map_or(0, |open| open.count as usize)
+    }
+
+    /// Ends the innermost array, map or tagged value, which is returned.
+    pub fn end(&mut self) -> Result<Value<'_>> {
+        let open = self.tape.open.pop().ok_or_else(misused)?;
+        let start = open.start;
+        let tag = self.tape.records().get(start).copied().unwrap_or_default();
+        let of_each = if tag == layout::MAP { 2 } else { 1 };
+        if open.left.is_some_and(|left| left > 0) || open.count.checked_rem(of_each) != Some(0) {
+            return Err(misused());
+        }
+        let count = open.count.checked_div(of_each).unwrap_or_default();
+        if tag != layout::TAGGED && !self.are_even(start, count, of_each) {
+            self.index(start, count, of_each)?;
+            if let Some(place) = self.tape.records_mut().get_mut(start) {
+                *place = if tag == layout::MAP { layout::INDEXED_MAP } else { layout::INDEXED_ARRAY };
+            }
+        }
+        let size = u32::try_from(self.tape.size().saturating_sub(start)).map_err(|_| too_many())?;
+        let record = self.tape.records_mut().get_mut(start..).unwrap_or_default();
+        layout::put_word(record, layout::SIZE_AT, size);
+        layout::put_word(record, layout::COUNT_AT, count);
+        Ok(Value::first_of(record))
+    }
+
+    /// The position of the value, which is complete.
+    pub fn finish(mut self) -> Result<Position> {
+        let position = Position::after(self.start)?;
+        if self.depth() > 0 || self.tape.end_of(self.start) != self.tape.size() {
+            return Err(misused());
+        }
+        self.is_finished = true;
+        Ok(position)
+    }
+
+    fn begin(&mut self, tag: u8, argument: &[u8], left: Option<u64>) -> Result<()> {
+        if self.depth() > MAX_DEPTH {
+            return Err(fail!(InvalidArgument, "an attribute nests deeper than {MAX_DEPTH} levels"));
+        }
+        let start = self.tape.size();
+        self.put(&[tag, 0, 0, 0, 0, 0, 0, 0, 0], argument)?;
+        self.tape.open.try_reserve(1)?;
+        self.tape.open.push(Open { start, count: 0, left });
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn put(&mut self, head: &[u8], rest: &[u8]) -> Result<()> {
+        self.count_item()?;
+        self.tape.try_reserve(head.len().saturating_add(rest.len()), self.budget)?;
+        self.tape.extend(head)?;
+        self.tape.extend(rest)
+    }
+
+    fn put_string(&mut self, short: u8, long: u8, content: &[u8]) -> Result<()> {
+        self.count_item()?;
+        let size = content.len();
+        self.tape.try_reserve(size.saturating_add(6), self.budget)?;
+        match u8::try_from(size) {
+            Ok(size) => self.tape.extend(&[short, size])?,
+            Err(_) => {
+                let [a, b, c, d] = u32::try_from(size).map_err(|_| too_many())?.to_ne_bytes();
+                self.tape.extend(&[long, a, b, c, d])?;
+            }
+        }
+        self.tape.extend(content)?;
+        self.tape.push(0)
+    }
+
+    /// Counts an item of what is open, in which there is room for it.
+    #[inline(always)]
+    fn count_item(&mut self) -> Result<()> {
+        let Some(open) = self.tape.open.last_mut() else {
+            return if self.tape.size() == self.start { Ok(()) } else { Err(misused()) };
+        };
+        if open.left == Some(0) {
+            return Err(misused());
+        }
+        open.left = open.left.map(|left| left.saturating_sub(1));
+        open.count = open.count.checked_add(1).ok_or_else(too_many)?;
+        Ok(())
+    }
+
+    /// Appends so many bytes, which are to be changed.
+    fn fill(&mut self, bytes: usize) -> Result<&mut [u8]> {
+        let start = self.tape.size();
+        self.tape.try_reserve(bytes, self.budget)?;
+        self.tape.extend_filled(bytes)?;
+        Ok(self.tape.records_mut().get_mut(start..).unwrap_or_default())
+    }
+
+    /// Whether the items, or the pairs, of what begins at `start` have all the same size.
+    fn are_even(&self, start: usize, count: u32, of_each: u32) -> bool {
+        let mut at = start.saturating_add(layout::ITEMS_AT);
+        let mut first = None;
+        for _ in 0..count {
+            let end = (0..of_each).fold(at, |at, _| self.tape.end_of(at));
+            let size = end.saturating_sub(at);
+            if *first.get_or_insert(size) != size {
+                return false;
+            }
+            at = end;
+        }
+        true
+    }
+
+    /// Appends where each item or pair begins.
+    fn index(&mut self, start: usize, count: u32, of_each: u32) -> Result<()> {
+        let mut at = start.saturating_add(layout::ITEMS_AT);
+        self.tape.try_reserve((count as usize).saturating_mul(layout::INDEX_ENTRY), self.budget)?;
+        for _ in 0..count {
+            let offset = u32::try_from(at.saturating_sub(start)).map_err(|_| too_many())?;
+            self.tape.extend(&offset.to_ne_bytes())?;
+            at = (0..of_each).fold(at, |at, _| self.tape.end_of(at));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ValueBuilder<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.tape.truncate(self.start);
+        }
+    }
+}
+
+/// Puts a tag in front of each element of so many bytes.
+fn tag_each<const SIZE: usize>(tag: u8, elements: &[u8], places: &mut [u8]) {
+    for (element, place) in elements.chunks_exact(SIZE).zip(places.chunks_exact_mut(SIZE.saturating_add(1))) {
+        if let Some((first, rest)) = place.split_first_mut() {
+            *first = tag;
+            rest.copy_from_slice(element);
+        }
+    }
+}
+
+#[cold]
+fn misused() -> crate::error::Error {
+    fail!(Internal, "a value is put together in another order than begin, items, end")
+}
+
+#[cold]
+fn too_many() -> crate::error::Error {
+    fail!(Limit, "an attribute passes 2^32 bytes or items")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Kind;
+    use super::*;
+
+    #[test]
+    fn an_unfinished_value_leaves_the_tape_as_it_was() {
+        let mut tape = Tape::default();
+        let mut one = ValueBuilder::new(&mut tape);
+        one.text("kept").unwrap();
+        let kept = one.finish().unwrap();
+        let size = tape.size();
+        let mut other = ValueBuilder::new(&mut tape);
+        other.begin_map(None).unwrap();
+        other.text("key").unwrap();
+        assert!(other.end().is_err(), "a key without a value");
+        drop(other);
+        assert_eq!((tape.size(), tape.get(kept).as_text()), (size, Some("kept")));
+    }
+
+    #[test]
+    fn items_of_one_size_and_of_several_are_found_by_number() {
+        for lengths in [[3, 3, 3], [3, 0, 300]] {
+            let mut tape = Tape::default();
+            let mut builder = ValueBuilder::new(&mut tape);
+            builder.begin_map(Some(3)).unwrap();
+            for (at, length) in lengths.into_iter().enumerate() {
+                builder.text(&at.to_string().repeat(length)).unwrap();
+                builder.begin_array(Element::Text, Some(2)).unwrap();
+                builder.text("a").unwrap();
+                builder.text(&"b".repeat(length)).unwrap();
+                builder.end().unwrap();
+            }
+            builder.end().unwrap();
+            let position = builder.finish().unwrap();
+            let map = tape.get(position).as_map().unwrap();
+            for (at, length) in lengths.into_iter().enumerate() {
+                let (key, value) = map.get(at).unwrap();
+                assert_eq!(key.as_text(), Some(&*at.to_string().repeat(length)));
+                let Kind::Array(items) = value.kind() else { panic!("{value:?}") };
+                assert_eq!(items.get(1).unwrap().as_text(), Some(&*"b".repeat(length)));
+                assert!(items.len() == 2 && items.get(2).is_none() && items.element() == Element::Text);
+            }
+            assert!(map.get(3).is_none());
+        }
+    }
+
+    #[test]
+    fn numbers_keep_the_dtype_that_is_stated() {
+        let mut tape = Tape::default();
+        for dtype in Dtype::ALL {
+            let elements: Vec<u8> = (0..8 * dtype.size()).map(|at| u8::from(at % 3 == 0)).collect();
+            let mut builder = ValueBuilder::new(&mut tape);
+            builder.numbers(dtype, &elements).unwrap();
+            let position = builder.finish().unwrap();
+            let value = tape.get(position);
+            let Kind::Array(items) = value.kind() else { panic!("{value:?}") };
+            assert_eq!((value.dtype(), items.len()), (Some(dtype), 8));
+            assert!(items.iter().all(|item| item.dtype() == Some(dtype)));
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! A value that is looked at where it stands.
+
+use super::layout::{self, Element};
+use crate::model::dtype::Dtype;
+use half::{bf16, f16};
+
+/// A value: a record of a tape. To be looked at with [`Value::kind`].
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    record: &'a [u8],
+}
+
+/// What a value is: CBOR's data model (RFC 7049), of which other containers have a part. A number says the same whatever
+/// width its container states.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// An integer from 0 to 2^64-1.
+    Unsigned(u64),
+    /// The integer -1 - n: from -1 down to -2^64.
+    Negative(u64),
+    /// A float.
+    Float(f64),
+    /// UTF-8 text.
+    Text(Text<'a>),
+    /// A byte string.
+    Bytes(&'a [u8]),
+    /// A sequence.
+    Array(Array<'a>),
+    /// Pairs, in the file's order; keys may be of any kind.
+    Map(Map<'a>),
+    /// A tagged value (RFC 7049 section 2.4).
+    Tag(u64, Value<'a>),
+    /// A simple value without a meaning of its own; 23 is `undefined`.
+    Simple(u8),
+}
+
+/// Text with a NUL behind it, so that C can borrow it as it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Text<'a> {
+    with_nul: &'a [u8],
+}
+
+/// The items of an array.
+#[derive(Clone, Copy)]
+pub struct Array<'a> {
+    record: &'a [u8],
+}
+
+/// The pairs of a map.
+#[derive(Clone, Copy)]
+pub struct Map<'a> {
+    record: &'a [u8],
+}
+
+impl<'a> Value<'a> {
+    /// `null`.
+    pub const NULL: Value<'static> = Value { record: &[layout::NULL] };
+    /// A map without pairs.
+    pub const EMPTY_MAP: Value<'static> = Value { record: &EMPTY_MAP };
+
+    /// The value whose record these bytes begin with; null where they begin with none.
+    #[inline]
+    pub(crate) fn first_of(bytes: &'a [u8]) -> Value<'a> {
+        let record = layout::record_size(bytes).and_then(|size| bytes.get(..size));
+        record.map_or(Value::NULL, |record| Value { record })
+    }
+
+    /// Its record.
+    #[inline]
+    pub(crate) fn record(self) -> &'a [u8] {
+        self.record
+    }
+
+    fn tag(self) -> u8 {
+        self.record.first().copied().unwrap_or(layout::NULL)
+    }
+
+    /// What it is.
+    pub fn kind(self) -> Kind<'a> {
+        let record = self.record;
+        let argument = || layout::long(record, 1).unwrap_or_default();
+        let content = |start| record.get(start..record.len().saturating_sub(1)).unwrap_or_default();
+        match self.tag() {
+            layout::NULL => Kind::Null,
+            layout::FALSE => Kind::Bool(false),
+            layout::TRUE => Kind::Bool(true),
+            layout::SIMPLE => Kind::Simple(record.get(1).copied().unwrap_or_default()),
+            layout::UNSIGNED => Kind::Unsigned(argument()),
+            layout::NEGATIVE => Kind::Negative(argument()),
+            layout::FLOAT => Kind::Float(f64::from_bits(argument())),
+            layout::SHORT_TEXT => Kind::Text(Text { with_nul: record.get(2..).unwrap_or_default() }),
+            layout::LONG_TEXT => Kind::Text(Text { with_nul: record.get(5..).unwrap_or_default() }),
+            layout::SHORT_BYTES => Kind::Bytes(content(2)),
+            layout::LONG_BYTES => Kind::Bytes(content(5)),
+            layout::ARRAY | layout::INDEXED_ARRAY => Kind::Array(Array { record }),
+            layout::MAP | layout::INDEXED_MAP => Kind::Map(Map { record }),
+            layout::TAGGED => {
+                let number = layout::long(record, layout::NUMBER_AT).unwrap_or_default();
+                Kind::Tag(number, Value::first_of(record.get(layout::TAGGED_ITEM_AT..).unwrap_or_default()))
+            }
+            tag => layout::number_dtype(tag)
+                .and_then(|dtype| number(dtype, record.get(1..)?))
+                .unwrap_or(Kind::Null),
+        }
+    }
+
+    /// The dtype that the container states for a number or a bool, or for the elements of an array.
+    pub fn dtype(self) -> Option<Dtype> {
+        match self.kind() {
+            Kind::Array(items) => match items.element() {
+                Element::Number(dtype) => Some(dtype),
+                _ => None,
+            },
+            Kind::Bool(_) => Some(Dtype::Bool),
+            _ => layout::number_dtype(self.tag()),
+        }
+    }
+
+    /// The pairs of a map.
+    pub fn as_map(self) -> Option<Map<'a>> {
+        match self.kind() {
+            Kind::Map(pairs) => Some(pairs),
+            _ => None,
+        }
+    }
+
+    /// The pairs of a map; none of other values.
+    pub fn pairs(self) -> Pairs<'a> {
+        self.as_map().unwrap_or(Map { record: &EMPTY_MAP }).iter()
+    }
+
+    /// The text of a text value.
+    pub fn as_text(self) -> Option<&'a str> {
+        match self.kind() {
+            Kind::Text(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer that fits.
+    pub fn as_u64(self) -> Option<u64> {
+        match self.kind() {
+            Kind::Unsigned(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer that fits.
+    pub fn as_i64(self) -> Option<i64> {
+        match self.kind() {
+            Kind::Unsigned(v) => i64::try_from(v).ok(),
+            Kind::Negative(n) => i64::try_from(n).ok().map(|n| !n),
+            _ => None,
+        }
+    }
+
+    /// What a map has under a text key.
+    pub fn get(self, key: &str) -> Option<Value<'a>> {
+        let is_key =
+            |value: Value<'_>| matches!(value.kind(), Kind::Text(t) if t.as_bytes() == key.as_bytes());
+        self.pairs().find(|(k, _)| is_key(*k)).map(|(_, value)| value)
+    }
+}
+
+impl std::fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.kind().fmt(f)
+    }
+}
+
+impl<'a> Text<'a> {
+    /// The text, without its NUL.
+    pub fn as_str(self) -> &'a str {
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
+
+    /// Its bytes, without its NUL.
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.with_nul.split_last().map_or(&[], |(_, text)| text)
+    }
+
+    /// Its bytes and its NUL.
+    pub fn as_c_bytes(self) -> &'a [u8] {
+        self.with_nul
+    }
+}
+
+impl std::fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+const EMPTY_MAP: [u8; layout::ITEMS_AT] = {
+    let size = (layout::ITEMS_AT as u32).to_ne_bytes();
+    [layout::MAP, size[0], size[1], size[2], size[3], 0, 0, 0, 0, 0]
+};
+
+/// How many items or pairs an array or map has.
+fn count(record: &[u8]) -> usize {
+    layout::word(record, layout::COUNT_AT).unwrap_or_default() as usize
+}
+
+/// What is there from an array's item or a map's pair on.
+fn item(record: &[u8], at: usize) -> Option<&[u8]> {
+    let count = count(record);
+    if at >= count {
+        return None;
+    }
+    let offset = if matches!(*record.first()?, layout::INDEXED_ARRAY | layout::INDEXED_MAP) {
+        let index = record.len().checked_sub(count.checked_mul(layout::INDEX_ENTRY)?)?;
+        layout::word(record, at.checked_mul(layout::INDEX_ENTRY)?.checked_add(index)?)? as usize
+    } else {
+        let each = record.len().checked_sub(layout::ITEMS_AT)?.checked_div(count)?;
+        at.checked_mul(each)?.checked_add(layout::ITEMS_AT)?
+    };
+    record.get(offset..)
+}
+
+/// The records of an array or map, one after the other.
+fn items(record: &[u8], left: usize) -> Items<'_> {
+    Items { rest: record.get(layout::ITEMS_AT..).unwrap_or_default(), left }
+}
+
+impl<'a> Array<'a> {
+    /// How many items it has.
+    pub fn len(self) -> usize {
+        count(self.record)
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the container states about its items.
+    pub fn element(self) -> Element {
+        Element::from_byte(self.record.get(layout::ELEMENT_AT).copied().unwrap_or_default())
+    }
+
+    /// An item; in the same time for any of them.
+    pub fn get(self, at: usize) -> Option<Value<'a>> {
+        item(self.record, at).map(Value::first_of)
+    }
+
+    /// All items in their order.
+    pub fn iter(self) -> Items<'a> {
+        items(self.record, self.len())
+    }
+}
+
+impl<'a> Map<'a> {
+    /// How many pairs it has.
+    pub fn len(self) -> usize {
+        count(self.record)
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// A pair; in the same time for any of them.
+    pub fn get(self, at: usize) -> Option<(Value<'a>, Value<'a>)> {
+        Pairs { items: Items { rest: item(self.record, at)?, left: 2 } }.next()
+    }
+
+    /// All pairs in their order.
+    pub fn iter(self) -> Pairs<'a> {
+        Pairs { items: items(self.record, self.len().saturating_mul(2)) }
+    }
+}
+
+/// Items of an array.
+#[derive(Clone, Copy)]
+pub struct Items<'a> {
+    rest: &'a [u8],
+    left: usize,
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Value<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Value<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let value = Value::first_of(self.rest);
+        self.rest = self.rest.get(value.record.len()..).unwrap_or_default();
+        Some(value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Items<'_> {}
+
+/// Pairs of a map.
+#[derive(Clone, Copy)]
+pub struct Pairs<'a> {
+    items: Items<'a>,
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = (Value<'a>, Value<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Value<'a>, Value<'a>)> {
+        Some((self.items.next()?, self.items.next()?))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.items.left / 2, Some(self.items.left / 2))
+    }
+}
+
+impl ExactSizeIterator for Pairs<'_> {}
+
+impl std::fmt::Debug for Array<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl std::fmt::Debug for Map<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// The number that an element is.
+fn number(dtype: Dtype, element: &[u8]) -> Option<Kind<'static>> {
+    fn of<const N: usize>(element: &[u8]) -> Option<[u8; N]> {
+        element.try_into().ok()
+    }
+    let signed = |value: i64| match u64::try_from(value) {
+        Ok(v) => Kind::Unsigned(v),
+        // Below zero, so that all bits but the sign are those of -1 - value.
+        Err(_) => Kind::Negative(u64::try_from(!value).unwrap_or_default()),
+    };
+    Some(match dtype {
+        Dtype::F64 => Kind::Float(f64::from_ne_bytes(of(element)?)),
+        Dtype::F32 => Kind::Float(f32::from_ne_bytes(of(element)?).into()),
+        Dtype::F16 => Kind::Float(f16::from_ne_bytes(of(element)?).to_f64()),
+        Dtype::Bf16 => Kind::Float(bf16::from_ne_bytes(of(element)?).to_f64()),
+        Dtype::I64 => signed(i64::from_ne_bytes(of(element)?)),
+        Dtype::I32 => signed(i32::from_ne_bytes(of(element)?).into()),
+        Dtype::I16 => signed(i16::from_ne_bytes(of(element)?).into()),
+        Dtype::I8 => signed(i8::from_ne_bytes(of(element)?).into()),
+        Dtype::U64 => Kind::Unsigned(u64::from_ne_bytes(of(element)?)),
+        Dtype::U32 => Kind::Unsigned(u32::from_ne_bytes(of(element)?).into()),
+        Dtype::U16 => Kind::Unsigned(u16::from_ne_bytes(of(element)?).into()),
+        Dtype::U8 => Kind::Unsigned(u8::from_ne_bytes(of(element)?).into()),
+        Dtype::Bool => Kind::Bool(element != [0]),
+    })
+}

@@ -1,0 +1,133 @@
+//! Records of values, one behind the other in one buffer.
+
+use super::layout;
+use super::record::Value;
+use crate::error::{fail, Result};
+use crate::memory::{bytes_of, Budget, HugeVec};
+use crate::model::text::Position;
+
+/// An array, map or tagged value that is being built.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    /// Where its record begins.
+    pub start: usize,
+    /// Items that it has so far; keys and values count each.
+    pub count: u32,
+    /// Items that are still to come, where that is known.
+    pub left: Option<u64>,
+}
+
+/// Values in one buffer; each is at its position. At most 4 GiB.
+#[derive(Debug, Default)]
+pub struct Tape {
+    records: HugeVec<u8>,
+    /// Kept from one value to the next, as its memory is.
+    pub(super) open: Vec<Open>,
+}
+
+impl Tape {
+    /// The value at a position that [`super::ValueBuilder::finish`] or [`Tape::add`] gave; null at others.
+    #[inline]
+    pub fn get(&self, position: Position) -> Value<'_> {
+        Value::first_of(self.records.get(position.index()..).unwrap_or_default())
+    }
+
+    /// Keeps a copy of a value.
+    pub fn add(&mut self, value: Value<'_>) -> Result<Position> {
+        let position = Position::after(self.size())?;
+        self.try_reserve(value.record().len(), None)?;
+        self.records.extend(value.record())?;
+        Ok(position)
+    }
+
+    /// Bytes of all records.
+    pub fn size(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Where the first record begins; the others begin [`Position::index`] bytes behind it.
+    #[inline]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.records.as_ptr()
+    }
+
+    /// Bytes that can be added without asking for memory.
+    #[inline]
+    pub fn spare_capacity(&self) -> usize {
+        self.records.capacity().saturating_sub(self.records.len())
+    }
+
+    /// Room for `bytes` more bytes, and not many more.
+    pub fn try_reserve_exact(&mut self, bytes: usize) -> Result<()> {
+        self.records.try_reserve_exact(bytes)
+    }
+
+    /// Forgets what comes behind the first `size` bytes, where a record ends.
+    pub fn truncate(&mut self, size: usize) {
+        self.records.truncate(size);
+    }
+
+    /// Makes sure that there is room for `more` bytes; what is asked for is charged.
+    #[inline(always)]
+    pub(super) fn try_reserve(&mut self, more: usize, budget: Option<&Budget>) -> Result<()> {
+        match self.spare_capacity() >= more {
+            true => Ok(()),
+            false => self.grow(more, budget),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize, budget: Option<&Budget>) -> Result<()> {
+        let (filled, capacity) = (self.records.len(), self.records.capacity());
+        if filled.checked_add(more).is_none_or(|size| u32::try_from(size).is_err()) {
+            return Err(fail!(Limit, "the values of attributes pass 4 GiB"));
+        }
+        let Some(budget) = budget else {
+            return self.records.try_reserve(more);
+        };
+        let size = |more: usize| bytes_of::<u8>(filled.saturating_add(more));
+        let mut wanted = filled.max(more);
+        if !budget.has(size(wanted)) {
+            wanted = (filled / 4).max(more);
+        }
+        // Both buffers are there while one is copied to the other.
+        budget.charge(size(wanted), "attributes")?;
+        self.records.try_reserve_exact(wanted)?;
+        budget.give_back(capacity as u64);
+        Ok(())
+    }
+
+    /// The bytes of all records.
+    pub(super) fn records(&self) -> &[u8] {
+        &self.records
+    }
+
+    /// The same, to be changed.
+    pub(super) fn records_mut(&mut self) -> &mut [u8] {
+        &mut self.records
+    }
+
+    /// Appends a byte.
+    #[inline]
+    pub(super) fn push(&mut self, byte: u8) -> Result<()> {
+        self.records.push(byte)
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub(super) fn extend(&mut self, bytes: &[u8]) -> Result<()> {
+        self.records.extend(bytes)
+    }
+
+    /// Appends so many zeros.
+    pub(super) fn extend_filled(&mut self, bytes: usize) -> Result<()> {
+        self.records.extend_filled(bytes, 0)
+    }
+
+    /// Where the record ends that begins at `at`.
+    #[inline]
+    pub(super) fn end_of(&self, at: usize) -> usize {
+        let size = self.records.get(at..).and_then(layout::record_size);
+        at.saturating_add(size.unwrap_or(usize::MAX))
+    }
+}
