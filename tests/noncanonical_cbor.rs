@@ -359,11 +359,11 @@ fn check_after_each_other(
 }
 
 #[test]
-fn an_object_means_the_same_after_others_of_its_template() {
+fn an_object_means_the_same_after_others() {
     check_after_each_other("1.2.0 None\n", file_1_2, |made, n, wrong| made.one(64 * (2 * n + 1), wrong));
 }
 
 #[test]
-fn a_tensor_of_0_1_means_the_same_after_others_of_its_template() {
+fn a_tensor_of_0_1_means_the_same_after_others() {
     check_after_each_other("0.1.0 None\n", file_0_1, Objects::old);
 }

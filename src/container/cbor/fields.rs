@@ -4,7 +4,6 @@ use super::cursor::{Cursor, Head};
 use super::fast_path::packed;
 use super::intern::{MapInterner, ShapeInterner};
 use super::tables::{push, push_text, reserve_entry};
-use super::template::{Field, TemplateCache};
 use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::{block, bytes_of, Budget};
@@ -18,12 +17,10 @@ pub struct Decoder<'a> {
     pub cursor: Cursor<'a>,
     /// What has been read.
     pub manifest: Manifest,
-    /// How objects were encoded.
-    pub templates: TemplateCache<'a>,
     /// Short roles that were met, by their words.
     roles: Vec<(u64, TextId)>,
     /// Shapes that were met.
-    pub shapes: ShapeInterner,
+    shapes: ShapeInterner,
     /// Attributes of objects that were met.
     maps: MapInterner<'a>,
 }
@@ -132,7 +129,6 @@ impl<'a> Decoder<'a> {
         Decoder {
             cursor: Cursor::new(bytes, frame.manifest.start).within(budget),
             manifest: Manifest::default(),
-            templates: TemplateCache::new(bytes),
             roles: Vec::new(),
             shapes: ShapeInterner::default(),
             maps: MapInterner::new(bytes),
@@ -294,17 +290,13 @@ impl<'a> Decoder<'a> {
         let rank = left.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
         if let Some(shape) = inline.get_mut(..rank) {
             for dimension in &mut *shape {
-                let start = self.cursor.position();
                 *dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
-                self.templates.record(Field::Dimension, start, &self.cursor);
             }
             return self.shapes.intern(&self.cursor, &mut self.manifest, shape);
         }
         let start = self.manifest.dimensions.len();
         while self.cursor.another(&mut left)? {
-            let start = self.cursor.position();
             let dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
-            self.templates.record(Field::Dimension, start, &self.cursor);
             push(&self.cursor, &mut self.manifest.dimensions, dimension)?;
         }
         let rank = self.manifest.dimensions.len().saturating_sub(start);

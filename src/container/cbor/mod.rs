@@ -10,11 +10,9 @@ pub mod encode;
 mod fast_path;
 pub(super) mod fields;
 mod intern;
-pub(super) mod matched;
 mod measure;
 mod open_item;
 pub(super) mod tables;
-pub(super) mod template;
 mod value;
 
 pub use cursor::{Cursor, Head};

@@ -6,12 +6,10 @@
 
 use super::encode::ROLE;
 use crate::container::cbor::fields::{Decoder, SeenKeys};
-use crate::container::cbor::matched::add_matched;
-use crate::container::cbor::tables::{add, push_rare_names, push_text};
-use crate::container::cbor::template::Field;
+use crate::container::cbor::tables::{add, push_rare_names};
 use crate::container::cbor::{packed, Head};
 use crate::container::frame::{Frame, Limits};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{
@@ -70,13 +68,6 @@ struct Fields {
 }
 
 fn tensor(d: &mut Decoder<'_>) -> Result<()> {
-    if let Some(matched) = d.templates.read(&mut d.cursor) {
-        let name = matched.name().ok_or_else(|| fail!(Internal, "a tensor like others has no name"))?;
-        let name = push_text(&d.cursor, &mut d.manifest, name)?;
-        return add_matched(&d.cursor, &mut d.manifest, &mut d.shapes, name, &matched);
-    }
-    d.templates.begin();
-    let start = d.cursor.position();
     let mut keys = SeenKeys::default();
     let mut f = Fields::default();
     let mut rare = RareNames::default();
@@ -84,23 +75,19 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
-        let start = d.cursor.position();
         match key.packed {
             NAME => {
                 keys.once(0, &key)?;
                 let text = d.text(Rule::NameMissing, "\"name\"")?;
                 name = Some(d.push_text(&text)?);
-                d.templates.record(Field::Name, start, &d.cursor);
             }
             OFFSET => {
                 keys.once(1, &key)?;
                 f.offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
-                d.templates.record(Field::Offset, start, &d.cursor);
             }
             SIZE => {
                 keys.once(2, &key)?;
                 f.size = Some(d.unsigned(Rule::LengthType, "\"size\"")?);
-                d.templates.record(Field::Length, start, &d.cursor);
             }
             DTYPE => {
                 keys.once(3, &key)?;
@@ -148,7 +135,6 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                 keys.once(8, &key)?;
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"checksum\"")? {
                     rare.digest = Some(d.push_text(&text)?);
-                    d.templates.record(Field::Digest, start, &d.cursor);
                 }
             }
             _ => {
@@ -194,35 +180,5 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
         attributes,
     };
     add(&d.cursor, &mut d.manifest.objects, object)?;
-    d.templates.end_component();
-    d.templates.remember(start, &d.cursor, &d.manifest, &object);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::container::frame::Container;
-
-    /// Speed depends on it, and no other test shows it: what is read field by field means the same.
-    #[test]
-    fn the_second_of_two_tensors_matches_the_template_of_the_first() {
-        let tensor_of = |name: &str, offset: u8, checksum: &str| {
-            let texts =
-                [b"\x64name".to_vec(), [&[0x60 + name.len() as u8], name.as_bytes()].concat()].concat();
-            let numbers = [&b"\x66offset\x18"[..], &[offset], b"\x64size\x08\x65shape\x82\x02\x04"].concat();
-            let rest = b"\x65dtype\x65uint8\x68encoding\x63raw\x65other\xf5\x68checksum";
-            let checksum = [&[0x60 + checksum.len() as u8], checksum.as_bytes()].concat();
-            [&b"\xa8"[..], &texts, &numbers, rest, &checksum].concat()
-        };
-        let bytes =
-            [tensor_of("a", 64, "crc32c:01234567"), tensor_of("longer", 128, "crc32c:89abcdef")].concat();
-        let manifest = 256..256 + bytes.len() as u64;
-        let frame = Frame { container: Container::V0_1, file_size: manifest.end + 8, manifest };
-        let budget = Budget::new(u64::MAX);
-        let mut d = Decoder::new(&frame, &bytes, &budget);
-        tensor(&mut d).unwrap();
-        let matched = d.templates.read(&mut d.cursor).expect("it matches the first");
-        assert_eq!((matched.name(), d.cursor.remaining()), (Some(&b"longer"[..]), 0));
-    }
 }

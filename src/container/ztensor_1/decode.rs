@@ -3,10 +3,8 @@
 
 use super::dialect::{spread_dtype, Dialect, NamedDtype};
 use crate::container::cbor::fields::{Decoder, SeenKeys};
-use crate::container::cbor::matched::add_matched;
 use crate::container::cbor::packed;
 use crate::container::cbor::tables::{add, expect, push_rare_names};
-use crate::container::cbor::template::Field;
 use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
@@ -124,11 +122,6 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
 
 fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
     let name = d.push_utf8(name)?;
-    if let Some(matched) = d.templates.read(&mut d.cursor) {
-        return add_matched(&d.cursor, &mut d.manifest, &mut d.shapes, name, &matched);
-    }
-    d.templates.begin();
-    let start = d.cursor.position();
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     let (mut shape, mut format, mut attributes, mut dtype) = (None, None, None, None);
@@ -173,7 +166,6 @@ fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
         spread_dtype(&d.cursor, &mut d.manifest, component_start as usize, &dtype)?;
     }
-    d.templates.remember(start, &d.cursor, &d.manifest, &object);
     Ok(())
 }
 
@@ -184,7 +176,6 @@ fn components(d: &mut Decoder<'_>, dialect: &Dialect) -> Result<()> {
         if let Err(e) = component(d, role, dialect) {
             return Err(e.within(format_args!("component {:?}", d.manifest.texts.get(role))));
         }
-        d.templates.end_component();
     }
     Ok(())
 }
@@ -245,23 +236,15 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
             }
             OFFSET => {
                 keys.once(2, &key)?;
-                let start = d.cursor.position();
                 offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
-                d.templates.record(Field::Offset, start, &d.cursor);
             }
             LENGTH => {
                 keys.once(3, &key)?;
-                let start = d.cursor.position();
                 length = Some(d.unsigned(Rule::LengthType, "\"length\"")?);
-                d.templates.record(Field::Length, start, &d.cursor);
             }
             UNCOMPRESSED_LENGTH if *key == *b"uncompressed_length" => {
                 keys.once(4, &key)?;
-                let start = d.cursor.position();
                 size = d.optional_unsigned(Rule::UncompressedLengthType, "\"uncompressed_length\"")?;
-                if size.is_some() {
-                    d.templates.record(Field::Size, start, &d.cursor);
-                }
             }
             ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;
@@ -275,10 +258,8 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
             }
             DIGEST => {
                 keys.once(6, &key)?;
-                let start = d.cursor.position();
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"digest\"")? {
                     rare.digest = Some(d.push_text(&text)?);
-                    d.templates.record(Field::Digest, start, &d.cursor);
                 }
             }
             _ => d.unknown_field(&mut keys, &key)?,
