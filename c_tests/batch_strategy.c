@@ -223,7 +223,7 @@ static void wide(const char *path)
         CHECK_STATUS(zt_component_read(component_of(file, "large", "data"), dst, LARGE), ZT_OK);
         CHECK(memcmp(dst, large, LARGE) == 0);
         CHECK_STATUS(zt_component_read(component_of(file, "large", "data"), dst, LARGE - 1), ZT_ERROR_BUFFER_SIZE);
-        CHECK_STATUS(zt_component_load(component_of(file, "large", "data"), &buffer), ZT_OK);
+        CHECK_STATUS(zt_component_load(component_of(file, "large", "data"), NULL, &buffer), ZT_OK);
         CHECK(zt_buffer_size(buffer) == LARGE && (uintptr_t)zt_buffer_data(buffer) % 64 == 0);
         CHECK(memcmp(zt_buffer_data(buffer), large, LARGE) == 0);
         zt_buffer_free(buffer);
@@ -232,7 +232,7 @@ static void wide(const char *path)
         CHECK_STATUS(zt_component_read(component_of(file, "large", "data"), dst, LARGE), ZT_ERROR_IO);
         CHECK(strstr(zt_last_error(), "object \"large\"") != NULL);
         CHECK(strstr(strstr(zt_last_error(), "object \"large\"") + 1, "object \"large\"") == NULL);
-        CHECK_STATUS(zt_component_load(component_of(file, "large", "data"), &buffer), ZT_ERROR_IO);
+        CHECK_STATUS(zt_component_load(component_of(file, "large", "data"), NULL, &buffer), ZT_ERROR_IO);
         CHECK(buffer == NULL);
         zt_close(file);
         zt_close(written(path, 0, ZT_MODE_MAP));
@@ -328,7 +328,7 @@ static void own_source(const char *path)
     CHECK_STATUS(zt_open_source(&source, &o, &file), ZT_OK);
     CHECK_STATUS(zt_component_read(component_of(file, "large", "data"), dst, LARGE), ZT_OK);
     CHECK(memcmp(dst, large, LARGE) == 0);
-    CHECK_STATUS(zt_component_load(component_of(file, "large", "data"), &buffer), ZT_OK);
+    CHECK_STATUS(zt_component_load(component_of(file, "large", "data"), NULL, &buffer), ZT_OK);
     CHECK(memcmp(zt_buffer_data(buffer), large, LARGE) == 0);
     CHECK(!elsewhere);
     zt_buffer_free(buffer);

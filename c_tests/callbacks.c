@@ -127,7 +127,7 @@ static void use(reader_state *s)
     const zt_object *object = zt_object_find(s->file, "zstd-sha256");
     s->calls++;
     INIT(t);
-    if (object != NULL && zt_component_load(zt_component_find(object, "data"), &buffer) == ZT_OK &&
+    if (object != NULL && zt_component_load(zt_component_find(object, "data"), NULL, &buffer) == ZT_OK &&
         zt_tensor_view(s->file, "zstd-sha256", &t) == ZT_OK && zt_component_verify(zt_component_find(object, "data")) == ZT_OK)
         s->good++;
     zt_buffer_free(buffer);
@@ -219,7 +219,7 @@ static zt_status source_read(void *context, uint64_t offset, void *dst, size_t n
         s->calls++;
         INIT(t);
         CHECK_STATUS(zt_tensor_view(s->file, "zstd-sha256", &t), ZT_OK);
-        CHECK_STATUS(zt_component_load(component_of(s->file, "raw-crc32c", "data"), &buffer), ZT_OK);
+        CHECK_STATUS(zt_component_load(component_of(s->file, "raw-crc32c", "data"), NULL, &buffer), ZT_OK);
         zt_buffer_free(buffer);
         s->depth = 0;
     }

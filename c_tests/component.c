@@ -174,7 +174,7 @@ static void unknown_names(void)
     CHECK_STATUS(zt_component_read(c, got, sizeof got), ZT_ERROR_UNSUPPORTED);
     CHECK(strstr(zt_last_error(), "f24") != NULL);
     CHECK_STATUS(zt_component_read_range(c, 0, got, 4), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_component_load(c, &buffer), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_component_load(c, NULL, &buffer), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_component_read_as(c, ZT_DTYPE_F32, got, sizeof got), ZT_ERROR_UNSUPPORTED);
     zt_close(file);
 
@@ -188,7 +188,7 @@ static void unknown_names(void)
     CHECK(strstr(zt_last_error(), "lz4") != NULL);
     CHECK_STATUS(zt_component_read_range(c, 0, got, 4), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_component_read_as(c, ZT_DTYPE_F32, got, sizeof got), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_component_load(c, &buffer), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_component_load(c, NULL, &buffer), ZT_ERROR_UNSUPPORTED);
     CHECK(buffer == NULL && ptr == NULL);
     zt_close(file);
 

@@ -98,7 +98,7 @@ static void every_reader(const zt_component *c, const unsigned char *want, size_
     CHECK_STATUS(zt_component_read_range(c, (uint64_t)size + 1, out_bytes, 0), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_component_read_range(c, UINT64_MAX, out_bytes, 1), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_component_read_range(c, UINT64_MAX, out_bytes, 2), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_component_load(c, &buffer), ZT_OK);
+    CHECK_STATUS(zt_component_load(c, NULL, &buffer), ZT_OK);
     REQUIRE(buffer != NULL);
     CHECK_U64(zt_buffer_size(buffer), size);
     CHECK(zt_buffer_data(buffer) != NULL && is_aligned(zt_buffer_data(buffer), 64));
@@ -163,8 +163,8 @@ static void buffers_outlive_the_file(void)
             const zt_component *c = component_of(file, rows[i].object, "data");
             unsigned char *want = read_component(c, &size);
             zt_buffer *one = NULL, *two = NULL;
-            CHECK_STATUS(zt_component_load(c, &one), ZT_OK);
-            CHECK_STATUS(zt_component_load(c, &two), ZT_OK);
+            CHECK_STATUS(zt_component_load(c, NULL, &one), ZT_OK);
+            CHECK_STATUS(zt_component_load(c, NULL, &two), ZT_OK);
             CHECK(one != two);
             zt_close(file);
             CHECK(zt_buffer_size(one) == size && memcmp(zt_buffer_data(one), want, size) == 0);
@@ -192,7 +192,7 @@ static void damaged(void)
         const zt_component *c = zt_component_at(zt_object_at(file, 0), 0);
         zt_buffer *buffer = (zt_buffer *)got;
         CHECK_STATUS(zt_component_read(c, got, sizeof got), rows[i].status);
-        CHECK_STATUS(zt_component_load(c, &buffer), rows[i].status);
+        CHECK_STATUS(zt_component_load(c, NULL, &buffer), rows[i].status);
         CHECK(buffer == NULL);
         zt_close(file);
     }

@@ -33,7 +33,7 @@ static void read_all(const zt_component *c, const char *name)
     CHECK((status == ZT_OK) == ((caps & ZT_CAP_MAP) != 0));
     if (reported(status, name))
         CHECK(n == size && ptr != NULL);
-    status = zt_component_load(c, &loaded);
+    status = zt_component_load(c, NULL, &loaded);
     if (reported(status, name)) {
         CHECK(zt_buffer_size(loaded) == size && (caps & ZT_CAP_READ));
         CHECK(!ptr || memcmp(ptr, zt_buffer_data(loaded), n) == 0);

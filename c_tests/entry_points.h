@@ -328,10 +328,13 @@ end:
 static zt_status entry_metadata(const zt_file *file)
 {
     static zt_object_info infos[8];
+    static zt_component_info parts[8];
     zt_status status;
     size_t i, j, n;
     INIT(infos[0]);
     TRY(zt_object_list(file, 0, infos, COUNT(infos), &n));
+    INIT(parts[0]);
+    TRY(zt_component_list(file, NULL, 0, parts, COUNT(parts), &n));
     (void)(zt_file_version(file) && zt_file_size(file) && zt_file_mode(file));
     {
         const void *bytes;
@@ -444,7 +447,7 @@ static zt_status entry_read(const zt_file *file)
             TRY(zt_component_read_range(c, bytes / 3, entry_buffer, (size_t)bytes / 3));
             TRY(zt_component_verify(c));
             (void)zt_component_advise(c, ZT_ADVICE_WILLNEED); /* unsupported but for files */
-            TRY(zt_component_load(c, &buffer));
+            TRY(zt_component_load(c, NULL, &buffer));
             status = zt_buffer_data(buffer) && zt_buffer_size(buffer) == bytes ? ZT_OK : ZT_ERROR_INTERNAL;
             zt_buffer_free(buffer);
             TRY(status);

@@ -131,7 +131,7 @@ static void reading(struct outcome *out)
             hash_bytes(out, place, size);
             TRY(zt_component_read_range(c, half / 2, place, half));
             hash_bytes(out, place, half);
-            TRY(zt_component_load(c, &buffer));
+            TRY(zt_component_load(c, NULL, &buffer));
             hash_bytes(out, zt_buffer_data(buffer), zt_buffer_size(buffer));
             zt_buffer_free(buffer);
             buffer = NULL;

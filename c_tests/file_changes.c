@@ -51,7 +51,7 @@ static void all_fail(const zt_file *file, zt_status one, zt_status other)
     s[1] = zt_read_batch(file, &r, 1, &o, NULL);
     s[2] = zt_verify(file, NULL, NULL);
     s[3] = zt_component_read(c, got, SIZE);
-    s[4] = zt_component_load(c, &buffer);
+    s[4] = zt_component_load(c, NULL, &buffer);
     s[5] = zt_tensor_view(file, "a", &t);
     for (i = 0; i < (one == ZT_ERROR_IO ? COUNT(s) : 3); i++) {
         if (!CHECK(s[i] == one || s[i] == other))

@@ -70,7 +70,9 @@ static void objects_and_components(void)
     size_t size = 7;
     zt_buffer *buffer = (zt_buffer *)space;
     zt_object_info info;
+    zt_component_info parts;
     INIT(info);
+    INIT(parts);
     CHECK(zt_object_at(NULL, 0) == NULL && zt_object_find(NULL, "a") == NULL && zt_object_find(file, NULL) == NULL);
     INIT(tensor);
     CHECK_STATUS(zt_object_tensor_view(NULL, &tensor), INVALID);
@@ -95,6 +97,10 @@ static void objects_and_components(void)
     CHECK_STATUS(zt_object_list(file, 0, &info, 1, NULL), INVALID);
     CHECK(size == 7 && info.object == NULL);
     CHECK_STATUS(zt_object_list(file, 0, NULL, 0, &size), ZT_OK);
+    CHECK_STATUS(zt_component_list(NULL, NULL, 0, &parts, 1, &size), INVALID);
+    CHECK_STATUS(zt_component_list(file, NULL, 0, NULL, 1, &size), INVALID);
+    CHECK_STATUS(zt_component_list(file, NULL, 0, &parts, 1, NULL), INVALID);
+    CHECK_STATUS(zt_component_list(file, NULL, 0, NULL, 0, &size), ZT_OK);
     CHECK(size == 0);
     size = 7;
     CHECK(zt_object_find_n(NULL, "a", 1) == NULL && zt_object_find_n(file, NULL, 1) == NULL);
@@ -126,9 +132,9 @@ static void objects_and_components(void)
     CHECK_STATUS(zt_component_read(component, NULL, sizeof space), INVALID);
     CHECK_STATUS(zt_component_read_range(NULL, 0, space, 1), INVALID);
     CHECK_STATUS(zt_component_read_range(component, 0, NULL, 1), INVALID);
-    CHECK_STATUS(zt_component_load(NULL, &buffer), INVALID);
+    CHECK_STATUS(zt_component_load(NULL, NULL, &buffer), INVALID);
     CHECK(buffer == NULL);
-    CHECK_STATUS(zt_component_load(component, NULL), INVALID);
+    CHECK_STATUS(zt_component_load(component, NULL, NULL), INVALID);
     CHECK(zt_buffer_data(NULL) == NULL && zt_buffer_size(NULL) == 0);
     zt_buffer_free(NULL);
     CHECK_STATUS(zt_component_read_as(NULL, ZT_DTYPE_F64, space, sizeof space), INVALID);

@@ -25,6 +25,17 @@ static zt_status source_read(void *context, uint64_t offset, void *dst, size_t n
     return ZT_ERROR_NOT_FOUND;
 }
 
+static void *allocate(void *context, size_t size, size_t alignment)
+{
+    (void)context, (void)size, (void)alignment;
+    return NULL;
+}
+
+static void deallocate(void *context, void *memory, size_t size, size_t alignment)
+{
+    (void)context, (void)memory, (void)size, (void)alignment;
+}
+
 static zt_status sink_write(void *context, const void *bytes, size_t n)
 {
     (void)context, (void)bytes, (void)n;
@@ -37,6 +48,38 @@ static zt_status call_open_options(void *s)
     zt_file *f = NULL;
     zt_status status = zt_open(data_path("v1.2/py-1.2.3-all-dtypes.zt"), (zt_open_options *)s, &f);
     zt_close(f);
+    return status;
+}
+
+static zt_status call_allocator(void *s)
+{
+    zt_file *f = NULL;
+    zt_open_options o;
+    zt_status status;
+    INIT(o);
+    o.allocator = (zt_allocator *)s;
+    status = zt_open(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &o, &f);
+    zt_close(f);
+    return status;
+}
+
+static zt_status call_thread_hooks(void *s)
+{
+    zt_file *f = NULL;
+    zt_open_options o;
+    zt_status status;
+    INIT(o);
+    o.thread_hooks = (zt_thread_hooks *)s;
+    status = zt_open(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &o, &f);
+    zt_close(f);
+    return status;
+}
+
+static zt_status call_load_options(void *s)
+{
+    zt_buffer *b = NULL;
+    zt_status status = zt_component_load(component_of(dense_file, "f32", "data"), (zt_read_options *)s, &b);
+    zt_buffer_free(b);
     return status;
 }
 
@@ -86,6 +129,12 @@ static zt_status call_object_info(void *s)
 {
     size_t n = 0;
     return zt_object_list(dense_file, 0, (zt_object_info *)s, 1, &n);
+}
+
+static zt_status call_component_info(void *s)
+{
+    size_t n = 0;
+    return zt_component_list(dense_file, NULL, 0, (zt_component_info *)s, 1, &n);
 }
 
 static zt_status call_identity(void *s)
@@ -200,7 +249,19 @@ static const field zt_open_options_fields[] = {
     F(zt_open_options, strict), F(zt_open_options, advice), F(zt_open_options, max_manifest_size),
     F(zt_open_options, max_decoded_size), F(zt_open_options, max_objects), F(zt_open_options, threads),
     F(zt_open_options, reserved), F(zt_open_options, max_memory), F(zt_open_options, context),
-    F(zt_open_options, progress), F(zt_open_options, name)};
+    F(zt_open_options, progress), F(zt_open_options, name), F(zt_open_options, allocator),
+    F(zt_open_options, thread_hooks)};
+static const field zt_allocator_fields[] = {
+    F(zt_allocator, struct_size), F(zt_allocator, context), F(zt_allocator, allocate), F(zt_allocator, free)};
+static const field zt_thread_hooks_fields[] = {
+    F(zt_thread_hooks, struct_size), F(zt_thread_hooks, context), F(zt_thread_hooks, on_start),
+    F(zt_thread_hooks, on_end)};
+static const field zt_component_info_fields[] = {
+    F(zt_component_info, struct_size), F(zt_component_info, component), F(zt_component_info, object),
+    F(zt_component_info, role), F(zt_component_info, role_len), F(zt_component_info, digest),
+    F(zt_component_info, offset), F(zt_component_info, stored_size), F(zt_component_info, size),
+    F(zt_component_info, dtype), F(zt_component_info, type), F(zt_component_info, encoding),
+    F(zt_component_info, reserved)};
 static const field zt_identity_fields[] = {
     F(zt_identity, struct_size), F(zt_identity, size), F(zt_identity, modified_ns),
     F(zt_identity, manifest_offset), F(zt_identity, manifest_hash)};
@@ -231,7 +292,8 @@ static const field zt_verify_report_fields[] = {
     F(zt_verify_report, digests_unknown), F(zt_verify_report, padding_nonzero)};
 static const field zt_repair_options_fields[] = {
     F(zt_repair_options, struct_size), F(zt_repair_options, dry_run), F(zt_repair_options, reserved),
-    F(zt_repair_options, max_manifest_size), F(zt_repair_options, cut_at)};
+    F(zt_repair_options, max_manifest_size), F(zt_repair_options, cut_at), F(zt_repair_options, context),
+    F(zt_repair_options, progress)};
 static const field zt_repair_report_fields[] = {
     F(zt_repair_report, struct_size), F(zt_repair_report, old_size), F(zt_repair_report, new_size),
     F(zt_repair_report, objects)};
@@ -264,7 +326,7 @@ static const field zt_writer_options_fields[] = {
     F(zt_writer_options, alignment), F(zt_writer_options, large_alignment), F(zt_writer_options, large_size),
     F(zt_writer_options, zstd_level), F(zt_writer_options, digest), F(zt_writer_options, threads),
     F(zt_writer_options, durable), F(zt_writer_options, frame_size), F(zt_writer_options, context),
-    F(zt_writer_options, progress)};
+    F(zt_writer_options, progress), F(zt_writer_options, thread_hooks)};
 static const field zt_sink_fields[] = {
     F(zt_sink, struct_size), F(zt_sink, context), F(zt_sink, write), F(zt_sink, finish), F(zt_sink, close)};
 static const field zt_object_desc_fields[] = {
@@ -397,6 +459,12 @@ static void inputs(void)
     zt_object_desc o;
     zt_component_desc c;
     zt_quantized_desc q;
+    zt_allocator allocator;
+    INIT(allocator);
+    allocator.allocate = allocate;
+    allocator.free = deallocate;
+    sizes("zt_allocator", &allocator, sizeof allocator, sizeof allocator, 0, call_allocator, zt_allocator_fields,
+          COUNT(zt_allocator_fields));
     INIT(source);
     source.size = source_size;
     source.read_at = source_read;
@@ -517,7 +585,9 @@ int main(void)
     sparse_file = open_data("v1.2/py-1.2.3-sparse.zt");
     quantized_file = open_data("v1.2/py-1.2.3-quantized.zt");
     OPTIONS(zt_open_options, call_open_options);
+    OPTIONS(zt_thread_hooks, call_thread_hooks);
     OPTIONS(zt_read_options, call_read_options);
+    OPTIONS(zt_read_options, call_load_options);
     OPTIONS(zt_verify_options, call_verify_options);
     OPTIONS(zt_repair_options, call_repair_options);
     OPTIONS(zt_writer_options, call_writer_options);
@@ -525,6 +595,7 @@ int main(void)
     inputs();
     arrays();
     OUTPUT(zt_object_info, call_object_info);
+    OUTPUT(zt_component_info, call_component_info);
     OUTPUT(zt_tensor, call_tensor);
     OUTPUT(zt_identity, call_identity);
     OUTPUT(zt_csr, call_csr);

@@ -1,4 +1,4 @@
-/* zt_object_list: every field, of every file of the corpus that opens, is what the getters say. */
+/* zt_object_list and zt_component_list: every field, of every file of the corpus that opens, is what the getters say. */
 #include "support.h"
 
 static unsigned long odd_files, objects, primary_differs, unknown_sizes;
@@ -153,6 +153,75 @@ static void ends_and_failures(void)
     zt_close(file);
 }
 
+/* The components of `of`, or of all objects, some a call: what the getters say, and nothing behind them is touched. */
+static size_t components_of(const zt_file *file, const zt_object *of, size_t step, size_t more)
+{
+    size_t stride = sizeof(zt_component_info) + more, first = 0, filled = 0, i, k;
+    unsigned char *infos = (unsigned char *)malloc((step + 1) * stride);
+    REQUIRE(infos != NULL);
+    do {
+        size_t odd = 0;
+        memset(infos, 0xa5, (step + 1) * stride);
+        memcpy(infos, &stride, sizeof stride);
+        CHECK_STATUS(zt_component_list(file, of, first, (zt_component_info *)(void *)infos, step, &filled), ZT_OK);
+        REQUIRE(filled <= step);
+        for (i = 0; i < filled; i++) {
+            const zt_component_info *info = (const zt_component_info *)(const void *)(infos + i * stride);
+            const zt_component *c = info->component;
+            CHECK(c != NULL && info->struct_size == stride && (of == NULL || info->object == of));
+            if (of != NULL)
+                CHECK(c == zt_component_at(of, first + i));
+            CHECK(zt_component_find_n(info->object, info->role, info->role_len) != NULL);
+            CHECK(info->role == zt_component_role(c) && info->role_len == zt_component_role_len(c));
+            CHECK(info->digest == zt_component_digest(c) && info->offset == zt_component_offset(c));
+            CHECK(info->stored_size == zt_component_stored_size(c) && info->size == zt_component_size(c));
+            CHECK(info->dtype == zt_component_dtype(c) && info->type == zt_component_type(c));
+            CHECK(info->encoding == zt_component_encoding(c) && info->reserved == 0);
+            for (k = sizeof(zt_component_info); k < stride; k++)
+                odd += infos[i * stride + k] != 0;
+        }
+        for (k = filled * stride; k < (step + 1) * stride; k++)
+            odd += k >= sizeof stride && infos[k] != 0xa5;
+        CHECK_U64(odd, 0);
+        first += filled;
+    } while (filled == step);
+    free(infos);
+    return first;
+}
+
+static void components(const char *path, const char *name, int good)
+{
+    zt_file *file = NULL;
+    size_t i, sum = 0;
+    (void)name, (void)good;
+    if (zt_open(path, NULL, &file) != ZT_OK)
+        return;
+    for (i = 0; i < zt_object_count(file); i++) {
+        const zt_object *object = zt_object_at(file, i);
+        size_t count = components_of(file, object, i % 3 + 1, i % 2 * 8);
+        CHECK_U64(count, zt_object_component_count(object));
+        sum += count;
+    }
+    CHECK_U64(components_of(file, NULL, 7, 0), sum);
+    CHECK_U64(components_of(file, NULL, 100, 16), sum);
+    zt_close(file);
+}
+
+/* An object of another file is refused; so is a place past the last. */
+static void not_listed(void)
+{
+    zt_file *file = open_data("v1.2/py-1.2.3-sparse.zt"), *other = open_data("v1.2/py-1.2.3-sparse.zt");
+    zt_component_info info;
+    size_t filled = 9;
+    INIT(info);
+    CHECK_STATUS(zt_component_list(file, zt_object_at(other, 0), 0, &info, 1, &filled), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(filled == 9 && info.component == NULL);
+    CHECK_STATUS(zt_component_list(file, NULL, SIZE_MAX, &info, 1, &filled), ZT_OK);
+    CHECK(filled == 0 && info.component == NULL);
+    zt_close(other);
+    zt_close(file);
+}
+
 int main(void)
 {
     each_of_corpus(one_file);
@@ -162,5 +231,7 @@ int main(void)
     CHECK(primary_differs == 2);
     of_an_older_header();
     ends_and_failures();
+    each_of_corpus(components);
+    not_listed();
     return check_done("list");
 }

@@ -41,7 +41,7 @@ static void aligned_memory(size_t shift)
         CHECK(!(zt_component_caps(component) & ZT_CAP_DIRECT));
         {
             zt_buffer *buffer = NULL;
-            CHECK_STATUS(zt_component_load(component, &buffer), ZT_OK);
+            CHECK_STATUS(zt_component_load(component, NULL, &buffer), ZT_OK);
             CHECK(is_aligned(zt_buffer_data(buffer), 64));
             CHECK(memcmp(zt_buffer_data(buffer), bytes + offset, want) == 0);
             zt_buffer_free(buffer);
@@ -162,7 +162,7 @@ static void good_source(const unsigned char *bytes, size_t size)
         CHECK_STATUS(zt_file_bytes(file, 0, &ptr, NULL), ZT_ERROR_NOT_MAPPABLE);
     }
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
-    CHECK_STATUS(zt_component_load(component_of(file, "f64", "data"), &buffer), ZT_OK);
+    CHECK_STATUS(zt_component_load(component_of(file, "f64", "data"), NULL, &buffer), ZT_OK);
     CHECK(zt_retain(file) == file);
     zt_close(file);
     CHECK(state.closes == 0);
@@ -210,7 +210,7 @@ static void failing_source(const unsigned char *bytes, size_t size)
         state.fail_read = failures[i];
         CHECK_STATUS(zt_component_read(component_of(file, "f64", "data"), got, sizeof got), failures[i]);
         CHECK_STATUS(zt_component_read_range(component_of(file, "f64", "data"), 8, got, 8), failures[i]);
-        CHECK_STATUS(zt_component_load(component_of(file, "f64", "data"), &buffer), failures[i]);
+        CHECK_STATUS(zt_component_load(component_of(file, "f64", "data"), NULL, &buffer), failures[i]);
         CHECK(buffer == NULL);
         CHECK_STATUS(zt_verify(file, NULL, NULL), failures[i]);
         INIT(tensor);

@@ -1,4 +1,4 @@
-/* Progress and cancel of what can be long: writing, copying, opening with verification. */
+/* Progress and cancel of what can be long: writing, copying, opening with verification, repair. */
 #include "writing.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -105,12 +105,54 @@ static void copying_and_opening(void)
     CHECK(remove(path) == 0);
 }
 
+/* Repairing a file without an append record looks at all of it; stopped at any step, the file is as it was. */
+static void repairing(void)
+{
+    const char *path = scratch_path("torn.zt");
+    watch seen = {0, 0, 0, 0, 0};
+    zt_repair_options o;
+    size_t size, torn;
+    unsigned char *good, *bytes;
+    uint64_t stop_at;
+    CHECK_STATUS(write_to(path, ZT_ENCODING_ZSTD, ZT_DIGEST_NONE, 0, &seen), ZT_OK);
+    good = read_file(path, &size);
+    torn = size + 5 * (size_t)MIB;
+    bytes = (unsigned char *)calloc(1, torn);
+    REQUIRE(bytes != NULL);
+    memcpy(bytes, good, size);
+    memset(bytes + size, 7, torn - size);
+    write_file(path, bytes, torn);
+    INIT(o);
+    o.context = &seen;
+    o.progress = see;
+    memset(&seen, 0, sizeof seen);
+    o.dry_run = 1;
+    CHECK_STATUS(zt_repair(path, &o, NULL), ZT_OK);
+    CHECK(seen.calls >= 5 && seen.last == torn && seen.total == torn && seen.gap <= 2 * MIB);
+    o.dry_run = 0;
+    for (stop_at = 1; stop_at <= seen.calls; stop_at++) {
+        watch stopped = {0, 0, 0, 0, 0};
+        stopped.stop_at = stop_at;
+        o.context = &stopped;
+        CHECK_STATUS(zt_repair(path, &o, NULL), ZT_ERROR_CANCELLED);
+        CHECK_U64(stopped.calls, stop_at);
+        CHECK(file_is(path, bytes, torn));
+    }
+    o.context = &seen;
+    CHECK_STATUS(zt_repair(path, &o, NULL), ZT_OK);
+    CHECK(file_is(path, good, size));
+    CHECK(remove(path) == 0);
+    free(bytes);
+    free(good);
+}
+
 int main(void)
 {
     data = (unsigned char *)calloc(1, (size_t)big);
     REQUIRE(data != NULL);
     writing();
     copying_and_opening();
+    repairing();
     free(data);
     return check_done("progress");
 }

@@ -51,7 +51,7 @@ static inline zt_status scene_read(zt_mode mode)
         for (j = 0; j < zt_object_component_count(object); j++) {
             const zt_component *component = zt_component_at(object, j);
             zt_buffer *buffer = NULL;
-            TRY(zt_component_load(component, &buffer));
+            TRY(zt_component_load(component, NULL, &buffer));
             scene_add(zt_buffer_data(buffer), zt_buffer_size(buffer));
             zt_buffer_free(buffer);
         }

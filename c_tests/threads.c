@@ -51,7 +51,7 @@ static void *use(void *argument)
             expect(w, zt_component_read_range(c, from, got, 8) == ZT_OK && memcmp(got, want->bytes + from, 8) == 0, "read_range");
         }
         expect(w, zt_component_verify(c) == want->verify, "verify");
-        expect(w, zt_component_load(c, &buffer) == ZT_OK, "load");
+        expect(w, zt_component_load(c, NULL, &buffer) == ZT_OK, "load");
         /* Decoded once, whichever thread comes first; all get the same memory. */
         INIT(t);
         if (zt_object_format(object) == ZT_FORMAT_DENSE)

@@ -60,7 +60,7 @@ static const char *compare_bytes(const comparison *c, const zt_component *compon
     const char *bytes, *difference = NULL;
     size_t left;
 
-    if (zt_component_load(component, &buffer) != ZT_OK)
+    if (zt_component_load(component, NULL, &buffer) != ZT_OK)
         return zt_last_error();
     bytes = zt_buffer_data(buffer);
     left = zt_buffer_size(buffer);

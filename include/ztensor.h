@@ -354,6 +354,32 @@ typedef enum zt_advice_value {
 /// ZT_ERROR_CANCELLED. Called from one thread at a time, not necessarily the caller's.
 typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
 
+/// Where memory comes from that is handed out: the bytes of zt_component_load's buffers, of DLPack tensors
+/// and what views decode. The functions are called with context, from any thread, several at once, never
+/// under a lock of the library; until the last zt_close, and the end of every buffer and DLPack tensor.
+typedef struct zt_allocator {
+    size_t struct_size; ///< sizeof (zt_allocator)
+    void *context; ///< Passed to both functions; may be NULL.
+    /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero.
+    /// NULL if there are none: the call is ZT_ERROR_OUT_OF_MEMORY. Not NULL.
+    void *(*allocate)(void *context, size_t size, size_t alignment);
+    /// Takes back what allocate returned for the same size and alignment. Not NULL.
+    void (*free)(void *context, void *memory, size_t size, size_t alignment);
+} zt_allocator;
+
+/// Functions that are called on each thread that the library starts: to bind it to processors, to name it, to
+/// set up a device. Calls start their threads and wait for them, there is no pool; the caller's thread is none
+/// of them. Called with context, several at once, never under a lock of the library. As long as the file, and
+/// every buffer of it, or the writer is there.
+typedef struct zt_thread_hooks {
+    size_t struct_size; ///< sizeof (zt_thread_hooks)
+    void *context; ///< Passed to both functions; may be NULL.
+    /// The first that the thread does; index: its number among the threads of one call, from 0. May be NULL.
+    void (*on_start)(void *context, uint32_t index);
+    /// The last that the thread does, with the same index; may be NULL.
+    void (*on_end)(void *context, uint32_t index);
+} zt_thread_hooks;
+
 /// How to open a file. All fields zero (but struct_size) are the defaults.
 typedef struct zt_open_options {
     size_t struct_size; ///< sizeof (zt_open_options)
@@ -381,6 +407,10 @@ typedef struct zt_open_options {
     void *context; ///< Handed to progress; may be NULL.
     zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
     const char *name; ///< What messages call the file; NULL: its path, or how it is opened. Copied.
+    /// Where memory that is handed out comes from; NULL: the library's own. Copied.
+    const zt_allocator *allocator;
+    /// Called on the threads that are started for the file; NULL: nothing is. Copied.
+    const zt_thread_hooks *thread_hooks;
 } zt_open_options;
 
 /// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
@@ -791,15 +821,61 @@ zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_component_verify(const zt_component *component);
 
+/// Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
+typedef int32_t zt_direct;
+
+/// The values of zt_direct.
+typedef enum zt_direct_value {
+    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already,
+    /// if the file system says that it has direct reads. What was read so is not in the page
+    /// cache afterwards.
+    ZT_DIRECT_AUTO = 0,
+    ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again.
+    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
+    /// all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
+    ZT_DIRECT_ALWAYS = 2,
+} zt_direct_value;
+
+/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
+/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not
+/// necessarily the caller's; it must not call zt_read_batch on the same file.
+typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, const char *message);
+
+/// How to read a batch. All fields zero (but struct_size) are the defaults.
+typedef struct zt_read_options {
+    size_t struct_size; ///< sizeof (zt_read_options)
+    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
+    uint32_t threads;
+    zt_direct direct; ///< Whether to go past the page cache.
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
+    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may
+    /// always use what it alone needs.
+    uint64_t in_flight;
+    /// 1: check the digest of every component that is read whole and has one that can be checked.
+    uint32_t verify;
+    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
+    /// pool), so that reads past the page cache go straight into them where their address and the offset
+    /// are aligned, and the kernel is not asked for their pages. 0: only into memory on huge pages; else
+    /// through memory of the library's, which is quicker for pages that lie anywhere.
+    uint32_t pinned;
+    void *context; ///< Passed to the callbacks; may be NULL.
+    zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
+    /// Called with the bytes that were delivered, to ask whether to go on; may be NULL.
+    zt_progress_callback progress;
+} zt_read_options;
+
 /// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
-/// else in fresh memory.
+/// else in fresh memory (zt_open_options.allocator).
 ///
+/// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
+/// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.
 /// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
 /// the file, so that it may outlive the caller's zt_close.
-/// Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
+/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
 /// stored bytes were seen to be able to fill it.
 /// Threads: any; as zt_component_read. Since 0.9.
-zt_status zt_component_load(const zt_component *component, zt_buffer **buffer);
+zt_status zt_component_load(const zt_component *component, const zt_read_options *options,
+    zt_buffer **buffer);
 
 /// The bytes of a buffer.
 ///
@@ -969,20 +1045,31 @@ typedef struct zt_object_info {
 zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count,
     size_t *filled);
 
-/// Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
-typedef int32_t zt_direct;
+/// What is known of a component without touching its bytes, as zt_component_list fills it.
+typedef struct zt_component_info {
+    /// sizeof (zt_component_info): set by the caller in the first struct of an array, filled in the others.
+    size_t struct_size;
+    const zt_component *component; ///< The component.
+    const zt_object *object; ///< The object that it is part of.
+    const char *role; ///< As zt_component_role: NUL-ended, not NULL.
+    size_t role_len; ///< As zt_component_role_len.
+    const char *digest; ///< As zt_component_digest: NULL if there is none.
+    uint64_t offset; ///< As zt_component_offset.
+    uint64_t stored_size; ///< As zt_component_stored_size.
+    uint64_t size; ///< As zt_component_size.
+    zt_dtype dtype; ///< As zt_component_dtype.
+    zt_type type; ///< As zt_component_type.
+    zt_encoding encoding; ///< As zt_component_encoding.
+    uint32_t reserved; ///< 0: for later versions.
+} zt_component_info;
 
-/// The values of zt_direct.
-typedef enum zt_direct_value {
-    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already,
-    /// if the file system says that it has direct reads. What was read so is not in the page
-    /// cache afterwards.
-    ZT_DIRECT_AUTO = 0,
-    ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again.
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
-    /// all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
-    ZT_DIRECT_ALWAYS = 2,
-} zt_direct_value;
+/// Fills a struct for each of many components with what its getters return, in file order. As
+/// zt_object_list in all else.
+///
+/// object: whose components; of this file. NULL for those of all objects.
+/// Threads: any. Since 0.9. Spec 1.2 section 1.
+zt_status zt_component_list(const zt_file *file, const zt_object *object, size_t first,
+    zt_component_info *infos, size_t count, size_t *filled);
 
 /// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
 typedef struct zt_read_request {
@@ -1002,34 +1089,6 @@ typedef struct zt_read_request {
     size_t dst_size; ///< Bytes at dst: at least as many as the request reads.
     uint64_t tag; ///< Given to on_done; means nothing here.
 } zt_read_request;
-
-/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
-/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not
-/// necessarily the caller's; it must not call zt_read_batch on the same file.
-typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, const char *message);
-
-/// How to read a batch. All fields zero (but struct_size) are the defaults.
-typedef struct zt_read_options {
-    size_t struct_size; ///< sizeof (zt_read_options)
-    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
-    uint32_t threads;
-    zt_direct direct; ///< Whether to go past the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may
-    /// always use what it alone needs.
-    uint64_t in_flight;
-    /// 1: check the digest of every component that is read whole and has one that can be checked.
-    uint32_t verify;
-    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
-    /// pool), so that reads past the page cache go straight into them where their address and the offset
-    /// are aligned, and the kernel is not asked for their pages. 0: only into memory on huge pages; else
-    /// through memory of the library's, which is quicker for pages that lie anywhere.
-    uint32_t pinned;
-    void *context; ///< Passed to the callbacks; may be NULL.
-    zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
-    /// Called with the bytes that were delivered, to ask whether to go on; may be NULL.
-    zt_progress_callback progress;
-} zt_read_options;
 
 /// What a batch did.
 typedef struct zt_read_stats {
@@ -1283,6 +1342,10 @@ typedef struct zt_repair_options {
     /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
     /// ends is refused. Since 0.9.
     uint64_t cut_at;
+    void *context; ///< Passed to progress; may be NULL.
+    /// Called with the bytes that were looked at and those of the file, the last time before it is cut. If it
+    /// stops, the call is ZT_ERROR_CANCELLED and the file is as it was. NULL: not called.
+    zt_progress_callback progress;
 } zt_repair_options;
 
 /// What a repair did, or would do.
@@ -1379,6 +1442,8 @@ typedef struct zt_writer_options {
     /// a call to the writer: done is bytes of the file, total is 0. It must not use this writer. If it
     /// stops, the call is ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
     zt_progress_callback progress;
+    /// Called on the threads that are started for the file; NULL: nothing is. Copied.
+    const zt_thread_hooks *thread_hooks;
 } zt_writer_options;
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the

@@ -1,5 +1,7 @@
 //! A few threads for one call: started, waited for, gone. No pool, no globals.
 
+#[allow(unsafe_code)] // calls functions of the host's
+mod hooks;
 #[cfg(not(unix))]
 mod portable;
 #[cfg(unix)]
@@ -11,7 +13,10 @@ use portable as platform;
 #[cfg(unix)]
 use posix as platform;
 
+pub use hooks::ThreadHooks;
+
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// More threads than this do not help any of the work here.
 const MAX_THREADS: usize = 256;
@@ -36,27 +41,34 @@ pub fn is_worker() -> bool {
 
 /// Runs `body` on `count` threads, the caller's among them, and waits for all. Where the system gives
 /// fewer threads, fewer run: the body takes its work from a queue, so that all of it gets done.
-pub fn run(count: usize, body: &(dyn Fn() + Sync)) {
-    platform::run(count.min(MAX_THREADS).saturating_sub(1), &as_worker(body), body);
+pub fn run(count: usize, hooks: ThreadHooks, body: &(dyn Fn() + Sync)) {
+    platform::run(count.min(MAX_THREADS).saturating_sub(1), &as_worker(hooks, body), body);
 }
 
-/// What a thread of ours runs: the body, on a thread that [`is_worker`] knows.
-fn as_worker<'b>(body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
+/// What a thread of ours runs: the body, on a thread that [`is_worker`] knows, with the host's functions around it.
+fn as_worker<'b>(hooks: ThreadHooks, body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
+    let started = AtomicU32::new(0);
     move || {
         IS_WORKER.with(|is| is.set(true));
+        let _ended = hooks.started(started.fetch_add(1, Ordering::Relaxed));
         body();
     }
 }
 
 /// Runs `on_caller` on the caller's thread and `on_workers` on `more` others meanwhile, as far as the system gives them, and
 /// waits for all.
-pub fn with_workers(more: usize, on_workers: &(dyn Fn() + Sync), on_caller: &(dyn Fn() + Sync)) {
-    platform::run(more.min(MAX_THREADS), &as_worker(on_workers), on_caller);
+pub fn with_workers(
+    more: usize,
+    hooks: ThreadHooks,
+    on_workers: &(dyn Fn() + Sync),
+    on_caller: &(dyn Fn() + Sync),
+) {
+    platform::run(more.min(MAX_THREADS), &as_worker(hooks, on_workers), on_caller);
 }
 
 /// Runs `on_caller` on the caller's thread and `on_workers` on another meanwhile, if the system gives one, and waits for both.
-pub fn with_worker(on_workers: &(dyn Fn() + Sync), on_caller: &(dyn Fn() + Sync)) {
-    platform::run(1, &as_worker(on_workers), on_caller);
+pub fn with_worker(hooks: ThreadHooks, on_workers: &(dyn Fn() + Sync), on_caller: &(dyn Fn() + Sync)) {
+    platform::run(1, &as_worker(hooks, on_workers), on_caller);
 }
 
 #[cfg(test)]
@@ -69,7 +81,7 @@ mod tests {
     #[test]
     fn as_many_threads_run_as_were_asked_for_and_all_are_waited_for() {
         let (ids, barrier) = (Mutex::new(HashSet::new()), Barrier::new(5));
-        run(5, &|| {
+        run(5, ThreadHooks::default(), &|| {
             barrier.wait();
             ids.lock().unwrap().insert(format!("{:?}", std::thread::current().id()));
         });
@@ -77,7 +89,9 @@ mod tests {
         assert!(!is_worker());
         for count in [0, 1] {
             let calls = AtomicUsize::new(0);
-            run(count, &|| assert_eq!((calls.fetch_add(1, Ordering::Relaxed), is_worker()), (0, false)));
+            run(count, ThreadHooks::default(), &|| {
+                assert_eq!((calls.fetch_add(1, Ordering::Relaxed), is_worker()), (0, false))
+            });
             assert_eq!(calls.into_inner(), 1, "the caller works, too");
         }
     }
@@ -88,7 +102,7 @@ mod tests {
         let (on_workers, on_caller) = (Mutex::new(None), Mutex::new(None));
         let note =
             |place: &Mutex<_>| *place.lock().unwrap() = Some((std::thread::current().id(), is_worker()));
-        with_worker(&|| note(&on_workers), &|| note(&on_caller));
+        with_worker(ThreadHooks::default(), &|| note(&on_workers), &|| note(&on_caller));
         assert_eq!(on_caller.into_inner().unwrap(), Some((caller, false)));
         assert!(on_workers.into_inner().unwrap().is_some_and(|(id, worker)| id != caller && worker));
     }
@@ -97,7 +111,7 @@ mod tests {
     fn a_panic_of_any_thread_is_the_callers_after_all_have_ended() {
         let ended = AtomicUsize::new(0);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            run(4, &|| {
+            run(4, ThreadHooks::default(), &|| {
                 ended.fetch_add(1, Ordering::Relaxed);
                 if is_worker() {
                     panic!("one of ours");

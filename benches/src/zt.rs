@@ -166,7 +166,7 @@ extern "C" {
     pub fn zt_component_read(c: *const Component, dst: *mut c_void, n: usize) -> i32;
     pub fn zt_component_read_range(c: *const Component, at: u64, dst: *mut c_void, n: usize) -> i32;
     pub fn zt_component_read_as(c: *const Component, dtype: i32, dst: *mut c_void, n: usize) -> i32;
-    pub fn zt_component_load(c: *const Component, b: *mut *mut Buffer) -> i32;
+    pub fn zt_component_load(c: *const Component, options: *const c_void, b: *mut *mut Buffer) -> i32;
     pub fn zt_component_verify(c: *const Component) -> i32;
     pub fn zt_component_advise(c: *const Component, advice: u32) -> i32;
     pub fn zt_buffer_free(b: *mut Buffer);

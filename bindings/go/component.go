@@ -94,7 +94,7 @@ func (c Component) Bytes() ([]byte, error) {
 func (c Component) Read() ([]byte, error) {
 	// The library checks what is stored before it takes memory; so is it here.
 	var loaded *C.zt_buffer
-	if err := call(func() C.zt_status { return C.zt_component_load(c.handle, &loaded) }); err != nil {
+	if err := call(func() C.zt_status { return C.zt_component_load(c.handle, nil, &loaded) }); err != nil {
 		return nil, err
 	}
 	defer C.zt_buffer_free(loaded)

@@ -142,7 +142,7 @@ pub const Component = struct {
     }
     pub fn load(self: Component) Error!Buffer {
         var made: ?*c.zt_buffer = null;
-        try check(c.zt_component_load(self.handle, &made));
+        try check(c.zt_component_load(self.handle, null, &made));
         return .{ .handle = made.? };
     }
     pub fn verify(self: Component) Error!void {

@@ -30,7 +30,19 @@ SIZE(zt_attribute_kind, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
 
-SIZE(zt_open_options, 88);
+SIZE(zt_allocator, 32);
+AT(zt_allocator, struct_size, 0);
+AT(zt_allocator, context, 8);
+AT(zt_allocator, allocate, 16);
+AT(zt_allocator, free, 24);
+
+SIZE(zt_thread_hooks, 32);
+AT(zt_thread_hooks, struct_size, 0);
+AT(zt_thread_hooks, context, 8);
+AT(zt_thread_hooks, on_start, 16);
+AT(zt_thread_hooks, on_end, 24);
+
+SIZE(zt_open_options, 104);
 AT(zt_open_options, struct_size, 0);
 AT(zt_open_options, mode, 8);
 AT(zt_open_options, verify, 12);
@@ -45,6 +57,8 @@ AT(zt_open_options, max_memory, 56);
 AT(zt_open_options, context, 64);
 AT(zt_open_options, progress, 72);
 AT(zt_open_options, name, 80);
+AT(zt_open_options, allocator, 88);
+AT(zt_open_options, thread_hooks, 96);
 
 SIZE(zt_identity, 40);
 AT(zt_identity, struct_size, 0);
@@ -132,6 +146,21 @@ AT(zt_quantized, packed_weight, 48);
 AT(zt_quantized, scales, 96);
 AT(zt_quantized, zeros, 144);
 
+SIZE(zt_component_info, 88);
+AT(zt_component_info, struct_size, 0);
+AT(zt_component_info, component, 8);
+AT(zt_component_info, object, 16);
+AT(zt_component_info, role, 24);
+AT(zt_component_info, role_len, 32);
+AT(zt_component_info, digest, 40);
+AT(zt_component_info, offset, 48);
+AT(zt_component_info, stored_size, 56);
+AT(zt_component_info, size, 64);
+AT(zt_component_info, dtype, 72);
+AT(zt_component_info, type, 76);
+AT(zt_component_info, encoding, 80);
+AT(zt_component_info, reserved, 84);
+
 SIZE(zt_read_request, 80);
 AT(zt_read_request, struct_size, 0);
 AT(zt_read_request, component, 8);
@@ -185,12 +214,14 @@ AT(zt_verify_report, digests_absent, 40);
 AT(zt_verify_report, digests_unknown, 48);
 AT(zt_verify_report, padding_nonzero, 56);
 
-SIZE(zt_repair_options, 32);
+SIZE(zt_repair_options, 48);
 AT(zt_repair_options, struct_size, 0);
 AT(zt_repair_options, dry_run, 8);
 AT(zt_repair_options, reserved, 12);
 AT(zt_repair_options, max_manifest_size, 16);
 AT(zt_repair_options, cut_at, 24);
+AT(zt_repair_options, context, 32);
+AT(zt_repair_options, progress, 40);
 
 SIZE(zt_repair_report, 32);
 AT(zt_repair_report, struct_size, 0);
@@ -198,7 +229,7 @@ AT(zt_repair_report, old_size, 8);
 AT(zt_repair_report, new_size, 16);
 AT(zt_repair_report, objects, 24);
 
-SIZE(zt_writer_options, 80);
+SIZE(zt_writer_options, 88);
 AT(zt_writer_options, struct_size, 0);
 AT(zt_writer_options, spec_version, 8);
 AT(zt_writer_options, encoding, 12);
@@ -212,6 +243,7 @@ AT(zt_writer_options, durable, 52);
 AT(zt_writer_options, frame_size, 56);
 AT(zt_writer_options, context, 64);
 AT(zt_writer_options, progress, 72);
+AT(zt_writer_options, thread_hooks, 80);
 
 SIZE(zt_sink, 40);
 AT(zt_sink, struct_size, 0);

@@ -205,7 +205,7 @@ void model::stage(const std::vector<entry> &rest, const load_options &options, u
         if (options.verify && (zt_component_caps(e.component) & ZT_CAP_VERIFY))
             check(zt_component_verify(e.component));
         zt_buffer *loaded;
-        check(zt_component_load(e.component, &loaded));
+        check(zt_component_load(e.component, nullptr, &loaded));
         std::unique_ptr<zt_buffer, ender<zt_buffer_free>> bytes(loaded);
         ggml_backend_tensor_set(e.tensor, zt_buffer_data(loaded), 0, zt_buffer_size(loaded));
         stats.staged += e.size;

@@ -52,7 +52,7 @@ extern "C" {
     pub fn zt_component_ptr(component: Pointer, ptr: *mut Pointer, size: *mut usize) -> Status;
     pub fn zt_component_read(component: Pointer, dst: *mut c_void, size: usize) -> Status;
     pub fn zt_component_read_range(component: Pointer, offset: u64, dst: *mut c_void, n: usize) -> Status;
-    pub fn zt_component_load(component: Pointer, buffer: *mut Pointer) -> Status;
+    pub fn zt_component_load(component: Pointer, options: Pointer, buffer: *mut Pointer) -> Status;
     pub fn zt_buffer_data(buffer: Pointer) -> *const u8;
     pub fn zt_buffer_size(buffer: Pointer) -> usize;
     pub fn zt_buffer_free(buffer: Pointer);

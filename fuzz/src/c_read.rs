@@ -6,12 +6,13 @@ use arbitrary::{Result, Unstructured};
 use std::ffi::{c_char, c_void, CString};
 use std::ptr::{null, null_mut};
 
-pub const OPEN_OPTIONS: usize = 88;
+pub const OPEN_OPTIONS: usize = 104;
 const OPEN_NUMBERS: usize = 64; // pointers lie behind
 const VERIFY_OPTIONS: usize = 40;
 const READ_OPTIONS: usize = 64;
 const READ_REQUEST: usize = 80;
-const REPAIR_OPTIONS: usize = 32;
+const REPAIR_OPTIONS: usize = 48;
+const REPAIR_NUMBERS: usize = 32; // pointers lie behind
 
 extern "C" fn progress(context: *mut c_void, done: u64, total: u64) -> i32 {
     assert!(done <= total);
@@ -148,7 +149,7 @@ unsafe fn component(c: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
     check(zt_component_advise(c, u.int_in_range(0..=8)?));
     let (mut at, mut length, mut buffer) = (null(), 0, 1 as Pointer);
     let borrowed = check(zt_component_ptr(c, &mut at, &mut length));
-    let loaded = check(zt_component_load(c, &mut buffer));
+    let loaded = check(zt_component_load(c, null(), &mut buffer));
     assert_eq!(loaded == OK, !buffer.is_null());
     if loaded == OK {
         assert!([zt_buffer_size(buffer) as u64, u64::MAX].contains(&size)); // ZT_UNKNOWN_SIZE
@@ -242,7 +243,7 @@ pub fn repair(bytes: &[u8], u: &mut Unstructured<'_>) -> Result<()> {
     let place = TemporaryFile::new();
     place.put(bytes);
     let (mut options, report) = (Block::any(u, REPAIR_OPTIONS)?, Block::any(u, 32)?);
-    options.scribble(u, 8, REPAIR_OPTIONS)?;
+    options.scribble(u, 8, REPAIR_NUMBERS)?;
     let path = CString::new(place.path().to_str().unwrap()).unwrap();
     let status = check(unsafe { zt_repair(path.as_ptr(), options.pointer(), report.pointer()) });
     assert!(status == OK || place.get() == bytes, "refused, but the file changed");

@@ -226,7 +226,7 @@ class component {
     [[nodiscard]] returns<buffer> load() const
     {
         zt_buffer *loaded = nullptr;
-        const zt_status status = zt_component_load(component_, &loaded);
+        const zt_status status = zt_component_load(component_, nullptr, &loaded);
         return detail::give(status, buffer(loaded, dtype(), type()));
     }
     returns<void> read(void *dst, std::size_t dst_size) const { return detail::give(zt_component_read(component_, dst, dst_size)); }

@@ -2,35 +2,19 @@
 
 use super::arg;
 use super::component::zt_component;
-use super::guard::{guard, with_failure};
+use super::guard::guard;
 use super::object::hyperslab;
 use super::open::zt_file;
-use super::progress::{progress, zt_progress_callback, Context};
+use super::progress::progress;
+use super::read_options::{batch_options, on_done, zt_read_options};
 use super::sized::sized_struct;
-use super::status::{value, zt_status};
-use super::types::{unknown, ZT_WHOLE};
+use super::status::zt_status;
+use super::types::ZT_WHOLE;
 use crate::error::{fail, Result};
-use crate::reader::{BatchOptions, BatchRequest, BatchStats, Selection};
+use crate::reader::{BatchRequest, BatchStats, Selection};
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
 use std::ptr::null;
-
-/// Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
-pub type zt_direct = i32;
-
-/// The values of zt_direct.
-#[repr(C)]
-pub enum zt_direct_value {
-    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already,
-    /// if the file system says that it has direct reads. What was read so is not in the page
-    /// cache afterwards.
-    ZT_DIRECT_AUTO = 0,
-    /// Through the page cache: for what will be read again.
-    ZT_DIRECT_NEVER = 1,
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
-    /// all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
-    ZT_DIRECT_ALWAYS = 2,
-}
 
 /// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
 #[repr(C)]
@@ -60,42 +44,6 @@ pub struct zt_read_request {
     pub tag: u64,
 }
 
-/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
-/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not
-/// necessarily the caller's; it must not call zt_read_batch on the same file.
-pub type zt_done_callback =
-    Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status, message: *const c_char)>;
-
-/// How to read a batch. All fields zero (but struct_size) are the defaults.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct zt_read_options {
-    /// sizeof (zt_read_options)
-    pub struct_size: usize,
-    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
-    pub threads: u32,
-    /// Whether to go past the page cache.
-    pub direct: zt_direct,
-    /// Bytes that a thread reads at a time; 0 for the default.
-    pub chunk_size: u64,
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may
-    /// always use what it alone needs.
-    pub in_flight: u64,
-    /// 1: check the digest of every component that is read whole and has one that can be checked.
-    pub verify: u32,
-    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
-    /// pool), so that reads past the page cache go straight into them where their address and the offset
-    /// are aligned, and the kernel is not asked for their pages. 0: only into memory on huge pages; else
-    /// through memory of the library's, which is quicker for pages that lie anywhere.
-    pub pinned: u32,
-    /// Passed to the callbacks; may be NULL.
-    pub context: *mut c_void,
-    /// Called for every request that is done; may be NULL.
-    pub on_done: zt_done_callback,
-    /// Called with the bytes that were delivered, to ask whether to go on; may be NULL.
-    pub progress: zt_progress_callback,
-}
-
 /// What a batch did.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -123,11 +71,6 @@ pub struct zt_read_stats {
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_read_request: component, offset, length, start, count, step, dst, dst_size, tag);
-
-// SAFETY: as above.
-sized_struct!(zt_read_options:
-    threads, direct, chunk_size, in_flight, verify, pinned, context, on_done, progress
-);
 
 // SAFETY: as above.
 sized_struct!(zt_read_stats:
@@ -160,16 +103,7 @@ pub unsafe extern "C" fn zt_read_batch(
         // SAFETY: options and stats NULL or of the size they say.
         let (options, _) = unsafe { (arg::options(options)?, arg::struct_size(stats.cast_const())?) };
         let batch = batch_options(&options)?;
-        let context = Context(options.context);
-        let on_done = move |tag: u64, outcome: &Result<()>| {
-            let Some(callback) = options.on_done else { return };
-            // SAFETY: the caller's function, called as its declaration says.
-            let call = |status, message| unsafe { callback(context.get(), tag, status, message) };
-            match outcome {
-                Ok(()) => call(value::ZT_OK as zt_status, c"".as_ptr()),
-                Err(error) => with_failure(error, call),
-            }
-        };
+        let on_done = on_done(&options);
         let progress = progress(options.progress, options.context);
         // SAFETY: "requests, n: the reads".
         let mut plan = unsafe { plan(file, requests, n)? };
@@ -178,19 +112,6 @@ pub unsafe extern "C" fn zt_read_batch(
         // SAFETY: stats NULL or of the size it says.
         unsafe { arg::fill(stats, stats_of(&did))? };
         outcome
-    })
-}
-
-fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
-    let default = BatchOptions::default();
-    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
-    Ok(BatchOptions {
-        threads: options.threads as usize,
-        direct: direct(options.direct)?,
-        chunk_size: or_default(options.chunk_size, default.chunk_size),
-        in_flight: or_default(options.in_flight, default.in_flight),
-        verify: arg::flag(options.verify, "zt_read_options.verify")?,
-        pinned: arg::flag(options.pinned, "zt_read_options.pinned")?,
     })
 }
 
@@ -293,14 +214,5 @@ fn stats_of(did: &BatchStats) -> zt_read_stats {
         threads: did.threads,
         direct: u32::from(did.direct),
         reason: if did.reason.is_empty() { null() } else { did.reason.as_ptr() },
-    }
-}
-
-fn direct(value: zt_direct) -> Result<crate::reader::Direct> {
-    match value {
-        0 => Ok(crate::reader::Direct::Auto),
-        1 => Ok(crate::reader::Direct::Never),
-        2 => Ok(crate::reader::Direct::Always),
-        other => Err(unknown("zt_direct", other)),
     }
 }

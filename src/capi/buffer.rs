@@ -4,10 +4,12 @@ use super::arg;
 use super::component::zt_component;
 use super::guard::guard;
 use super::open::zt_file;
+use super::progress::progress;
+use super::read_options::{batch_options, on_done, zt_read_options};
 use super::status::zt_status;
 use crate::error::{fail, Result};
 use crate::memory::AlignedBuffer;
-use crate::reader::Loaded;
+use crate::reader::{Component, Loaded};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
@@ -22,16 +24,19 @@ pub struct zt_buffer {
 }
 
 /// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
-/// else in fresh memory.
+/// else in fresh memory (zt_open_options.allocator).
 ///
+/// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
+/// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.
 /// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
 /// the file, so that it may outlive the caller's zt_close.
-/// Returns as zt_component_read, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
+/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
 /// stored bytes were seen to be able to fill it.
 /// Threads: any; as zt_component_read. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_component_load(
+pub unsafe extern "C" fn zt_component_load(
     component: Option<&zt_component>,
+    options: *const zt_read_options,
     buffer: Option<&mut MaybeUninit<*mut zt_buffer>>,
 ) -> zt_status {
     let Some(out) = buffer else {
@@ -39,7 +44,16 @@ pub extern "C" fn zt_component_load(
     };
     out.write(null_mut());
     guard(|| {
-        out.write(arg::required(component, "component")?.load()?.0);
+        let component = arg::required(component, "component")?;
+        if options.is_null() {
+            out.write(component.load()?.0);
+            return Ok(());
+        }
+        // SAFETY: of the size it says.
+        let options = unsafe { arg::options(options)? };
+        let (batch, on_done) = (batch_options(&options)?, on_done(&options));
+        let progress = progress(options.progress, options.context);
+        out.write(component.load_by(|c| c.load_with(&batch, &on_done, &progress))?.0);
         Ok(())
     })
 }
@@ -88,9 +102,17 @@ pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
 impl zt_component {
     /// A buffer of its bytes, which the caller ends, and whether they are lent.
     pub(super) fn load(&self) -> Result<(*mut zt_buffer, bool)> {
+        self.load_by(|component| component.load())
+    }
+
+    /// The same; `load` says how.
+    fn load_by<'f>(
+        &'f self,
+        load: impl FnOnce(&Component<'f>) -> Result<Loaded<'f>>,
+    ) -> Result<(*mut zt_buffer, bool)> {
         let mut one = Vec::new();
         one.try_reserve_exact(1)?;
-        let (borrowed, size, owned) = match self.component()?.load()? {
+        let (borrowed, size, owned) = match load(&self.component()?)? {
             Loaded::Borrowed(bytes) => (bytes.as_ptr(), bytes.len(), None),
             Loaded::Owned(memory) => (null(), memory.as_slice().len(), Some(memory)),
         };

@@ -125,13 +125,13 @@ unsafe fn list(
 ///
 /// # Safety
 /// `infos` is NULL or begins with the size of its struct.
-unsafe fn stride(infos: *const zt_object_info, count: usize) -> Result<usize> {
+pub(super) unsafe fn stride<T: SizedStruct>(infos: *const T, count: usize) -> Result<usize> {
     // SAFETY: passed on.
     let stride = unsafe { arg::struct_size(infos)? };
     match stride.checked_mul(count) {
         _ if stride == 0 => Err(fail!(InvalidArgument, "infos is NULL, but {count} are said to be there")),
-        _ if stride % align_of::<zt_object_info>() != 0 && count > 1 => {
-            Err(fail!(InvalidArgument, "zt_object_info.struct_size is {stride}: the second is not aligned"))
+        _ if stride % align_of::<T>() != 0 && count > 1 => {
+            Err(fail!(InvalidArgument, "{}.struct_size is {stride}: the second is not aligned", T::NAME))
         }
         Some(size) if isize::try_from(size).is_ok() => Ok(stride),
         _ => Err(fail!(InvalidArgument, "infos: {count} structs do not fit in memory")),

@@ -1,7 +1,8 @@
 //! The caller's functions as the bytes of a file.
 
 use super::arg;
-use super::open::{deliver, open_options, verified, zt_file, zt_open_options};
+use super::open::{deliver, zt_file};
+use super::open_options::{open_options, verified, zt_open_options};
 use super::progress::{outcome, Context};
 use super::sized::sized_struct;
 use super::status::zt_status;

@@ -11,7 +11,7 @@ use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::error::{fail, Error, Result};
 use crate::reader::{OnFailure, VerifyOptions, VerifyReport};
-use crate::writer::{repair, RepairOptions, RepairReport};
+use crate::writer::{repair_with_progress, RepairOptions, RepairReport};
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
 
@@ -185,6 +185,11 @@ pub struct zt_repair_options {
     /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
     /// ends is refused. Since 0.9.
     pub cut_at: u64,
+    /// Passed to progress; may be NULL.
+    pub context: *mut c_void,
+    /// Called with the bytes that were looked at and those of the file, the last time before it is cut. If it
+    /// stops, the call is ZT_ERROR_CANCELLED and the file is as it was. NULL: not called.
+    pub progress: zt_progress_callback,
 }
 
 /// What a repair did, or would do.
@@ -202,7 +207,7 @@ pub struct zt_repair_report {
 }
 
 // SAFETY: as above.
-sized_struct!(zt_repair_options: dry_run, reserved, max_manifest_size, cut_at);
+sized_struct!(zt_repair_options: dry_run, reserved, max_manifest_size, cut_at, context, progress);
 
 // SAFETY: as above.
 sized_struct!(zt_repair_report: old_size, new_size, objects);
@@ -246,7 +251,8 @@ pub unsafe extern "C" fn zt_repair(
         if options.max_manifest_size != 0 {
             wanted.max_manifest_size = options.max_manifest_size;
         }
-        let RepairReport { old_size, new_size, objects } = repair(path, &wanted)?;
+        let progress = progress(options.progress, options.context);
+        let RepairReport { old_size, new_size, objects } = repair_with_progress(path, &wanted, &progress)?;
         let filled = zt_repair_report { struct_size: 0, old_size, new_size, objects };
         // SAFETY: report NULL or of the size it says.
         unsafe { arg::fill(report, filled) }

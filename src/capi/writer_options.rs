@@ -1,6 +1,7 @@
 //! What a writer is given: options, descriptions of objects and components, the summary.
 
 use super::arg;
+use super::hooks::{self, zt_thread_hooks};
 use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
 use super::types::{self, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value};
@@ -87,12 +88,14 @@ pub struct zt_writer_options {
     /// a call to the writer: done is bytes of the file, total is 0. It must not use this writer. If it
     /// stops, the call is ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
     pub progress: zt_progress_callback,
+    /// Called on the threads that are started for the file; NULL: nothing is. Copied.
+    pub thread_hooks: *const zt_thread_hooks,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_writer_options:
     spec_version, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
-    frame_size, context, progress
+    frame_size, context, progress, thread_hooks
 );
 
 /// A writer that reports as its options say.
@@ -245,6 +248,8 @@ pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOption
         zstd_level: if options.zstd_level == 0 { default.zstd_level } else { options.zstd_level },
         digest: digest(options.digest)?.flatten(),
         threads: options.threads as usize,
+        // SAFETY: NULL or as it says.
+        thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
         durable: arg::flag(options.durable, "zt_writer_options.durable")?,
         frame_size: or_default(options.frame_size, default.frame_size),
     })

@@ -1,5 +1,6 @@
 //! Memory for decoded bytes: 64-byte aligned, zeroed, asked for fallibly.
 
+use super::host::{HostAllocator, HostMemory};
 use crate::error::{Error, Result};
 
 /// One cache line; what the specs align to.
@@ -20,6 +21,7 @@ pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 enum Backing {
     Heap(Vec<Line>),
+    Host(HostMemory),
     /// The bytes begin at `start`.
     System {
         map: memmap2::MmapMut,
@@ -46,12 +48,21 @@ impl AlignedBuffer {
         Ok(AlignedBuffer { memory: Backing::Heap(heap), size })
     }
 
+    /// `size` bytes to be filled and handed out, of the host's allocator if there is one; then they are not zeroed.
+    pub fn handed_out(size: usize, allocator: Option<HostAllocator>) -> Result<Self> {
+        match allocator.filter(|_| size > 0) {
+            None => AlignedBuffer::zeroed(size),
+            Some(of) => Ok(AlignedBuffer { memory: Backing::Host(of.allocate(size, ALIGNMENT)?), size }),
+        }
+    }
+
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         match &self.memory {
             Backing::System { map, start } => {
                 map.get(*start..).and_then(|m| m.get(..self.size)).unwrap_or_default()
             }
+            Backing::Host(memory) => memory.as_slice(),
             // SAFETY: `heap` owns `heap.len() * 64 >= size` initialised bytes, and any byte is a u8.
             Backing::Heap(heap) => unsafe { std::slice::from_raw_parts(heap.as_ptr().cast(), self.size) },
         }
@@ -63,6 +74,7 @@ impl AlignedBuffer {
             Backing::System { map, start } => {
                 map.get_mut(*start..).and_then(|m| m.get_mut(..self.size)).unwrap_or_default()
             }
+            Backing::Host(memory) => memory.as_mut_slice(),
             // SAFETY: as above, and `&mut self` is the only way to them meanwhile.
             Backing::Heap(heap) => unsafe {
                 std::slice::from_raw_parts_mut(heap.as_mut_ptr().cast(), self.size)

@@ -5,7 +5,7 @@ use super::buffer::AlignedBuffer;
 use crate::error::{fail, Result};
 use crate::lock::{Mutex, MutexGuard};
 use foldhash::fast::SeedableRandomState;
-use hashbrown::HashMap;
+use hashbrown::hash_map::{Entry, HashMap};
 
 /// Buffers by number. Nothing is taken from it or changed before it is dropped.
 pub struct DecodedCache {
@@ -46,10 +46,15 @@ impl DecodedCache {
     /// Inserts a buffer; the bytes of that number, which are another's if that was faster.
     #[allow(unsafe_code)]
     pub fn insert(&self, number: usize, buffer: AlignedBuffer) -> Result<&[u8]> {
+        // A buffer that is not kept is dropped after the lock, as parameters are: its memory may be a host's.
         let mut buffers = self.lock();
         buffers.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not keep a decoded component"))?;
+        let kept = match buffers.entry(number) {
+            Entry::Occupied(kept) => kept.into_mut(),
+            Entry::Vacant(free) => free.insert(buffer),
+        };
         // SAFETY: it is in this cache.
-        Ok(unsafe { borrow(buffers.entry(number).or_insert(buffer)) })
+        Ok(unsafe { borrow(kept) })
     }
 }
 

@@ -5,6 +5,8 @@ mod budget;
 mod buffer;
 #[allow(unsafe_code)] // lends what it keeps for as long as it is there
 mod decoded_cache;
+#[allow(unsafe_code)] // calls functions of the host's, and views their memory as bytes
+mod host;
 #[allow(unsafe_code)] // views its own memory as entries
 mod huge_vec;
 #[allow(unsafe_code)] // asks for a box fallibly
@@ -15,5 +17,6 @@ pub(crate) use budget::{block, bytes_of};
 pub use buffer::AlignedBuffer;
 pub(crate) use buffer::HUGE_PAGE;
 pub(crate) use decoded_cache::DecodedCache;
+pub use host::HostAllocator;
 pub use huge_vec::HugeVec;
 pub use try_box::try_box;

@@ -5,7 +5,7 @@ use crate::error::{Cause, Error, Result};
 use crate::lock::Mutex;
 use crate::source::direct::BLOCK;
 use crate::source::{Advice, ByteSource};
-use crate::threads;
+use crate::threads::{self, ThreadHooks};
 use std::ops::Range;
 
 /// Bytes that a thread has put into the map at once: what one table of the processor's covers, a few times.
@@ -44,7 +44,7 @@ impl File {
             }
             _ => 1,
         };
-        advise(self.source(), range, advice, threads)
+        advise(self.source(), range, advice, threads, self.thread_hooks)
     }
 }
 
@@ -67,14 +67,20 @@ impl Component<'_> {
 }
 
 /// To put pages into the map is work, which several threads share.
-fn advise(source: &dyn ByteSource, range: Range<u64>, advice: Advice, threads: usize) -> Result<()> {
+fn advise(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    advice: Advice,
+    threads: usize,
+    hooks: ThreadHooks,
+) -> Result<()> {
     if threads < 2 {
         return source.advise(range, advice);
     }
     let parts = range.end.saturating_sub(range.start).div_ceil(POPULATE_STEP);
     let threads = threads.min(usize::try_from(parts).unwrap_or(threads));
     let left = Mutex::new((range, Ok(())));
-    threads::run(threads, &|| {
+    threads::run(threads, hooks, &|| {
         while let Some(part) = next_part(&left) {
             if let Err(e) = source.advise(part, advice) {
                 stop(&left, e);
@@ -144,7 +150,7 @@ mod tests {
         ] {
             for threads in [1, 2, 3, 8] {
                 let listener = Listener::default();
-                advise(&listener, start..end, Advice::Populate, threads).unwrap();
+                advise(&listener, start..end, Advice::Populate, threads, ThreadHooks::default()).unwrap();
                 let mut advised = listener.advised.into_inner().unwrap();
                 advised.sort_by_key(|range| range.start);
                 let end_of_advice =
@@ -164,7 +170,8 @@ mod tests {
     fn a_part_that_fails_fails_the_call() {
         for refused in [0, POPULATE_STEP, 2 * POPULATE_STEP].map(Some) {
             let listener = Listener { refused, ..Listener::default() };
-            assert!(advise(&listener, 0..2 * POPULATE_STEP + 1, Advice::Populate, 2).is_err());
+            assert!(advise(&listener, 0..2 * POPULATE_STEP + 1, Advice::Populate, 2, ThreadHooks::default())
+                .is_err());
         }
     }
 }

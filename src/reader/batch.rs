@@ -152,7 +152,7 @@ impl File {
         let threads = options.threads.min(jobs.len()).max(1);
         stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
         let state = BatchState::new(options, &strategy, &plan, jobs, total, on_done, progress);
-        threads::run(threads, &|| state.work());
+        threads::run(threads, self.thread_hooks, &|| state.work());
         (stats.direct, stats.reason) = (strategy.went_direct(), strategy.reason());
         state.report(stats)
     }

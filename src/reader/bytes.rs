@@ -6,26 +6,7 @@ use crate::codec::{Codec, Coding, KnownSize, StoredPart};
 use crate::convert::byte_order::{swap_in_place, to_host_needed};
 use crate::digest;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::memory::AlignedBuffer;
 use crate::model::dtype::Dtype;
-
-/// A component's decoded bytes: lent by the file, or in memory of their own.
-pub enum Loaded<'f> {
-    /// In the file's mapping or memory.
-    Borrowed(&'f [u8]),
-    /// Decoded.
-    Owned(AlignedBuffer),
-}
-
-impl Loaded<'_> {
-    /// The bytes.
-    pub fn as_slice(&self) -> &[u8] {
-        match self {
-            Loaded::Borrowed(bytes) => bytes,
-            Loaded::Owned(buffer) => buffer.as_slice(),
-        }
-    }
-}
 
 /// What would work on a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,37 +287,6 @@ impl<'f> Component<'f> {
         Ok(read)
     }
 
-    /// The decoded bytes, 64-byte aligned: lent where that can be, else in fresh memory.
-    pub fn load(&self) -> Result<Loaded<'f>> {
-        match self.borrow_or_alloc().map_err(|e| self.wrap(e))? {
-            Loaded::Owned(mut buffer) => {
-                self.read(buffer.as_mut_slice())?;
-                Ok(Loaded::Owned(buffer))
-            }
-            borrowed => Ok(borrowed),
-        }
-    }
-
-    /// The bytes where they can be lent, else memory that they fit.
-    fn borrow_or_alloc(&self) -> Result<Loaded<'f>> {
-        if let Ok(bytes) = self.borrow_inner() {
-            if bytes.as_ptr().addr() & 63 == 0 {
-                return Ok(Loaded::Borrowed(bytes));
-            }
-        }
-        let coding = self.coding()?;
-        let size = self.decoded_size()?;
-        match coding {
-            Coding::Compressed(codec) => {
-                self.check_size_bound(codec, codec.known_size(self.stored_reader()?)?, size)?;
-            }
-            Coding::Raw => {}
-        }
-        let size = usize::try_from(size)
-            .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;
-        Ok(Loaded::Owned(AlignedBuffer::zeroed(size)?))
-    }
-
     /// Checks the digest against the stored bytes.
     pub fn verify_digest(&self) -> Result<()> {
         self.verify_digest_inner().map_err(|e| self.wrap(e))
@@ -352,7 +302,7 @@ impl<'f> Component<'f> {
     }
 
     /// Checks the digest against what `hash` gives.
-    fn check_digest(&self, hash: &mut dyn FnMut(&mut digest::Hasher) -> Result<()>) -> Result<()> {
+    pub(super) fn check_digest(&self, hash: &mut dyn FnMut(&mut digest::Hasher) -> Result<()>) -> Result<()> {
         let Some(text) = self.digest() else { return Err(fail!(Unsupported, "it has no digest to check")) };
         let expected = digest::parse(text)?;
         let Ok(mut hasher) = expected.hasher() else {

@@ -14,7 +14,9 @@ mod identity;
 mod index;
 mod item_extent;
 mod lazy_sizes;
+mod loaded;
 mod object;
+mod open_options;
 mod padding;
 mod recovery;
 mod slab;
@@ -25,9 +27,11 @@ mod verify;
 mod view;
 
 pub use batch::{BatchOptions, BatchRequest, BatchStats, Direct, Progress, Selection};
-pub use bytes::{Caps, Loaded};
+pub use bytes::Caps;
 pub use identity::Identity;
+pub use loaded::Loaded;
 pub use object::{Component, Object};
+pub use open_options::{Mode, OpenOptions};
 pub use slice::Hyperslab;
 pub use verify::{OnFailure, VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
@@ -39,76 +43,16 @@ pub use crate::source::{Advice, ByteSource};
 use crate::container::{self, Capabilities, Frame, Limits};
 use crate::error::{fail, Cause, Error, Result};
 use crate::lock::Mutex;
-use crate::memory::try_box;
-use crate::memory::DecodedCache;
-use crate::memory::{bytes_of, Budget};
+use crate::memory::{bytes_of, try_box, Budget, DecodedCache, HostAllocator};
 use crate::model::manifest::{self, Manifest};
 use crate::model::value::Value;
 use crate::source::file::FileSource;
 use crate::source::map::MapSource;
 use crate::source::memory::MemorySource;
 use crate::source::network::is_remote;
+use crate::threads::ThreadHooks;
 use ends::Ends;
 use std::path::Path;
-
-/// How a file's bytes are reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Mapped: bytes can be lent. The file must not be cut short while it is open.
-    #[default]
-    Map,
-    /// Read on demand, never through a map.
-    Read,
-    /// Mapped where that can be done and the file is on this machine; else read on demand.
-    Auto,
-    /// Mapped, and the caller may change the bytes that it is lent: copied on write, which nobody else sees.
-    Private,
-}
-
-/// How to open a file.
-#[derive(Clone, Debug)]
-pub struct OpenOptions {
-    /// How the bytes are reached.
-    pub mode: Mode,
-    /// Check every digest before the file is handed out.
-    pub verify: bool,
-    /// Also refuse what a lenient reader may pass over.
-    pub strict: bool,
-    /// Largest manifest, in bytes.
-    pub max_manifest_size: u64,
-    /// Largest decoded size of one compressed component, in bytes; none for the default, which is
-    /// 1 GiB or 256 times the stored size, whichever is more.
-    pub max_decoded_size: Option<u64>,
-    /// Most objects.
-    pub max_objects: u64,
-    /// Most memory that opening the file may take, in bytes; none for the default, which is 256 MiB or
-    /// 16 times the manifest, whichever is more.
-    pub max_memory: Option<u64>,
-    /// What will be done with the bytes.
-    pub advice: Advice,
-    /// Threads for a large component that is read by one call; 0 where the library is to say.
-    pub threads: usize,
-    /// What messages call the file; none for its path or how it is opened.
-    pub name: Option<String>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        let limits = Limits::default();
-        OpenOptions {
-            mode: Mode::Map,
-            verify: false,
-            strict: false,
-            max_manifest_size: limits.manifest_size,
-            max_decoded_size: None,
-            max_objects: limits.objects,
-            max_memory: limits.memory,
-            advice: Advice::Normal,
-            threads: 0,
-            name: None,
-        }
-    }
-}
 
 /// An open `.zt` file.
 pub struct File {
@@ -120,6 +64,8 @@ pub struct File {
     strict: bool,
     max_decoded_size: Option<u64>,
     threads: usize,
+    thread_hooks: ThreadHooks,
+    allocator: Option<HostAllocator>,
     label: String,
     modified: i64,
     /// Components of the same bytes, where decoded sizes are to be found out.
@@ -217,6 +163,8 @@ impl File {
             strict: options.strict,
             max_decoded_size: options.max_decoded_size,
             threads: options.threads,
+            thread_hooks: options.thread_hooks,
+            allocator: options.allocator,
             modified: 0,
             label: String::new(), // `from_source` puts it in front of what goes wrong here
             aliases,

@@ -271,7 +271,12 @@ fn ends_at(
     match found {
         Ok(objects) => Ok(Some(Some(Location { end: prefix.size, objects }))),
         // What could not be looked at may be the one.
-        Err(e) if matches!(e.cause(), Cause::Io | Cause::NoFile | Cause::OutOfMemory | Cause::Limit) => {
+        Err(e)
+            if matches!(
+                e.cause(),
+                Cause::Io | Cause::NoFile | Cause::OutOfMemory | Cause::Limit | Cause::Cancelled
+            ) =>
+        {
             Err(e)
         }
         Err(_) => Ok(Some(None)),
@@ -314,6 +319,7 @@ pub fn check_cut(source: &dyn ByteSource, limits: &Limits, end: u64) -> Result<(
             "cut_at is {end}, but by the append record the file ended at byte {} before",
             recorded.end
         )),
+        Err(e) if e.cause() == Cause::Cancelled => Err(e),
         _ => Ok(()), // a record that does not fit decides nothing
     }
 }

@@ -125,7 +125,7 @@ impl File {
             reported: Mutex::new(0),
         };
         let wanted = self.source().profile().threads(options.threads).min(self.object_count().max(1));
-        threads::run(wanted, &|| self.verify_some(&state));
+        threads::run(wanted, self.thread_hooks, &|| self.verify_some(&state));
         *report = *state.report.lock();
         let goes_on = state.failed_at.load(Ordering::Relaxed) == usize::MAX;
         let mut first = state.failure.lock().take().map(|(_, error)| error);

@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_host_is_not_given_our_threads_for_its_signals() {
-        crate::threads::run(2, &|| {
+        crate::threads::run(2, crate::threads::ThreadHooks::default(), &|| {
             if !crate::threads::is_worker() {
                 return;
             }

@@ -296,9 +296,10 @@ impl Writer {
         let mut digests = Vec::new();
         digests.try_reserve_exact(run.len())?;
         digests.resize(run.len(), None);
+        let hooks = self.options.thread_hooks;
         let hash_queue = HashQueue { rest: Mutex::new((run, &mut digests)), default };
         let writing = Mutex::new((&mut *self, Ok(())));
-        threads::with_workers(helpers, &|| hash_queue.run(), &|| {
+        threads::with_workers(helpers, hooks, &|| hash_queue.run(), &|| {
             let mut guard = writing.lock(); // only the caller's thread comes here
             let (writer, outcome) = &mut *guard;
             let plan = RunPlan { threads: threads.saturating_sub(helpers), queue: None, offload: true };
@@ -328,8 +329,9 @@ impl Writer {
 
     /// Small neighbours, which this thread buffers while another writes.
     fn write_run_behind(&mut self, run: &[DenseSpec<'_>], queue: WriteBehind) -> Result<()> {
+        let hooks = self.options.thread_hooks;
         let writing = Mutex::new((&mut *self, Ok(())));
-        threads::with_worker(&|| queue.work(), &|| {
+        threads::with_worker(hooks, &|| queue.work(), &|| {
             let _close = queue.close_guard();
             let mut guard = writing.lock(); // only the caller's thread comes here
             let (writer, outcome) = &mut *guard;

@@ -3,7 +3,7 @@
 use crate::codec::{Codec, Encoder};
 use crate::error::{fail, Error, Result};
 use crate::lock::{Mutex, MutexGuard};
-use crate::threads;
+use crate::threads::{self, ThreadHooks};
 use std::sync::Condvar;
 
 /// Of frames up to this size several are compressed ahead, and their memory is kept.
@@ -85,6 +85,7 @@ struct Pipeline<'i, 'd, 'e> {
 pub(super) fn compress(
     inputs: Inputs<'_, '_>,
     threads: usize,
+    hooks: ThreadHooks,
     encoders: &mut Encoders,
     store: &mut (dyn FnMut(&[u8]) -> Result<()> + Send),
 ) -> Result<()> {
@@ -102,7 +103,7 @@ pub(super) fn compress(
     let state = PipelineState { next: 0, next_out: 0, done, free, encoders: free_encoders, failure: None };
     let pipeline = Pipeline { inputs, state: Mutex::new(state), changed: Condvar::new() };
     let store = Mutex::new(store);
-    threads::with_workers(threads.saturating_sub(1), &|| pipeline.run_worker(), &|| {
+    threads::with_workers(threads.saturating_sub(1), hooks, &|| pipeline.run_worker(), &|| {
         // Only the caller's thread comes here.
         let mut store = store.lock();
         pipeline.hand_out(&mut **store);
@@ -257,10 +258,16 @@ mod tests {
         for threads in [1, 1, 3, 3] {
             let mut out = Vec::new();
             let inputs = Inputs { count: 100, most: 1000, input: &|at| &data[at * 1000..][..1000] };
-            compress(inputs, threads, encoders.at_least(threads, Codec::Zstd, 3).unwrap(), &mut |frame| {
-                out.extend_from_slice(frame);
-                Ok(())
-            })
+            compress(
+                inputs,
+                threads,
+                ThreadHooks::default(),
+                encoders.at_least(threads, Codec::Zstd, 3).unwrap(),
+                &mut |frame| {
+                    out.extend_from_slice(frame);
+                    Ok(())
+                },
+            )
             .unwrap();
             outputs.push(out);
             assert!((1..=threads * 64).contains(&encoders.free.len()), "{}", encoders.free.len());

@@ -16,7 +16,7 @@ mod stream;
 
 pub use batch::DenseSpec;
 pub use copy::Recode;
-pub use repair::{repair, RepairOptions, RepairReport};
+pub use repair::{repair, repair_with_progress, RepairOptions, RepairReport};
 
 use crate::container::{self, Capabilities};
 use crate::error::{fail, try_format, Cause, Error, Result};
@@ -27,6 +27,7 @@ use crate::model::value::Value;
 use crate::sink::file_sink::FileSink;
 use crate::sink::write_behind::WriteBehind;
 use crate::sink::ByteSink;
+use crate::threads::ThreadHooks;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -57,6 +58,8 @@ pub struct WriterOptions {
     pub digest: Option<Algorithm>,
     /// Threads that compress; 0 for as many as there are processors.
     pub threads: usize,
+    /// What is called on each thread that is started.
+    pub thread_hooks: ThreadHooks,
     /// Sync file and folder before the end.
     pub durable: bool,
     /// Bytes of an independent zstd frame.
@@ -74,6 +77,7 @@ impl Default for WriterOptions {
             zstd_level: 3,
             digest: None,
             threads: 0,
+            thread_hooks: ThreadHooks::default(),
             durable: false,
             frame_size: 1 << 20,
         }

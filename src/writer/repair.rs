@@ -1,7 +1,7 @@
 //! A file that ends in an unfinished append, cut back to its last good end.
 
 use crate::container::{AppendRecord, Limits};
-use crate::error::{Error, Result};
+use crate::error::{fail, Error, Result};
 use crate::io::path::{Access, SystemPath};
 use crate::memory::try_box;
 use crate::reader::{check_cut, last_valid_end, record_of, File, OpenOptions};
@@ -10,6 +10,7 @@ use crate::source::file::FileSource;
 use crate::source::ByteSource;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How to repair.
 #[derive(Clone, Copy, Debug)]
@@ -41,11 +42,25 @@ pub struct RepairReport {
 
 /// Repairs the file at `path`; one that opens keeps its bytes, but for the record of an append that wrote nothing.
 pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairReport> {
-    let path = path.as_ref();
-    repair_file(path, options).map_err(|e| e.within(format_args!("{}", path.display())))
+    repair_with_progress(path, options, &|_, _| true)
 }
 
-fn repair_file(path: &Path, options: &RepairOptions) -> Result<RepairReport> {
+/// The same. `progress` is called with the bytes that were looked at and those of the file, and may stop it: then the
+/// file is as it was.
+pub fn repair_with_progress(
+    path: impl AsRef<Path>,
+    options: &RepairOptions,
+    progress: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<RepairReport> {
+    let path = path.as_ref();
+    repair_file(path, options, progress).map_err(|e| e.within(format_args!("{}", path.display())))
+}
+
+fn repair_file(
+    path: &Path,
+    options: &RepairOptions,
+    progress: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<RepairReport> {
     let limits = Limits {
         manifest_size: options.max_manifest_size,
         objects: u64::from(u32::MAX),
@@ -53,13 +68,14 @@ fn repair_file(path: &Path, options: &RepairOptions) -> Result<RepairReport> {
     };
     let source = FileSource::open(path)?;
     let (_, _, old_size) = source.parts();
+    let watched = Watched { source: &source, progress, done: AtomicU64::new(0) };
     let new_size = match options.cut_at {
         0 => match objects_of(part(&source, old_size)?, options) {
             Ok(_) => old_size,
-            Err(e) => last_valid_end(&source, &limits, e)?.end,
+            Err(e) => last_valid_end(&watched, &limits, e)?.end,
         },
         end => {
-            check_cut(&source, &limits, end)?;
+            check_cut(&watched, &limits, end)?;
             end
         }
     };
@@ -72,6 +88,7 @@ fn repair_file(path: &Path, options: &RepairOptions) -> Result<RepairReport> {
     };
     let objects = objects.map_err(|e| e.within(format_args!("cut at byte {new_size} it would not open")))?;
     let end = (new_size != old_size).then_some(new_size);
+    watched.report(old_size)?; // all is known and nothing done
     if !options.dry_run && (end.is_some() || record.is_some()) {
         let file = SystemPath::new(path)?.open(Access::Write);
         let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
@@ -95,6 +112,44 @@ fn objects_of(source: impl ByteSource + 'static, options: &RepairOptions) -> Res
         ..OpenOptions::default()
     };
     File::from_whole(try_box(source)?, &open).map(|file| file.object_count() as u64)
+}
+
+/// A file that tells how much of it was read, and stops where it is told to.
+struct Watched<'a> {
+    source: &'a FileSource,
+    progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
+    /// Bytes that were read, some more than once; [`STOPPED`] after it was told to stop.
+    done: AtomicU64,
+}
+
+const STOPPED: u64 = u64::MAX;
+
+impl Watched<'_> {
+    fn report(&self, more: u64) -> Result<()> {
+        let (size, before) = (self.source.size(), self.done.load(Ordering::Relaxed));
+        let done = before.saturating_add(more).min(size);
+        if before != STOPPED && (self.progress)(done, size) {
+            self.done.store(done, Ordering::Relaxed);
+            return Ok(());
+        }
+        self.done.store(STOPPED, Ordering::Relaxed);
+        Err(fail!(Cancelled, "the caller stopped the repair at byte {done} of {size}"))
+    }
+}
+
+impl ByteSource for Watched<'_> {
+    fn size(&self) -> u64 {
+        self.source.size()
+    }
+
+    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
+        None
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.source.read_at(offset, dst)?;
+        self.report(dst.len() as u64)
+    }
 }
 
 /// A file with zeros in the place of its append record.

@@ -111,7 +111,7 @@ impl Writer {
             Ok(pieces) => pieces,
             Err(e) => return Some(Err(e)),
         };
-        threads::run(threads.min(most), &|| {
+        threads::run(threads.min(most), self.options.thread_hooks, &|| {
             hashing.update(stored);
             pieces.write();
         });
@@ -124,6 +124,7 @@ impl Writer {
 
     /// Hashes on a thread of its own while this one writes: a sink's functions are called from the caller's alone.
     fn write_while_hashing(&mut self, stored: &[u8], hashing: &HashOnce<'_>) -> Result<()> {
+        let hooks = self.options.thread_hooks;
         let writing = Mutex::new((self, Ok(())));
         let write = || {
             let mut guard = writing.lock();
@@ -131,7 +132,7 @@ impl Writer {
             drop(guard);
             hashing.update(stored); // where there was no thread to be had
         };
-        threads::with_worker(&|| hashing.update(stored), &write);
+        threads::with_worker(hooks, &|| hashing.update(stored), &write);
         writing.into_inner().1
     }
 }

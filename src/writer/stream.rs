@@ -275,7 +275,10 @@ impl Writer {
         let threads = if many { threads::count(self.options.threads).min(inputs.count) } else { 1 };
         self.encoders.at_least(threads, codec, self.options.zstd_level)?;
         let mut encoders = std::mem::take(&mut self.encoders);
-        let outcome = compress(inputs, threads, &mut encoders, &mut |compressed| put(self, compressed));
+        let outcome =
+            compress(inputs, threads, self.options.thread_hooks, &mut encoders, &mut |compressed| {
+                put(self, compressed)
+            });
         self.encoders = encoders;
         outcome
     }

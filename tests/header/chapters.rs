@@ -48,7 +48,7 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "3. Opening",
         intro: "zt_open checks everything that the manifest and the file's size can show and reads no tensor. An open file is\n\
                 immutable. What is borrowed from it lives until its last zt_close.",
-        files: &["mode.rs", "progress.rs", "open.rs", "identity.rs", "mapping.rs"],
+        files: &["mode.rs", "progress.rs", "hooks.rs", "open_options.rs", "open.rs", "identity.rs", "mapping.rs"],
         opens_c_linkage: false,
     },
     Chapter {
@@ -61,13 +61,13 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "5. Bytes, cheapest first",
         intro: "zt_component_ptr borrows, zt_component_read fills your memory, zt_component_read_range and zt_object_read_slice\n\
                 read a part, zt_component_load gives a buffer, zt_component_read_as converts. zt_component_caps says what works.",
-        files: &["component.rs", "buffer.rs"],
+        files: &["component.rs", "read_options.rs", "buffer.rs"],
         opens_c_linkage: false,
     },
     Chapter { title: "6. Views", intro: "A whole object by one call: pointers, counts and shapes, checked so that an engine may index them blindly.\n\
                 Without a copy where every component can be borrowed.", files: &["view.rs"], opens_c_linkage: false },
     Chapter { title: "7. Many at once", intro: "zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and\n\
-                slices at once, on several threads, in the order of the file.", files: &["list.rs", "batch.rs"], opens_c_linkage: false },
+                slices at once, on several threads, in the order of the file.", files: &["list.rs", "component_list.rs", "batch.rs"], opens_c_linkage: false },
     Chapter { title: "8. Attributes", intro: "Attributes of a file or an object: a tree of values in CBOR's data model.", files: &["value.rs", "value_find.rs"], opens_c_linkage: false },
     Chapter { title: "9. Verification and repair", intro: "zt_verify checks what opening does not read. zt_repair cuts an unfinished append back.", files: &["verify.rs"], opens_c_linkage: false },
     Chapter {

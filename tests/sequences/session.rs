@@ -84,8 +84,8 @@ fn options(random: &mut Random) -> WriterOptions {
         zstd_level: 1 + random.below(3) as i32,
         digest: common::DIGESTS[random.below(3) as usize],
         threads: 1 + random.below(2) as usize,
-        durable: false,
         frame_size: 1024 << random.below(3),
+        ..WriterOptions::default()
     }
 }
 

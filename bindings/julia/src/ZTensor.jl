@@ -122,7 +122,7 @@ The elements: in the mapped file where they are raw (do not write to them), else
 function array(c::Component, dims = nothing)
     T = eltype_of(c)
     buffer = Ref{Ptr{Cvoid}}(C_NULL)
-    check(zt_component_load(c.handle, buffer))
+    check(zt_component_load(c.handle, C_NULL, buffer))
     handle = buffer[]
     n = div(Int(zt_buffer_size(handle)), sizeof(T))
     made = unsafe_wrap(Array, Ptr{T}(zt_buffer_data(handle)), dims === nothing ? (n,) : dims; own = false)

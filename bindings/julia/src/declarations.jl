@@ -110,6 +110,20 @@ const ZT_ATTRIBUTE_STRINGS = 9
 const ZT_ATTRIBUTE_VALUE = 10
 const ZT_ATTRIBUTE_REMOVE = 11
 
+struct zt_allocator
+    struct_size::Csize_t
+    context::Ptr{Cvoid}
+    allocate::Ptr{Cvoid}
+    free::Ptr{Cvoid}
+end
+
+struct zt_thread_hooks
+    struct_size::Csize_t
+    context::Ptr{Cvoid}
+    on_start::Ptr{Cvoid}
+    on_end::Ptr{Cvoid}
+end
+
 struct zt_open_options
     struct_size::Csize_t
     mode::Int32
@@ -125,6 +139,8 @@ struct zt_open_options
     context::Ptr{Cvoid}
     progress::Ptr{Cvoid}
     name::Ptr{UInt8}
+    allocator::Ptr{zt_allocator}
+    thread_hooks::Ptr{zt_thread_hooks}
 end
 
 struct zt_identity
@@ -133,6 +149,19 @@ struct zt_identity
     modified_ns::Int64
     manifest_offset::UInt64
     manifest_hash::UInt64
+end
+
+struct zt_read_options
+    struct_size::Csize_t
+    threads::UInt32
+    direct::Int32
+    chunk_size::UInt64
+    in_flight::UInt64
+    verify::UInt32
+    pinned::UInt32
+    context::Ptr{Cvoid}
+    on_done::Ptr{Cvoid}
+    progress::Ptr{Cvoid}
 end
 
 struct zt_array
@@ -205,6 +234,22 @@ struct zt_object_info
     encoding::Int32
 end
 
+struct zt_component_info
+    struct_size::Csize_t
+    component::Ptr{Cvoid}
+    object::Ptr{Cvoid}
+    role::Ptr{UInt8}
+    role_len::Csize_t
+    digest::Ptr{UInt8}
+    offset::UInt64
+    stored_size::UInt64
+    size::UInt64
+    dtype::Int32
+    type_::Int32
+    encoding::Int32
+    reserved::UInt32
+end
+
 struct zt_read_request
     struct_size::Csize_t
     component::Ptr{Cvoid}
@@ -216,19 +261,6 @@ struct zt_read_request
     dst::Ptr{Cvoid}
     dst_size::Csize_t
     tag::UInt64
-end
-
-struct zt_read_options
-    struct_size::Csize_t
-    threads::UInt32
-    direct::Int32
-    chunk_size::UInt64
-    in_flight::UInt64
-    verify::UInt32
-    pinned::UInt32
-    context::Ptr{Cvoid}
-    on_done::Ptr{Cvoid}
-    progress::Ptr{Cvoid}
 end
 
 struct zt_read_stats
@@ -269,6 +301,8 @@ struct zt_repair_options
     reserved::UInt32
     max_manifest_size::UInt64
     cut_at::UInt64
+    context::Ptr{Cvoid}
+    progress::Ptr{Cvoid}
 end
 
 struct zt_repair_report
@@ -292,6 +326,7 @@ struct zt_writer_options
     frame_size::UInt64
     context::Ptr{Cvoid}
     progress::Ptr{Cvoid}
+    thread_hooks::Ptr{zt_thread_hooks}
 end
 
 struct zt_component_desc
@@ -464,7 +499,7 @@ zt_component_read_range(component, offset, dst, n) = ccall((:zt_component_read_r
 zt_component_read_as(component, dtype, dst, dst_size) = ccall((:zt_component_read_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{Cvoid}, Csize_t), component, dtype, dst, dst_size)
 zt_component_advise(component, advice) = ccall((:zt_component_advise, libztensor), Int32, (Ptr{Cvoid}, UInt32), component, advice)
 zt_component_verify(component) = ccall((:zt_component_verify, libztensor), Int32, (Ptr{Cvoid},), component)
-zt_component_load(component, buffer) = ccall((:zt_component_load, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), component, buffer)
+zt_component_load(component, options, buffer) = ccall((:zt_component_load, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_options}, Ptr{Ptr{Cvoid}}), component, options, buffer)
 zt_buffer_data(buffer) = ccall((:zt_buffer_data, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), buffer)
 zt_buffer_size(buffer) = ccall((:zt_buffer_size, libztensor), Csize_t, (Ptr{Cvoid},), buffer)
 zt_buffer_free(buffer) = ccall((:zt_buffer_free, libztensor), Cvoid, (Ptr{Cvoid},), buffer)
@@ -474,6 +509,7 @@ zt_csr_view(object, view) = ccall((:zt_csr_view, libztensor), Int32, (Ptr{Cvoid}
 zt_coo_view(object, view) = ccall((:zt_coo_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_coo}), object, view)
 zt_quantized_view(object, view) = ccall((:zt_quantized_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_quantized}), object, view)
 zt_object_list(file, first, infos, count, filled) = ccall((:zt_object_list, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_object_info}, Csize_t, Ptr{Csize_t}), file, first, infos, count, filled)
+zt_component_list(file, object, first, infos, count, filled) = ccall((:zt_component_list, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t, Ptr{zt_component_info}, Csize_t, Ptr{Csize_t}), file, object, first, infos, count, filled)
 zt_read_batch(file, requests, n, options, stats) = ccall((:zt_read_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, Ptr{zt_read_options}, Ptr{zt_read_stats}), file, requests, n, options, stats)
 zt_value_kind(value) = ccall((:zt_value_kind, libztensor), Int32, (Ptr{Cvoid},), value)
 zt_value_get_bool(value, out) = ccall((:zt_value_get_bool, libztensor), Int32, (Ptr{Cvoid}, Ptr{Int32}), value, out)

@@ -130,6 +130,24 @@ zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status, c_char_p)
 zt_failure_callback = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, zt_status, c_char_p)
 
 
+class zt_allocator(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)),
+        ("free", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_size_t)),
+    ]
+
+
+class zt_thread_hooks(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("on_start", CFUNCTYPE(None, c_void_p, c_uint32)),
+        ("on_end", CFUNCTYPE(None, c_void_p, c_uint32)),
+    ]
+
+
 class zt_open_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -146,6 +164,8 @@ class zt_open_options(Structure):
         ("context", c_void_p),
         ("progress", zt_progress_callback),
         ("name", c_char_p),
+        ("allocator", POINTER(zt_allocator)),
+        ("thread_hooks", POINTER(zt_thread_hooks)),
     ]
 
 
@@ -156,6 +176,21 @@ class zt_identity(Structure):
         ("modified_ns", c_int64),
         ("manifest_offset", c_uint64),
         ("manifest_hash", c_uint64),
+    ]
+
+
+class zt_read_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("threads", c_uint32),
+        ("direct", zt_direct),
+        ("chunk_size", c_uint64),
+        ("in_flight", c_uint64),
+        ("verify", c_uint32),
+        ("pinned", c_uint32),
+        ("context", c_void_p),
+        ("on_done", zt_done_callback),
+        ("progress", zt_progress_callback),
     ]
 
 
@@ -241,6 +276,24 @@ class zt_object_info(Structure):
     ]
 
 
+class zt_component_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("component", c_void_p),
+        ("object", c_void_p),
+        ("role", c_char_p),
+        ("role_len", c_size_t),
+        ("digest", c_char_p),
+        ("offset", c_uint64),
+        ("stored_size", c_uint64),
+        ("size", c_uint64),
+        ("dtype", zt_dtype),
+        ("type", zt_type),
+        ("encoding", zt_encoding),
+        ("reserved", c_uint32),
+    ]
+
+
 class zt_read_request(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -253,21 +306,6 @@ class zt_read_request(Structure):
         ("dst", c_void_p),
         ("dst_size", c_size_t),
         ("tag", c_uint64),
-    ]
-
-
-class zt_read_options(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("threads", c_uint32),
-        ("direct", zt_direct),
-        ("chunk_size", c_uint64),
-        ("in_flight", c_uint64),
-        ("verify", c_uint32),
-        ("pinned", c_uint32),
-        ("context", c_void_p),
-        ("on_done", zt_done_callback),
-        ("progress", zt_progress_callback),
     ]
 
 
@@ -316,6 +354,8 @@ class zt_repair_options(Structure):
         ("reserved", c_uint32),
         ("max_manifest_size", c_uint64),
         ("cut_at", c_uint64),
+        ("context", c_void_p),
+        ("progress", zt_progress_callback),
     ]
 
 
@@ -343,6 +383,7 @@ class zt_writer_options(Structure):
         ("frame_size", c_uint64),
         ("context", c_void_p),
         ("progress", zt_progress_callback),
+        ("thread_hooks", POINTER(zt_thread_hooks)),
     ]
 
 
@@ -535,7 +576,7 @@ FUNCTIONS = {
     "zt_component_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t]),
     "zt_component_advise": (zt_status, [c_void_p, zt_advice]),
     "zt_component_verify": (zt_status, [c_void_p]),
-    "zt_component_load": (zt_status, [c_void_p, POINTER(c_void_p)]),
+    "zt_component_load": (zt_status, [c_void_p, POINTER(zt_read_options), POINTER(c_void_p)]),
     "zt_buffer_data": (c_void_p, [c_void_p]),
     "zt_buffer_size": (c_size_t, [c_void_p]),
     "zt_buffer_free": (None, [c_void_p]),
@@ -545,6 +586,7 @@ FUNCTIONS = {
     "zt_coo_view": (zt_status, [c_void_p, POINTER(zt_coo)]),
     "zt_quantized_view": (zt_status, [c_void_p, POINTER(zt_quantized)]),
     "zt_object_list": (zt_status, [c_void_p, c_size_t, POINTER(zt_object_info), c_size_t, POINTER(c_size_t)]),
+    "zt_component_list": (zt_status, [c_void_p, c_void_p, c_size_t, POINTER(zt_component_info), c_size_t, POINTER(c_size_t)]),
     "zt_read_batch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, POINTER(zt_read_options), POINTER(zt_read_stats)]),
     "zt_value_kind": (zt_kind, [c_void_p]),
     "zt_value_get_bool": (zt_status, [c_void_p, POINTER(c_int32)]),

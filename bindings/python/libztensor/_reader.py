@@ -63,7 +63,7 @@ class _Bytes:
 
     def __init__(self, component: "Component", dtype, shape):
         self._buffer = ctypes.c_void_p()
-        check(lib.zt_component_load(component._handle, ctypes.byref(self._buffer)))
+        check(lib.zt_component_load(component._handle, None, ctypes.byref(self._buffer)))
         data = lib.zt_buffer_data(self._buffer)
         borrowed = ctypes.c_void_p()
         read_only = lib.zt_component_ptr(component._handle, ctypes.byref(borrowed), None) == c.ZT_OK and borrowed.value == data

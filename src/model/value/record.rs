@@ -4,7 +4,8 @@ use super::layout::{self, Element};
 use crate::model::dtype::Dtype;
 use half::{bf16, f16};
 
-/// A value: a record of a tape. To be looked at with [`Value::kind`].
+/// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the
+/// file's last zt_close.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     record: &'a [u8],

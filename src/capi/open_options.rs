@@ -1,0 +1,99 @@
+//! How a file is opened.
+
+use super::arg;
+use super::hooks::{self, zt_allocator, zt_thread_hooks};
+use super::mode::{self, zt_advice, zt_mode};
+use super::progress::{progress, zt_progress_callback};
+use super::sized::sized_struct;
+use crate::error::{fail, try_format, Result};
+use crate::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+use std::ffi::{c_char, c_void};
+
+/// How to open a file. All fields zero (but struct_size) are the defaults.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_open_options {
+    /// sizeof (zt_open_options)
+    pub struct_size: usize,
+    /// How the bytes are reached; ZT_MODE_MAP is the default.
+    pub mode: zt_mode,
+    /// 0: the structure is checked. 1: every digest, too.
+    pub verify: u32,
+    /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
+    /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
+    /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
+    pub strict: u32,
+    /// What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
+    pub advice: zt_advice,
+    /// Largest manifest in bytes; 0 for the specs' 1 GiB.
+    pub max_manifest_size: u64,
+    /// Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
+    pub max_decoded_size: u64,
+    /// Most objects; 0 for 2^24.
+    pub max_objects: u64,
+    /// Threads that a call without options of its own may use for a large component (docs/performance.md);
+    /// it waits for them. 0: a few. 1: only the caller's. A zt_source is read by its concurrency's number
+    /// of them at most.
+    pub threads: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
+    /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
+    /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
+    pub max_memory: u64,
+    /// Handed to progress; may be NULL.
+    pub context: *mut c_void,
+    /// With verify: called with stored bytes as they are checked.
+    pub progress: zt_progress_callback,
+    /// What messages call the file; NULL: its path, or how it is opened. Copied.
+    pub name: *const c_char,
+    /// Where memory that is handed out comes from; NULL: the library's own. Copied.
+    pub allocator: *const zt_allocator,
+    /// Called on the threads that are started for the file; NULL: nothing is. Copied.
+    pub thread_hooks: *const zt_thread_hooks,
+}
+
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_open_options:
+    mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, reserved,
+    max_memory, context, progress, name, allocator, thread_hooks
+);
+
+pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
+    if options.reserved != 0 {
+        return Err(fail!(InvalidArgument, "zt_open_options.reserved is {}, not 0", options.reserved));
+    }
+    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
+    let default = OpenOptions::default();
+    Ok(OpenOptions {
+        mode: mode::mode(options.mode)?,
+        // Where progress is asked for, `verified` does it.
+        verify: arg::flag(options.verify, "zt_open_options.verify")? && options.progress.is_none(),
+        strict: arg::flag(options.strict, "zt_open_options.strict")?,
+        max_manifest_size: or_default(options.max_manifest_size, default.max_manifest_size),
+        max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
+        max_objects: or_default(options.max_objects, default.max_objects),
+        max_memory: Some(options.max_memory).filter(|limit| *limit != 0),
+        advice: mode::advice(options.advice)?,
+        threads: options.threads as usize,
+        // SAFETY: NULL or as they say.
+        thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
+        // SAFETY: as above.
+        allocator: unsafe { hooks::allocator(options.allocator)? },
+        name: match options.name.is_null() {
+            true => None,
+            // SAFETY: "name: NUL-ended".
+            false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
+        },
+    })
+}
+
+/// A file whose digests are checked, if the options say so.
+pub(super) fn verified(file: File, options: &zt_open_options) -> Result<File> {
+    if options.verify != 0 && options.progress.is_some() {
+        let wanted = VerifyOptions { contents: false, ..VerifyOptions::default() };
+        let progress = progress(options.progress, options.context);
+        file.verify(&wanted, &progress, &mut VerifyReport::default())?;
+    }
+    Ok(file)
+}

@@ -1,0 +1,154 @@
+//! Memory of a host's own allocator.
+
+use crate::error::{fail, Error, Result};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// Gives so many bytes at a multiple of the alignment; NULL if there are none.
+pub type AllocateCallback =
+    unsafe extern "C" fn(context: *mut c_void, size: usize, alignment: usize) -> *mut c_void;
+/// Takes back what the other one gave, with the same size and alignment.
+pub type FreeCallback =
+    unsafe extern "C" fn(context: *mut c_void, memory: *mut c_void, size: usize, alignment: usize);
+
+/// The host's functions. What they gave remembers them.
+#[derive(Clone, Copy, Debug)]
+pub struct HostAllocator {
+    context: *mut c_void,
+    allocate: AllocateCallback,
+    free: FreeCallback,
+}
+
+// SAFETY: by the contract of `new`; this type never looks behind the pointer.
+unsafe impl Send for HostAllocator {}
+// SAFETY: as above.
+unsafe impl Sync for HostAllocator {}
+
+impl HostAllocator {
+    /// # Safety
+    /// Both may be called with `context` from any thread, several at once, as long as a copy of this or memory of it is
+    /// there. Neither unwinds. What `allocate` gives is nobody else's until `free` has it.
+    pub unsafe fn new(context: *mut c_void, allocate: AllocateCallback, free: FreeCallback) -> HostAllocator {
+        HostAllocator { context, allocate, free }
+    }
+
+    /// `size` bytes, more than none, at a multiple of `alignment`. What they hold is undefined.
+    pub(super) fn allocate(self, size: usize, alignment: usize) -> Result<HostMemory> {
+        // SAFETY: by the contract of `new`.
+        let memory = unsafe { (self.allocate)(self.context, size, alignment) };
+        let memory = NonNull::new(memory.cast::<u8>()).ok_or_else(|| Error::out_of_memory(size))?;
+        let memory = HostMemory { memory, size, alignment, of: self };
+        match memory.memory.addr().get() % alignment {
+            0 => Ok(memory),
+            _ => Err(fail!(
+                InvalidArgument,
+                "the caller's allocator gave {:p}, which is no multiple of {alignment}",
+                memory.memory
+            )),
+        }
+    }
+}
+
+/// Bytes that the host's allocator gave, and gets back.
+pub(super) struct HostMemory {
+    memory: NonNull<u8>,
+    size: usize,
+    alignment: usize,
+    of: HostAllocator,
+}
+
+// SAFETY: it owns its bytes, and the allocator may be called from any thread.
+unsafe impl Send for HostMemory {}
+// SAFETY: through a shared reference they are only read.
+unsafe impl Sync for HostMemory {}
+
+impl HostMemory {
+    pub(super) fn as_slice(&self) -> &[u8] {
+        // SAFETY: `size` bytes of the host's, which are this one's alone. What they held does not matter: they are given
+        // out after they were written, and memory that came from C counts as initialised here.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.size) }
+    }
+
+    pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` is the only way to them meanwhile.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.size) }
+    }
+}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        // SAFETY: by the contract of `HostAllocator::new`; given back once, with what it was asked for.
+        unsafe { (self.of.free)(self.of.context, self.memory.as_ptr().cast(), self.size, self.alignment) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Cause;
+    use crate::memory::AlignedBuffer;
+    use std::alloc::{alloc, dealloc, Layout};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// What is held, how far each is moved from where it should be, and whether there is any.
+    #[derive(Default)]
+    struct Host {
+        held: AtomicUsize,
+        shift: usize,
+        is_empty: bool,
+    }
+
+    unsafe extern "C" fn allocate(host: *mut c_void, size: usize, alignment: usize) -> *mut c_void {
+        // SAFETY: what `allocator_of` was given.
+        let host = unsafe { &*host.cast::<Host>() };
+        if host.is_empty {
+            return std::ptr::null_mut();
+        }
+        host.held.fetch_add(size, Ordering::Relaxed);
+        let layout = Layout::from_size_align(size + host.shift, alignment).unwrap();
+        // SAFETY: of more than no bytes, and with room for the shift.
+        unsafe { alloc(layout).add(host.shift).cast() }
+    }
+
+    unsafe extern "C" fn free(host: *mut c_void, memory: *mut c_void, size: usize, alignment: usize) {
+        // SAFETY: what `allocator_of` was given.
+        let host = unsafe { &*host.cast::<Host>() };
+        host.held.fetch_sub(size, Ordering::Relaxed);
+        let layout = Layout::from_size_align(size + host.shift, alignment).unwrap();
+        // SAFETY: as it was allocated.
+        unsafe { dealloc(memory.cast::<u8>().sub(host.shift), layout) }
+    }
+
+    fn allocator_of(host: &Host) -> Option<HostAllocator> {
+        // SAFETY: `host` outlives what is made of it.
+        Some(unsafe { HostAllocator::new(std::ptr::from_ref(host).cast_mut().cast(), allocate, free) })
+    }
+
+    #[test]
+    fn memory_goes_back_to_where_it_came_from() {
+        let host = Host::default();
+        let held = || host.held.load(Ordering::Relaxed);
+        let mut one = AlignedBuffer::handed_out(5, allocator_of(&host)).unwrap();
+        let two = AlignedBuffer::handed_out(3 << 20, allocator_of(&host)).unwrap();
+        one.as_mut_slice().copy_from_slice(b"bytes");
+        assert_eq!((one.as_slice(), two.as_slice().len(), held()), (&b"bytes"[..], 3 << 20, 5 + (3 << 20)));
+        drop(one);
+        assert_eq!(held(), 3 << 20);
+        assert_eq!(std::thread::spawn(move || two.as_slice().len()).join().unwrap(), 3 << 20);
+        assert_eq!(held(), 0);
+        let none = AlignedBuffer::handed_out(0, allocator_of(&host)).unwrap();
+        assert!(none.as_slice().is_empty() && none.as_slice().as_ptr().addr() % 64 == 0);
+        assert!(AlignedBuffer::handed_out(7, None).unwrap().as_slice() == [0; 7]);
+    }
+
+    #[test]
+    fn no_memory_and_memory_at_the_wrong_place_are_errors() {
+        let none = Host { is_empty: true, ..Host::default() };
+        let outcome = AlignedBuffer::handed_out(9, allocator_of(&none));
+        assert_eq!(outcome.err().map(|e| e.cause()), Some(Cause::OutOfMemory));
+        let moved = Host { shift: 8, ..Host::default() };
+        let outcome = AlignedBuffer::handed_out(9, allocator_of(&moved));
+        assert_eq!(outcome.err().map(|e| e.cause()), Some(Cause::InvalidArgument));
+        assert_eq!(moved.held.load(Ordering::Relaxed), 0, "it has it back");
+    }
+}

@@ -1,0 +1,107 @@
+//! A component's bytes to keep: lent where that can be, else in memory of their own.
+
+use super::batch::OnDone;
+use super::stored::READ_CHUNK;
+use super::{BatchOptions, BatchRequest, BatchStats, Component, Progress, Selection};
+use crate::codec::Coding;
+use crate::error::{fail, Result};
+use crate::memory::AlignedBuffer;
+
+/// A component's decoded bytes: lent by the file, or in memory of their own.
+pub enum Loaded<'f> {
+    /// In the file's mapping or memory.
+    Borrowed(&'f [u8]),
+    /// Decoded.
+    Owned(AlignedBuffer),
+}
+
+impl Loaded<'_> {
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Loaded::Borrowed(bytes) => bytes,
+            Loaded::Owned(buffer) => buffer.as_slice(),
+        }
+    }
+}
+
+impl<'f> Component<'f> {
+    /// The decoded bytes, 64-byte aligned: lent where that can be, else in fresh memory.
+    pub fn load(&self) -> Result<Loaded<'f>> {
+        match self.borrow_or_alloc().map_err(|e| self.wrap(e))? {
+            Loaded::Owned(mut buffer) => {
+                self.read(buffer.as_mut_slice())?;
+                Ok(Loaded::Owned(buffer))
+            }
+            borrowed => Ok(borrowed),
+        }
+    }
+
+    /// The same, read as a batch of this one request, with tag 0. Of lent bytes only the digest is read, if that is asked for.
+    pub fn load_with(
+        &self,
+        options: &BatchOptions,
+        on_done: &OnDone<'_>,
+        progress: &Progress<'_>,
+    ) -> Result<Loaded<'f>> {
+        let mut loaded = self.borrow_or_alloc().map_err(|e| self.wrap(e))?;
+        match &mut loaded {
+            Loaded::Owned(buffer) => {
+                let dst = buffer.as_mut_slice();
+                let request = BatchRequest { component: *self, part: Selection::Whole, dst, tag: 0 };
+                self.file.read_batch(
+                    &mut [request],
+                    options,
+                    on_done,
+                    progress,
+                    &mut BatchStats::default(),
+                )?;
+            }
+            Loaded::Borrowed(bytes) => {
+                let outcome = self.check_borrowed(bytes, options.verify, progress).map_err(|e| self.wrap(e));
+                on_done(0, &outcome);
+                outcome?;
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Checks the digest of lent bytes, if that is asked for and can be done.
+    fn check_borrowed(&self, bytes: &[u8], verify: bool, progress: &Progress<'_>) -> Result<()> {
+        if !verify || !self.caps().verify {
+            return Ok(());
+        }
+        let total = bytes.len() as u64;
+        let mut done = 0u64;
+        self.check_digest(&mut |hasher| {
+            for chunk in bytes.chunks(READ_CHUNK) {
+                hasher.update(chunk);
+                done = done.saturating_add(chunk.len() as u64);
+                if !progress(done, total) {
+                    return Err(fail!(Cancelled, "the caller stopped it at byte {done} of {total}"));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The bytes where they can be lent, else memory that they fit.
+    fn borrow_or_alloc(&self) -> Result<Loaded<'f>> {
+        if let Ok(bytes) = self.borrow_inner() {
+            if bytes.as_ptr().addr() & 63 == 0 {
+                return Ok(Loaded::Borrowed(bytes));
+            }
+        }
+        let coding = self.coding()?;
+        let size = self.decoded_size()?;
+        match coding {
+            Coding::Compressed(codec) => {
+                self.check_size_bound(codec, codec.known_size(self.stored_reader()?)?, size)?;
+            }
+            Coding::Raw => {}
+        }
+        let size = usize::try_from(size)
+            .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;
+        Ok(Loaded::Owned(AlignedBuffer::handed_out(size, self.file.allocator)?))
+    }
+}

@@ -1,0 +1,71 @@
+//! How a file is opened.
+
+use super::Advice;
+use crate::container::Limits;
+use crate::memory::HostAllocator;
+use crate::threads::ThreadHooks;
+
+/// How a file's bytes are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Mapped: bytes can be lent. The file must not be cut short while it is open.
+    #[default]
+    Map,
+    /// Read on demand, never through a map.
+    Read,
+    /// Mapped where that can be done and the file is on this machine; else read on demand.
+    Auto,
+    /// Mapped, and the caller may change the bytes that it is lent: copied on write, which nobody else sees.
+    Private,
+}
+
+/// How to open a file.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// How the bytes are reached.
+    pub mode: Mode,
+    /// Check every digest before the file is handed out.
+    pub verify: bool,
+    /// Also refuse what a lenient reader may pass over.
+    pub strict: bool,
+    /// Largest manifest, in bytes.
+    pub max_manifest_size: u64,
+    /// Largest decoded size of one compressed component, in bytes; none for the default, which is
+    /// 1 GiB or 256 times the stored size, whichever is more.
+    pub max_decoded_size: Option<u64>,
+    /// Most objects.
+    pub max_objects: u64,
+    /// Most memory that opening the file may take, in bytes; none for the default, which is 256 MiB or
+    /// 16 times the manifest, whichever is more.
+    pub max_memory: Option<u64>,
+    /// What will be done with the bytes.
+    pub advice: Advice,
+    /// Threads for a large component that is read by one call; 0 where the library is to say.
+    pub threads: usize,
+    /// What is called on each thread that is started for the file.
+    pub thread_hooks: ThreadHooks,
+    /// Where memory for decoded bytes that are handed out comes from; none for the library's own.
+    pub allocator: Option<HostAllocator>,
+    /// What messages call the file; none for its path or how it is opened.
+    pub name: Option<String>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        let limits = Limits::default();
+        OpenOptions {
+            mode: Mode::Map,
+            verify: false,
+            strict: false,
+            max_manifest_size: limits.manifest_size,
+            max_decoded_size: None,
+            max_objects: limits.objects,
+            max_memory: limits.memory,
+            advice: Advice::Normal,
+            threads: 0,
+            thread_hooks: ThreadHooks::default(),
+            allocator: None,
+            name: None,
+        }
+    }
+}
