@@ -7,17 +7,21 @@ use std::process::ExitCode;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
-use ztensor::model::value::Value;
+use ztensor::model::value::{Attributes, Kind, OwnedValue};
 use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Summary, Writer, WriterOptions};
 
 fn write(path: &str) -> Result<Summary> {
     let options = WriterOptions { digest: Some(Algorithm::Crc32c), ..WriterOptions::default() };
     let mut writer = Writer::create(path, &options)?;
-    writer.set_attribute("made by", Value::text("write_file.rs")?)?;
+    writer.set_attribute("made by", OwnedValue::text("write_file.rs")?.get())?;
 
     let weight: Vec<u8> = [1f32, 2., 3., 4., 5., 6.].iter().flat_map(|v| v.to_ne_bytes()).collect();
     let object = ObjectSpec { name: "weight", format: "dense", shape: &[2, 3] };
-    writer.write_object(&object, Vec::new(), &[(ComponentSpec::new("data", Dtype::F32), &weight)])?;
+    writer.write_object(
+        &object,
+        Attributes::default(),
+        &[(ComponentSpec::new("data", Dtype::F32), &weight)],
+    )?;
 
     let object = ObjectSpec { name: "embedding", format: "dense", shape: &[16, 16] };
     let data = ComponentSpec {
@@ -25,11 +29,13 @@ fn write(path: &str) -> Result<Summary> {
         digest: Some(Some(Algorithm::Sha256)),
         ..ComponentSpec::new("data", Dtype::F16)
     };
-    let attributes = vec![(Value::text("trained")?, Value::Bool(true))];
+    let mut attributes = Attributes::default();
+    attributes.set("trained", OwnedValue::scalar(Kind::Bool(true))?.get())?;
     writer.write_object(&object, attributes, &[(data, &[0; 512])])?;
 
     // A component may be larger than memory: only a piece of it has to be there at a time.
-    writer.begin(&ObjectSpec { name: "counter", format: "dense", shape: &[100, 10] }, Vec::new())?;
+    writer
+        .begin(&ObjectSpec { name: "counter", format: "dense", shape: &[100, 10] }, Attributes::default())?;
     writer.component(&ComponentSpec::new("data", Dtype::I32))?;
     for row in 0..100i32 {
         let piece: Vec<u8> = (0..10).flat_map(|i| (row * 10 + i).to_ne_bytes()).collect();

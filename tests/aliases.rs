@@ -50,7 +50,7 @@ fn file(version: &str, parts: &[Vec<u8>], object: impl Fn(usize, &[usize]) -> St
     let objects: Vec<String> = (0..MANY).map(|n| format!("\"o{n}\":{}", object(n, &places))).collect();
     let text = format!("{{\"version\":\"{version}\",\"objects\":{{{}}}}}", objects.join(","));
     let mut manifest = Vec::new();
-    cbor_encode::value(&mut manifest, &json::parse(&text).unwrap()).unwrap();
+    cbor_encode::value(&mut manifest, json::parse(&text).unwrap().get()).unwrap();
     bytes.extend_from_slice(&manifest);
     bytes.extend_from_slice(&(manifest.len() as u64).to_le_bytes());
     bytes.extend_from_slice(b"ZTEN1000");

@@ -4,6 +4,7 @@
 mod common;
 
 use common::content::{append, contents, new_object, raw, zstd};
+use common::tree::Tree;
 use common::{compressible, Folder, Sample};
 use std::ops::Range;
 use std::path::Path;
@@ -11,7 +12,7 @@ use ztensor::container::json;
 use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Format, Version};
-use ztensor::model::value::Value;
+use ztensor::model::value::{order, Attributes, Kind};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
@@ -185,7 +186,7 @@ fn the_version_is_raised_when_1_2_is_needed_and_nothing_there_forbids_it() {
         append(&path, &raw(), |w| {
             let spec = ComponentSpec { logical: Some(logical), ..ComponentSpec::new("data", Dtype::U8) };
             let object = ObjectSpec { name: "typed", format: "dense", shape: &[2] };
-            w.write_object(&object, Vec::new(), &[(spec, &[1, 2])]).unwrap();
+            w.write_object(&object, Attributes::default(), &[(spec, &[1, 2])]).unwrap();
         });
         let file = File::open(&path, &OpenOptions { strict: false, ..OpenOptions::default() }).unwrap();
         assert_eq!(file.version(), "1.2.0", "a logical type is of 1.2");
@@ -199,23 +200,24 @@ fn attributes_of_the_file_are_replaced_by_key_and_the_others_kept() {
     let path = folder.path("attributes.zt");
     std::fs::copy(common::repository("tests/data/v1.2/rs-1.2.3-file-attributes.zt"), &path).unwrap();
     let before = common::open(std::fs::read(&path).unwrap());
-    let old = before.attributes().unwrap().pairs().unwrap();
+    let old: Vec<_> = before.attributes().unwrap().pairs().collect();
     assert!(old.len() > 2, "{old:?}");
     append(&path, &raw(), |w| {
-        w.set_attribute("added", Value::Bool(true)).unwrap();
-        w.set_attribute(old[0].0.as_text().unwrap(), Value::Unsigned(42)).unwrap();
+        w.set_attribute("added", Tree::Bool(true).owned().get()).unwrap();
+        w.set_attribute(old[0].0.as_text().unwrap(), Tree::Unsigned(42).owned().get()).unwrap();
     });
     let after = common::open(std::fs::read(&path).unwrap());
-    let new = after.attributes().unwrap().pairs().unwrap();
+    let new: Vec<_> = after.attributes().unwrap().pairs().collect();
     assert_eq!(new.len(), old.len() + 1);
     for (at, (key, value)) in old.iter().enumerate() {
-        assert!(new[at].0.order(key).is_eq());
-        assert!(at == 0 && new[0].1.as_u64() == Some(42) || at > 0 && new[at].1.order(value).is_eq());
+        assert!(order(new[at].0, *key).is_eq());
+        assert!(at == 0 && new[0].1.as_u64() == Some(42) || at > 0 && order(new[at].1, *value).is_eq());
     }
-    append(&path, &raw(), |w| w.set_attribute("added", Value::Bool(false)).unwrap());
+    append(&path, &raw(), |w| w.set_attribute("added", Tree::Bool(false).owned().get()).unwrap());
     let again = common::open(std::fs::read(&path).unwrap());
-    assert!(matches!(again.attributes().unwrap().get("added"), Some(Value::Bool(false))));
-    assert_eq!(again.attributes().unwrap().pairs().unwrap().len(), new.len());
+    let added = again.attributes().unwrap().get("added").unwrap();
+    assert!(matches!(added.kind(), Kind::Bool(false)));
+    assert_eq!(again.attributes().unwrap().pairs().len(), new.len());
     assert_eq!(contents(&again), contents(&before));
 }
 
@@ -238,14 +240,14 @@ fn an_append_that_is_dropped_or_fails_leaves_every_byte() {
     drop(writer);
     unchanged("an append of 5 MiB that is dropped");
     let mut writer = Writer::append(&path, &zstd()).unwrap();
-    writer.begin(&ObjectSpec { name: "open", format: "odd", shape: &[] }, Vec::new()).unwrap();
+    writer.begin(&ObjectSpec { name: "open", format: "odd", shape: &[] }, Attributes::default()).unwrap();
     assert_eq!(writer.finish().map_err(|e| e.cause()), Err(Cause::State));
     drop(writer);
     unchanged("an append with an open object");
     let mut writer = Writer::append(&path, &zstd()).unwrap();
     new_object("c").write(&mut writer).unwrap();
-    let deep = (0..70).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
-    let outcome = writer.set_attribute("deep", deep).and_then(|()| writer.finish());
+    let deep = (0..65).fold(Tree::Null, |inner, _| Tree::Array(vec![inner])).owned();
+    let outcome = writer.set_attribute("deep", deep.get()).and_then(|()| writer.finish());
     assert!(outcome.is_err(), "a manifest that no reader takes was published");
     drop(writer);
     unchanged("an append that would not open");

@@ -1,22 +1,23 @@
 //! Attributes that are taken away: of a new file, of the open object, and of a file that is appended to.
 
 use ztensor::error::Cause;
-use ztensor::model::value::Value;
+use ztensor::model::value::{Kind, OwnedValue, Value};
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{Writer, WriterOptions};
 
 fn keys(path: &std::path::Path) -> Vec<String> {
     let file = File::open(path, &OpenOptions::default()).unwrap();
-    let pairs = file.attributes().and_then(Value::pairs).unwrap_or_default();
-    pairs.iter().filter_map(|(key, _)| key.as_text().map(str::to_owned)).collect()
+    let attributes = file.attributes().unwrap_or(Value::EMPTY_MAP);
+    attributes.pairs().filter_map(|(key, _)| key.as_text().map(str::to_owned)).collect()
 }
 
 #[test]
 fn an_append_takes_away_and_sets_again() {
+    let truth = OwnedValue::scalar(Kind::Bool(true)).unwrap();
     let path = std::env::temp_dir().join(format!("zt-{}-attribute-removal.zt", std::process::id()));
     let mut writer = Writer::create(&path, &WriterOptions::default()).unwrap();
     for key in ["a", "b", "c", "d"] {
-        writer.set_attribute(key, Value::Bool(true)).unwrap();
+        writer.set_attribute(key, truth.get()).unwrap();
     }
     writer.remove_attribute("d").unwrap();
     assert_eq!(writer.remove_attribute("d").unwrap_err().cause(), Cause::NotFound);
@@ -27,9 +28,9 @@ fn an_append_takes_away_and_sets_again() {
     let mut writer = Writer::append(&path, &WriterOptions::default()).unwrap();
     writer.remove_attribute("a").unwrap();
     assert_eq!(writer.remove_attribute("a").unwrap_err().cause(), Cause::NotFound);
-    writer.set_attribute("b", Value::Null).unwrap();
+    writer.set_attribute("b", Value::NULL).unwrap();
     writer.remove_attribute("b").unwrap(); // the new one and the old one
-    writer.set_attribute("a", Value::Unsigned(1)).unwrap(); // a new one of that key
+    writer.set_attribute("a", truth.get()).unwrap(); // a new one of that key
     writer.finish().unwrap();
     assert_eq!(keys(&path), ["c", "a"]);
 

@@ -3,12 +3,13 @@
 mod common;
 
 use ciborium::Value as Cbor;
+use common::tree::Tree;
 use common::{every_format, Sample, VERSIONS};
 use ztensor::container::json;
 use ztensor::error::Cause;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{Encoding, Version};
-use ztensor::model::value::Value;
+use ztensor::model::value::{order, Attributes, Kind, OwnedValue, Value};
 use ztensor::reader::{Component, Object};
 use ztensor::writer::{Algorithm, ObjectSpec, WriterOptions};
 
@@ -52,21 +53,23 @@ const EVERY_KIND: [&str; 32] = [
 const SIMPLE: [&str; 4] =
     [r#"{"$undefined":true}"#, r#"{"$simple":0}"#, r#"{"$simple":19}"#, r#"{"$simple":255}"#];
 
-fn every_kind() -> impl Iterator<Item = (String, Value)> {
+fn every_kind() -> impl Iterator<Item = (String, OwnedValue)> {
     let values = EVERY_KIND.iter().chain(&SIMPLE).map(|text| json::parse(text).unwrap());
     values.enumerate().map(|(at, value)| (format!("key {at}"), value))
 }
 
-fn pairs_of_every_kind() -> Vec<(Value, Value)> {
-    every_kind().map(|(key, value)| (Value::text(&key).unwrap(), value)).collect()
+fn pairs_of_every_kind() -> Attributes {
+    let mut attributes = Attributes::default();
+    every_kind().for_each(|(key, value)| attributes.set(&key, value.get()).unwrap());
+    attributes
 }
 
-fn assert_every_kind(attributes: Option<&Value>, what: &str) {
+fn assert_every_kind(attributes: Option<Value<'_>>, what: &str) {
     let attributes = attributes.unwrap_or_else(|| panic!("{what} has no attributes"));
-    assert_eq!(attributes.pairs().unwrap().len(), EVERY_KIND.len() + SIMPLE.len(), "{what}");
+    assert_eq!(attributes.pairs().len(), EVERY_KIND.len() + SIMPLE.len(), "{what}");
     for ((key, value), text) in every_kind().zip(EVERY_KIND.iter().chain(&SIMPLE)) {
         let found = attributes.get(&key).unwrap();
-        assert!(found.order(&value).is_eq() || text.contains("nan"), "{what}: {found:?} is not {text}");
+        assert!(order(found, value.get()).is_eq() || text.contains("nan"), "{what}: {found:?} is not {text}");
         assert_eq!(json::write(found).unwrap(), *text, "{what}");
     }
 }
@@ -80,19 +83,19 @@ fn attributes_of_every_kind_come_back_from_files_and_objects() {
         let once = common::written(&options, |w| {
             w.write_object(&object, pairs_of_every_kind(), &[(part.spec(), &part.bytes)]).unwrap();
             for (key, value) in every_kind().filter(|_| version != Version::V0_1) {
-                w.set_attribute(&key, value).unwrap();
+                w.set_attribute(&key, value.get()).unwrap();
             }
         });
         let one_by_one = common::written(&options, |w| {
-            w.begin(&object, Vec::new()).unwrap();
+            w.begin(&object, Attributes::default()).unwrap();
             for (key, value) in every_kind() {
-                w.set_object_attribute(&key, Value::text("is replaced").unwrap()).unwrap();
-                w.set_object_attribute(&key, value).unwrap();
+                w.set_object_attribute(&key, Tree::text("is replaced").owned().get()).unwrap();
+                w.set_object_attribute(&key, value.get()).unwrap();
             }
             w.component_whole(&part.spec(), &part.bytes).unwrap();
             w.end().unwrap();
             for (key, value) in every_kind() {
-                let set = w.set_attribute(&key, value).map_err(|e| e.cause());
+                let set = w.set_attribute(&key, value.get()).map_err(|e| e.cause());
                 assert_eq!(set, if version == Version::V0_1 { Err(Cause::Unsupported) } else { Ok(()) });
             }
         });
@@ -115,7 +118,7 @@ fn names_of_0_1_fields_cannot_be_attributes_of_a_0_1_object() {
     let plain = Sample::dense("w", Dtype::U8, &[1], vec![7]);
     let bytes = common::written(&options, |w| {
         for field in fields {
-            let attributes = vec![(Value::text(field).unwrap(), Value::Null)];
+            let attributes = common::tree::attributes(&[(Tree::text(field), Tree::Null)]);
             let part = &plain.parts[0];
             let refused = w.write_object(&plain.spec(), attributes, &[(part.spec(), &part.bytes)]);
             assert_eq!(refused.map_err(|e| e.cause()), Err(Cause::Unsupported), "{field}");
@@ -131,7 +134,8 @@ fn an_attribute_nests_as_deep_as_a_reader_takes_it_and_no_deeper() {
     let mut deepest = 0;
     for levels in 1..200 {
         let Ok(value) = json::parse(&nested(levels)) else { break };
-        let bytes = common::written(&WriterOptions::default(), |w| w.set_attribute("deep", value).unwrap());
+        let bytes =
+            common::written(&WriterOptions::default(), |w| w.set_attribute("deep", value.get()).unwrap());
         let file = common::open(bytes);
         let found = file.attributes().unwrap().get("deep").unwrap();
         assert_eq!(json::write(found).unwrap(), nested(levels));
@@ -140,15 +144,16 @@ fn an_attribute_nests_as_deep_as_a_reader_takes_it_and_no_deeper() {
     assert!((60..=64).contains(&deepest), "JSON of {deepest} levels is the deepest that is taken");
 
     // Values need not come from JSON: what no reader takes must not get into a file.
-    let innermost: [fn() -> Value; 2] = [|| Value::Null, || Value::Array(Vec::new())];
+    let innermost: [fn() -> Tree; 2] = [|| Tree::Null, || Tree::Array(Vec::new())];
     for (levels, innermost) in
         [deepest - 1, deepest, deepest + 1, 66, 1000].into_iter().flat_map(|n| innermost.map(|v| (n, v)))
     {
-        let deep = (0..levels).fold(innermost(), |inner, _| Value::Array(vec![inner]));
+        let deep = (0..levels).fold(innermost(), |inner, _| Tree::Array(vec![inner]));
         let sink = common::MemorySink::default();
         let mut writer =
             ztensor::writer::Writer::to_sink(Box::new(sink.clone()), &WriterOptions::default()).unwrap();
-        let finished = writer.set_attribute("deep", deep).and_then(|()| writer.finish());
+        let set = deep.try_owned().and_then(|deep| writer.set_attribute("deep", deep.get()));
+        let finished = set.and_then(|()| writer.finish());
         if finished.is_ok() {
             let bytes = sink.0.lock().unwrap().clone();
             let opened = ztensor::reader::File::open_memory(bytes, &Default::default());
@@ -159,12 +164,12 @@ fn an_attribute_nests_as_deep_as_a_reader_takes_it_and_no_deeper() {
 
 #[test]
 fn an_attribute_map_with_a_key_twice_is_refused_at_any_level() {
-    let twice = || Value::Map(vec![(Value::Unsigned(1), Value::Null), (Value::Unsigned(1), Value::Null)]);
-    for value in [twice(), Value::Array(vec![twice()]), Value::tagged(5, twice()).unwrap()] {
+    let twice = || Tree::Map(vec![(Tree::Unsigned(1), Tree::Null), (Tree::Unsigned(1), Tree::Null)]);
+    for value in [twice(), Tree::Array(vec![twice()]), Tree::Tag(5, Box::new(twice()))] {
         let sink = common::MemorySink::default();
         let mut writer =
             ztensor::writer::Writer::to_sink(Box::new(sink.clone()), &WriterOptions::default()).unwrap();
-        let finished = writer.set_attribute("k", value).and_then(|()| writer.finish());
+        let finished = writer.set_attribute("k", value.owned().get()).and_then(|()| writer.finish());
         if finished.is_ok() {
             let opened =
                 ztensor::reader::File::open_memory(sink.0.lock().unwrap().clone(), &Default::default());
@@ -174,19 +179,19 @@ fn an_attribute_map_with_a_key_twice_is_refused_at_any_level() {
 }
 
 /// Our values in ciborium's words.
-fn cbor(value: &Value) -> Cbor {
-    match value {
-        Value::Null => Cbor::Null,
-        Value::Bool(v) => Cbor::Bool(*v),
-        Value::Unsigned(v) => Cbor::Integer((*v).into()),
-        Value::Negative(n) => Cbor::Integer((-1 - i128::from(*n)).try_into().unwrap()),
-        Value::Float(v) => Cbor::Float(*v),
-        Value::Text(text) => Cbor::Text(text.as_str().into()),
-        Value::Bytes(bytes) => Cbor::Bytes(bytes.to_vec()),
-        Value::Array(items) => Cbor::Array(items.iter().map(cbor).collect()),
-        Value::Map(pairs) => Cbor::Map(pairs.iter().map(|(k, v)| (cbor(k), cbor(v))).collect()),
-        Value::Tag(tag, inner) => Cbor::Tag(*tag, Box::new(cbor(&inner[0]))),
-        Value::Simple(v) => panic!("ciborium has no simple value {v}"),
+fn cbor(value: Value<'_>) -> Cbor {
+    match value.kind() {
+        Kind::Null => Cbor::Null,
+        Kind::Bool(v) => Cbor::Bool(v),
+        Kind::Unsigned(v) => Cbor::Integer(v.into()),
+        Kind::Negative(n) => Cbor::Integer((-1 - i128::from(n)).try_into().unwrap()),
+        Kind::Float(v) => Cbor::Float(v),
+        Kind::Text(text) => Cbor::Text(text.as_str().into()),
+        Kind::Bytes(bytes) => Cbor::Bytes(bytes.to_vec()),
+        Kind::Array(items) => Cbor::Array(items.iter().map(cbor).collect()),
+        Kind::Map(pairs) => Cbor::Map(pairs.iter().map(|(k, v)| (cbor(k), cbor(v))).collect()),
+        Kind::Tag(tag, inner) => Cbor::Tag(tag, Box::new(cbor(inner))),
+        Kind::Simple(v) => panic!("ciborium has no simple value {v}"),
     }
 }
 
@@ -246,8 +251,8 @@ fn tensor_0_1(object: &Object<'_>) -> Cbor {
     pairs.extend(data.digest().map(|digest| ("checksum", text(digest))));
     let mut tensor = map(pairs);
     let Cbor::Map(all) = &mut tensor else { unreachable!() };
-    let attributes = object.attributes().and_then(Value::pairs).unwrap_or_default();
-    all.extend(attributes.iter().map(|(k, v)| (cbor(k), cbor(v))));
+    let attributes = object.attributes().unwrap_or(Value::EMPTY_MAP);
+    all.extend(attributes.pairs().map(|(k, v)| (cbor(k), cbor(v))));
     tensor
 }
 
@@ -272,14 +277,17 @@ fn another_cbor_reader_finds_the_same_manifest_and_encodes_it_the_same() {
             let known = || every_kind().take(EVERY_KIND.len());
             let bytes = common::written(&options, |w| {
                 samples.iter().for_each(|s| s.write(w).unwrap());
-                w.begin(&ObjectSpec { name: "attributes", format: "dense", shape: &[0] }, Vec::new())
-                    .unwrap();
-                known().for_each(|(key, value)| w.set_object_attribute(&key, value).unwrap());
+                w.begin(
+                    &ObjectSpec { name: "attributes", format: "dense", shape: &[0] },
+                    Attributes::default(),
+                )
+                .unwrap();
+                known().for_each(|(key, value)| w.set_object_attribute(&key, value.get()).unwrap());
                 w.component_whole(&Sample::dense("", Dtype::F32, &[0], Vec::new()).parts[0].spec(), &[])
                     .unwrap();
                 w.end().unwrap();
                 if version != Version::V0_1 {
-                    known().for_each(|(key, value)| w.set_attribute(&key, value).unwrap());
+                    known().for_each(|(key, value)| w.set_attribute(&key, value.get()).unwrap());
                 }
             });
             let manifest = common::manifest_bytes(&bytes);

@@ -30,7 +30,7 @@ fn compressed(frames: &[u8], size: u64) -> File {
             {{"dtype":"u8","offset":64,"length":{length},"uncompressed_length":{size},"encoding":"zstd"}}}}}}}}}}"#
     );
     let mut manifest = Vec::new();
-    cbor_encode::value(&mut manifest, &json::parse(&text).unwrap()).unwrap();
+    cbor_encode::value(&mut manifest, json::parse(&text).unwrap().get()).unwrap();
     File::open_memory(file(frames, &manifest), &OpenOptions::default()).unwrap()
 }
 

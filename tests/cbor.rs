@@ -1,9 +1,12 @@
 //! Our CBOR against ciborium's: what one writes the other reads, and the values are the same.
 
+mod common;
+
 use ciborium::Value as Other;
+use common::tree::Tree;
 use ztensor::container::cbor::encode as cbor_encode;
 use ztensor::container::cbor::Cursor;
-use ztensor::model::value::Value;
+use ztensor::model::value::Kind;
 
 /// Numbers that repeat from run to run.
 struct Random(u64);
@@ -33,43 +36,43 @@ fn text(random: &mut Random) -> String {
     (0..random.below(30)).map(|_| char::from_u32(random.below(0x500) as u32).unwrap_or('x')).collect()
 }
 
-fn value(random: &mut Random, depth: u32) -> Value {
+fn value(random: &mut Random, depth: u32) -> Tree {
     match random.below(if depth == 0 { 7 } else { 10 }) {
-        0 => Value::Null,
-        1 => Value::Bool(random.below(2) == 1),
-        2 => Value::Unsigned(integer(random)),
-        3 => Value::Negative(integer(random)),
-        4 => Value::Float(match random.below(4) {
+        0 => Tree::Null,
+        1 => Tree::Bool(random.below(2) == 1),
+        2 => Tree::Unsigned(integer(random)),
+        3 => Tree::Negative(integer(random)),
+        4 => Tree::Float(match random.below(4) {
             0 => f64::from_bits(integer(random)),
             1 => random.below(1000) as f64 / 8.0,
             2 => f64::from(f32::from_bits(random.next() as u32)),
             _ => [f64::INFINITY, f64::NEG_INFINITY, -0.0, 65504.0, 65520.0, 1e-7][random.below(6) as usize],
         }),
-        5 => Value::text(&text(random)).unwrap(),
-        6 => Value::bytes(text(random).as_bytes()).unwrap(),
-        7 => Value::Array((0..random.below(6)).map(|_| value(random, depth - 1)).collect()),
+        5 => Tree::Text(text(random)),
+        6 => Tree::Bytes(text(random).into_bytes()),
+        7 => Tree::Array((0..random.below(6)).map(|_| value(random, depth - 1)).collect()),
         8 => {
             let pairs = (0..random.below(6))
-                .map(|i| (Value::text(&format!("{i}{}", text(random))).unwrap(), value(random, depth - 1)));
-            Value::Map(pairs.collect())
+                .map(|i| (Tree::Text(format!("{i}{}", text(random))), value(random, depth - 1)));
+            Tree::Map(pairs.collect())
         }
-        _ => Value::tagged(1000 + random.below(1 << 40), value(random, depth - 1)).unwrap(),
+        _ => Tree::Tag(1000 + random.below(1 << 40), Box::new(value(random, depth - 1))),
     }
 }
 
-fn other(value: &Value) -> Other {
+fn other(value: &Tree) -> Other {
     match value {
-        Value::Null => Other::Null,
-        Value::Bool(v) => Other::Bool(*v),
-        Value::Unsigned(v) => Other::Integer((*v).into()),
-        Value::Negative(n) => Other::Integer((-1 - i128::from(*n)).try_into().unwrap()),
-        Value::Float(v) => Other::Float(*v),
-        Value::Text(t) => Other::Text(t.as_str().to_owned()),
-        Value::Bytes(b) => Other::Bytes(b.to_vec()),
-        Value::Array(items) => Other::Array(items.iter().map(other).collect()),
-        Value::Map(pairs) => Other::Map(pairs.iter().map(|(k, v)| (other(k), other(v))).collect()),
-        Value::Tag(tag, inner) => Other::Tag(*tag, Box::new(other(&inner[0]))),
-        Value::Simple(_) => unreachable!("ciborium has no such values"),
+        Tree::Null => Other::Null,
+        Tree::Bool(v) => Other::Bool(*v),
+        Tree::Unsigned(v) => Other::Integer((*v).into()),
+        Tree::Negative(n) => Other::Integer((-1 - i128::from(*n)).try_into().unwrap()),
+        Tree::Float(v) => Other::Float(*v),
+        Tree::Text(t) => Other::Text(t.clone()),
+        Tree::Bytes(b) => Other::Bytes(b.clone()),
+        Tree::Array(items) => Other::Array(items.iter().map(other).collect()),
+        Tree::Map(pairs) => Other::Map(pairs.iter().map(|(k, v)| (other(k), other(v))).collect()),
+        Tree::Tag(tag, inner) => Other::Tag(*tag, Box::new(other(inner))),
+        Tree::Simple(_) | Tree::Number(..) => unreachable!("ciborium has no such values"),
     }
 }
 
@@ -93,13 +96,16 @@ fn what_we_write_ciborium_reads_and_the_reverse() {
         let value_in = value(&mut random, 4);
         let reference = other(&value_in);
         let mut bytes = Vec::new();
-        cbor_encode::value(&mut bytes, &value_in).unwrap();
+        cbor_encode::value(&mut bytes, value_in.owned().get()).unwrap();
         let read: Other = ciborium::from_reader(&bytes[..]).unwrap();
         assert!(same(&read, &reference), "round {round}: {reference:?} was read as {read:?}");
         let mut written = Vec::new();
         ciborium::into_writer(&reference, &mut written).unwrap();
         let back = Cursor::new(&written, 0).value().unwrap_or_else(|e| panic!("round {round}: {e}"));
-        assert!(same(&other(&back), &reference), "round {round}: {reference:?} came back as {back:?}");
+        assert!(
+            same(&other(&Tree::of(back.get())), &reference),
+            "round {round}: {reference:?} came back as {back:?}"
+        );
     }
 }
 
@@ -109,13 +115,14 @@ fn what_we_take_ciborium_takes_too() {
     let mut taken = 0;
     for _ in 0..200_000 {
         let mut bytes = Vec::new();
-        cbor_encode::value(&mut bytes, &value(&mut random, 2)).unwrap();
+        cbor_encode::value(&mut bytes, value(&mut random, 2).owned().get()).unwrap();
         for _ in 0..random.below(3) {
             let at = random.below(bytes.len() as u64) as usize;
             bytes[at] = random.next() as u8;
         }
         let mut cursor = Cursor::new(&bytes, 0);
         let Ok(value_in) = cursor.value() else { continue };
+        let value_in = Tree::of(value_in.get());
         let mut skipping = Cursor::new(&bytes, 0);
         skipping.skip().unwrap();
         assert_eq!(skipping.position(), cursor.position());
@@ -150,7 +157,7 @@ fn integers_and_lengths_take_their_shortest_form() {
     }
     for (value, expected) in [(1.5, 3), (65504.0, 3), (65520.0, 5), (0.1, 9), (f64::NAN, 3), (-0.0, 3)] {
         let mut bytes = Vec::new();
-        cbor_encode::value(&mut bytes, &Value::Float(value)).unwrap();
+        cbor_encode::value(&mut bytes, Tree::Float(value).owned().get()).unwrap();
         assert_eq!(bytes.len(), expected, "{value}");
     }
 }
@@ -168,8 +175,9 @@ fn nans_that_differ_stay_different_and_the_usual_one_is_short() {
         0x7ff4_0000_0000_0000,
     ] {
         let mut bytes = Vec::new();
-        cbor_encode::value(&mut bytes, &Value::Float(f64::from_bits(bits))).unwrap();
-        let Value::Float(back) = Cursor::new(&bytes, 0).value().unwrap() else { panic!("{bytes:?}") };
+        cbor_encode::value(&mut bytes, Tree::Float(f64::from_bits(bits)).owned().get()).unwrap();
+        let back = Cursor::new(&bytes, 0).value().unwrap();
+        let Kind::Float(back) = back.get().kind() else { panic!("{bytes:?}") };
         assert_eq!(back.to_bits(), bits, "{bits:x} is written as {bytes:x?}");
         sizes.push(bytes.len());
     }

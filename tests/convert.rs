@@ -7,6 +7,7 @@ use half::{bf16, f16};
 use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Encoding;
+use ztensor::model::value::Attributes;
 use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, WriterOptions};
 
 /// One element's exact value.
@@ -262,7 +263,7 @@ fn elements_of_an_unknown_type_are_not_converted() {
         ComponentSpec { logical, encoding: Some(Encoding::Raw), ..ComponentSpec::new("data", Dtype::U8) };
     let bytes = common::written(&WriterOptions::default(), |w| {
         let object = ObjectSpec { name: "o", format: "dense", shape: &[4] };
-        w.write_object(&object, Vec::new(), &[(spec, &[1, 2])]).unwrap();
+        w.write_object(&object, Attributes::default(), &[(spec, &[1, 2])]).unwrap();
     });
     let file = common::open(bytes);
     let component = common::data(&file, "o");

@@ -3,12 +3,12 @@
 
 mod common;
 
+use common::tree::{attributes, Tree};
 use common::{Sample, VERSIONS};
 use ztensor::container::json;
 use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Format, LogicalType, Version};
-use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, Object};
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Recode, Writer, WriterOptions};
 
@@ -102,7 +102,7 @@ fn check_copied(from: &Component<'_>, to: &Component<'_>, source: &[u8], copy: &
 
 fn check_object(from: &Object<'_>, to: &Object<'_>) {
     let json = |o: &Object<'_>| {
-        o.attributes().filter(|a| !a.pairs().unwrap().is_empty()).map(|a| json::write(a).unwrap())
+        o.attributes().filter(|a| !a.as_map().unwrap().is_empty()).map(|a| json::write(a).unwrap())
     };
     let metadata = |o: &Object<'_>| (o.shape().to_vec(), o.format_name().to_owned(), json(o));
     assert_eq!(metadata(to), metadata(from), "{:?}", from.name());
@@ -266,7 +266,7 @@ fn unknown_types_formats_and_attributes_are_carried_over() {
         ComponentSpec { logical: Some(LogicalSpec::Other("f4")), ..ComponentSpec::new("nibbles", Dtype::U8) };
     let source = common::written(&WriterOptions::default(), |w| {
         let attributes =
-            vec![(Value::text("scale").unwrap(), Value::Float(0.1)), (Value::Unsigned(3), Value::Null)];
+            attributes(&[(Tree::text("scale"), Tree::Float(0.1)), (Tree::Unsigned(3), Tree::Null)]);
         w.write_object(
             &ObjectSpec { name: "o", format: "mx4", shape: &[u64::MAX, 9] },
             attributes,
@@ -329,7 +329,7 @@ fn old_file(dtype: &str, layout: &str) -> Vec<u8> {
         r#"[{{"name":"a","offset":64,"size":8,"dtype":"{dtype}","shape":[2],"encoding":"raw","layout":"{layout}"}}]"#
     ));
     let start = bytes.len();
-    ztensor::container::cbor::encode::value(&mut bytes, &tensor.unwrap()).unwrap();
+    ztensor::container::cbor::encode::value(&mut bytes, tensor.unwrap().get()).unwrap();
     let size = (bytes.len() - start) as u64;
     bytes.extend_from_slice(&size.to_le_bytes());
     bytes

@@ -3,11 +3,12 @@
 
 mod common;
 
+use common::tree::{attributes, Tree};
 use common::{Folder, Part, Sample};
 use ztensor::error::{Cause, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
-use ztensor::model::value::Value;
+use ztensor::model::value::Attributes;
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::writer::{Algorithm, ComponentSpec, Recode, Writer, WriterOptions};
 
@@ -113,7 +114,7 @@ fn an_index_that_the_version_does_not_allow_is_refused_when_it_is_given() {
                 }
                 sample.name.push('3');
                 if !allowed {
-                    writer.begin(&sample.spec(), Vec::new()).unwrap();
+                    writer.begin(&sample.spec(), Attributes::default()).unwrap();
                     writer.component_whole(&sample.parts[0].spec(), &sample.parts[0].bytes).unwrap();
                     let refused = writer.component(&sample.parts[1].spec()).unwrap_err();
                     assert_eq!(refused.cause(), Cause::InvalidArgument, "{refused}");
@@ -146,7 +147,7 @@ fn half_a_complex_number_is_refused() {
     };
     let bytes = common::written(&WriterOptions::default(), |w| {
         assert_eq!(sample(12).write(w).unwrap_err().cause(), Cause::BufferSize);
-        w.begin(&sample(0).spec(), Vec::new()).unwrap();
+        w.begin(&sample(0).spec(), Attributes::default()).unwrap();
         let announced = ComponentSpec { size: Some(4), ..part(0).spec() };
         assert_eq!(w.component(&announced).unwrap_err().cause(), Cause::BufferSize);
         w.component(&part(0).spec()).unwrap();
@@ -284,15 +285,17 @@ fn a_strict_reader_checks_bools_however_they_are_read() {
 fn an_append_keeps_attributes_whose_keys_are_no_texts() {
     let folder = Folder::new();
     let path = folder.path("target.zt");
-    let pairs =
-        |numbers: &[u64]| numbers.iter().map(|n| (Value::Unsigned(*n), Value::Unsigned(n * n))).collect();
+    let pairs = |numbers: &[u64]| {
+        let pairs: Vec<_> = numbers.iter().map(|n| (Tree::Unsigned(*n), Tree::Unsigned(n * n))).collect();
+        attributes(&pairs)
+    };
     let base = common::written(&WriterOptions::default(), |w| w.set_attributes(pairs(&[1, 2])).unwrap());
     std::fs::write(&path, base).unwrap();
     let mut writer = Writer::append(&path, &WriterOptions::default()).unwrap();
     writer.set_attributes(pairs(&[2, 3])).unwrap();
     writer.finish().unwrap();
     let file = verify(std::fs::read(&path).unwrap());
-    let keys: Vec<_> = file.attributes().unwrap().pairs().unwrap().iter().map(|(k, _)| k.as_u64()).collect();
+    let keys: Vec<_> = file.attributes().unwrap().pairs().map(|(k, _)| k.as_u64()).collect();
     assert_eq!(keys, [Some(1), Some(2), Some(3)]);
 }
 

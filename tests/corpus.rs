@@ -28,7 +28,7 @@ fn every_mode() -> [OpenOptions; 2] {
 }
 
 /// What our JSON says of a value, for comparison with the corpus's.
-fn attributes(value: Option<&ztensor::model::value::Value>) -> Json {
+fn attributes(value: Option<ztensor::model::value::Value<'_>>) -> Json {
     match value {
         None => Json::Object(Default::default()),
         Some(value) => {

@@ -6,12 +6,12 @@ mod common;
 mod fakes;
 
 use common::content::{append, contents, new_object, raw, zstd};
+use common::tree::Tree;
 use common::{compressible, Folder, Sample};
 use fakes::appending;
 use std::path::Path;
 use ztensor::error::{Cause, Rule};
 use ztensor::model::dtype::Dtype;
-use ztensor::model::value::Value;
 use ztensor::reader::{File, Mode, OpenOptions};
 use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
 
@@ -23,7 +23,7 @@ fn crashed(folder: &Folder, new: &[Sample]) -> (Vec<u8>, Vec<u8>) {
     std::fs::write(&path, &before).unwrap();
     append(&path, &zstd(), |w| {
         new.iter().for_each(|s| s.write(w).unwrap());
-        w.set_attribute("step", Value::Unsigned(7)).unwrap();
+        w.set_attribute("step", Tree::Unsigned(7).owned().get()).unwrap();
     });
     let after = std::fs::read(&path).unwrap();
     let uncleared = [&before[..], &after[before.len()..]].concat();

@@ -12,6 +12,7 @@ use std::path::Path;
 use traced::Ended;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
+use ztensor::model::value::Attributes;
 use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Writer, WriterOptions};
 
 const WINDOW: usize = 2 << 20;
@@ -48,10 +49,10 @@ fn write(path: &Path, options: &WriterOptions, plan: &Plan) {
         let data = &memory[start..start + size];
         let spec = ComponentSpec::new("data", Dtype::U8);
         if plan.piece == 0 {
-            writer.write_object(&object, Vec::new(), &[(spec, data)]).unwrap();
+            writer.write_object(&object, Attributes::default(), &[(spec, data)]).unwrap();
             continue;
         }
-        writer.begin(&object, Vec::new()).unwrap();
+        writer.begin(&object, Attributes::default()).unwrap();
         writer.component(&spec).unwrap();
         data.chunks(plan.piece).for_each(|piece| writer.data(piece).unwrap());
         writer.end().unwrap();
@@ -108,7 +109,7 @@ fn sizes_at_random_come_out_the_same() {
         let body = |writer: &mut Writer| {
             let shape = [pieces.iter().map(|p| p.1 as u64).sum()];
             let object = ObjectSpec { name: "all", format: "dense", shape: &shape };
-            writer.begin(&object, Vec::new()).unwrap();
+            writer.begin(&object, Attributes::default()).unwrap();
             writer.component(&ComponentSpec::new("data", Dtype::U8)).unwrap();
             pieces.iter().for_each(|(at, size)| writer.data(&data[*at..at + size]).unwrap());
             writer.end().unwrap();

@@ -6,6 +6,7 @@
 mod common;
 
 use common::content::append;
+use common::tree::Tree;
 use common::{digest_text, every_format, every_type, Sample};
 use serde_json::{json, Value as Json};
 use std::path::{Path, PathBuf};
@@ -62,7 +63,7 @@ fn component(c: &Component<'_>, stored_dtype: Option<&str>) -> Json {
     json
 }
 
-fn attributes(value: Option<&Value>) -> Json {
+fn attributes(value: Option<Value<'_>>) -> Json {
     value.map_or(json!({}), |v| serde_json::from_str(&json::write(v).unwrap()).unwrap())
 }
 
@@ -242,7 +243,7 @@ fn release_1_1_1_reads_what_we_write_as_1_1_0() {
     let options = WriterOptions { version: Version::V1_1, ..WriterOptions::default() };
     files.add("attributes", &options, |w| {
         every_format(Dtype::F32, None).remove(0).write(w).unwrap();
-        w.set_attribute("author", Value::text("é").unwrap()).unwrap();
+        w.set_attribute("author", Tree::text("é").owned().get()).unwrap();
     });
     let zstd = WriterOptions { encoding: Encoding::Zstd, ..WriterOptions::default() };
     files.add_appended("v1.1/py-1.1.1-all-dtypes", &WriterOptions::default());
@@ -253,7 +254,9 @@ fn release_1_1_1_reads_what_we_write_as_1_1_0() {
     let logical = every_type().into_iter().filter(|(_, l)| l.is_some_and(|l| l.name_in_1_1().is_some()));
     let typed: Vec<Sample> = logical.map(|(d, l)| every_format(d, l).remove(0)).collect();
     files.add_samples("types of 1.1", &options, &typed);
-    files.add("numbers as attributes", &options, |w| w.set_attribute("n", Value::Unsigned(1)).unwrap());
+    files.add("numbers as attributes", &options, |w| {
+        w.set_attribute("n", Tree::Unsigned(1).owned().get()).unwrap()
+    });
     (files.expected.components, files.refused) = (components, 2);
     files.read_back("1.1.1");
 }

@@ -11,6 +11,7 @@ use std::thread::ThreadId;
 use std::time::Duration;
 use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::Dtype;
+use ztensor::model::value::Attributes;
 use ztensor::reader::{
     BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Loaded, Mode, OpenOptions, Selection,
 };
@@ -182,7 +183,9 @@ fn endless(rows: u64, columns: u64) -> Counting {
     let sink = Around::default();
     let mut writer = Writer::to_sink(Box::new(sink.clone()), &WriterOptions::default()).unwrap();
     let shape = [rows, columns];
-    writer.begin(&ObjectSpec { name: "endless", format: "dense", shape: &shape }, Vec::new()).unwrap();
+    writer
+        .begin(&ObjectSpec { name: "endless", format: "dense", shape: &shape }, Attributes::default())
+        .unwrap();
     writer.component(&ComponentSpec::new("data", Dtype::U8)).unwrap();
     let piece = vec![0; (columns * 1000) as usize];
     (0..rows / 1000).for_each(|_| writer.data(&piece).unwrap());

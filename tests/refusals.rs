@@ -3,12 +3,13 @@
 
 mod common;
 
+use common::tree::{attributes, Tree};
 use common::{small_frames, tensors, MemorySink, Sample};
 use std::path::Path;
 use ztensor::error::{Cause, Error, Result, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Version;
-use ztensor::model::value::Value;
+use ztensor::model::value::{Attributes, Value};
 use ztensor::reader::{File, OpenOptions};
 use ztensor::sink::ByteSink;
 use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Summary, Writer, WriterOptions};
@@ -29,7 +30,7 @@ fn refused_between_objects() -> Vec<Refused> {
         move |w: &mut Writer| {
             let parts: Vec<_> =
                 roles.iter().map(|r| (ComponentSpec::new(r, Dtype::F32), &[0u8; 8][..])).collect();
-            w.write_object(&ObjectSpec { name: "bad", format, shape: &[2] }, Vec::new(), &parts)
+            w.write_object(&ObjectSpec { name: "bad", format, shape: &[2] }, Attributes::default(), &parts)
         }
     };
     vec![
@@ -54,9 +55,9 @@ fn refused_between_objects() -> Vec<Refused> {
             "an attribute twice",
             Cause::Exists,
             Box::new(|w| {
-                let pair = || (Value::text("k").unwrap(), Value::Null);
+                let pair = || (Tree::text("k"), Tree::Null);
                 let spec = ObjectSpec { name: "bad", format: "odd", shape: &[] };
-                w.write_object(&spec, vec![pair(), pair()], &[])
+                w.write_object(&spec, attributes(&[pair(), pair()]), &[])
             }),
         ),
         (
@@ -67,7 +68,7 @@ fn refused_between_objects() -> Vec<Refused> {
                 let spec = ComponentSpec { logical, ..ComponentSpec::new("data", Dtype::F64) };
                 w.write_object(
                     &ObjectSpec { name: "bad", format: "dense", shape: &[1] },
-                    Vec::new(),
+                    Attributes::default(),
                     &[(spec, &[0; 16])],
                 )
             }),
@@ -77,7 +78,11 @@ fn refused_between_objects() -> Vec<Refused> {
             Cause::BufferSize,
             Box::new(|w| {
                 let parts: [(ComponentSpec<'_>, &[u8]); 1] = [(ComponentSpec::new("p", Dtype::F32), &[0; 7])];
-                w.write_object(&ObjectSpec { name: "bad", format: "odd", shape: &[] }, Vec::new(), &parts)
+                w.write_object(
+                    &ObjectSpec { name: "bad", format: "odd", shape: &[] },
+                    Attributes::default(),
+                    &parts,
+                )
             }),
         ),
         ("data without an object", Cause::State, Box::new(|w| w.data(&[1]))),
@@ -90,7 +95,7 @@ fn refused_between_objects() -> Vec<Refused> {
         (
             "an attribute without an object",
             Cause::State,
-            Box::new(|w| w.set_object_attribute("k", Value::Null)),
+            Box::new(|w| w.set_object_attribute("k", Value::NULL)),
         ),
         (
             "too few values",
@@ -142,11 +147,11 @@ fn a_refused_call_within_an_object_leaves_its_open_component_open() {
     let options = WriterOptions::default();
     let streamed = common::written(&options, |w| {
         let spec = |role| ComponentSpec::new(role, Dtype::U16);
-        w.begin(&ObjectSpec { name: "o", format: "odd", shape: &[] }, Vec::new()).unwrap();
+        w.begin(&ObjectSpec { name: "o", format: "odd", shape: &[] }, Attributes::default()).unwrap();
         w.component(&spec("a")).unwrap();
         w.data(&[1, 2]).unwrap();
         let taken = ObjectSpec { name: "p", format: "odd", shape: &[] };
-        assert_eq!(cause(w.begin(&taken, Vec::new())), Some(Cause::State));
+        assert_eq!(cause(w.begin(&taken, Attributes::default())), Some(Cause::State));
         assert_eq!(cause(w.finish()), Some(Cause::State));
         assert_eq!(cause(w.component(&spec("a"))), Some(Cause::Exists));
         w.data(&[3, 4]).expect("the component that was open is open still");
@@ -154,7 +159,8 @@ fn a_refused_call_within_an_object_leaves_its_open_component_open() {
     });
     let parts: [(ComponentSpec<'_>, &[u8]); 1] = [(ComponentSpec::new("a", Dtype::U16), &[1, 2, 3, 4])];
     let whole = common::written(&options, |w| {
-        w.write_object(&ObjectSpec { name: "o", format: "odd", shape: &[] }, Vec::new(), &parts).unwrap();
+        w.write_object(&ObjectSpec { name: "o", format: "odd", shape: &[] }, Attributes::default(), &parts)
+            .unwrap();
     });
     assert!(streamed == whole);
 }
@@ -162,7 +168,7 @@ fn a_refused_call_within_an_object_leaves_its_open_component_open() {
 #[test]
 fn a_stream_has_to_give_as_many_bytes_as_were_announced() {
     let mut writer = Writer::to_sink(Box::new(MemorySink::default()), &WriterOptions::default()).unwrap();
-    writer.begin(&ObjectSpec { name: "w", format: "dense", shape: &[4] }, Vec::new()).unwrap();
+    writer.begin(&ObjectSpec { name: "w", format: "dense", shape: &[4] }, Attributes::default()).unwrap();
     let spec = ComponentSpec::new("data", Dtype::U8);
     assert_eq!(cause(writer.component(&ComponentSpec { size: Some(5), ..spec })), Some(Cause::BufferSize));
     writer.component(&spec).unwrap();
@@ -175,7 +181,7 @@ fn a_stream_has_to_give_as_many_bytes_as_were_announced() {
     let summary = writer.finish().unwrap();
     assert_eq!(Summary { file_size: 0, ..summary }, wanted);
     assert_eq!(cause(writer.finish()), Some(Cause::State), "the writer is finished");
-    assert_eq!(cause(writer.set_attribute("k", Value::Null)), Some(Cause::State));
+    assert_eq!(cause(writer.set_attribute("k", Value::NULL)), Some(Cause::State));
 }
 
 /// Takes so many bytes, then fails; `publish` fails where nothing is left.

@@ -3,12 +3,13 @@
 
 mod common;
 
+use common::tree::{attributes, Tree};
 use common::{Folder, Sample, DIGESTS, ENCODINGS, VERSIONS};
 use ztensor::container::json;
 use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, LogicalType, Version};
-use ztensor::model::value::Value;
+use ztensor::model::value::Attributes;
 use ztensor::reader::{Component, File, Loaded, Mode, Object, OpenOptions};
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
@@ -203,7 +204,7 @@ fn a_streamed_component_of_a_type_that_the_version_lacks_is_refused_and_another_
     let bytes = common::written(&options, |writer| {
         let object = ObjectSpec { name: "w", format: "dense", shape: &[4] };
         let plain = ComponentSpec::new("data", Dtype::U8);
-        writer.begin(&object, Vec::new()).unwrap();
+        writer.begin(&object, Attributes::default()).unwrap();
         for logical in [LogicalSpec::Known(Logical::F8E4m3fnuz), LogicalSpec::Other("f4_e2m1")] {
             let refused = writer.component(&ComponentSpec { logical: Some(logical), ..plain });
             assert_eq!(refused.map_err(|e| e.cause()), Err(Cause::Unsupported));
@@ -305,7 +306,7 @@ fn a_component_may_have_its_own_encoding_digest_and_unknown_type() {
     let bytes = common::written(&options, |w| {
         let object = ObjectSpec { name: "o", format: "anything", shape: &[2] };
         let parts: Vec<_> = [plain, raw, sha, odd].into_iter().map(|spec| (spec, &b"abc"[..])).collect();
-        w.write_object(&object, vec![(Value::text("k").unwrap(), Value::Null)], &parts).unwrap();
+        w.write_object(&object, attributes(&[(Tree::text("k"), Tree::Null)]), &parts).unwrap();
     });
     let file = common::open(bytes);
     let object = file.find("o").unwrap();

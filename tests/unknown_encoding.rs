@@ -7,6 +7,7 @@ use std::cell::Cell;
 use ztensor::error::{Cause, Error, Result};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{Encoding, Version};
+use ztensor::model::value::Attributes;
 use ztensor::reader::{
     BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, OpenOptions, Selection, VerifyOptions,
     VerifyReport,
@@ -32,7 +33,9 @@ fn bytes_of(version: Version) -> Vec<u8> {
         if version == Version::V0_1 {
             return;
         }
-        writer.begin(&ObjectSpec { name: "csr", format: "sparse_csr", shape: &[1, 9] }, Vec::new()).unwrap();
+        writer
+            .begin(&ObjectSpec { name: "csr", format: "sparse_csr", shape: &[1, 9] }, Attributes::default())
+            .unwrap();
         for (role, dtype, bytes) in [
             ("values", Dtype::F32, compressible(8)),
             ("indices", Dtype::U64, numbers(&[1, 2])),
@@ -149,7 +152,9 @@ fn it_cannot_be_written() {
             let refused = writer.write_batch(requests).unwrap_err();
             assert_eq!(refused.cause(), Cause::InvalidArgument, "{refused}");
         }
-        writer.begin(&ObjectSpec { name: "object", format: "dense", shape: &[4] }, Vec::new()).unwrap();
+        writer
+            .begin(&ObjectSpec { name: "object", format: "dense", shape: &[4] }, Attributes::default())
+            .unwrap();
         let spec = ComponentSpec { encoding, ..ComponentSpec::new("data", Dtype::U8) };
         for outcome in [writer.component(&spec), writer.component_whole(&spec, b"abcd")] {
             assert_eq!(outcome.unwrap_err().cause(), Cause::InvalidArgument);

@@ -185,8 +185,11 @@ fn file_of(blobs: &[u8], manifest: &str) -> Vec<u8> {
     bytes.resize(64, 0);
     bytes.extend_from_slice(blobs);
     let start = bytes.len();
-    ztensor::container::cbor::encode::value(&mut bytes, &ztensor::container::json::parse(manifest).unwrap())
-        .unwrap();
+    ztensor::container::cbor::encode::value(
+        &mut bytes,
+        ztensor::container::json::parse(manifest).unwrap().get(),
+    )
+    .unwrap();
     let length = (bytes.len() - start) as u64;
     bytes.extend_from_slice(&length.to_le_bytes());
     bytes.extend_from_slice(b"ZTEN1000");

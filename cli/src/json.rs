@@ -11,7 +11,7 @@ use std::path::Path;
 use ztensor::container;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::value::Value;
+use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::{Component, File, Object};
 
 /// Writes the file as JSON. Where a hash cannot be had its place is null and the outcome a failure.
@@ -88,11 +88,11 @@ fn component_fields(component: &Component<'_>) -> Result<String> {
 }
 
 fn text(text: &str) -> Result<String> {
-    container::json::write(&Value::text(text)?)
+    container::json::write(OwnedValue::text(text)?.get())
 }
 
 /// Attributes that are not there are none.
-fn attributes(value: Option<&Value>) -> Result<String> {
+fn attributes(value: Option<Value<'_>>) -> Result<String> {
     value.map_or(Ok(String::from("{}")), container::json::write)
 }
 

@@ -6,10 +6,11 @@ use super::guard::guard;
 use super::sized::sized_struct;
 use super::status::zt_status;
 use super::types::{self, zt_dtype};
+use super::value_record;
 use super::writer::{open, zt_writer};
 use crate::error::{fail, Result};
 use crate::model::numbers;
-use crate::model::value::Value;
+use crate::model::value::{Element, OwnedValue, ValueBuilder};
 use std::ffi::{c_char, c_void};
 
 /// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
@@ -79,60 +80,64 @@ sized_struct!(zt_attribute: kind, dtype, i64, u64, f64, data, size, count, lengt
 ///
 /// # Safety
 /// `attribute` and what it points to are as its docs say.
-unsafe fn value(attribute: *const zt_attribute) -> Result<Option<Value>> {
+unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
     // SAFETY: passed on.
     let given = unsafe { arg::required_struct(attribute)? };
     let is = |kind: kind| given.kind == kind as zt_attribute_kind;
-    let value = if is(kind::ZT_ATTRIBUTE_NULL) {
-        Value::Null
-    } else if is(kind::ZT_ATTRIBUTE_BOOL) {
-        Value::Bool(arg::flag(u32::try_from(given.i64).unwrap_or(u32::MAX), "the bool")?)
-    } else if is(kind::ZT_ATTRIBUTE_I64) {
-        Value::integer(given.i64)
-    } else if is(kind::ZT_ATTRIBUTE_U64) {
-        Value::Unsigned(given.u64)
-    } else if is(kind::ZT_ATTRIBUTE_F64) {
-        Value::Float(given.f64)
-    } else if is(kind::ZT_ATTRIBUTE_STRING) {
-        // SAFETY: "of size bytes, or NUL-ended".
-        Value::text(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })?
-    } else if is(kind::ZT_ATTRIBUTE_BYTES) {
-        // SAFETY: "size bytes".
-        Value::bytes(unsafe { arg::slice(given.data.cast::<u8>(), given.size, "data")? })?
-    } else if is(kind::ZT_ATTRIBUTE_JSON) {
-        // SAFETY: "of size bytes, or NUL-ended".
-        crate::container::json::parse(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })?
-    } else if is(kind::ZT_ATTRIBUTE_NUMBERS) {
-        let dtype = types::dtype(given.dtype)?;
-        let size = given.count.checked_mul(dtype.size());
-        let size =
-            size.ok_or_else(|| fail!(InvalidArgument, "{} elements do not fit in memory", given.count))?;
-        // SAFETY: "count elements of dtype, of any alignment".
-        numbers::array(dtype, unsafe { arg::slice(given.data.cast::<u8>(), size, "data")? })?
-    } else if is(kind::ZT_ATTRIBUTE_STRINGS) {
-        // SAFETY: passed on.
-        unsafe { strings(&given)? }
-    } else if is(kind::ZT_ATTRIBUTE_VALUE) {
-        // SAFETY: "a const zt_value * of an open file".
-        arg::required(unsafe { given.data.cast::<Value>().as_ref() }, "data")?.try_clone()?
-    } else if is(kind::ZT_ATTRIBUTE_REMOVE) {
+    if is(kind::ZT_ATTRIBUTE_REMOVE) {
         return Ok(None);
-    } else {
-        return Err(types::unknown("zt_attribute_kind", given.kind));
-    };
-    Ok(Some(value))
+    }
+    if is(kind::ZT_ATTRIBUTE_JSON) {
+        // SAFETY: "of size bytes, or NUL-ended".
+        let text = unsafe { arg::sized_text(given.data.cast(), given.size, "data")? };
+        return crate::container::json::parse(text).map(Some);
+    }
+    OwnedValue::build(|to| {
+        if is(kind::ZT_ATTRIBUTE_NULL) {
+            to.null()
+        } else if is(kind::ZT_ATTRIBUTE_BOOL) {
+            to.boolean(arg::flag(u32::try_from(given.i64).unwrap_or(u32::MAX), "the bool")?)
+        } else if is(kind::ZT_ATTRIBUTE_I64) {
+            to.integer(given.i64)
+        } else if is(kind::ZT_ATTRIBUTE_U64) {
+            to.unsigned(given.u64)
+        } else if is(kind::ZT_ATTRIBUTE_F64) {
+            to.float(given.f64)
+        } else if is(kind::ZT_ATTRIBUTE_STRING) {
+            // SAFETY: "of size bytes, or NUL-ended".
+            to.text(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })
+        } else if is(kind::ZT_ATTRIBUTE_BYTES) {
+            // SAFETY: "size bytes".
+            to.bytes(unsafe { arg::slice(given.data.cast::<u8>(), given.size, "data")? })
+        } else if is(kind::ZT_ATTRIBUTE_NUMBERS) {
+            let dtype = types::dtype(given.dtype)?;
+            let size = given.count.checked_mul(dtype.size());
+            let size =
+                size.ok_or_else(|| fail!(InvalidArgument, "{} elements do not fit in memory", given.count))?;
+            // SAFETY: "count elements of dtype, of any alignment".
+            numbers::array(dtype, unsafe { arg::slice(given.data.cast::<u8>(), size, "data")? }, to)
+        } else if is(kind::ZT_ATTRIBUTE_STRINGS) {
+            // SAFETY: passed on.
+            unsafe { strings(&given, to) }
+        } else if is(kind::ZT_ATTRIBUTE_VALUE) {
+            // SAFETY: "a const zt_value * of an open file".
+            to.copy(arg::required(unsafe { value_record::at(given.data.cast()) }, "data")?)
+        } else {
+            Err(types::unknown("zt_attribute_kind", given.kind))
+        }
+    })
+    .map(Some)
 }
 
 /// # Safety
 /// As the doc of ZT_ATTRIBUTE_STRINGS says.
-unsafe fn strings(given: &zt_attribute) -> Result<Value> {
+unsafe fn strings(given: &zt_attribute, to: &mut ValueBuilder<'_>) -> Result<()> {
     // SAFETY: "count pointers".
     let texts = unsafe { arg::slice(given.data.cast::<*const c_char>(), given.count, "data")? };
     let counted = if given.lengths.is_null() { 0 } else { given.count };
     // SAFETY: "lengths[i] bytes each".
     let lengths = unsafe { arg::slice(given.lengths, counted, "lengths")? };
-    let mut items = Vec::new();
-    items.try_reserve_exact(texts.len())?;
+    to.begin_array(Element::Text, Some(texts.len() as u64))?;
     for (at, text) in texts.iter().enumerate() {
         let text = match lengths.get(at) {
             // An empty one need not be NUL-ended.
@@ -142,9 +147,9 @@ unsafe fn strings(given: &zt_attribute) -> Result<Value> {
             // SAFETY: "or NUL-ended".
             None => unsafe { arg::text(*text, "it") },
         };
-        items.push(Value::text(text.map_err(|e| e.within(format_args!("string {at}")))?)?);
+        to.text(text.map_err(|e| e.within(format_args!("string {at}")))?)?;
     }
-    Ok(Value::Array(items))
+    to.end().map(drop)
 }
 
 /// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE.
@@ -167,7 +172,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute(
         let key = unsafe { arg::text(key, "key")? };
         // SAFETY: "attribute".
         match unsafe { value(attribute)? } {
-            Some(value) => writer.set_attribute(key, value),
+            Some(value) => writer.set_attribute(key, value.get()),
             None => writer.remove_attribute(key),
         }
     })
@@ -190,7 +195,7 @@ pub unsafe extern "C" fn zt_write_attribute(
         let key = unsafe { arg::text(key, "key")? };
         // SAFETY: "attribute".
         match unsafe { value(attribute)? } {
-            Some(value) => writer.set_object_attribute(key, value),
+            Some(value) => writer.set_object_attribute(key, value.get()),
             None => writer.remove_object_attribute(key),
         }
     })

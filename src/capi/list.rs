@@ -12,10 +12,9 @@ use super::types::{
     dtype_number, encoding_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type,
     ZT_UNKNOWN_SIZE,
 };
-use super::value::value_ptr;
+use super::value_record::zt_value;
 use crate::error::{fail, Result};
 use crate::model::manifest::{Component, Format, Manifest, Object};
-use crate::model::value::Value;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
@@ -38,7 +37,7 @@ pub struct zt_object_info {
     /// As zt_object_rank.
     pub rank: usize,
     /// As zt_object_attributes: NULL if it has none.
-    pub attributes: *const Value,
+    pub attributes: *const zt_value,
     /// As zt_object_component_count.
     pub component_count: usize,
     /// "data" of a dense object, the first component of any other; NULL if it has none.
@@ -155,7 +154,7 @@ unsafe fn fill_all(
     let mut handle = writer.handles.wrapping_add(first);
     let mut place = infos;
     // Component n is of object n, and no object has attributes: so are most files, of which there is less to ask.
-    let plain = file.handles().is_one_each() && writer.values.is_empty();
+    let plain = file.handles().is_one_each() && !writer.has_values;
     let alone = writer.components.get(first..).filter(|_| plain).unwrap_or_default();
     for (object, component) in objects.iter().zip(alone) {
         prefetch(std::ptr::from_ref(object).wrapping_add(PREFETCH_DISTANCE));
@@ -268,7 +267,8 @@ const EMPTY_INFO: zt_object_info = zt_object_info {
 struct InfoWriter<'f> {
     manifest: &'f Manifest,
     components: &'f [Component],
-    values: &'f [Value],
+    values: *const u8,
+    has_values: bool,
     texts: *const u8,
     dimensions: *const u64,
     /// Of both objects and components.
@@ -281,7 +281,8 @@ impl<'f> InfoWriter<'f> {
         InfoWriter {
             manifest,
             components: &manifest.components,
-            values: &manifest.values,
+            values: manifest.values.as_ptr(),
+            has_values: manifest.values.size() > 0,
             texts: manifest.texts.as_ptr(),
             dimensions: manifest.dimensions.as_ptr(),
             handles: file.handles().address(0),
@@ -292,7 +293,10 @@ impl<'f> InfoWriter<'f> {
     #[inline(always)]
     fn fill(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
         self.fill_object(info, handle, object);
-        info.attributes = value_ptr(object.attributes.and_then(|at| self.values.get(at.index())));
+        info.attributes = match object.attributes {
+            Some(at) => self.values.wrapping_add(at.index()).cast(),
+            None => null(),
+        };
         info.component_count = object.component_count as usize;
         let primary = self.primary_component(object);
         if let Some((at, component)) = primary.and_then(|at| Some((at, self.components.get(at)?))) {

@@ -48,6 +48,7 @@ mod sink;
 mod source;
 mod value;
 mod value_find;
+mod value_record;
 mod verify;
 mod view;
 mod write;

@@ -7,9 +7,9 @@ use super::handle_table::Handle;
 use super::open::zt_file;
 use super::status::zt_status;
 use super::types::{format_number, zt_format};
+use super::value_record::{address, zt_value};
 use crate::error::{fail, Result};
 use crate::model::manifest::{self, Format};
-use crate::model::value::Value;
 use crate::reader::{Hyperslab, Object};
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
@@ -112,8 +112,8 @@ pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_
 /// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const Value {
-    super::value::value_ptr(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
+pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const zt_value {
+    address(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
 }
 
 /// Number of components; 0 for NULL.

@@ -7,8 +7,8 @@ use super::handle_table::HandleTable;
 use super::object::zt_object;
 use super::open_options::{open_options, verified, zt_open_options};
 use super::status::zt_status;
+use super::value_record::{address, zt_value};
 use crate::error::{fail, Result};
-use crate::model::value::Value;
 use crate::reader::File;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -248,8 +248,8 @@ pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const Value {
-    super::value::value_ptr(file.and_then(|f| f.file.attributes()))
+pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const zt_value {
+    address(file.and_then(|f| f.file.attributes()))
 }
 
 /// Number of objects; 0 for NULL.

@@ -5,9 +5,10 @@ use super::arg;
 use super::guard::{guard, guard_value};
 use super::status::zt_status;
 use super::types::{self, zt_dtype};
+use super::value_record::{address, at as record, required, zt_value};
 use crate::error::{fail, Error, Result};
 use crate::model::numbers;
-use crate::model::value::Value;
+use crate::model::value::{Array, Kind, Value};
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -40,11 +41,6 @@ pub enum zt_kind_value {
     ZT_VALUE_OTHER = 9,
 }
 
-/// A place for C to look at.
-pub(super) fn value_ptr(value: Option<&Value>) -> *const Value {
-    value.map_or(null(), std::ptr::from_ref)
-}
-
 #[cold]
 fn not_a(kind: &str) -> Error {
     fail!(InvalidArgument, "the value is no {kind}, or does not fit")
@@ -54,18 +50,19 @@ fn not_a(kind: &str) -> Error {
 ///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_kind(value: Option<&Value>) -> zt_kind {
-    let kind = match value {
-        None | Some(Value::Null) => kind::ZT_VALUE_NULL,
-        Some(Value::Bool(_)) => kind::ZT_VALUE_BOOL,
-        Some(Value::Unsigned(_) | Value::Negative(_)) => kind::ZT_VALUE_INT,
-        Some(Value::Float(_)) => kind::ZT_VALUE_FLOAT,
-        Some(Value::Text(_)) => kind::ZT_VALUE_STRING,
-        Some(Value::Bytes(_)) => kind::ZT_VALUE_BYTES,
-        Some(Value::Array(_)) => kind::ZT_VALUE_ARRAY,
-        Some(Value::Map(_)) => kind::ZT_VALUE_MAP,
-        Some(Value::Tag(..)) => kind::ZT_VALUE_TAG,
-        Some(Value::Simple(_)) => kind::ZT_VALUE_OTHER,
+pub unsafe extern "C" fn zt_value_kind(value: *const zt_value) -> zt_kind {
+    // SAFETY: "a value".
+    let kind = match unsafe { record(value) }.map(Value::kind) {
+        None | Some(Kind::Null) => kind::ZT_VALUE_NULL,
+        Some(Kind::Bool(_)) => kind::ZT_VALUE_BOOL,
+        Some(Kind::Unsigned(_) | Kind::Negative(_)) => kind::ZT_VALUE_INT,
+        Some(Kind::Float(_)) => kind::ZT_VALUE_FLOAT,
+        Some(Kind::Text(_)) => kind::ZT_VALUE_STRING,
+        Some(Kind::Bytes(_)) => kind::ZT_VALUE_BYTES,
+        Some(Kind::Array(_)) => kind::ZT_VALUE_ARRAY,
+        Some(Kind::Map(_)) => kind::ZT_VALUE_MAP,
+        Some(Kind::Tag(..)) => kind::ZT_VALUE_TAG,
+        Some(Kind::Simple(_)) => kind::ZT_VALUE_OTHER,
     };
     kind as zt_kind
 }
@@ -76,11 +73,15 @@ pub extern "C" fn zt_value_kind(value: Option<&Value>) -> zt_kind {
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_get_bool(value: Option<&Value>, out: Option<&mut MaybeUninit<i32>>) -> zt_status {
+pub unsafe extern "C" fn zt_value_get_bool(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<i32>>,
+) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        match &arg::required(value, "value")? {
-            Value::Bool(truth) => out.write(i32::from(*truth)),
+        // SAFETY: "a value".
+        match unsafe { required(value)? }.kind() {
+            Kind::Bool(truth) => out.write(i32::from(truth)),
             _ => return Err(not_a("bool")),
         };
         Ok(())
@@ -93,10 +94,14 @@ pub extern "C" fn zt_value_get_bool(value: Option<&Value>, out: Option<&mut Mayb
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_get_i64(value: Option<&Value>, out: Option<&mut MaybeUninit<i64>>) -> zt_status {
+pub unsafe extern "C" fn zt_value_get_i64(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<i64>>,
+) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        out.write(arg::required(value, "value")?.as_i64().ok_or_else(|| not_a("int64_t"))?);
+        // SAFETY: "a value".
+        out.write(unsafe { required(value)? }.as_i64().ok_or_else(|| not_a("int64_t"))?);
         Ok(())
     })
 }
@@ -107,10 +112,14 @@ pub extern "C" fn zt_value_get_i64(value: Option<&Value>, out: Option<&mut Maybe
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_get_u64(value: Option<&Value>, out: Option<&mut MaybeUninit<u64>>) -> zt_status {
+pub unsafe extern "C" fn zt_value_get_u64(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<u64>>,
+) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        out.write(arg::required(value, "value")?.as_u64().ok_or_else(|| not_a("uint64_t"))?);
+        // SAFETY: "a value".
+        out.write(unsafe { required(value)? }.as_u64().ok_or_else(|| not_a("uint64_t"))?);
         Ok(())
     })
 }
@@ -122,13 +131,17 @@ pub extern "C" fn zt_value_get_u64(value: Option<&Value>, out: Option<&mut Maybe
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 #[allow(clippy::cast_precision_loss, reason = "said in the doc")]
-pub extern "C" fn zt_value_get_f64(value: Option<&Value>, out: Option<&mut MaybeUninit<f64>>) -> zt_status {
+pub unsafe extern "C" fn zt_value_get_f64(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<f64>>,
+) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        match &arg::required(value, "value")? {
-            Value::Float(v) => out.write(*v),
-            Value::Unsigned(v) => out.write(*v as f64),
-            Value::Negative(n) => out.write(-1.0 - *n as f64),
+        // SAFETY: "a value".
+        match unsafe { required(value)? }.kind() {
+            Kind::Float(v) => out.write(v),
+            Kind::Unsigned(v) => out.write(v as f64),
+            Kind::Negative(n) => out.write(-1.0 - n as f64),
             _ => return Err(not_a("number")),
         };
         Ok(())
@@ -142,17 +155,18 @@ pub extern "C" fn zt_value_get_f64(value: Option<&Value>, out: Option<&mut Maybe
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_get_string(
-    value: Option<&Value>,
+pub unsafe extern "C" fn zt_value_get_string(
+    value: *const zt_value,
     text: Option<&mut MaybeUninit<*const c_char>>,
     length: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     guard(|| {
         let out = arg::required(text, "text")?;
-        let Value::Text(text) = &arg::required(value, "value")? else { return Err(not_a("string")) };
+        // SAFETY: "a value".
+        let Kind::Text(text) = unsafe { required(value)? }.kind() else { return Err(not_a("string")) };
         out.write(text.as_c_bytes().as_ptr().cast());
         if let Some(length) = length {
-            length.write(text.as_str().len());
+            length.write(text.as_bytes().len());
         }
         Ok(())
     })
@@ -165,14 +179,15 @@ pub extern "C" fn zt_value_get_string(
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_get_bytes(
-    value: Option<&Value>,
+pub unsafe extern "C" fn zt_value_get_bytes(
+    value: *const zt_value,
     bytes: Option<&mut MaybeUninit<*const c_void>>,
     size: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     guard(|| {
         let out = arg::required(bytes, "bytes")?;
-        let Value::Bytes(bytes) = &arg::required(value, "value")? else { return Err(not_a("byte string")) };
+        // SAFETY: "a value".
+        let Kind::Bytes(bytes) = unsafe { required(value)? }.kind() else { return Err(not_a("byte string")) };
         out.write(bytes.as_ptr().cast());
         if let Some(size) = size {
             size.write(bytes.len());
@@ -192,14 +207,15 @@ pub extern "C" fn zt_value_get_bytes(
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_read_numbers(
-    value: Option<&Value>,
+    value: *const zt_value,
     dtype: zt_dtype,
     dst: *mut c_void,
     count: usize,
 ) -> zt_status {
     guard(|| {
         let dtype = types::dtype(dtype)?;
-        let items = array_that_fits(value, count)?;
+        // SAFETY: "a value".
+        let items = unsafe { array_that_fits(value, count)? };
         // What fits in memory is below what would overflow.
         // SAFETY: "dst: room for count elements".
         let dst = unsafe { arg::bytes_mut(dst, items.len().saturating_mul(dtype.size()), "dst")? };
@@ -217,24 +233,25 @@ pub unsafe extern "C" fn zt_value_read_numbers(
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_read_strings(
-    value: Option<&Value>,
+    value: *const zt_value,
     strings: *mut *const c_char,
     lengths: *mut usize,
     count: usize,
 ) -> zt_status {
     guard(|| {
-        let items = array_that_fits(value, count)?;
+        // SAFETY: "a value".
+        let items = unsafe { array_that_fits(value, count)? };
         // SAFETY: "strings: room for count elements".
         let strings = unsafe { arg::places(strings, items.len(), "strings")? };
         let counted = if lengths.is_null() { 0 } else { items.len() };
         // SAFETY: "lengths: room for count elements".
         let lengths = unsafe { arg::places(lengths, counted, "lengths")? };
-        if let Some(at) = items.iter().position(|item| item.as_text().is_none()) {
+        if let Some(at) = items.iter().position(|item| !matches!(item.kind(), Kind::Text(_))) {
             return Err(fail!(InvalidArgument, "element {at} of the array is no string"));
         }
         let texts = || {
-            items.iter().filter_map(|item| match item {
-                Value::Text(text) => Some(text),
+            items.iter().filter_map(|item| match item.kind() {
+                Kind::Text(text) => Some(text),
                 _ => None,
             })
         };
@@ -242,15 +259,19 @@ pub unsafe extern "C" fn zt_value_read_strings(
             place.write(text.as_c_bytes().as_ptr().cast());
         }
         for (place, text) in lengths.iter_mut().zip(texts()) {
-            place.write(text.as_str().len());
+            place.write(text.as_bytes().len());
         }
         Ok(())
     })
 }
 
 /// The items of an array, for which there are `count` places.
-fn array_that_fits(value: Option<&Value>, count: usize) -> Result<&[Value]> {
-    let Value::Array(items) = arg::required(value, "value")? else { return Err(not_a("array")) };
+///
+/// # Safety
+/// As [`required`].
+unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Array<'a>> {
+    // SAFETY: passed on.
+    let Kind::Array(items) = unsafe { required(value)? }.kind() else { return Err(not_a("array")) };
     match items.len() <= count {
         true => Ok(items),
         false => Err(fail!(BufferSize, "the array has {} elements, there is room for {count}", items.len())),
@@ -263,11 +284,15 @@ fn array_that_fits(value: Option<&Value>, count: usize) -> Result<&[Value]> {
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_get_tag(value: Option<&Value>, out: Option<&mut MaybeUninit<u64>>) -> zt_status {
+pub unsafe extern "C" fn zt_value_get_tag(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<u64>>,
+) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        let Value::Tag(tag, _) = &arg::required(value, "value")? else { return Err(not_a("tag")) };
-        out.write(*tag);
+        // SAFETY: "a value".
+        let Kind::Tag(tag, _) = unsafe { required(value)? }.kind() else { return Err(not_a("tag")) };
+        out.write(tag);
         Ok(())
     })
 }
@@ -276,11 +301,12 @@ pub extern "C" fn zt_value_get_tag(value: Option<&Value>, out: Option<&mut Maybe
 ///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_count(value: Option<&Value>) -> usize {
-    match value {
-        Some(Value::Array(items)) => items.len(),
-        Some(Value::Map(pairs)) => pairs.len(),
-        Some(Value::Tag(..)) => 1,
+pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
+    // SAFETY: "a value".
+    match unsafe { record(value) }.map(Value::kind) {
+        Some(Kind::Array(items)) => items.len(),
+        Some(Kind::Map(pairs)) => pairs.len(),
+        Some(Kind::Tag(..)) => 1,
         _ => 0,
     }
 }
@@ -291,11 +317,12 @@ pub extern "C" fn zt_value_count(value: Option<&Value>) -> usize {
 /// for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_at(value: Option<&Value>, index: usize) -> *const Value {
-    value_ptr(match value {
-        Some(Value::Array(items)) => items.get(index),
-        Some(Value::Map(pairs)) => pairs.get(index).map(|(_, v)| v),
-        Some(Value::Tag(_, inner)) => inner.get(index),
+pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *const zt_value {
+    // SAFETY: "a value".
+    address(match unsafe { record(value) }.map(Value::kind) {
+        Some(Kind::Array(items)) => items.get(index),
+        Some(Kind::Map(pairs)) => pairs.get(index).map(|(_, v)| v),
+        Some(Kind::Tag(_, inner)) => Some(inner).filter(|_| index == 0),
         _ => None,
     })
 }
@@ -306,8 +333,10 @@ pub extern "C" fn zt_value_at(value: Option<&Value>, index: usize) -> *const Val
 /// other kinds, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_value_key_at(value: Option<&Value>, index: usize) -> *const Value {
-    value_ptr(value.and_then(|v| v.pairs()).and_then(|p| p.get(index)).map(|(k, _)| k))
+pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -> *const zt_value {
+    // SAFETY: "a value".
+    let pairs = unsafe { record(value) }.and_then(Value::as_map);
+    address(pairs.and_then(|p| p.get(index)).map(|(k, _)| k))
 }
 
 /// What a map has under a text key; the pairs are looked at one after the other.
@@ -316,12 +345,13 @@ pub extern "C" fn zt_value_key_at(value: Option<&Value>, index: usize) -> *const
 /// there is none, for other kinds, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_value_find(value: Option<&Value>, key: *const c_char) -> *const Value {
-    let Some(value) = value else { return null() };
+pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {
+    // SAFETY: "a value".
+    let Some(value) = (unsafe { record(value) }) else { return null() };
     guard_value(null(), || {
         // SAFETY: "key: NUL-ended".
         let Ok(key) = (unsafe { arg::text(key, "key") }) else { return null() };
-        value_ptr(value.get(key))
+        address(value.get(key))
     })
 }
 
@@ -336,13 +366,14 @@ pub unsafe extern "C" fn zt_value_find(value: Option<&Value>, key: *const c_char
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_to_json(
-    value: Option<&Value>,
+    value: *const zt_value,
     buf: *mut c_char,
     size: usize,
     needed: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     guard(|| {
-        let value = arg::required(value, "value")?;
+        // SAFETY: "a value".
+        let value = unsafe { required(value)? };
         let only_asks = buf.is_null() && size == 0;
         // SAFETY: "buf, size".
         let buf = unsafe { arg::bytes_mut(buf.cast(), size, "buf")? };

@@ -2,8 +2,7 @@
 
 use super::arg;
 use super::guard::guard_value;
-use super::value::value_ptr;
-use crate::model::value::Value;
+use super::value_record::{address, at as record, zt_value};
 use std::ffi::c_char;
 use std::ptr::null;
 
@@ -13,14 +12,15 @@ use std::ptr::null;
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find_n(
-    value: Option<&Value>,
+    value: *const zt_value,
     key: *const c_char,
     length: usize,
-) -> *const Value {
-    let Some(value) = value else { return null() };
+) -> *const zt_value {
+    // SAFETY: "a value".
+    let Some(value) = (unsafe { record(value) }) else { return null() };
     guard_value(null(), || {
         // SAFETY: "that many bytes".
         let Ok(key) = (unsafe { arg::slice(key.cast::<u8>(), length, "key") }) else { return null() };
-        std::str::from_utf8(key).map_or(null(), |key| value_ptr(value.get(key)))
+        std::str::from_utf8(key).map_or(null(), |key| address(value.get(key)))
     })
 }

@@ -8,7 +8,7 @@ use super::writer::{open, zt_writer};
 use super::writer_options::{self as description, zt_component_desc, zt_object_desc, zt_quantized_desc};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
-use crate::model::value::Value;
+use crate::model::value::{Attributes, Kind, OwnedValue};
 use crate::writer::{ComponentSpec, DenseSpec};
 use std::ffi::{c_char, c_void};
 
@@ -149,16 +149,15 @@ pub unsafe extern "C" fn zt_write_quantized(
             let part = |data: *const c_void, size: u64, what: &str| -> Result<&[u8]> {
                 arg::slice(data.cast::<u8>(), arg::to_usize(size, what)?, what)
             };
-            let mut attributes = Vec::new();
-            attributes.try_reserve_exact(3)?;
+            let mut attributes = Attributes::default();
             for (key, number) in [("bits", desc.bits), ("group_size", desc.group_size)] {
                 if number != 0 {
-                    attributes.push((Value::text(key)?, Value::Unsigned(number)));
+                    attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
                 }
             }
             if !desc.packing.is_null() {
                 let packing = arg::text(desc.packing, "packing")?;
-                attributes.push((Value::text("packing")?, Value::text(packing)?));
+                attributes.set("packing", OwnedValue::text(packing)?.get())?;
             }
             let dtype = |number: zt_dtype, what: &str| -> Result<Dtype> {
                 types::dtype(number).map_err(|e| e.within(format_args!("{what}")))

@@ -5,11 +5,12 @@ use super::hooks::{self, zt_thread_hooks};
 use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
 use super::types::{self, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value};
+use super::value_record::{self, zt_value};
 use crate::container;
 use crate::digest::Algorithm;
 use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Version};
-use crate::model::value::Value;
+use crate::model::value::Attributes;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 use std::ffi::{c_char, c_void};
 
@@ -164,7 +165,7 @@ pub struct zt_object_desc {
     /// Number of components.
     pub component_count: usize,
     /// Attributes to take over from an open file, a map; may be NULL.
-    pub attributes: *const Value,
+    pub attributes: *const zt_value,
     /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_JSON.
     pub attributes_json: *const c_char,
 }
@@ -329,28 +330,25 @@ pub(super) unsafe fn object_spec<'a>(desc: &zt_object_desc) -> Result<ObjectSpec
 ///
 /// # Safety
 /// As [`object_spec`].
-pub(super) unsafe fn attributes(desc: &zt_object_desc) -> Result<Vec<(Value, Value)>> {
-    let mut pairs = Vec::new();
+pub(super) unsafe fn attributes(desc: &zt_object_desc) -> Result<Attributes> {
+    let mut attributes = Attributes::default();
     // SAFETY: NULL or a value of an open file.
-    if let Some(value) = unsafe { desc.attributes.as_ref() } {
-        let Some(given) = value.pairs() else {
+    if let Some(value) = unsafe { value_record::at(desc.attributes) } {
+        if value.as_map().is_none() {
             return Err(fail!(InvalidArgument, "attributes is no map"));
-        };
-        pairs.try_reserve_exact(given.len())?;
-        for (key, value) in given {
-            pairs.push((key.try_clone()?, value.try_clone()?));
         }
+        attributes.extend(value)?;
     }
     if !desc.attributes_json.is_null() {
         // SAFETY: passed on.
         let text = unsafe { arg::text(desc.attributes_json, "attributes_json")? };
-        let Value::Map(parsed) = container::json::parse(text)? else {
+        let parsed = container::json::parse(text)?;
+        if parsed.get().as_map().is_none() {
             return Err(fail!(InvalidArgument, "attributes_json is no JSON object"));
-        };
-        pairs.try_reserve(parsed.len())?;
-        pairs.extend(parsed);
+        }
+        attributes.extend(parsed.get())?;
     }
-    Ok(pairs)
+    Ok(attributes)
 }
 
 /// A digest to write; the outer none is the default, the inner one no digest.

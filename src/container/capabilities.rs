@@ -4,7 +4,7 @@
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::Version;
-use crate::model::value::Value;
+use crate::model::value::Attributes;
 use std::fmt::Display;
 
 /// Attributes of an object.
@@ -131,7 +131,7 @@ impl Capabilities {
     }
 
     /// Refuses an object's attributes of which it cannot represent one.
-    pub fn check_attributes(&self, attributes: &[(Value, Value)]) -> Result<()> {
+    pub fn check_attributes(&self, attributes: &Attributes) -> Result<()> {
         attributes.iter().try_for_each(|(key, _)| self.check_attribute(key.as_text()))
     }
 

@@ -168,7 +168,7 @@ pub fn extend(
     encoded: &[u8],
     old: &Manifest,
     added: &Manifest,
-    attributes: Option<&Value>,
+    attributes: Option<Value<'_>>,
 ) -> Result<Vec<u8>> {
     match capabilities_of(old).appends_as {
         Some(version @ (Version::V1_1 | Version::V1_2)) => {

@@ -60,14 +60,6 @@ pub fn bytes_of<T>(count: usize) -> u64 {
     (count as u64).saturating_mul(size_of::<T>() as u64)
 }
 
-/// Bytes that an allocator takes for a block of `size` bytes: with its header, in steps of 16. Nothing for none.
-pub fn block(size: u64) -> u64 {
-    match size {
-        0 => 0,
-        _ => size.saturating_add(8).max(32).checked_next_multiple_of(16).unwrap_or(u64::MAX),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,10 +79,5 @@ mod tests {
         budget.give_back(70);
         budget.charge(70, "values").unwrap();
         assert!(Budget::new(u64::MAX).has(u64::MAX));
-    }
-
-    #[test]
-    fn a_block_takes_more_than_it_holds() {
-        assert_eq!([0, 1, 24, 25, 40, 41, u64::MAX].map(block), [0, 32, 32, 48, 48, 64, u64::MAX]);
     }
 }

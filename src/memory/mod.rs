@@ -12,8 +12,8 @@ mod huge_vec;
 #[allow(unsafe_code)] // asks for a box fallibly
 mod try_box;
 
+pub(crate) use budget::bytes_of;
 pub use budget::Budget;
-pub(crate) use budget::{block, bytes_of};
 pub use buffer::AlignedBuffer;
 pub(crate) use buffer::HUGE_PAGE;
 pub(crate) use decoded_cache::DecodedCache;

@@ -7,7 +7,7 @@ pub use super::component::{Component, LogicalType, RareNames};
 pub use super::encoding::Encoding;
 use super::name::Name;
 pub use super::text::{Position, TextArena, TextId};
-use super::value::Value;
+use super::value::{Tape, Value};
 use crate::error::{fail, Result};
 use crate::memory::HugeVec;
 use std::ffi::CStr;
@@ -145,10 +145,10 @@ pub struct Manifest {
     pub components: HugeVec<Component>,
     /// The less usual texts of components.
     pub rare_names: HugeVec<RareNames>,
-    /// The attribute maps of objects.
-    pub values: Vec<Value>,
+    /// The attribute maps of the file and of objects.
+    pub values: Tape,
     /// The attribute map of the file.
-    pub attributes: Option<Value>,
+    pub attributes: Option<Position>,
     /// Roles that were seen last, so that the usual ones are kept once.
     role_cache: Vec<TextId>,
 }
@@ -180,8 +180,13 @@ impl Manifest {
     }
 
     /// The object's attribute map.
-    pub fn object_attributes(&self, object: &Object) -> Option<&Value> {
-        self.values.get(object.attributes?.index())
+    pub fn object_attributes(&self, object: &Object) -> Option<Value<'_>> {
+        Some(self.values.get(object.attributes?))
+    }
+
+    /// The file's attribute map.
+    pub fn file_attributes(&self) -> Option<Value<'_>> {
+        Some(self.values.get(self.attributes?))
     }
 
     /// The less usual texts of a component.
@@ -227,7 +232,7 @@ impl Manifest {
             objects: self.objects.len(),
             components: self.components.len(),
             rare_names: self.rare_names.len(),
-            values: self.values.len(),
+            values: self.values.size(),
         }
     }
 

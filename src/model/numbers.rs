@@ -2,26 +2,20 @@
 //! Nothing is rounded.
 
 use super::dtype::Dtype;
-use super::value::Value;
+use super::value::{Array, Kind, Value, ValueBuilder};
 use crate::error::{fail, Result};
 use half::{bf16, f16};
 
 /// The array that these elements are. `bytes` is a whole number of them.
-pub(crate) fn array(dtype: Dtype, bytes: &[u8]) -> Result<Value> {
-    let size = dtype.size();
-    let mut items = Vec::new();
-    items.try_reserve_exact(bytes.len() / size)?;
-    for (at, element) in bytes.chunks_exact(size).enumerate() {
-        let value = number(dtype, element);
-        items.push(
-            value.ok_or_else(|| fail!(InvalidArgument, "element {at} is a bool that is neither 0 nor 1"))?,
-        );
+pub(crate) fn array(dtype: Dtype, bytes: &[u8], to: &mut ValueBuilder<'_>) -> Result<()> {
+    match bytes.iter().position(|byte| *byte > 1).filter(|_| dtype == Dtype::Bool) {
+        Some(at) => Err(fail!(InvalidArgument, "element {at} is a bool that is neither 0 nor 1")),
+        None => to.numbers(dtype, bytes),
     }
-    Ok(Value::Array(items))
 }
 
 /// Fills `dst` with the items of an array, of which `dst` has room for all. It is untouched unless all of them fit.
-pub(crate) fn read(items: &[Value], dtype: Dtype, dst: &mut [u8]) -> Result<()> {
+pub(crate) fn read(items: Array<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
     let size = dtype.size();
     for (at, item) in items.iter().enumerate() {
         if element(item, dtype).is_none() {
@@ -39,33 +33,8 @@ pub(crate) fn read(items: &[Value], dtype: Dtype, dst: &mut [u8]) -> Result<()> 
     Ok(())
 }
 
-fn number(dtype: Dtype, element: &[u8]) -> Option<Value> {
-    fn of<const N: usize>(element: &[u8]) -> Option<[u8; N]> {
-        element.try_into().ok()
-    }
-    Some(match dtype {
-        Dtype::F64 => Value::Float(f64::from_ne_bytes(of(element)?)),
-        Dtype::F32 => Value::Float(f32::from_ne_bytes(of(element)?).into()),
-        Dtype::F16 => Value::Float(f16::from_ne_bytes(of(element)?).to_f64()),
-        Dtype::Bf16 => Value::Float(bf16::from_ne_bytes(of(element)?).to_f64()),
-        Dtype::I64 => Value::integer(i64::from_ne_bytes(of(element)?)),
-        Dtype::I32 => Value::integer(i32::from_ne_bytes(of(element)?).into()),
-        Dtype::I16 => Value::integer(i16::from_ne_bytes(of(element)?).into()),
-        Dtype::I8 => Value::integer(i8::from_ne_bytes(of(element)?).into()),
-        Dtype::U64 => Value::Unsigned(u64::from_ne_bytes(of(element)?)),
-        Dtype::U32 => Value::Unsigned(u32::from_ne_bytes(of(element)?).into()),
-        Dtype::U16 => Value::Unsigned(u16::from_ne_bytes(of(element)?).into()),
-        Dtype::U8 => Value::Unsigned(u8::from_ne_bytes(of(element)?).into()),
-        Dtype::Bool => match element {
-            [0] => Value::Bool(false),
-            [1] => Value::Bool(true),
-            _ => return None,
-        },
-    })
-}
-
 /// The bytes of an element; None if it cannot be exact.
-fn element(value: &Value, dtype: Dtype) -> Option<[u8; 8]> {
+fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
     fn padded<const N: usize>(bytes: [u8; N]) -> [u8; 8] {
         let mut all = [0; 8];
         all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
@@ -97,21 +66,21 @@ fn element(value: &Value, dtype: Dtype) -> Option<[u8; 8]> {
         Dtype::U32 => padded(u32::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
         Dtype::U16 => padded(u16::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
         Dtype::U8 => padded(u8::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
-        Dtype::Bool => match value {
-            Value::Bool(truth) => padded([u8::from(*truth)]),
+        Dtype::Bool => match value.kind() {
+            Kind::Bool(truth) => padded([u8::from(truth)]),
             _ => return None,
         },
     })
 }
 
 /// A float, or an integer that a double has exactly.
-fn float(value: &Value) -> Option<f64> {
+fn float(value: Value<'_>) -> Option<f64> {
     #[allow(clippy::cast_precision_loss, reason = "held against what it was")]
-    match value {
-        Value::Float(v) => Some(*v),
-        Value::Unsigned(v) => Some(*v as f64).filter(|f| is_exact(*v, *f)),
+    match value.kind() {
+        Kind::Float(v) => Some(v),
+        Kind::Unsigned(v) => Some(v as f64).filter(|f| is_exact(v, *f)),
         // -1 - n is exact where n + 1 is; 2^64 is, too.
-        Value::Negative(n) => match n.checked_add(1) {
+        Kind::Negative(n) => match n.checked_add(1) {
             Some(v) => Some(-(v as f64)).filter(|f| is_exact(v, -f)),
             None => Some(-18_446_744_073_709_551_616.0),
         },
@@ -133,15 +102,20 @@ fn same(a: f64, b: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::value::OwnedValue;
+
+    fn float_of(kind: Kind<'_>) -> Option<f64> {
+        float(OwnedValue::scalar(kind).unwrap().get())
+    }
 
     #[test]
     fn integers_are_doubles_only_where_no_bit_is_lost() {
-        assert_eq!(float(&Value::Unsigned(1 << 53)), Some(9_007_199_254_740_992.0));
-        assert_eq!(float(&Value::Unsigned((1 << 53) + 1)), None);
-        assert_eq!(float(&Value::Unsigned(u64::MAX)), None);
-        assert_eq!(float(&Value::Negative(u64::MAX)), Some(-18_446_744_073_709_551_616.0));
-        assert_eq!(float(&Value::Negative(0)), Some(-1.0));
-        assert_eq!(float(&Value::Bool(true)), None);
+        assert_eq!(float_of(Kind::Unsigned(1 << 53)), Some(9_007_199_254_740_992.0));
+        assert_eq!(float_of(Kind::Unsigned((1 << 53) + 1)), None);
+        assert_eq!(float_of(Kind::Unsigned(u64::MAX)), None);
+        assert_eq!(float_of(Kind::Negative(u64::MAX)), Some(-18_446_744_073_709_551_616.0));
+        assert_eq!(float_of(Kind::Negative(0)), Some(-1.0));
+        assert_eq!(float_of(Kind::Bool(true)), None);
     }
 
     #[test]
@@ -150,18 +124,20 @@ mod tests {
             let size = dtype.size();
             // All bytes 0 and 1 are numbers of every dtype, bool included.
             let bytes: Vec<u8> = (0..8 * size).map(|at| u8::from(at % 3 == 0)).collect();
-            let Value::Array(items) = array(dtype, &bytes).unwrap() else { panic!("no array") };
+            let value = OwnedValue::build(|to| array(dtype, &bytes, to)).unwrap();
+            let Kind::Array(items) = value.get().kind() else { panic!("no array") };
             let mut back = vec![7; bytes.len()];
-            read(&items, dtype, &mut back).unwrap();
+            read(items, dtype, &mut back).unwrap();
             assert_eq!(back, bytes, "{}", dtype.name());
         }
     }
 
     #[test]
     fn what_does_not_fit_leaves_all_as_it_was() {
-        let items = [Value::Unsigned(1), Value::Unsigned(256)];
+        let value = OwnedValue::build(|to| array(Dtype::U16, &[1, 0, 0, 1], to)).unwrap();
+        let Kind::Array(items) = value.get().kind() else { panic!("no array") };
         let mut dst = [9; 2];
-        let error = read(&items, Dtype::U8, &mut dst).unwrap_err();
+        let error = read(items, Dtype::U8, &mut dst).unwrap_err();
         assert!(error.to_string().contains("element 1"), "{error}");
         assert_eq!(dst, [9; 2]);
     }

@@ -152,7 +152,7 @@ pub(crate) struct QuantizedSizes<'a> {
 }
 
 /// "8_per_i32": how many weights one element packs.
-pub(crate) fn parse_packing(value: &Value) -> Option<(u64, Dtype)> {
+pub(crate) fn parse_packing(value: Value<'_>) -> Option<(u64, Dtype)> {
     let (count, dtype) = value.as_text()?.split_once("_per_")?;
     let count = count.parse().ok().filter(|n| *n > 0)?;
     Some((count, Dtype::from_name(dtype)?))

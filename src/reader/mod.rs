@@ -219,8 +219,8 @@ impl File {
     }
 
     /// The file's own attributes, a map.
-    pub fn attributes(&self) -> Option<&Value> {
-        self.manifest.attributes.as_ref()
+    pub fn attributes(&self) -> Option<Value<'_>> {
+        self.manifest.file_attributes()
     }
 
     /// Number of objects.

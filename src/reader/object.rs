@@ -40,7 +40,7 @@ impl<'f> Object<'f> {
     }
 
     /// Its attributes, a map.
-    pub fn attributes(&self) -> Option<&'f Value> {
+    pub fn attributes(&self) -> Option<Value<'f>> {
         self.file.manifest.object_attributes(self.entry)
     }
 

@@ -6,7 +6,7 @@ use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
-use crate::model::value::{OwnedText, Value};
+use crate::model::value::{Kind, Text, Value};
 
 /// One component of a view.
 pub struct ViewPart<'f> {
@@ -71,7 +71,7 @@ pub struct QuantizedView<'f> {
     /// Weights of a group, if declared.
     pub group_size: Option<u64>,
     /// How weights are packed, if declared.
-    pub packing: Option<&'f OwnedText>,
+    pub packing: Option<Text<'f>>,
     /// The packed weights.
     pub packed_weight: ViewPart<'f>,
     /// A scale for each group.
@@ -157,8 +157,8 @@ impl<'f> Object<'f> {
             shape: self.shape(),
             bits: self.number("bits"),
             group_size: self.number("group_size"),
-            packing: match packing {
-                Some(Value::Text(text)) => Some(text),
+            packing: match packing.map(Value::kind) {
+                Some(Kind::Text(text)) => Some(text),
                 _ => None,
             },
             packed_weight: packed_weight.part()?,

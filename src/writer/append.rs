@@ -6,7 +6,7 @@ use crate::error::{fail, try_format, Result};
 use crate::memory::try_box;
 use crate::memory::AlignedBuffer;
 use crate::model::manifest::Version;
-use crate::model::value::Value;
+use crate::model::value::{Attributes, OwnedValue, Value};
 use crate::reader::{record_of, File, Mode, OpenOptions};
 use crate::sink::append_sink::{AppendSink, HeadRecord};
 use crate::sink::file_sink::FileSink;
@@ -37,7 +37,7 @@ impl AppendBase {
         Ok(true)
     }
 
-    fn is_removed(&self, key: &Value) -> bool {
+    fn is_removed(&self, key: Value<'_>) -> bool {
         key.as_text().is_some_and(|key| self.removed.iter().any(|removed| removed == key))
     }
 
@@ -95,7 +95,8 @@ impl Writer {
         }
         let attributes = self.merged_attributes(&base)?;
         let (encoded, old) = (base.manifest.as_slice(), base.file.manifest());
-        let bytes = container::extend(encoded, old, &self.manifest, attributes.as_ref())?;
+        let bytes =
+            container::extend(encoded, old, &self.manifest, attributes.as_ref().map(OwnedValue::get))?;
         let combined = self.check_combined(&bytes)?;
         drop(base); // where a file that is open cannot be replaced, it is to be closed by then
         self.write_end(&bytes, &[])?;
@@ -112,27 +113,19 @@ impl Writer {
     }
 
     /// The file's attributes without those that are removed and with the new ones, if anything changes.
-    fn merged_attributes(&mut self, base: &AppendBase) -> Result<Option<Value>> {
+    fn merged_attributes(&mut self, base: &AppendBase) -> Result<Option<OwnedValue>> {
         if self.attributes.is_empty() && base.removed.is_empty() {
             return Ok(None);
         }
-        let mut merged = Vec::new();
-        let old = base.file.attributes().and_then(Value::pairs).unwrap_or_default();
-        for (key, value) in old.iter().filter(|(key, _)| !base.is_removed(key)) {
-            merged.try_reserve(1)?;
-            merged.push((key.try_clone()?, value.try_clone()?));
+        let mut merged = Attributes::default();
+        let old = base.file.attributes().unwrap_or(Value::EMPTY_MAP);
+        for (key, value) in old.pairs().filter(|(key, _)| !base.is_removed(*key)) {
+            merged.push(key, value)?;
         }
-        for (key, value) in std::mem::take(&mut self.attributes) {
-            // Not only texts are keys.
-            match merged.iter_mut().find(|(old, _)| old.order(&key).is_eq()) {
-                Some((_, place)) => *place = value,
-                None => {
-                    merged.try_reserve(1)?;
-                    merged.push((key, value));
-                }
-            }
+        for (key, value) in self.attributes.iter() {
+            merged.set_any(key, value)?; // not only texts are keys
         }
-        Ok(Some(Value::Map(merged)))
+        merged.to_map().map(Some)
     }
 }
 

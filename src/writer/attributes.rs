@@ -2,11 +2,11 @@
 
 use super::{Phase, Writer};
 use crate::error::{fail, Result};
-use crate::model::value::{self, Value};
+use crate::model::value::{self, Attributes, Value};
 
 impl Writer {
     /// Sets an attribute of the file.
-    pub fn set_attribute(&mut self, key: &str, value: Value) -> Result<()> {
+    pub fn set_attribute(&mut self, key: &str, value: Value<'_>) -> Result<()> {
         if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
@@ -15,7 +15,7 @@ impl Writer {
     }
 
     /// Sets all attributes of the file at once; keys may be of any kind.
-    pub fn set_attributes(&mut self, attributes: Vec<(Value, Value)>) -> Result<()> {
+    pub fn set_attributes(&mut self, attributes: Attributes) -> Result<()> {
         if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
@@ -51,7 +51,7 @@ impl Writer {
     }
 
     /// Sets an attribute of the object that is open.
-    pub fn set_object_attribute(&mut self, key: &str, value: Value) -> Result<()> {
+    pub fn set_object_attribute(&mut self, key: &str, value: Value<'_>) -> Result<()> {
         let to = self.capabilities();
         match &mut self.state {
             Phase::Object { attributes, .. } => {
@@ -64,33 +64,26 @@ impl Writer {
     }
 }
 
-/// Puts a pair into a map's pairs; one of the same key is replaced.
-fn set_pair(pairs: &mut Vec<(Value, Value)>, key: &str, value: Value) -> Result<()> {
-    value::check_writable(&value).map_err(|e| e.within(format_args!("attribute {key:?}")))?;
-    if let Some((_, place)) = pairs.iter_mut().find(|(k, _)| k.as_text() == Some(key)) {
-        *place = value;
-        return Ok(());
-    }
-    let key = Value::text(key)?;
-    pairs.try_reserve(1)?;
-    pairs.push((key, value));
-    Ok(())
+/// Sets an attribute; one of the same key is replaced.
+fn set_pair(attributes: &mut Attributes, key: &str, value: Value<'_>) -> Result<()> {
+    value::check_writable(value).map_err(|e| e.within(format_args!("attribute {key:?}")))?;
+    attributes.set(key, value)
 }
 
-/// Takes a pair out of a map's pairs; the others keep their order.
-fn remove_pair(pairs: &mut Vec<(Value, Value)>, key: &str) -> Result<()> {
-    let at = pairs.iter().position(|(k, _)| k.as_text() == Some(key));
-    let at = at.ok_or_else(|| fail!(NotFound, "there is no attribute {key:?} to remove"))?;
-    pairs.remove(at);
-    Ok(())
+/// Takes an attribute out; the others keep their order.
+fn remove_pair(attributes: &mut Attributes, key: &str) -> Result<()> {
+    match attributes.remove(key) {
+        true => Ok(()),
+        false => Err(fail!(NotFound, "there is no attribute {key:?} to remove")),
+    }
 }
 
 /// Attributes that came all at once: no key twice, nothing that no reader takes.
-pub(super) fn check_attributes(pairs: &[(Value, Value)]) -> Result<()> {
-    for (key, value) in pairs {
+pub(super) fn check_attributes(attributes: &Attributes) -> Result<()> {
+    for (key, value) in attributes.iter() {
         value::check_writable(key).and_then(|()| value::check_writable(value))?;
     }
-    match value::keys_are_unique(pairs)? {
+    match value::keys_are_unique(attributes.iter())? {
         true => Ok(()),
         false => Err(fail!(Exists, "an attribute is there twice")),
     }

@@ -12,7 +12,7 @@ use crate::convert;
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
-use crate::model::value::Value;
+use crate::model::value::Attributes;
 use crate::reader::Object;
 use plan::{Plan, Reencode, Stored};
 
@@ -35,11 +35,7 @@ impl Writer {
     /// decoded and written anew, a chunk at a time.
     pub fn copy_as(&mut self, object: Object<'_>, name: &str, recode: &Recode) -> Result<()> {
         self.check_idle()?;
-        let mut attributes = Vec::new();
-        for (key, value) in object.attributes().and_then(Value::pairs).unwrap_or_default() {
-            attributes.try_reserve(1)?;
-            attributes.push((key.try_clone()?, value.try_clone()?));
-        }
+        let attributes = Attributes::of(object.attributes())?;
         self.check_copy(&object)?;
         let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
         self.begin(&spec, attributes)?;

@@ -4,7 +4,6 @@ use super::{Phase, Summary, Writer};
 use crate::container;
 use crate::error::{fail, Error, Result};
 use crate::model::manifest::Manifest;
-use crate::model::value::Value;
 
 impl Writer {
     /// Writes manifest and footer and publishes the file. The writer is over then, whatever is
@@ -30,7 +29,7 @@ impl Writer {
         let mut manifest = std::mem::take(&mut self.manifest);
         manifest.version = Some(self.options.version);
         if !self.attributes.is_empty() {
-            manifest.attributes = Some(Value::Map(std::mem::take(&mut self.attributes)));
+            manifest.attributes = Some(self.attributes.put(&mut manifest.values, None)?);
         }
         let (head, entries) = self.encode_manifest(&manifest)?;
         let (objects, components) = (manifest.objects.len() as u64, manifest.components.len() as u64);

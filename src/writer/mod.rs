@@ -23,7 +23,7 @@ use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::memory::try_box;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Manifest, Object, Version};
-use crate::model::value::Value;
+use crate::model::value::Attributes;
 use crate::sink::file_sink::FileSink;
 use crate::sink::write_behind::WriteBehind;
 use crate::sink::ByteSink;
@@ -174,7 +174,7 @@ enum Phase {
     /// Between objects.
     Idle,
     /// Within one; perhaps within a component.
-    Object { checkpoint: crate::model::manifest::Checkpoint, entry: Object, attributes: Vec<(Value, Value)> },
+    Object { checkpoint: crate::model::manifest::Checkpoint, entry: Object, attributes: Attributes },
     /// Writing failed, or the writer was finished: nothing more goes.
     Closed(&'static str),
 }
@@ -185,7 +185,7 @@ pub struct Writer {
     sink: Option<Box<dyn ByteSink>>,
     position: u64,
     manifest: Manifest,
-    attributes: Vec<(Value, Value)>,
+    attributes: Attributes,
     names: HashTable<u32>,
     hasher: SeedableRandomState,
     state: Phase,
@@ -233,7 +233,7 @@ impl Writer {
             sink: Some(sink),
             position,
             manifest: Manifest::default(),
-            attributes: Vec::new(),
+            attributes: Attributes::default(),
             names: HashTable::new(),
             hasher: crate::hash::state(),
             state: Phase::Idle,

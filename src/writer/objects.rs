@@ -6,13 +6,13 @@ use super::{ComponentSpec, ObjectSpec, Phase, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
-use crate::model::manifest::{table_position, Format, Object, Position, TextId};
+use crate::model::manifest::{table_position, Format, Object, TextId};
 use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
-use crate::model::value::Value;
+use crate::model::value::{Attributes, Value};
 
 impl Writer {
     /// Opens an object that is written component by component.
-    pub fn begin(&mut self, spec: &ObjectSpec<'_>, attributes: Vec<(Value, Value)>) -> Result<()> {
+    pub fn begin(&mut self, spec: &ObjectSpec<'_>, attributes: Attributes) -> Result<()> {
         self.check_idle()?;
         let in_object = |e: crate::error::Error| e.within(format_args!("object {:?}", spec.name));
         self.check_object(spec, &attributes).map_err(in_object)?;
@@ -29,7 +29,7 @@ impl Writer {
         }
     }
 
-    fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &[(Value, Value)]) -> Result<()> {
+    fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &Attributes) -> Result<()> {
         check_name_size(spec.name)?;
         if self.has_name(spec.name) {
             return Err(super::name_exists());
@@ -52,7 +52,6 @@ impl Writer {
             None => Format::Other(self.manifest.texts.add(spec.format)?),
         };
         self.manifest.objects.try_reserve(1)?;
-        self.manifest.values.try_reserve(1)?;
         self.object_entry(name, format, spec.shape)
     }
 
@@ -102,17 +101,15 @@ impl Writer {
                 ));
             }
         }
-        let Phase::Object { attributes, .. } = std::mem::replace(&mut self.state, Phase::Idle) else {
+        let Phase::Object { attributes, .. } = &self.state else {
             return Err(fail!(Internal, "an open object is not open"));
         };
-        let attributes = if attributes.is_empty() {
-            None
-        } else {
-            let at = Position::after(self.manifest.values.len())?;
-            self.manifest.values.push(Value::Map(attributes)); // reserved when the object was opened
-            Some(at)
+        let attributes = match attributes.is_empty() {
+            true => None,
+            false => Some(attributes.put(&mut self.manifest.values, None)?),
         };
-        self.manifest.objects.push(Object { attributes, ..entry })?; // likewise
+        self.state = Phase::Idle;
+        self.manifest.objects.push(Object { attributes, ..entry })?; // reserved when the object was opened
         self.remember_last();
         Ok(())
     }
@@ -121,7 +118,7 @@ impl Writer {
     pub fn write_object(
         &mut self,
         spec: &ObjectSpec<'_>,
-        attributes: Vec<(Value, Value)>,
+        attributes: Attributes,
         components: &[(ComponentSpec<'_>, &[u8])],
     ) -> Result<()> {
         self.begin(spec, attributes)?;
@@ -210,7 +207,7 @@ impl Writer {
         let logical = logical.map(super::LogicalSpec::Known);
         self.write_object(
             &object,
-            Vec::new(),
+            Attributes::default(),
             &[
                 (ComponentSpec { logical, ..ComponentSpec::new("values", dtype) }, values),
                 (ComponentSpec::new("indices", Dtype::U64), &indices),
@@ -239,7 +236,7 @@ impl Writer {
         let logical = logical.map(super::LogicalSpec::Known);
         self.write_object(
             &object,
-            Vec::new(),
+            Attributes::default(),
             &[
                 (ComponentSpec { logical, ..ComponentSpec::new("values", dtype) }, values),
                 (ComponentSpec::new("coords", Dtype::U64), &coords),
@@ -252,17 +249,16 @@ impl Writer {
         &mut self,
         name: &str,
         shape: &[u64],
-        attributes: Vec<(Value, Value)>,
+        attributes: Attributes,
         components: &[(ComponentSpec<'_>, &[u8])],
     ) -> Result<()> {
-        let attribute = |key: &str| attributes.iter().find(|(k, _)| k.as_text() == Some(key)).map(|(_, v)| v);
         let part = |role: &str| components.iter().find(|(c, _)| c.role == role);
         let count = |(c, data): &(ComponentSpec<'_>, &[u8])| (data.len() / c.dtype.size()) as u64;
         let sizes = QuantizedSizes {
             shape,
-            bits: attribute("bits").and_then(Value::as_u64),
-            group_size: attribute("group_size").and_then(Value::as_u64),
-            packing: attribute("packing").and_then(parse_packing),
+            bits: attributes.get("bits").and_then(Value::as_u64),
+            group_size: attributes.get("group_size").and_then(Value::as_u64),
+            packing: attributes.get("packing").and_then(parse_packing),
             packed_dtype: part("packed_weight").map(|(c, _)| c.dtype),
             packed_size: part("packed_weight").map_or(0, |(_, data)| data.len() as u64),
             packed_count: part("packed_weight").map_or(0, count),

@@ -34,7 +34,7 @@ pub fn append(path: &Path, options: &WriterOptions, body: impl FnOnce(&mut Write
 
 /// All that a file says of its objects, and their bytes.
 pub fn contents(file: &File) -> Vec<String> {
-    let json = |v: Option<&Value>| v.map(|v| json::write(v).unwrap());
+    let json = |v: Option<Value<'_>>| v.map(|v| json::write(v).unwrap());
     let mut all = Vec::new();
     for object in file.objects() {
         all.push(format!(

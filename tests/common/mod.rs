@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each program uses a part of it
 
 pub mod content;
+pub mod tree;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use ztensor::container::json;
 use ztensor::error::{Result, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
-use ztensor::model::value::Value;
+use ztensor::model::value::Attributes;
 use ztensor::reader::{Component, File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::sink::ByteSink;
 use ztensor::source::ByteSource;
@@ -248,11 +249,10 @@ pub fn small_frames() -> WriterOptions {
 }
 
 /// The pairs of a JSON object.
-pub fn pairs(text: &str) -> Vec<(Value, Value)> {
-    match json::parse(text).unwrap() {
-        Value::Map(pairs) => pairs,
-        other => panic!("{other:?} is no map"),
-    }
+pub fn pairs(text: &str) -> Attributes {
+    let parsed = json::parse(text).unwrap();
+    assert!(parsed.get().as_map().is_some(), "{text} is no map");
+    Attributes::of(Some(parsed.get())).unwrap()
 }
 
 /// A sink into memory that others can look at.

@@ -7,7 +7,7 @@ use crate::validator::{Object, Part};
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
-use ztensor::model::value::Value;
+use ztensor::model::value::Attributes;
 use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, ObjectSpec, Recode};
 
 /// Every cause that a refused call may have, and none that ends a writer.
@@ -92,7 +92,7 @@ impl Session<'_> {
     /// In pieces, with calls between them that have to fail and leave no trace.
     fn stream(&mut self, sample: &Sample) -> Result<(), Error> {
         self.writer.begin(&sample.spec(), common::pairs(sample.attributes))?;
-        let again = self.writer.begin(&sample.spec(), Vec::new());
+        let again = self.writer.begin(&sample.spec(), Attributes::default());
         self.expect_refused(again, "an object within another");
         let out_of_turn = self.writer.data(&[1]);
         self.expect_refused(out_of_turn, "bytes of no component");
@@ -194,7 +194,9 @@ impl Session<'_> {
 
     fn attribute(&mut self) {
         let (key, value) = (format!("a{}", self.random.below(3)), self.random.below(100) as i64);
-        let outcome = self.writer.set_attribute(&key, Value::integer(value));
+        let outcome = self
+            .writer
+            .set_attribute(&key, ztensor::container::json::parse(&value.to_string()).unwrap().get());
         if self.version == Version::V0_1 {
             return self.expect_refused(outcome, "attributes of a 0.1 file");
         }
@@ -207,9 +209,13 @@ impl Session<'_> {
         let part = ComponentSpec::new("data", Dtype::F32);
         let object = |shape| ObjectSpec { name: "wrong", format: "dense", shape };
         let outcome = match self.random.below(5) {
-            0 => self.writer.write_object(&object(&[2]), Vec::new(), &[(part, &[0; 7])]),
-            1 => self.writer.write_object(&object(&[u64::MAX, 9]), Vec::new(), &[(part, &[0; 8])]),
-            2 => self.writer.write_object(&object(&[2]), Vec::new(), &[(part, &[0; 8]), (part, &[0; 8])]),
+            0 => self.writer.write_object(&object(&[2]), Attributes::default(), &[(part, &[0; 7])]),
+            1 => self.writer.write_object(&object(&[u64::MAX, 9]), Attributes::default(), &[(part, &[0; 8])]),
+            2 => self.writer.write_object(
+                &object(&[2]),
+                Attributes::default(),
+                &[(part, &[0; 8]), (part, &[0; 8])],
+            ),
             3 => self.writer.write_csr("wrong", Dtype::U8, None, &[1, 2], &[1], &[2], &[0, 1]),
             _ => self.writer.write_coo("wrong", Dtype::U8, None, &[3], 2, &[1], &[0, 1]),
         };

@@ -85,11 +85,9 @@ fn compare_part(found: &Part, due: &Part, at: &str) {
 }
 
 /// An attribute map as the second reader has it.
-pub fn pairs(
-    pairs: &[(ztensor::model::value::Value, ztensor::model::value::Value)],
-) -> Vec<(ciborium::Value, ciborium::Value)> {
+pub fn pairs(pairs: &ztensor::model::value::Attributes) -> Vec<(ciborium::Value, ciborium::Value)> {
     let mut encoded = Vec::new();
-    for (key, value) in pairs {
+    for (key, value) in pairs.iter() {
         ztensor::container::cbor::encode::value(&mut encoded, key).unwrap();
         ztensor::container::cbor::encode::value(&mut encoded, value).unwrap();
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
+use ztensor::model::value::Attributes;
 use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 const SIZES: [usize; 9] = [0, 1, 63, 64, 65, 4 << 10, 5000, 300 << 10, 5 << 20];
@@ -66,7 +67,7 @@ fn one_by_one(writer: &mut Writer, requests: &[DenseSpec<'_>]) -> Result<()> {
             digest: r.digest,
             ..ComponentSpec::new("data", r.dtype)
         };
-        writer.write_object(&object, Vec::new(), &[(component, r.data)])
+        writer.write_object(&object, Attributes::default(), &[(component, r.data)])
     })
 }
 
@@ -300,7 +301,7 @@ fn a_batch_is_refused_out_of_turn() {
     let data = data();
     let request = DenseSpec::new("a", Dtype::U8, &[1], &data[..1]);
     let mut writer = Writer::to_sink(Box::new(MemorySink::default()), &WriterOptions::default()).unwrap();
-    writer.begin(&ObjectSpec { name: "open", format: "other", shape: &[] }, Vec::new()).unwrap();
+    writer.begin(&ObjectSpec { name: "open", format: "other", shape: &[] }, Attributes::default()).unwrap();
     assert_eq!(writer.write_batch(&[request]).unwrap_err().cause(), Cause::State);
     writer.end().unwrap();
     writer.write_batch(&[request]).unwrap();

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::safetensors::{bytes_in_host_order, Mapping, Tensor};
-use ztensor::model::value::Value;
+use ztensor::model::value::{Attributes, OwnedValue};
 use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Summary, Writer};
 
 /// Bytes that are given to the writer at a time.
@@ -17,7 +17,7 @@ pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
     let header = mapping.header().map_err(|e| Failure::at(input, e))?;
     let mut writer = arguments.writer()?;
     for (key, text) in &header.metadata {
-        let set = Value::text(text).and_then(|value| writer.set_attribute(key, value));
+        let set = OwnedValue::text(text).and_then(|value| writer.set_attribute(key, value.get()));
         set.map_err(|e| Failure::at(output, e))?;
     }
     let total = header.tensors.iter().map(|t| t.data.len() as u64).sum();
@@ -43,7 +43,7 @@ pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
 
 fn begin(writer: &mut Writer, tensor: &Tensor<'_>) -> ztensor::error::Result<()> {
     let object = ObjectSpec { name: &tensor.name, format: "dense", shape: &tensor.shape };
-    writer.begin(&object, Vec::new())?;
+    writer.begin(&object, Attributes::default())?;
     let logical = tensor.logical.map(LogicalSpec::Known);
     writer.component(&ComponentSpec { logical, ..ComponentSpec::new("data", tensor.dtype) })
 }

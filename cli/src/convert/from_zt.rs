@@ -5,9 +5,8 @@ use crate::arguments::Convert;
 use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::progress;
-use ztensor::error::Result;
 use ztensor::model::manifest::Encoding;
-use ztensor::model::value::Value;
+use ztensor::model::value::Attributes;
 use ztensor::reader::{Advice, Component, File, OpenOptions};
 use ztensor::writer::{Recode, Summary};
 
@@ -16,7 +15,7 @@ pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
     // Mapped: compressed components need no memory for their stored bytes.
     let file = File::open(input, &OpenOptions::default()).map_err(|e| Failure::at(input, e))?;
     let mut writer = arguments.writer()?;
-    let attributes = attributes(&file).map_err(|e| Failure::at(input, e))?;
+    let attributes = Attributes::of(file.attributes()).map_err(|e| Failure::at(input, e))?;
     writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
     let recode = arguments.recode();
     let total = file.objects().flat_map(|o| o.components()).map(|c| c.stored_size()).sum();
@@ -54,9 +53,4 @@ impl Convert {
 
 fn is_unknown(component: &Component<'_>) -> bool {
     component.dtype().is_none() || component.encoding() == Encoding::Other
-}
-
-fn attributes(file: &File) -> Result<Vec<(Value, Value)>> {
-    let pairs = file.attributes().and_then(Value::pairs).unwrap_or_default();
-    pairs.iter().map(|(key, value)| Ok((key.try_clone()?, value.try_clone()?))).collect()
 }

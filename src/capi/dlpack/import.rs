@@ -4,6 +4,7 @@ use super::{
     arg, fail, guard, open, types_of, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU,
     PINNED,
 };
+use crate::model::value::Attributes;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer};
 use std::ffi::c_char;
 
@@ -138,7 +139,7 @@ unsafe fn write(writer: &mut Writer, name: &str, tensor: &Tensor) -> Result<()> 
         ComponentSpec { logical: logical.map(LogicalSpec::Known), ..ComponentSpec::new("data", dtype) };
     writer.write_object(
         &ObjectSpec { name, format: "dense", shape: &layout.shape },
-        Vec::new(),
+        Attributes::default(),
         &[(component, bytes)],
     )
 }

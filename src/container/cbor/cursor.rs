@@ -2,7 +2,6 @@
 
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
-use crate::model::value::Value;
 use std::borrow::Cow;
 
 /// One item's head (RFC 7049 section 2.1).
@@ -232,14 +231,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    pub(super) fn bytes_body(&mut self, length: Option<u64>) -> Result<Value> {
+    /// The byte string behind its head, likewise.
+    pub(super) fn bytes_body(&mut self, length: Option<u64>) -> Result<Cow<'a, [u8]>> {
         if let Some(length) = length {
-            return Value::bytes(self.take(length)?);
+            return self.take(length).map(Cow::Borrowed);
         }
         let mut joined: Vec<u8> = Vec::new();
         loop {
             match self.head()? {
-                Head::Break => return Value::bytes(&joined),
+                Head::Break => return Ok(Cow::Owned(joined)),
                 Head::Bytes(Some(length)) => {
                     let chunk = self.take(length)?;
                     self.charge(PER_CHUNK.saturating_mul(length), "strings in chunks")?;

@@ -3,7 +3,7 @@
 
 use super::cursor::{FALSE, NULL, TRUE};
 use crate::error::Result;
-use crate::model::value::Value;
+use crate::model::value::{Kind, Value};
 
 /// Appends one head in its shortest form. Floats and simple values have their own functions.
 #[inline(always)]
@@ -135,33 +135,33 @@ fn narrow(value: f64) -> f32 {
 }
 
 /// Appends a whole value. The depth of a [`Value`] is bounded, so this recursion is too.
-pub fn value(out: &mut Vec<u8>, item: &Value) -> Result<()> {
-    match item {
-        Value::Null => head(out, 7, u64::from(NULL)),
-        Value::Bool(true) => head(out, 7, u64::from(TRUE)),
-        Value::Bool(false) => head(out, 7, u64::from(FALSE)),
-        Value::Simple(v) => head(out, 7, u64::from(*v)),
-        Value::Unsigned(v) => head(out, 0, *v),
-        Value::Negative(v) => head(out, 1, *v),
-        Value::Float(v) => float(out, *v),
-        Value::Text(v) => text(out, v.as_str()),
-        Value::Bytes(bytes) => {
+pub fn value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
+    match item.kind() {
+        Kind::Null => head(out, 7, u64::from(NULL)),
+        Kind::Bool(true) => head(out, 7, u64::from(TRUE)),
+        Kind::Bool(false) => head(out, 7, u64::from(FALSE)),
+        Kind::Simple(v) => head(out, 7, u64::from(v)),
+        Kind::Unsigned(v) => head(out, 0, v),
+        Kind::Negative(v) => head(out, 1, v),
+        Kind::Float(v) => float(out, v),
+        Kind::Text(v) => utf8(out, v.as_bytes()),
+        Kind::Bytes(bytes) => {
             head(out, 2, bytes.len() as u64)?;
             out.try_reserve(bytes.len())?;
             out.extend_from_slice(bytes);
             Ok(())
         }
-        Value::Array(items) => {
+        Kind::Array(items) => {
             array(out, items.len() as u64)?;
             items.iter().try_for_each(|item| value(out, item))
         }
-        Value::Map(pairs) => {
+        Kind::Map(pairs) => {
             map(out, pairs.len() as u64)?;
             pairs.iter().try_for_each(|(k, v)| value(out, k).and_then(|()| value(out, v)))
         }
-        Value::Tag(tag, inner) => {
-            head(out, 6, *tag)?;
-            inner.iter().try_for_each(|item| value(out, item))
+        Kind::Tag(tag, inner) => {
+            head(out, 6, tag)?;
+            value(out, inner)
         }
     }
 }

@@ -3,12 +3,12 @@
 use super::cursor::{Cursor, Head};
 use super::fast_path::packed;
 use super::intern::{MapInterner, ShapeInterner};
-use super::tables::{push, push_text, reserve_entry};
+use super::tables::{push, push_text, reserve_entry, reserve_value};
 use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Error, Result, Rule};
-use crate::memory::{block, bytes_of, Budget};
+use crate::memory::Budget;
 use crate::model::manifest::{table_position, Manifest, Position, TextId};
-use crate::model::value::{self, Value};
+use crate::model::value::{self, Attributes, Tape, Value};
 use std::borrow::Cow;
 
 /// A manifest that is being read.
@@ -46,9 +46,7 @@ impl std::ops::Deref for MapKey<'_> {
 pub struct SeenKeys {
     known: u32,
     /// Most maps have none.
-    unknown: Option<Vec<(Value, Value)>>,
-    /// Bytes of memory that these take, as charged.
-    held: u64,
+    unknown: Option<Attributes>,
 }
 
 impl SeenKeys {
@@ -68,41 +66,32 @@ impl SeenKeys {
         self.known & 1u32.checked_shl(bit).unwrap_or(0) != 0
     }
 
-    /// Keeps an unknown key with what stands under it.
+    /// Keeps an unknown key with what `read` makes of what stands under it.
     #[inline(never)]
-    pub fn push_unknown(&mut self, cursor: &Cursor<'_>, key: &str, value: Value) -> Result<()> {
-        let unknown = self.unknown.get_or_insert_default();
-        let text = block((key.len() as u64).saturating_add(1));
-        cursor.charge(text, "unknown fields")?;
-        self.held = self.held.saturating_add(text);
-        if unknown.len() == unknown.capacity() {
-            let (before, more) = (unknown.capacity(), unknown.len().max(1));
-            let [before, after] = [before, before.saturating_add(more)].map(bytes_of::<(Value, Value)>);
-            cursor.charge(block(after), "unknown fields")?;
-            unknown.try_reserve_exact(more)?;
-            cursor.give_back(block(before));
-            self.held = self.held.saturating_add(block(after)).saturating_sub(block(before));
-        }
-        unknown.push((Value::text(key)?, value));
-        Ok(())
+    pub fn push_unknown(
+        &mut self,
+        cursor: &Cursor<'_>,
+        key: &str,
+        read: impl FnOnce(&mut Tape) -> Result<Position>,
+    ) -> Result<()> {
+        self.unknown.get_or_insert_default().push_read(key, cursor.budget, read)
     }
 
     /// The unknown ones were only kept to be compared.
     #[inline(always)]
     pub fn end(self, cursor: &Cursor<'_>) -> Result<()> {
         if self.unknown.is_some() {
-            let held = self.held;
-            drop(self.into_unknown()?);
-            cursor.give_back(held);
+            let memory = self.into_unknown()?.map_or(0, |unknown| unknown.memory());
+            cursor.give_back(memory);
         }
         Ok(())
     }
 
     /// The unknown ones, now checked to be different from each other.
     #[inline(always)]
-    pub fn into_unknown(self) -> Result<Option<Vec<(Value, Value)>>> {
+    pub fn into_unknown(self) -> Result<Option<Attributes>> {
         match &self.unknown {
-            Some(unknown) if !value::keys_are_unique(unknown)? => {
+            Some(unknown) if !value::keys_are_unique(unknown.iter())? => {
                 Err(broken!(Rule::CborDuplicateKey, "an unknown field stands twice in one map"))
             }
             _ => Ok(self.unknown),
@@ -303,11 +292,14 @@ impl<'a> Decoder<'a> {
         Ok((table_position(start)?, table_position(rank)?))
     }
 
-    /// A map of attributes, or null for none.
-    pub fn attributes(&mut self) -> Result<Option<Value>> {
+    /// A map of attributes, or null for none: where it is kept.
+    pub fn attributes(&mut self) -> Result<Option<Position>> {
         let at = self.cursor.file_offset();
         match self.cursor.peek()? {
-            Head::Map(_) => self.cursor.value().map(Some),
+            Head::Map(_) => {
+                reserve_value(&self.cursor, &mut self.manifest)?;
+                self.cursor.value_to(&mut self.manifest.values).map(Some)
+            }
             Head::NULL => self.cursor.skip().map(|()| None),
             other => Err(wrong(at, Rule::AttributesType, "\"attributes\"", "a map", &other)),
         }
@@ -319,28 +311,26 @@ impl<'a> Decoder<'a> {
             return Ok(Some(position));
         }
         let start = self.cursor.position();
-        let attributes = self.attributes()?;
-        let position = self.push_attributes(attributes)?;
+        let position = self.attributes()?;
         if let Some(position) = position {
             self.maps.remember(start, &self.cursor, position);
         }
         Ok(position)
     }
 
-    /// Keeps an object's attributes and gives their position.
-    #[inline]
-    pub fn push_attributes(&mut self, attributes: Option<Value>) -> Result<Option<Position>> {
-        let Some(attributes) = attributes else { return Ok(None) };
-        let at = Position::after(self.manifest.values.len())?;
-        push(&self.cursor, &mut self.manifest.values, attributes)?;
-        Ok(Some(at))
+    /// Keeps an object's attributes, which were unknown fields until here, and gives their position.
+    pub fn push_attributes(&mut self, attributes: &Attributes) -> Result<Position> {
+        reserve_value(&self.cursor, &mut self.manifest)?;
+        let position = attributes.put(&mut self.manifest.values, self.cursor.budget)?;
+        self.cursor.give_back(attributes.memory());
+        Ok(position)
     }
 
     /// Steps over an unknown field, remembering its key.
     pub fn unknown_field(&mut self, keys: &mut SeenKeys, key: &[u8]) -> Result<()> {
         let key = self.checked(key)?;
         self.cursor.skip()?;
-        keys.push_unknown(&self.cursor, key, Value::Null)
+        keys.push_unknown(&self.cursor, key, |tape| tape.add(Value::NULL))
     }
 
     /// Keeps a text in the manifest's arena.

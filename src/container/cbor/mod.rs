@@ -10,8 +10,7 @@ pub mod encode;
 mod fast_path;
 pub(super) mod fields;
 mod intern;
-mod measure;
-mod open_item;
+mod pass;
 pub(super) mod tables;
 mod value;
 

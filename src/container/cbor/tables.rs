@@ -26,6 +26,17 @@ pub fn reserve_entry(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize)
     Ok(())
 }
 
+/// Makes room for a small value, or for as many as seem to come; a large one has its tape grow as it is read.
+pub fn reserve_value(cursor: &Cursor<'_>, manifest: &mut Manifest) -> Result<()> {
+    const SMALL: usize = 256;
+    let values = &mut manifest.values;
+    if values.spare_capacity() < SMALL {
+        let (filled, capacity) = (values.size(), values.capacity());
+        charged::<u8>(cursor, filled, capacity, SMALL, "attributes", |more| values.try_reserve_exact(more))?;
+    }
+    Ok(())
+}
+
 /// Keeps the less usual texts of a component, unless there are none.
 #[inline(always)]
 pub fn push_rare_names(

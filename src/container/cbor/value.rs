@@ -1,85 +1,79 @@
 //! Whole items: made into values, or stepped over.
 
 use super::cursor::{Cursor, Head, FALSE, NULL, TRUE};
-use super::open_item::{OpenItem, Step};
-use crate::error::Result;
-use crate::memory::bytes_of;
-use crate::model::value::{Value, MAX_DEPTH};
+use crate::error::{broken, Result, Rule};
+use crate::model::manifest::Position;
+use crate::model::value::{self, Element, Kind, OwnedValue, Tape, ValueBuilder, MAX_DEPTH};
 
 impl Cursor<'_> {
     /// The next item whole. It is checked to be well-formed, valid UTF-8, at most `MAX_DEPTH`
     /// deep, and without duplicate keys.
-    pub fn value(&mut self) -> Result<Value> {
-        self.counted_value().map(|(value, _)| value)
+    pub fn value(&mut self) -> Result<OwnedValue> {
+        OwnedValue::build(|to| self.put_value(to))
     }
 
-    /// The same, and the bytes of memory that were charged for it.
-    fn counted_value(&mut self) -> Result<(Value, u64)> {
-        let mut need = self.measure()?;
-        let counts = std::mem::take(&mut need.counts);
-        let passing = need.passing.saturating_add(bytes_of::<u32>(counts.capacity()));
-        self.charge(need.held.saturating_add(need.passing), "attributes")?;
-        let value = self.made(&counts)?;
-        drop(counts);
-        self.give_back(passing);
-        Ok((value, need.held))
+    /// The same, at the end of `tape`, whose memory is charged.
+    pub fn value_to(&mut self, tape: &mut Tape) -> Result<Position> {
+        let mut builder = ValueBuilder::new(tape).within(self.budget);
+        self.put_value(&mut builder)?;
+        builder.finish()
     }
 
-    /// The next item, which was found to be well-formed and to have containers with `counts` items.
-    fn made(&mut self, counts: &[u32]) -> Result<Value> {
-        let mut counts = counts.iter().copied();
-        let mut open: Vec<OpenItem> = Vec::new();
+    fn put_value(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
         loop {
-            let head = self.head()?;
-            let mut complete = match head {
-                Head::Unsigned(v) => Value::Unsigned(v),
-                Head::Negative(v) => Value::Negative(v),
-                Head::Float(v) => Value::Float(v),
-                Head::Simple(FALSE) => Value::Bool(false),
-                Head::Simple(TRUE) => Value::Bool(true),
-                Head::Simple(NULL) => Value::Null,
-                Head::Simple(v) => Value::Simple(v),
-                Head::Text(length) => Value::text(&self.text_body(length)?)?,
-                Head::Bytes(length) => self.bytes_body(length)?,
-                Head::Array(_) | Head::Map(_) | Head::Tag(_) => {
-                    if open.len() > MAX_DEPTH {
-                        return Err(self.too_deep());
-                    }
-                    match OpenItem::open(head, &mut counts, self)? {
-                        Step::Finished(value) => value,
-                        Step::Open(item) => {
-                            open.try_reserve(1)?;
-                            open.push(item);
-                            continue;
-                        }
-                    }
-                }
-                Head::Break => match open.pop() {
-                    Some(item) => item.at_break(self)?,
-                    None => return Err(self.malformed("a break outside of an indefinite length")),
-                },
-            };
-            // Hand the finished value to the container around it, as long as that finishes too.
-            loop {
-                let Some(item) = open.pop() else { return Ok(complete) };
-                match item.put(complete, self)? {
-                    Step::Finished(value) => complete = value,
-                    Step::Open(item) => {
-                        open.push(item); // in the place that it was popped from
-                        break;
-                    }
-                }
+            match self.head()? {
+                Head::Unsigned(v) => to.unsigned(v)?,
+                Head::Negative(v) => to.negative(v)?,
+                Head::Float(v) => to.float(v)?,
+                Head::Simple(FALSE) => to.boolean(false)?,
+                Head::Simple(TRUE) => to.boolean(true)?,
+                Head::Simple(NULL) => to.null()?,
+                Head::Simple(v) => to.simple(v)?,
+                Head::Text(length) => to.text(&self.text_body(length)?)?,
+                Head::Bytes(length) => to.bytes(&self.bytes_body(length)?)?,
+                Head::Break => self.end_at_break(to)?,
+                _ if to.depth() > MAX_DEPTH => return Err(self.too_deep()),
+                Head::Array(length) => to.begin_array(Element::Any, length)?,
+                Head::Map(length) => to.begin_map(length)?,
+                Head::Tag(number) => to.begin_tag(number)?,
+            }
+            while to.left() == Some(0) {
+                self.end_container(to)?;
+            }
+            if to.depth() == 0 {
+                return Ok(());
             }
         }
+    }
+
+    fn end_at_break(&self, to: &mut ValueBuilder<'_>) -> Result<()> {
+        match (to.depth(), to.left()) {
+            (0, _) => Err(self.malformed("a break outside of an indefinite length")),
+            (_, Some(_)) => Err(self.malformed("a break within an item of definite length")),
+            (_, None) if to.is_at_value() => Err(self.malformed("a map ends after a key without its value")),
+            (_, None) => self.end_container(to),
+        }
+    }
+
+    fn end_container(&self, to: &mut ValueBuilder<'_>) -> Result<()> {
+        let Kind::Map(map) = to.end()?.kind() else { return Ok(()) };
+        let passing = value::bytes_to_compare(map.len());
+        self.charge(passing, "keys that are compared")?;
+        if !value::keys_are_unique(map.iter())? {
+            let end = self.file_offset();
+            return Err(broken!(Rule::CborDuplicateKey, "the map that ends at offset {end} has a key twice"));
+        }
+        self.give_back(passing);
+        Ok(())
     }
 
     /// Steps over the next item; checks the same as [`Cursor::value`].
     pub fn skip(&mut self) -> Result<()> {
         match self.peek()? {
             Head::Array(_) | Head::Map(_) | Head::Tag(_) | Head::Bytes(None) => {
-                let (value, held) = self.counted_value()?;
-                drop(value);
-                self.give_back(held);
+                let mut tape = Tape::default();
+                self.value_to(&mut tape)?;
+                self.give_back(tape.capacity() as u64);
                 Ok(())
             }
             Head::Text(length) => {
@@ -95,10 +89,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// Steps over the next item, which is found to be well-formed; texts and keys are not looked at.
-    pub fn pass_over(&mut self) -> Result<()> {
-        let need = self.pass()?;
-        self.give_back(bytes_of::<u32>(need.counts.capacity()));
-        Ok(())
+    #[cold]
+    pub(super) fn too_deep(&self) -> crate::error::Error {
+        broken!(Rule::CborDepth, "CBOR at offset {} nests deeper than {MAX_DEPTH} levels", self.file_offset())
     }
 }

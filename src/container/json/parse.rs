@@ -2,12 +2,14 @@
 
 use super::write::UNDEFINED;
 use crate::error::{fail, Result};
-use crate::model::value::{Value, MAX_DEPTH};
+use crate::model::value::{
+    keys_are_unique, Array, Element, Kind, OwnedValue, Value, ValueBuilder, MAX_DEPTH,
+};
 
 /// The value of JSON text, with the forms of [`super::write`] understood.
-pub fn parse(text: &str) -> Result<Value> {
+pub fn parse(text: &str) -> Result<OwnedValue> {
     let mut parser = Parser { text, at: 0, depth: 0 };
-    let value = parser.value()?;
+    let value = OwnedValue::build(|to| parser.value(to))?;
     parser.space();
     match parser.at == text.len() {
         true => Ok(value),
@@ -48,11 +50,11 @@ impl Parser<'_> {
         there
     }
 
-    fn value(&mut self) -> Result<Value> {
+    fn value(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
         match self.next() {
-            Some(b'{') => self.object(),
-            Some(b'[') => self.list(),
-            _ => self.scalar(),
+            Some(b'{') => self.object(to),
+            Some(b'[') => self.list(to),
+            _ => self.scalar(to),
         }
     }
 
@@ -63,15 +65,15 @@ impl Parser<'_> {
     }
 
     #[inline(never)]
-    fn scalar(&mut self) -> Result<Value> {
-        Ok(match self.next() {
-            Some(b'"') => Value::text(&self.string()?)?,
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            _ if self.take("null") => Value::Null,
-            _ if self.take("true") => Value::Bool(true),
-            _ if self.take("false") => Value::Bool(false),
-            _ => return Err(self.wrong("a value is due")),
-        })
+    fn scalar(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
+        match self.next() {
+            Some(b'"') => to.text(&self.string()?),
+            Some(b'-' | b'0'..=b'9') => self.number(to),
+            _ if self.take("null") => to.null(),
+            _ if self.take("true") => to.boolean(true),
+            _ if self.take("false") => to.boolean(false),
+            _ => Err(self.wrong("a value is due")),
+        }
     }
 
     /// A level down; back up at the end of what is there.
@@ -89,19 +91,18 @@ impl Parser<'_> {
     }
 
     #[inline(never)]
-    fn list(&mut self) -> Result<Value> {
+    fn list(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
         self.enter("[")?;
-        let mut items = Vec::new();
+        to.begin_array(Element::Any, None)?;
         if self.take("]") {
             self.leave();
-            return Ok(Value::Array(items));
+            return to.end().map(drop);
         }
         loop {
-            items.try_reserve(1)?;
-            items.push(self.value()?);
+            self.value(to)?;
             if self.take("]") {
                 self.leave();
-                return Ok(Value::Array(items));
+                return to.end().map(drop);
             }
             if !self.take(",") {
                 return Err(self.wrong("\",\" or \"]\" is due"));
@@ -109,107 +110,140 @@ impl Parser<'_> {
         }
     }
 
-    /// A key, whose value stays to be put in its place.
     #[inline(never)]
-    fn key(&mut self, pairs: &mut Vec<(Value, Value)>) -> Result<()> {
+    fn key(&mut self) -> Result<String> {
         self.space();
         let key = self.string()?;
-        if !self.take(":") {
-            return Err(self.wrong("\":\" is due"));
+        match self.take(":") {
+            true => Ok(key),
+            false => Err(self.wrong("\":\" is due")),
         }
-        pairs.try_reserve(1)?;
-        pairs.push((Value::text(&key)?, Value::Null));
-        Ok(())
     }
 
     #[inline(never)]
-    fn object(&mut self) -> Result<Value> {
+    fn object(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
         self.enter("{")?;
-        let mut pairs: Vec<(Value, Value)> = Vec::new();
         if self.take("}") {
             self.leave();
-            return Ok(Value::Map(pairs));
+            to.begin_map(Some(0))?;
+            return to.end().map(drop);
         }
+        let key = self.key()?;
+        if key.starts_with('$') {
+            return self.special(&key, to);
+        }
+        to.begin_map(None)?;
+        to.text(&key)?;
+        drop(key);
+        self.pairs(to)
+    }
+
+    /// The rest of an object, from the value of its first key on.
+    fn pairs(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
         loop {
-            self.key(&mut pairs)?;
-            let value = self.value()?;
-            if let Some((_, place)) = pairs.last_mut() {
-                *place = value;
-            }
-            if self.take("}") {
-                self.leave();
-                return self.finished(pairs);
-            }
-            if !self.take(",") {
-                return Err(self.wrong("\",\" or \"}\" is due"));
+            self.value(to)?;
+            if self.end_or_key(to)? {
+                return Ok(());
             }
         }
     }
 
+    /// What follows a value of an object: its end, or another key.
     #[inline(never)]
-    fn finished(&self, pairs: Vec<(Value, Value)>) -> Result<Value> {
-        if !crate::model::value::keys_are_unique(&pairs)? {
-            return Err(self.wrong("the object before has a key twice"));
+    fn end_or_key(&mut self, to: &mut ValueBuilder<'_>) -> Result<bool> {
+        if self.take("}") {
+            self.leave();
+            let map = to.end()?;
+            return match keys_are_unique(map.pairs())? {
+                true => Ok(true),
+                false => Err(self.wrong("the object before has a key twice")),
+            };
         }
-        self.special(pairs)
+        if !self.take(",") {
+            return Err(self.wrong("\",\" or \"}\" is due"));
+        }
+        to.text(&self.key()?)?;
+        Ok(false)
     }
 
-    /// One of the forms for what JSON lacks, or the map as it is.
-    fn special(&self, mut pairs: Vec<(Value, Value)>) -> Result<Value> {
-        let [(key, value)] = pairs.as_mut_slice() else { return Ok(Value::Map(pairs)) };
-        let Some(key) = key.as_text().filter(|k| k.starts_with('$')) else { return Ok(Value::Map(pairs)) };
+    /// An object whose first key begins with `$`: one of the forms for what JSON lacks if it has no other key.
+    #[inline(never)]
+    fn special(&mut self, key: &str, to: &mut ValueBuilder<'_>) -> Result<()> {
+        let value = OwnedValue::build(|inner| self.value(inner))?;
+        if self.take("}") {
+            self.leave();
+            return self.put_special(key, value.get(), to);
+        }
+        to.begin_map(None)?;
+        to.text(key)?;
+        to.copy(value.get())?;
+        drop(value);
+        match self.end_or_key(to)? {
+            true => Ok(()),
+            false => self.pairs(to),
+        }
+    }
+
+    fn put_special(&self, key: &str, value: Value<'_>, to: &mut ValueBuilder<'_>) -> Result<()> {
         let wrong = || Err(self.wrong("a \"$\" key without the value that it takes"));
-        match (key, std::mem::replace(value, Value::Null)) {
-            ("$bytes", Value::Text(hex)) => match from_hex(hex.as_str())? {
-                Some(bytes) => Ok(Value::Bytes(bytes.into_boxed_slice())),
+        match (key, value.kind()) {
+            ("$bytes", Kind::Text(hex)) => match from_hex(hex.as_str())? {
+                Some(bytes) => to.bytes(&bytes),
                 None => wrong(),
             },
-            ("$float", Value::Text(name)) => match name.as_str() {
-                "nan" => Ok(Value::Float(f64::NAN)),
-                "inf" => Ok(Value::Float(f64::INFINITY)),
-                "-inf" => Ok(Value::Float(f64::NEG_INFINITY)),
+            ("$float", Kind::Text(name)) => match name.as_str() {
+                "nan" => to.float(f64::NAN),
+                "inf" => to.float(f64::INFINITY),
+                "-inf" => to.float(f64::NEG_INFINITY),
                 _ => wrong(),
             },
-            ("$undefined", Value::Bool(true)) => Ok(Value::Simple(UNDEFINED)),
-            ("$simple", Value::Unsigned(v)) => match u8::try_from(v) {
-                Ok(v) if !(20..32).contains(&v) => Ok(Value::Simple(v)),
+            ("$undefined", Kind::Bool(true)) => to.simple(UNDEFINED),
+            ("$simple", Kind::Unsigned(v)) => match u8::try_from(v) {
+                Ok(v) if !(20..32).contains(&v) => to.simple(v),
                 _ => wrong(),
             },
-            ("$tag", Value::Array(mut parts)) => match (parts.pop(), parts.pop(), parts.is_empty()) {
-                (Some(inner), Some(Value::Unsigned(tag)), true) => Value::tagged(tag, inner),
+            ("$tag", Kind::Array(parts)) => match (pair(parts), parts.get(0).and_then(Value::as_u64)) {
+                (Some((_, inner)), Some(tag)) => {
+                    to.begin_tag(tag)?;
+                    to.copy(inner)?;
+                    to.end().map(drop)
+                }
                 _ => wrong(),
             },
-            ("$map", Value::Array(items)) => self.map_of_pairs(items),
+            ("$map", Kind::Array(items)) => self.map_of_pairs(items, to),
             _ => wrong(),
         }
     }
 
-    fn map_of_pairs(&self, items: Vec<Value>) -> Result<Value> {
-        let mut pairs = Vec::new();
-        pairs.try_reserve_exact(items.len())?;
-        for item in items {
-            let Value::Array(mut pair) = item else {
+    fn map_of_pairs(&self, items: Array<'_>, to: &mut ValueBuilder<'_>) -> Result<()> {
+        to.begin_map(Some(items.len() as u64))?;
+        for item in items.iter() {
+            let Kind::Array(parts) = item.kind() else {
                 return Err(self.wrong("a pair of \"$map\" is no array"));
             };
-            match (pair.pop(), pair.pop(), pair.is_empty()) {
-                (Some(value), Some(key), true) => pairs.push((key, value)),
-                _ => return Err(self.wrong("a pair of \"$map\" is not two values")),
-            }
+            let Some((key, value)) = pair(parts) else {
+                return Err(self.wrong("a pair of \"$map\" is not two values"));
+            };
+            to.copy(key).and_then(|()| to.copy(value))?;
         }
-        match crate::model::value::keys_are_unique(&pairs)? {
-            true => Ok(Value::Map(pairs)),
+        match keys_are_unique(to.end()?.pairs())? {
+            true => Ok(()),
             false => Err(self.wrong("the \"$map\" before has a key twice")),
         }
     }
 
-    fn number(&mut self) -> Result<Value> {
+    fn number(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
         let rest = self.rest();
         let end =
             rest.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(rest.len());
         let digits = rest.get(..end).unwrap_or_default();
         let parsed = parse_number(digits);
         self.at = self.at.saturating_add(end);
-        parsed.ok_or_else(|| self.wrong("not a number that fits"))
+        match parsed.ok_or_else(|| self.wrong("not a number that fits"))? {
+            Number::Unsigned(v) => to.unsigned(v),
+            Number::Negative(n) => to.negative(n),
+            Number::Float(v) => to.float(v),
+        }
     }
 
     fn string(&mut self) -> Result<String> {
@@ -278,8 +312,19 @@ impl Parser<'_> {
     }
 }
 
+/// The two values of a pair.
+fn pair(parts: Array<'_>) -> Option<(Value<'_>, Value<'_>)> {
+    Some((parts.get(0)?, parts.get(1)?)).filter(|_| parts.len() == 2)
+}
+
+enum Number {
+    Unsigned(u64),
+    Negative(u64),
+    Float(f64),
+}
+
 /// An integer from -2^64 to 2^64-1, or a float where there is a fraction or an exponent.
-fn parse_number(digits: &str) -> Option<Value> {
+fn parse_number(digits: &str) -> Option<Number> {
     let unsigned = digits.strip_prefix('-').unwrap_or(digits);
     let leading_zero = unsigned.len() > 1 && unsigned.starts_with('0') && !unsigned.starts_with("0.");
     let starts_well = unsigned.as_bytes().first().is_some_and(u8::is_ascii_digit);
@@ -288,12 +333,12 @@ fn parse_number(digits: &str) -> Option<Value> {
     }
     if digits.contains(['.', 'e', 'E']) {
         let complete = !unsigned.ends_with('.') && !unsigned.contains(".e") && !unsigned.contains(".E");
-        return digits.parse().ok().filter(|v: &f64| complete && v.is_finite()).map(Value::Float);
+        return digits.parse().ok().filter(|v: &f64| complete && v.is_finite()).map(Number::Float);
     }
     let value: i128 = digits.parse().ok()?;
     match u64::try_from(value) {
-        Ok(v) => Some(Value::Unsigned(v)),
-        Err(_) => u64::try_from(!value).ok().map(Value::Negative),
+        Ok(v) => Some(Number::Unsigned(v)),
+        Err(_) => u64::try_from(!value).ok().map(Number::Negative),
     }
 }
 

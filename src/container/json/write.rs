@@ -1,7 +1,7 @@
 //! A value to JSON text.
 
 use crate::error::{fail, Result};
-use crate::model::value::Value;
+use crate::model::value::{Kind, Map, Value};
 use std::fmt::Write;
 
 /// 23 is `undefined` (RFC 7049 section 2.3).
@@ -19,37 +19,37 @@ impl Write for Out {
 }
 
 /// The value as JSON text. Its depth is bounded, and so is the recursion.
-pub fn write(value: &Value) -> Result<String> {
+pub fn write(value: Value<'_>) -> Result<String> {
     let mut out = Out(String::new());
     put(&mut out, value).map_err(|_| fail!(OutOfMemory, "could not allocate the JSON text"))?;
     Ok(out.0)
 }
 
-fn put(out: &mut Out, value: &Value) -> std::fmt::Result {
-    match value {
-        Value::Null => out.write_str("null"),
-        Value::Bool(v) => write!(out, "{v}"),
-        Value::Unsigned(v) => write!(out, "{v}"),
-        Value::Negative(n) => write!(out, "-{}", u128::from(*n).saturating_add(1)),
-        Value::Float(v) if v.is_nan() => out.write_str("{\"$float\":\"nan\"}"),
-        Value::Float(v) if v.is_infinite() => {
-            let sign = if *v < 0.0 { "-" } else { "" };
+fn put(out: &mut Out, value: Value<'_>) -> std::fmt::Result {
+    match value.kind() {
+        Kind::Null => out.write_str("null"),
+        Kind::Bool(v) => write!(out, "{v}"),
+        Kind::Unsigned(v) => write!(out, "{v}"),
+        Kind::Negative(n) => write!(out, "-{}", u128::from(n).saturating_add(1)),
+        Kind::Float(v) if v.is_nan() => out.write_str("{\"$float\":\"nan\"}"),
+        Kind::Float(v) if v.is_infinite() => {
+            let sign = if v < 0.0 { "-" } else { "" };
             write!(out, "{{\"$float\":\"{sign}inf\"}}")
         }
-        Value::Float(v) => write!(out, "{v:?}"),
-        Value::Text(text) => put_text(out, text.as_str()),
-        Value::Bytes(bytes) => {
+        Kind::Float(v) => write!(out, "{v:?}"),
+        Kind::Text(text) => put_text(out, text.as_str()),
+        Kind::Bytes(bytes) => {
             out.write_str("{\"$bytes\":\"")?;
             bytes.iter().try_for_each(|b| write!(out, "{b:02x}"))?;
             out.write_str("\"}")
         }
-        Value::Array(items) => {
+        Kind::Array(items) => {
             out.write_char('[')?;
             put_list(out, items.iter(), put)?;
             out.write_char(']')
         }
         // A map that could be taken for one of the forms below is written as pairs, too.
-        Value::Map(pairs) if is_plain(pairs) => {
+        Kind::Map(pairs) if is_plain(pairs) => {
             out.write_char('{')?;
             put_list(out, pairs.iter(), |out, (key, value)| {
                 put(out, key)?;
@@ -58,7 +58,7 @@ fn put(out: &mut Out, value: &Value) -> std::fmt::Result {
             })?;
             out.write_char('}')
         }
-        Value::Map(pairs) => {
+        Kind::Map(pairs) => {
             out.write_str("{\"$map\":[")?;
             put_list(out, pairs.iter(), |out, (key, value)| {
                 out.write_char('[')?;
@@ -69,17 +69,17 @@ fn put(out: &mut Out, value: &Value) -> std::fmt::Result {
             })?;
             out.write_str("]}")
         }
-        Value::Tag(tag, inner) => {
+        Kind::Tag(tag, inner) => {
             write!(out, "{{\"$tag\":[{tag},")?;
-            inner.iter().try_for_each(|v| put(out, v))?;
+            put(out, inner)?;
             out.write_str("]}")
         }
-        Value::Simple(UNDEFINED) => out.write_str("{\"$undefined\":true}"),
-        Value::Simple(v) => write!(out, "{{\"$simple\":{v}}}"),
+        Kind::Simple(UNDEFINED) => out.write_str("{\"$undefined\":true}"),
+        Kind::Simple(v) => write!(out, "{{\"$simple\":{v}}}"),
     }
 }
 
-fn is_plain(pairs: &[(Value, Value)]) -> bool {
+fn is_plain(pairs: Map<'_>) -> bool {
     let special = |key: &str| key.starts_with('$');
     pairs.iter().all(|(key, _)| key.as_text().is_some_and(|k| pairs.len() > 1 || !special(k)))
 }
@@ -118,6 +118,7 @@ fn put_text(out: &mut Out, text: &str) -> std::fmt::Result {
 mod tests {
     use super::super::parse;
     use super::*;
+    use crate::model::value::{order, OwnedValue};
 
     /// Text that comes back as it is.
     const TEXTS: [&str; 14] = [
@@ -141,10 +142,10 @@ mod tests {
     fn what_is_written_is_read_back() {
         for text in TEXTS {
             let value = parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
-            assert_eq!(write(&value).unwrap(), text);
+            assert_eq!(write(value.get()).unwrap(), text);
         }
-        assert_eq!(write(&parse(" { \"k\" : [ 1 , 2 ] } ").unwrap()).unwrap(), "{\"k\":[1,2]}");
-        assert_eq!(write(&parse("\"\\ud83d\\ude00\"").unwrap()).unwrap(), "\"\u{1f600}\"");
+        assert_eq!(write(parse(" { \"k\" : [ 1 , 2 ] } ").unwrap().get()).unwrap(), "{\"k\":[1,2]}");
+        assert_eq!(write(parse("\"\\ud83d\\ude00\"").unwrap().get()).unwrap(), "\"\u{1f600}\"");
     }
 
     #[test]
@@ -186,9 +187,14 @@ mod tests {
 
     #[test]
     fn a_map_that_looks_special_is_written_as_pairs() {
-        let value = Value::Map(vec![(Value::text("$bytes").unwrap(), Value::text("zz").unwrap())]);
-        let text = write(&value).unwrap();
+        let value = OwnedValue::build(|to| {
+            to.begin_map(None)?;
+            to.text("$bytes").and_then(|()| to.text("zz"))?;
+            to.end().map(drop)
+        });
+        let value = value.unwrap();
+        let text = write(value.get()).unwrap();
         assert_eq!(text, "{\"$map\":[[\"$bytes\",\"zz\"]]}");
-        assert!(parse(&text).unwrap().order(&value).is_eq());
+        assert!(order(parse(&text).unwrap().get(), value.get()).is_eq());
     }
 }

@@ -139,8 +139,11 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
             }
             _ => {
                 let custom = d.checked(&key)?;
-                let value = d.cursor.value().map_err(|e| e.within(format_args!("field {custom:?}")))?;
-                keys.push_unknown(&d.cursor, custom, value)?;
+                let mut cursor = d.cursor.clone();
+                keys.push_unknown(&d.cursor, custom, |tape| {
+                    cursor.value_to(tape).map_err(|e| e.within(format_args!("field {custom:?}")))
+                })?;
+                d.cursor = cursor;
             }
         }
     }
@@ -150,9 +153,8 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     if f.dtype.is_none() && rare.dtype.is_none() {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
-    let is_text =
-        |(key, value): &(Value, Value)| key.as_text() == Some("sparse_format") && value.as_text().is_some();
-    if f.sparse && !custom.iter().flatten().any(is_text) {
+    let sparse_format = custom.as_ref().and_then(|custom| custom.get("sparse_format"));
+    if f.sparse && sparse_format.and_then(Value::as_text).is_none() {
         return Err(broken!(
             Rule::SparseFormat,
             "its layout is sparse, but no text says the \"sparse_format\""
@@ -167,7 +169,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     // Of raw data only, and single bytes have no order (0.1 section 6).
     let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
     component.set_big_endian(f.big_endian && has_order);
-    let attributes = d.push_attributes(custom.map(Value::Map))?;
+    let attributes = custom.map(|custom| d.push_attributes(&custom)).transpose()?;
     let component_start = table_position(d.manifest.components.len())?;
     add(&d.cursor, &mut d.manifest.components, component)?;
     let object = Object {

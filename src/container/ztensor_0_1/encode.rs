@@ -15,7 +15,7 @@ pub(crate) const FIELDS: [&str; 9] =
 
 /// What an index has in front of the first tensor; [`encode_object`] is the rest.
 pub fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
-    if manifest.attributes.as_ref().is_some_and(|a| a.pairs().is_some_and(|p| !p.is_empty())) {
+    if manifest.file_attributes().is_some_and(|a| a.pairs().len() > 0) {
         to.check_file_attributes()?;
     }
     put::array(out, manifest.objects.len() as u64)
@@ -41,7 +41,7 @@ fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &
         (Format::Dense, ..) => return Err(to.cannot_represent("its type")),
         _ => return Err(to.cannot_represent("a format other than dense")),
     };
-    let custom = manifest.object_attributes(object).and_then(Value::pairs).unwrap_or_default();
+    let custom = manifest.object_attributes(object).unwrap_or(Value::EMPTY_MAP);
     let digest = manifest.digest(component);
     put::open_map(out)?; // the releases' maps are of indefinite length
     put::text(out, "name")?;
@@ -72,7 +72,7 @@ fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &
         put::text(out, "checksum")?;
         put::text(out, digest)?;
     }
-    for (key, value) in custom {
+    for (key, value) in custom.pairs() {
         to.check_attribute(key.as_text())?;
         put::value(out, key)?;
         put::value(out, value)?;

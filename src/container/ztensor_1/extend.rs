@@ -16,7 +16,7 @@ pub fn extend(
     old: &Manifest,
     added: &Manifest,
     to: &Capabilities,
-    attributes: Option<&Value>,
+    attributes: Option<Value<'_>>,
 ) -> Result<Vec<u8>> {
     let parts = ManifestParts::of(encoded)?;
     let mut bytes = Vec::new();

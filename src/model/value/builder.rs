@@ -149,9 +149,12 @@ impl<'t> ValueBuilder<'t> {
         self.tape.open.last().and_then(|open| open.left)
     }
 
-    /// Items that the innermost of them has so far; keys and values count each.
-    pub fn count(&self) -> usize {
-        self.tape.open.last().map_or(0, |open| open.count as usize)
+    /// Whether the innermost of them is a map that has a key without its value.
+    pub fn is_at_value(&self) -> bool {
+        let open = self.tape.open.last();
+        open.is_some_and(|open| {
+            open.count % 2 != 0 && self.tape.records().get(open.start) == Some(&layout::MAP)
+        })
     }
 
     /// Ends the innermost array, map or tagged value, which is returned.

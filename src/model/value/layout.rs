@@ -94,7 +94,6 @@ pub(super) fn number_dtype(tag: u8) -> Option<Dtype> {
     }
 }
 
-#[allow(dead_code, reason = "the C layer will")]
 /// Bytes at the start of a record of this tag that tell how large it is; none has less.
 pub(crate) const fn bytes_of_size(tag: u8) -> usize {
     match tag {

@@ -1,14 +1,20 @@
 //! Attribute values. A value is a record in a buffer of bytes, a tape: no value takes memory of its own, an
 //! item is found without a search, and C borrows the address of a record.
 
+pub mod attributes;
 pub mod builder;
+mod check;
 mod layout;
+pub mod owned;
 pub mod record;
 pub mod tape;
-mod tree;
 
+pub use attributes::Attributes;
 pub use builder::ValueBuilder;
+pub(crate) use check::bytes_to_compare;
+pub use check::{check_writable, keys_are_unique, order};
 pub use layout::Element;
-pub(crate) use layout::MAX_DEPTH;
+pub(crate) use layout::{bytes_of_size, record_size, MAX_DEPTH};
+pub use owned::OwnedValue;
+pub use record::{Array, Kind, Map, Text, Value};
 pub use tape::Tape;
-pub use tree::{check_writable, keys_are_unique, OwnedText, Value};

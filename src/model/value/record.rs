@@ -142,6 +142,11 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Whether it is this text.
+    pub fn is_text(self, text: &str) -> bool {
+        matches!(self.kind(), Kind::Text(found) if found.as_bytes() == text.as_bytes())
+    }
+
     /// The value of an integer that fits.
     pub fn as_u64(self) -> Option<u64> {
         match self.kind() {

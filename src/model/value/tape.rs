@@ -45,6 +45,11 @@ impl Tape {
         self.records.len()
     }
 
+    /// Bytes of memory that it has.
+    pub fn capacity(&self) -> usize {
+        self.records.capacity()
+    }
+
     /// Where the first record begins; the others begin [`Position::index`] bytes behind it.
     #[inline]
     pub fn as_ptr(&self) -> *const u8 {

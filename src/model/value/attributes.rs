@@ -1,0 +1,137 @@
+//! The pairs of an attribute map that is still being changed.
+
+use super::builder::ValueBuilder;
+use super::check::order;
+use super::owned::OwnedValue;
+use super::record::Value;
+use super::tape::Tape;
+use crate::error::Result;
+use crate::memory::{bytes_of, Budget};
+use crate::model::text::Position;
+
+/// Pairs of key and value, in the order in which they came.
+#[derive(Debug, Default)]
+pub struct Attributes {
+    tape: Tape,
+    pairs: Vec<(Position, Position)>,
+}
+
+impl Attributes {
+    /// Copies of the pairs of a map.
+    pub fn of(map: Option<Value<'_>>) -> Result<Attributes> {
+        let mut attributes = Attributes::default();
+        attributes.extend(map.unwrap_or(Value::EMPTY_MAP))?;
+        Ok(attributes)
+    }
+
+    /// Puts copies of the pairs of a map behind those that are there, whatever their keys are.
+    pub fn extend(&mut self, map: Value<'_>) -> Result<()> {
+        self.pairs.try_reserve(map.pairs().len())?;
+        map.pairs().try_for_each(|(key, value)| self.push(key, value))
+    }
+
+    /// Puts a copy of a pair behind those that are there, whatever its key is.
+    pub fn push(&mut self, key: Value<'_>, value: Value<'_>) -> Result<()> {
+        self.pairs.try_reserve(1)?;
+        let pair = (self.tape.add(key)?, self.tape.add(value)?);
+        self.pairs.push(pair);
+        Ok(())
+    }
+
+    /// The same for a key that is a text and for what `read` puts into the tape; memory is charged to `budget`.
+    pub fn push_read(
+        &mut self,
+        key: &str,
+        budget: Option<&Budget>,
+        read: impl FnOnce(&mut Tape) -> Result<Position>,
+    ) -> Result<()> {
+        if self.pairs.len() == self.pairs.capacity() {
+            let (before, more) = (self.pairs.capacity(), self.pairs.len().max(1));
+            let size = bytes_of::<(Position, Position)>;
+            budget.map_or(Ok(()), |budget| budget.charge(size(before.saturating_add(more)), "attributes"))?;
+            self.pairs.try_reserve_exact(more)?;
+            budget.inspect(|budget| budget.give_back(size(before)));
+        }
+        let mut builder = ValueBuilder::new(&mut self.tape).within(budget);
+        builder.text(key)?;
+        let key = builder.finish()?;
+        let value = read(&mut self.tape)?;
+        self.pairs.push((key, value));
+        Ok(())
+    }
+
+    /// Sets what stands under a text key.
+    pub fn set(&mut self, key: &str, value: Value<'_>) -> Result<()> {
+        let found = self.position(key);
+        match found.and_then(|at| self.pairs.get_mut(at)) {
+            Some((_, place)) => *place = self.tape.add(value)?,
+            None => {
+                self.pairs.try_reserve(1)?;
+                let mut builder = ValueBuilder::new(&mut self.tape);
+                builder.text(key)?;
+                let pair = (builder.finish()?, self.tape.add(value)?);
+                self.pairs.push(pair);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets what stands under a key of any kind.
+    pub fn set_any(&mut self, key: Value<'_>, value: Value<'_>) -> Result<()> {
+        let found = self.iter().position(|(old, _)| order(old, key).is_eq());
+        match found.and_then(|at| self.pairs.get_mut(at)) {
+            Some((_, place)) => *place = self.tape.add(value)?,
+            None => self.push(key, value)?,
+        }
+        Ok(())
+    }
+
+    /// Takes the pair of a text key out, the others keep their order; false if there is none.
+    pub fn remove(&mut self, key: &str) -> bool {
+        let found = self.position(key);
+        found.map(|at| self.pairs.remove(at)).is_some()
+    }
+
+    /// What stands under a text key.
+    pub fn get(&self, key: &str) -> Option<Value<'_>> {
+        let (_, value) = self.pairs.get(self.position(key)?)?;
+        Some(self.tape.get(*value))
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        self.iter().position(|(old, _)| old.is_text(key))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// All pairs.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Value<'_>, Value<'_>)> + Clone {
+        self.pairs.iter().map(|(key, value)| (self.tape.get(*key), self.tape.get(*value)))
+    }
+
+    /// Bytes of memory that are held.
+    pub fn memory(&self) -> u64 {
+        bytes_of::<(Position, Position)>(self.pairs.capacity()).saturating_add(self.tape.capacity() as u64)
+    }
+
+    /// A map of all pairs.
+    pub fn to_map(&self) -> Result<OwnedValue> {
+        OwnedValue::build(|builder| self.build(builder))
+    }
+
+    /// Puts a map of all pairs on a tape; memory is charged to `budget`.
+    pub fn put(&self, tape: &mut Tape, budget: Option<&Budget>) -> Result<Position> {
+        let mut builder = ValueBuilder::new(tape).within(budget);
+        self.build(&mut builder)?;
+        builder.finish()
+    }
+
+    fn build(&self, builder: &mut ValueBuilder<'_>) -> Result<()> {
+        builder.begin_map(Some(self.pairs.len() as u64))?;
+        self.iter().try_for_each(|(key, value)| builder.copy(key).and_then(|()| builder.copy(value)))?;
+        builder.end().map(drop)
+    }
+}

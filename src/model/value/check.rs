@@ -1,0 +1,113 @@
+//! The order of values, and what no reader would take back.
+
+use super::layout::MAX_DEPTH;
+use super::record::{Kind, Value};
+use crate::error::{fail, Result};
+use crate::model::find_duplicate::find_duplicate;
+use std::cmp::Ordering;
+
+/// A total order in which equal means the same CBOR value, for finding duplicate keys.
+pub fn order(a: Value<'_>, b: Value<'_>) -> Ordering {
+    fn rank(kind: &Kind<'_>) -> u8 {
+        match kind {
+            Kind::Null => 0,
+            Kind::Bool(_) => 1,
+            Kind::Unsigned(_) => 2,
+            Kind::Negative(_) => 3,
+            Kind::Float(_) => 4,
+            Kind::Text(_) => 5,
+            Kind::Bytes(_) => 6,
+            Kind::Array(_) => 7,
+            Kind::Map(_) => 8,
+            Kind::Tag(..) => 9,
+            Kind::Simple(_) => 10,
+        }
+    }
+    match (a.kind(), b.kind()) {
+        (Kind::Bool(a), Kind::Bool(b)) => a.cmp(&b),
+        (Kind::Unsigned(a), Kind::Unsigned(b)) | (Kind::Negative(a), Kind::Negative(b)) => a.cmp(&b),
+        (Kind::Float(a), Kind::Float(b)) => a.to_bits().cmp(&b.to_bits()),
+        (Kind::Text(a), Kind::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+        (Kind::Bytes(a), Kind::Bytes(b)) => a.cmp(b),
+        (Kind::Array(a), Kind::Array(b)) => {
+            let mut parts = a.iter().zip(b.iter()).map(|(x, y)| order(x, y));
+            parts.find(|part| part.is_ne()).unwrap_or(Ordering::Equal).then(a.len().cmp(&b.len()))
+        }
+        (Kind::Map(a), Kind::Map(b)) => {
+            let mut parts =
+                a.iter().zip(b.iter()).map(|(x, y)| order(x.0, y.0).then_with(|| order(x.1, y.1)));
+            parts.find(|part| part.is_ne()).unwrap_or(Ordering::Equal).then(a.len().cmp(&b.len()))
+        }
+        (Kind::Tag(a, x), Kind::Tag(b, y)) => a.cmp(&b).then_with(|| order(x, y)),
+        (Kind::Simple(a), Kind::Simple(b)) => a.cmp(&b),
+        (a, b) => rank(&a).cmp(&rank(&b)),
+    }
+}
+
+/// Keys that are compared without memory being asked for.
+const FEW: usize = 8;
+
+/// Bytes that [`keys_are_unique`] asks for meanwhile.
+pub(crate) fn bytes_to_compare(keys: usize) -> u64 {
+    match keys {
+        0..=FEW => 0,
+        _ => crate::memory::bytes_of::<(Value<'_>, &Value<'_>)>(keys),
+    }
+}
+
+/// Whether the keys of pairs are all different.
+pub fn keys_are_unique<'a>(pairs: impl ExactSizeIterator<Item = (Value<'a>, Value<'a>)>) -> Result<bool> {
+    let mut few = [Value::NULL; FEW];
+    let mut many = Vec::new();
+    let count = pairs.len();
+    let keys = match few.get_mut(..count) {
+        Some(few) => few,
+        None => {
+            many.try_reserve_exact(count)?;
+            many.resize(count, Value::NULL);
+            many.as_mut_slice()
+        }
+    };
+    keys.iter_mut().zip(pairs).for_each(|(place, (key, _))| *place = key);
+    find_duplicate(keys, |a, b| order(*a, *b)).map(|found| found.is_none())
+}
+
+/// Refuses a value that no reader would take back: nested too deep, a map with a key twice, a simple
+/// value that is encoded otherwise or not at all (RFC 7049 section 2.3).
+pub fn check_writable(value: Value<'_>) -> Result<()> {
+    check_depth(value, MAX_DEPTH)?;
+    check_parts(value)
+}
+
+fn check_depth(value: Value<'_>, left: usize) -> Result<()> {
+    // An empty container is a level, too.
+    let deeper = || {
+        left.checked_sub(1)
+            .ok_or_else(|| fail!(InvalidArgument, "an attribute nests deeper than {MAX_DEPTH} levels"))
+    };
+    match value.kind() {
+        Kind::Array(items) => deeper().and_then(|left| items.iter().try_for_each(|v| check_depth(v, left))),
+        Kind::Tag(_, inner) => deeper().and_then(|left| check_depth(inner, left)),
+        Kind::Map(pairs) => deeper().and_then(|left| {
+            pairs.iter().try_for_each(|(k, v)| check_depth(k, left).and_then(|()| check_depth(v, left)))
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn check_parts(value: Value<'_>) -> Result<()> {
+    match value.kind() {
+        Kind::Simple(v @ (20..=22 | 24..=31)) => {
+            Err(fail!(InvalidArgument, "the simple value {v} is encoded otherwise or not at all"))
+        }
+        Kind::Array(items) => items.iter().try_for_each(check_parts),
+        Kind::Tag(_, inner) => check_parts(inner),
+        Kind::Map(pairs) => {
+            if !keys_are_unique(pairs.iter())? {
+                return Err(fail!(InvalidArgument, "a map in an attribute has a key twice"));
+            }
+            pairs.iter().try_for_each(|(k, v)| check_parts(k).and_then(|()| check_parts(v)))
+        }
+        _ => Ok(()),
+    }
+}
