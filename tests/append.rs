@@ -147,7 +147,7 @@ fn every_file_of_1_1_and_later_is_appended_to_and_keeps_all_it_had() {
         let path = folder.path(source.file_name().unwrap().to_str().unwrap());
         for options in [raw(), zstd()] {
             std::fs::write(&path, &original).unwrap();
-            if matches!(file.manifest().version, Some(Version::V0_1 | Version::V1_0)) {
+            if matches!(file.manifest().container, Some(Version::V0_1 | Version::V1_0)) {
                 let cause = Writer::append(&path, &options).map(drop).map_err(|e| e.cause());
                 assert_eq!(cause, Err(Cause::Unsupported), "{}", path.display());
                 assert!(std::fs::read(&path).unwrap() == original, "{}", path.display());

@@ -199,7 +199,7 @@ fn object(u: &mut Unstructured<'_>, version: Version, layout: &mut Layout) -> Re
     }
     let logical = match version {
         Version::V1_0 => None,
-        _ => Logical::ALL.get(u.int_in_range(0..=12usize)?).copied(),
+        _ => Logical::ALL.get(u.int_in_range(0..=12usize)?).copied().filter(|t| t.is_in_spec()),
     };
     let logical = logical.filter(|t| version == Version::V1_2 || t.name_in_1_1().is_some());
     let dtype = logical.map_or(Dtype::ALL[u.choose_index(13)?], Logical::dtype);

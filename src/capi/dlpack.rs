@@ -81,18 +81,18 @@ const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
 
 /// How DLPack calls a type.
-fn data_type(dtype: Dtype, logical: Option<Logical>) -> DataType {
+fn data_type(dtype: Dtype, logical: Option<Logical>) -> Option<DataType> {
     let (code, bits) = match logical {
-        None => (dtype.class().dlpack_code(), dtype.bits()),
-        Some(logical) => (logical.dlpack_code(), logical.bits()),
+        None => (dtype.class().dlpack_code(), u64::from(dtype.bits())),
+        Some(logical) => (logical.dlpack_code()?, logical.bits()),
     };
-    DataType { code, bits: bits as u8, lanes: 1 } // 128 bits at most
+    Some(DataType { code, bits: u8::try_from(bits).ok()?, lanes: 1 })
 }
 
 fn types_of(found: DataType) -> Option<(Dtype, Option<Logical>)> {
     let plain = Dtype::ALL.into_iter().map(|dtype| (dtype, None));
     let logical = Logical::ALL.into_iter().map(|logical| (logical.dtype(), Some(logical)));
-    plain.chain(logical).find(|(dtype, logical)| data_type(*dtype, *logical) == found)
+    plain.chain(logical).find(|(dtype, logical)| data_type(*dtype, *logical) == Some(found))
 }
 
 /// A tensor that was handed out, in either form, and what it stands on.
@@ -110,21 +110,23 @@ fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, V
         LogicalType::Absent | LogicalType::SameAsDtype => None,
         _ => Some(component.known_logical().ok_or_else(|| fail!(Unsupported, "DLPack has no such type"))?),
     };
-    let dtype = component.dtype().map(|d| data_type(d, logical));
-    let unknown = || fail!(Unsupported, "its dtype {:?} is unknown", component.dtype_name());
-    let dtype = dtype.ok_or_else(unknown)?;
-    let width = u64::from(dtype.bits) / 8;
+    let plain = component.dtype();
+    let plain =
+        plain.ok_or_else(|| fail!(Unsupported, "its dtype {:?} is unknown", component.dtype_name()))?;
+    let dtype = data_type(plain, logical).ok_or_else(|| fail!(Unsupported, "DLPack has no such type"))?;
+    let block = logical.map_or(plain.block(), Logical::block);
     let size = component.size()?;
-    if size % width != 0 {
+    if size % block.bytes != 0 {
         return Err(broken!(
             Rule::ElementSize,
-            "its {size} bytes are no whole number of elements of {width} bytes"
+            "its {size} bytes are no whole number of elements of {} bytes",
+            block.bytes
         ));
     }
-    let flat = [size / width];
+    let flat = [(size / block.bytes).saturating_mul(block.elements)];
     let shape = shape.unwrap_or(&flat);
     let (mut numbers, count) = (Vec::new(), product(shape));
-    if count != Some(flat[0]) {
+    if count.and_then(|count| block.size(count)) != Some(size) {
         return Err(broken!(Rule::DenseSize, "it has {} elements, not those of its shape", flat[0]));
     }
     numbers.try_reserve_exact(shape.len().saturating_mul(2))?;

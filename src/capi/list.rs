@@ -14,7 +14,7 @@ use super::types::{
 };
 use super::value_record::zt_value;
 use crate::error::{fail, Result};
-use crate::model::manifest::{Component, Format, Manifest, Object};
+use crate::model::manifest::{Component, Manifest, Object};
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
@@ -342,11 +342,11 @@ fn fill_component(info: &mut zt_object_info, handle: *const zt_component, compon
     info.encoding = encoding_number(component.encoding);
 }
 
-/// Where among its components the data of a dense object is.
+/// Where among its components the data of an array is.
 #[cold]
 fn dense_data(manifest: &Manifest, object: &Object) -> Option<usize> {
     let mut components = manifest.components(object).iter();
-    components.position(|c| object.format == Format::Dense && manifest.texts.get_bytes(c.role) == b"data")
+    components.position(|c| object.format.is_array() && manifest.texts.get_bytes(c.role) == b"data")
 }
 
 /// The decoded size as far as the manifest declares it.

@@ -51,7 +51,7 @@ pub enum zt_dtype_value {
 pub type zt_type = i32;
 
 /// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as
-/// dtype and type.
+/// dtype and type. ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
 #[repr(C)]
 pub enum zt_type_value {
     /// Absent: the elements are what the dtype says.
@@ -70,6 +70,43 @@ pub enum zt_type_value {
     ZT_TYPE_COMPLEX128 = 6,
     /// A name that this version does not know; zt_component_type_name returns it.
     ZT_TYPE_OTHER = 7,
+    /// 8-bit power of two: a scale. Stored as u8.
+    ZT_TYPE_F8_E8M0 = 8,
+    /// 4-bit float: 2 elements in a byte, the first one in its low bits.
+    ZT_TYPE_F4_E2M1 = 9,
+    /// 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
+    ZT_TYPE_F6_E2M3 = 10,
+    /// 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
+    ZT_TYPE_F6_E3M2 = 11,
+    /// Pairs of f16: real, imaginary.
+    ZT_TYPE_COMPLEX32 = 12,
+    ZT_TYPE_GGUF_Q4_0 = 32,
+    ZT_TYPE_GGUF_Q4_1 = 33,
+    ZT_TYPE_GGUF_Q5_0 = 34,
+    ZT_TYPE_GGUF_Q5_1 = 35,
+    ZT_TYPE_GGUF_Q8_0 = 36,
+    ZT_TYPE_GGUF_Q8_1 = 37,
+    ZT_TYPE_GGUF_Q2_K = 38,
+    ZT_TYPE_GGUF_Q3_K = 39,
+    ZT_TYPE_GGUF_Q4_K = 40,
+    ZT_TYPE_GGUF_Q5_K = 41,
+    ZT_TYPE_GGUF_Q6_K = 42,
+    ZT_TYPE_GGUF_Q8_K = 43,
+    ZT_TYPE_GGUF_IQ2_XXS = 44,
+    ZT_TYPE_GGUF_IQ2_XS = 45,
+    ZT_TYPE_GGUF_IQ3_XXS = 46,
+    ZT_TYPE_GGUF_IQ1_S = 47,
+    ZT_TYPE_GGUF_IQ4_NL = 48,
+    ZT_TYPE_GGUF_IQ3_S = 49,
+    ZT_TYPE_GGUF_IQ2_S = 50,
+    ZT_TYPE_GGUF_IQ4_XS = 51,
+    ZT_TYPE_GGUF_IQ1_M = 52,
+    ZT_TYPE_GGUF_TQ1_0 = 53,
+    ZT_TYPE_GGUF_TQ2_0 = 54,
+    ZT_TYPE_GGUF_MXFP4 = 55,
+    ZT_TYPE_GGUF_NVFP4 = 56,
+    ZT_TYPE_GGUF_Q1_0 = 57,
+    ZT_TYPE_GGUF_Q2_0 = 58,
 }
 
 /// A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
@@ -88,6 +125,8 @@ pub enum zt_format_value {
     ZT_FORMAT_SPARSE_COO = 3,
     /// Quantized groups: "packed_weight", "scales" and, if there are zero points, "zeros".
     ZT_FORMAT_QUANTIZED_GROUP = 4,
+    /// Blocks of a ZT_TYPE_GGUF_ type: component "data". The shape counts elements, see zt_type_block.
+    ZT_FORMAT_BLOCKS = 5,
 }
 
 /// How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
@@ -151,6 +190,7 @@ pub(super) fn format_number(format: Format) -> zt_format {
         Format::SparseCsr => zt_format_value::ZT_FORMAT_SPARSE_CSR,
         Format::SparseCoo => zt_format_value::ZT_FORMAT_SPARSE_COO,
         Format::QuantizedGroup => zt_format_value::ZT_FORMAT_QUANTIZED_GROUP,
+        Format::Blocks(_) => zt_format_value::ZT_FORMAT_BLOCKS,
         Format::Other(_) => zt_format_value::ZT_FORMAT_OTHER,
     };
     value as zt_format
@@ -215,8 +255,15 @@ mod tests {
             ZT_TYPE_F8_E5M2FNUZ as i32,
             ZT_TYPE_COMPLEX64 as i32,
             ZT_TYPE_COMPLEX128 as i32,
+            ZT_TYPE_F8_E8M0 as i32,
+            ZT_TYPE_F4_E2M1 as i32,
+            ZT_TYPE_F6_E2M3 as i32,
+            ZT_TYPE_F6_E3M2 as i32,
+            ZT_TYPE_COMPLEX32 as i32,
         ];
-        assert_eq!(Logical::ALL.map(Logical::number), logical);
+        let blocks = ZT_TYPE_GGUF_Q4_0 as i32..=ZT_TYPE_GGUF_Q2_0 as i32;
+        let logical: Vec<i32> = logical.into_iter().chain(blocks).collect();
+        assert_eq!(Logical::ALL.map(Logical::number).to_vec(), logical);
         assert_eq!(Encoding::KNOWN.map(Encoding::number), [ZT_ENCODING_RAW as i32, ZT_ENCODING_ZSTD as i32]);
         assert_eq!(Encoding::Other.number(), ZT_ENCODING_OTHER as i32);
     }

@@ -3,7 +3,7 @@
 
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::Version;
+use crate::model::manifest::Container;
 use crate::model::value::Attributes;
 use std::fmt::Display;
 
@@ -67,16 +67,16 @@ impl IndexDtypes {
 #[derive(Debug)]
 pub struct Capabilities {
     /// Which one it is.
-    pub version: Version,
+    pub container: Container,
     /// Its number in `zt_spec_version`, by which files of it are written; none if none are.
     pub number: Option<u32>,
-    /// Its name: what its files say, where they say one.
+    /// Its version: what its files say, where they say one.
     pub name: &'static str,
     /// Whether files say a version of three numbers.
     pub says_three_numbers: bool,
     /// As what objects are encoded that are appended to such a file; none if none can be.
-    pub appends_as: Option<Version>,
-    /// Components start at multiples of this, a power of two.
+    pub appends_as: Option<Container>,
+    /// Components start at multiples of this, a power of two; 1 for anywhere.
     pub alignment: u64,
     /// Most bytes of a manifest.
     pub manifest_limit: u64,
@@ -102,11 +102,46 @@ pub struct Capabilities {
     pub any_byte_is_true: bool,
 }
 
+/// A base for containers that are only read: one component for each object, which stands anywhere.
+pub(crate) const FOREIGN: Capabilities = Capabilities {
+    container: Container::Safetensors,
+    number: None,
+    name: "",
+    says_three_numbers: false,
+    appends_as: None,
+    alignment: 1,
+    manifest_limit: super::frame::MANIFEST_LIMIT,
+    file_attributes: true,
+    attribute_keys: AttributeKeys::Any,
+    roles: Roles::Only("data"),
+    logical_types: LogicalTypes::Any,
+    unknown_names: false,
+    index_dtypes: IndexDtypes::Integers,
+    declares_sizes: false,
+    duplicate_names: false,
+    big_endian: false,
+    any_byte_is_true: true,
+};
+
 impl Capabilities {
+    /// What messages call it.
+    fn spec(&self) -> impl Display + '_ {
+        struct Spec<'a>(&'a Capabilities);
+        impl Display for Spec<'_> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self.0.name {
+                    "" => f.write_str(self.0.container.name()),
+                    version => write!(f, "spec {version}"),
+                }
+            }
+        }
+        Spec(self)
+    }
+
     /// The refusal of what it cannot represent.
     #[cold]
     pub fn cannot_represent(&self, what: impl Display) -> Error {
-        fail!(Unsupported, "spec {} cannot represent {what}", self.name)
+        fail!(Unsupported, "{} cannot represent {what}", self.spec())
     }
 
     /// Refuses attributes of the file where it has none.

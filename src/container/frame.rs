@@ -1,6 +1,7 @@
 //! Where a manifest stands in a file, and what a caller allows it to claim.
 
 use crate::error::{broken, fail, Error, Result, Rule};
+use crate::model::manifest::Container;
 use std::ops::Range;
 
 /// Components start at multiples of this (0.1 section 3.2, 1.1 part I.2, 1.2 section 4).
@@ -10,26 +11,40 @@ pub(crate) const HEADER_SIZE: u64 = 8;
 /// The specs' own limit on a manifest (1.1 part IV.1.4, 1.2 section 5.4).
 pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
 
-/// How the file is framed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Container {
-    /// 0.1
-    V0_1,
-    /// 1.0
-    V1_0,
-    /// 1.1 and later minor versions
-    V1,
-}
-
 /// A container and where its manifest stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// How the file is framed.
+    /// What it is as far as its ends show: 1.2 for 1.1, too.
     pub container: Container,
     /// The manifest's bytes.
     pub manifest: Range<u64>,
+    /// Where components may stand.
+    pub data: Range<u64>,
     /// Bytes of the whole file.
     pub file_size: u64,
+}
+
+/// What is seen of a file that may be of any container.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<'a> {
+    /// Bytes of the file.
+    pub file_size: u64,
+    /// Its first ones: [`HEAD_BYTES`](super::HEAD_BYTES), or as many as were asked for, or all there are.
+    pub head: &'a [u8],
+    /// Its last ones: [`END_BYTES`](super::END_BYTES), or all there are.
+    pub tail: &'a [u8],
+}
+
+/// What a container says of a file's ends.
+#[derive(Debug)]
+pub enum Detected {
+    /// It is another one.
+    Other,
+    /// It is this one, and its manifest stands there.
+    Frame(Frame),
+    /// It is this one, but so many bytes of its front have to be seen to tell where the manifest ends. More than there
+    /// were, and no more than the file has.
+    NeedsHead(u64),
 }
 
 /// What a caller allows a file to claim.
@@ -62,6 +77,23 @@ impl Default for Limits {
     }
 }
 
+impl Frame {
+    /// Of a `.zt` file: the data is in front of the manifest.
+    pub fn with_data_first(container: Container, manifest: Range<u64>, file_size: u64) -> Frame {
+        Frame { container, data: ALIGNMENT..manifest.start, manifest, file_size }
+    }
+
+    /// Of a file whose data begins behind its manifest and goes to its end.
+    pub fn with_manifest_first(
+        container: Container,
+        manifest: Range<u64>,
+        data_start: u64,
+        file_size: u64,
+    ) -> Frame {
+        Frame { container, manifest, data: data_start..file_size, file_size }
+    }
+}
+
 /// The frame of a manifest of `size` bytes in front of a footer, where `capacity` bytes have room.
 pub(super) fn frame(
     container: Container,
@@ -70,7 +102,7 @@ pub(super) fn frame(
     size: u64,
     capacity: u64,
     limits: &Limits,
-) -> Result<Frame> {
+) -> Result<Detected> {
     if size > capacity {
         return Err(broken!(
             Rule::ManifestRange,
@@ -81,7 +113,8 @@ pub(super) fn frame(
         return Err(over_limit(size, limits));
     }
     let end = file_size.saturating_sub(footer_size);
-    Ok(Frame { container, manifest: end.saturating_sub(size)..end, file_size })
+    let manifest = end.saturating_sub(size)..end;
+    Ok(Detected::Frame(Frame::with_data_first(container, manifest, file_size)))
 }
 
 #[cold]

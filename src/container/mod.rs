@@ -3,7 +3,7 @@
 //!
 //! Containers end here. Reading, [`decode`] yields the same [`Manifest`] for all of them; writing, [`encode_head`],
 //! [`encode_object`] and [`encode_footer`] make their bytes. What differs beside that is said by [`Capabilities`].
-//! A new container is a folder, and an arm wherever the compiler asks for one in this file and in `detect`.
+//! A new container is a folder and a row of the table in this file.
 
 #![cfg_attr(
     not(test),
@@ -24,15 +24,15 @@ pub mod cbor;
 mod detect;
 mod frame;
 pub mod json;
+mod row;
 mod validate;
 mod ztensor_0_1;
 mod ztensor_1;
 
 pub use capabilities::Capabilities;
-pub use detect::detect;
 pub(crate) use detect::END_BYTES;
 pub(crate) use frame::HEADER_SIZE;
-pub use frame::{Container, Frame, Limits};
+pub use frame::{Detected, Ends, Frame, Limits};
 pub use validate::Validated;
 pub use ztensor_1::append_record::AppendRecord;
 pub(crate) use ztensor_1::append_record::HEAD_BYTES;
@@ -40,40 +40,68 @@ pub use ztensor_1::footer::{possible_ends, PossibleEnd};
 
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
-use crate::model::manifest::{Manifest, Object, Version};
+use crate::model::manifest::{Container, Manifest, Object};
 use crate::model::value::Value;
+use detect::begins_with;
+use row::{never, Encode, Row};
 use std::ops::Range;
 
 /// What is written where nothing else is asked for.
-pub(crate) const NEWEST: Version = Version::V1_2;
+pub(crate) const NEWEST: Container = Container::V1_2;
 
-/// Every container and what it can represent.
-static TABLE: [Capabilities; 4] = [
-    ztensor_0_1::CAPABILITIES,
-    ztensor_1::CAPABILITIES_1_0,
-    ztensor_1::CAPABILITIES_1_1,
-    ztensor_1::CAPABILITIES_1_2,
+/// Every container, in the order of their numbers. Files are asked in this order which one they are.
+static TABLE: [&Row; 9] = [
+    &ztensor_0_1::ROW,
+    &ztensor_1::ROW_1_0,
+    &ztensor_1::ROW_1_1,
+    &ztensor_1::ROW_1_2,
+    &not_read(Container::V2, detect::later_container),
+    &not_read(Container::Safetensors, never),
+    &not_read(Container::Gguf, never),
+    &not_read(Container::Npz, |ends, _| begins_with(b"PK\x03\x04", Container::Npz, ends)),
+    &not_read(Container::Torch, never),
 ];
 
-/// What files of that version can represent.
-pub fn capabilities(version: Version) -> &'static Capabilities {
-    let [v0_1, v1_0, v1_1, v1_2] = &TABLE;
-    match version {
-        Version::V0_1 => v0_1,
-        Version::V1_0 => v1_0,
-        Version::V1_1 => v1_1,
-        Version::V1_2 => v1_2,
+/// The row of a container that is not read so far.
+const fn not_read(container: Container, detect: row::Detect) -> Row {
+    let capabilities = Capabilities { container, ..capabilities::FOREIGN };
+    Row { capabilities, detect, decode: None, encode: None }
+}
+
+fn row(container: Container) -> &'static Row {
+    let [v0_1, v1_0, v1_1, v1_2, v2, safetensors, gguf, npz, torch] = &TABLE;
+    match container {
+        Container::V0_1 => v0_1,
+        Container::V1_0 => v1_0,
+        Container::V1_1 => v1_1,
+        Container::V1_2 => v1_2,
+        Container::V2 => v2,
+        Container::Safetensors => safetensors,
+        Container::Gguf => gguf,
+        Container::Npz => npz,
+        Container::Torch => torch,
     }
+}
+
+/// Which container a file is of which that is seen, and where its manifest stands.
+pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
+    detect::detect(&TABLE, ends, limits)
+}
+
+/// What files of that container can represent.
+pub fn capabilities(container: Container) -> &'static Capabilities {
+    &row(container).capabilities
 }
 
 /// What the file of a manifest can represent.
 pub fn capabilities_of(manifest: &Manifest) -> &'static Capabilities {
-    capabilities(manifest.version.unwrap_or(NEWEST))
+    capabilities(manifest.container.unwrap_or(NEWEST))
 }
 
-/// The version that has that number in `zt_spec_version`, if files of it are written.
-pub fn version_to_write(number: u32) -> Option<Version> {
-    TABLE.iter().find(|row| row.number == Some(number)).map(|row| row.version)
+/// The container that has that number in `zt_spec_version`, if files of it are written.
+pub fn version_to_write(number: u32) -> Option<Container> {
+    let capabilities = TABLE.iter().map(|row| &row.capabilities);
+    capabilities.into_iter().find(|row| row.number == Some(number)).map(|row| row.container)
 }
 
 /// The manifest in `bytes`, which are those of `frame.manifest`, checked against every rule that
@@ -89,11 +117,9 @@ pub(crate) fn decode_within(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Validated> {
-    let manifest: Manifest = match frame.container {
-        Container::V0_1 => ztensor_0_1::decode::decode(frame, bytes, limits, budget)?,
-        Container::V1_0 => ztensor_1::v1_0::decode(frame, bytes, limits, budget)?,
-        Container::V1 => ztensor_1::decode::decode(frame, bytes, limits, budget)?,
-    };
+    let decode = row(frame.container).decode;
+    let decode = decode.ok_or_else(|| fail!(Internal, "files of {} are not read", frame.container.name()))?;
+    let manifest = decode(frame, bytes, limits, budget)?;
     // Validation sorts components by reference, and then by their places.
     let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
     budget.charge(sorted, "components that are sorted")?;
@@ -108,58 +134,41 @@ pub fn validate(manifest: Manifest, frame: &Frame) -> Result<Validated> {
     validate::validate(manifest, frame, capabilities)
 }
 
-/// How a file of that version is framed whose manifest is at that range.
-pub fn frame_of(version: Version, manifest: Range<u64>) -> Frame {
-    let (container, footer_size) = match version {
-        Version::V0_1 => (Container::V0_1, ztensor_0_1::footer::FOOTER_SIZE),
-        Version::V1_0 => (Container::V1_0, ztensor_1::footer::FOOTER_SIZE_1_0),
-        Version::V1_1 | Version::V1_2 => (Container::V1, ztensor_1::footer::FOOTER_SIZE as u64),
-    };
-    Frame { container, file_size: manifest.end.saturating_add(footer_size), manifest }
+fn encoder(container: Container) -> Result<&'static Encode> {
+    let encode = row(container).encode.as_ref();
+    encode.ok_or_else(|| fail!(Internal, "files of {} are not written", container.name()))
 }
 
-/// The first bytes of a file.
-pub fn header(version: Version) -> &'static [u8] {
-    match version {
-        Version::V0_1 => ztensor_0_1::footer::MAGIC,
-        Version::V1_0 | Version::V1_1 | Version::V1_2 => ztensor_1::footer::MAGIC,
-    }
+/// How a file is framed that is written and whose manifest is at that range.
+pub fn frame_of(container: Container, manifest: Range<u64>) -> Frame {
+    let footer_size = row(container).encode.as_ref().map_or(0, |encode| encode.footer_size);
+    let file_size = manifest.end.saturating_add(footer_size);
+    Frame::with_data_first(container, manifest, file_size)
+}
+
+/// The first bytes of a file that is written.
+pub fn header(container: Container) -> &'static [u8] {
+    row(container).encode.as_ref().map_or(b"", |encode| encode.header)
 }
 
 /// What a manifest has in front of the first object; [`encode_object`] makes the rest.
-pub fn encode_head(manifest: &Manifest, version: Version, out: &mut Vec<u8>) -> Result<()> {
-    match version {
-        Version::V0_1 => ztensor_0_1::encode::encode_head(manifest, capabilities(version), out),
-        Version::V1_1 | Version::V1_2 => ztensor_1::encode::encode_head(manifest, capabilities(version), out),
-        Version::V1_0 => Err(not_written(version)),
-    }
+pub fn encode_head(manifest: &Manifest, container: Container, out: &mut Vec<u8>) -> Result<()> {
+    (encoder(container)?.head)(manifest, capabilities(container), out)
 }
 
 /// An object as a manifest has it.
 pub fn encode_object(
     manifest: &Manifest,
     object: &Object,
-    version: Version,
+    container: Container,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    match version {
-        Version::V0_1 => ztensor_0_1::encode::encode_object(manifest, object, capabilities(version), out),
-        Version::V1_1 | Version::V1_2 => {
-            ztensor_1::encode::encode_object(manifest, object, capabilities(version), out)
-        }
-        Version::V1_0 => Err(not_written(version)),
-    }
+    (encoder(container)?.object)(manifest, object, capabilities(container), out)
 }
 
 /// What stands behind a manifest of `size` bytes.
-pub fn encode_footer(version: Version, size: u64, out: &mut Vec<u8>) -> Result<()> {
-    out.try_reserve(ztensor_1::footer::FOOTER_SIZE)?;
-    match version {
-        Version::V0_1 => out.extend_from_slice(&ztensor_0_1::footer::footer(size)),
-        Version::V1_1 | Version::V1_2 => out.extend_from_slice(&ztensor_1::footer::footer(size)),
-        Version::V1_0 => return Err(not_written(version)),
-    }
-    Ok(())
+pub fn encode_footer(container: Container, size: u64, out: &mut Vec<u8>) -> Result<()> {
+    (encoder(container)?.footer)(size, out)
 }
 
 /// The manifest of a file to which objects are appended: `old` once more, which is `encoded` as the file has it, with
@@ -170,16 +179,9 @@ pub fn extend(
     added: &Manifest,
     attributes: Option<Value<'_>>,
 ) -> Result<Vec<u8>> {
-    match capabilities_of(old).appends_as {
-        Some(version @ (Version::V1_1 | Version::V1_2)) => {
-            ztensor_1::extend::extend(encoded, old, added, capabilities(version), attributes)
-        }
-        Some(version @ (Version::V0_1 | Version::V1_0)) => Err(not_written(version)),
-        None => Err(fail!(Unsupported, "a file of version {} cannot be appended to", old.version_text())),
-    }
-}
-
-#[cold]
-fn not_written(version: Version) -> crate::error::Error {
-    fail!(Internal, "files of spec {} are not written", capabilities(version).name)
+    let container = capabilities_of(old).appends_as;
+    let extend = container.and_then(|container| Some((container, row(container).encode.as_ref()?.extend?)));
+    let refused = || fail!(Unsupported, "a file of version {} cannot be appended to", old.version_text());
+    let (container, extend) = extend.ok_or_else(refused)?;
+    extend(encoded, old, added, capabilities(container), attributes)
 }

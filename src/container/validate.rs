@@ -7,9 +7,7 @@ use super::capabilities::Capabilities;
 use super::frame::Frame;
 use crate::error::{broken, Result, Rule};
 use crate::model::find_duplicate::find_duplicate;
-use crate::model::manifest::{
-    element_count, Component, Encoding, Format, LogicalType, Manifest, Object, TextId,
-};
+use crate::model::manifest::{element_count, Component, Encoding, Format, Manifest, Object, TextId};
 
 /// A manifest that keeps every rule which it can show by itself. Only `validate` makes one.
 #[derive(Debug)]
@@ -162,14 +160,18 @@ fn check_range(c: &Component, rules: &Rules<'_>) -> Result<()> {
     if length == 0 {
         return Ok(());
     }
-    if offset < alignment {
-        return Err(broken!(Rule::RangeHeader, "its bytes {offset} to {end} cover the file's magic"));
+    if offset < frame.data.start {
+        return Err(broken!(
+            Rule::RangeHeader,
+            "its bytes {offset} to {end} cover the file's first {}, where no data may be",
+            frame.data.start
+        ));
     }
-    if end > frame.manifest.start {
-        let start = frame.manifest.start;
+    if end > frame.data.end {
         return Err(broken!(
             Rule::RangeManifest,
-            "its bytes {offset} to {end} reach into the manifest at {start}"
+            "its bytes {offset} to {end} reach into the manifest at {}",
+            frame.data.end
         ));
     }
     Ok(())
@@ -179,22 +181,13 @@ fn check_range(c: &Component, rules: &Rules<'_>) -> Result<()> {
 fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
     let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
-    let (Some(width), ratio) = (
-        c.element_size(),
-        match c.logical {
-            LogicalType::Known(logical) => logical.ratio(),
-            LogicalType::Absent | LogicalType::SameAsDtype => 1,
-            LogicalType::Other => return Ok(()), // its ratio is unknown, so is the size
-        },
-    ) else {
-        return Ok(());
-    };
-    let expected = elements.checked_mul(ratio).and_then(|n| n.checked_mul(width)).ok_or_else(overflow)?;
+    let Some(block) = c.block().filter(|_| c.is_size_checked()) else { return Ok(()) };
+    let expected = block.size(elements).ok_or_else(overflow)?;
     match c.size() {
         Some(size) if size != expected => Err(broken!(
             Rule::DenseSize,
-            "it has {size} bytes, but the shape {shape:?} of {width}-byte elements{} takes {expected}",
-            if ratio == 1 { "" } else { " in pairs" }
+            "it has {size} bytes, but the shape {shape:?} of {}-byte elements takes {expected}",
+            block.bytes
         )),
         _ => {
             if c.encoding.is_compressed() {

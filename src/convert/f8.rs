@@ -28,7 +28,7 @@ pub(super) fn values(logical: Option<Logical>) -> Option<&'static CodeValues> {
         Logical::F8E5m2 => Some(&E5M2),
         Logical::F8E4m3fnuz => Some(&E4M3FNUZ),
         Logical::F8E5m2fnuz => Some(&E5M2FNUZ),
-        Logical::Complex64 | Logical::Complex128 => None,
+        _ => None,
     }
 }
 

@@ -45,7 +45,11 @@ pub(crate) fn converted_size(src_len: u64, from: (Dtype, Option<Logical>), to: D
         ));
     }
     let width = size(dtype);
-    let whole = width.saturating_mul(logical.map_or(1, Logical::ratio));
+    let block = logical.map_or(dtype.block(), Logical::block);
+    if let Some(logical) = logical.filter(|logical| block.elements > 1 || *logical == Logical::F8E8m0) {
+        return Err(fail!(Unsupported, "elements of {} cannot be converted", logical.name()));
+    }
+    let whole = block.bytes;
     if src_len.checked_rem(whole) != Some(0) {
         return Err(broken!(Rule::ElementSize, "{src_len} bytes are no multiple of an element's {whole}"));
     }

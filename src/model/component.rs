@@ -1,6 +1,6 @@
 //! Components: the blobs of an object.
 
-use super::dtype::{Dtype, Logical};
+use super::dtype::{Block, Dtype, Logical};
 use super::encoding::Encoding;
 use super::text::{Position, TextId};
 
@@ -133,6 +133,21 @@ impl Component {
             LogicalType::Known(logical) => Some(logical),
             _ => None,
         }
+    }
+
+    /// Its elements in bytes; none where the dtype or the logical type is unknown.
+    pub fn block(&self) -> Option<Block> {
+        match (self.logical, self.dtype) {
+            (LogicalType::Known(logical), Some(_)) => Some(logical.block()),
+            (LogicalType::Absent | LogicalType::SameAsDtype, Some(dtype)) => Some(dtype.block()),
+            (LogicalType::Other, _) | (_, None) => None,
+        }
+    }
+
+    /// Whether opening the file showed that it has the size that its shape gives: not so where the file's container
+    /// does not say what the type is.
+    pub fn is_size_checked(&self) -> bool {
+        self.known_logical().is_none_or(Logical::is_in_spec)
     }
 
     /// Bytes of one storage element; none where the dtype is unknown.

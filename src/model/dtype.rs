@@ -35,7 +35,6 @@ impl Class {
 
 /// A row of the storage types.
 struct DtypeRow {
-    dtype: Dtype,
     name: Name,
     /// The name in spec 0.1 and 1.0.
     old_name: &'static str,
@@ -44,25 +43,76 @@ struct DtypeRow {
     class: Class,
 }
 
+/// How elements lie in bytes: so many in so many. A plain element is a block of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Elements.
+    pub elements: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+impl Block {
+    /// Bytes of `count` elements, the last one rounded up to a whole byte; none where that leaves 64 bits.
+    pub const fn size(self, count: u64) -> Option<u64> {
+        let (whole, rest) = (count / self.elements, count % self.elements);
+        match whole.checked_mul(self.bytes) {
+            Some(size) => size.checked_add((rest * self.bytes).div_ceil(self.elements)),
+            None => None,
+        }
+    }
+
+    /// Whether `count` elements are whole blocks.
+    pub const fn divides(self, count: u64) -> bool {
+        count % self.elements == 0
+    }
+}
+
+/// Which container a logical type is of.
+#[derive(Clone, Copy)]
+enum Origin {
+    /// The table of spec 1.2, and the name that spec 1.1 has for it as a dtype.
+    Spec(Option<&'static str>),
+    /// Other containers; a `.zt` file may use the name as it likes.
+    Foreign,
+    /// ggml, and its number there (`ggml_type`): what makes up an object of the format with that name.
+    Ggml(u32, Name),
+}
+
 /// A row of the logical types.
 struct LogicalRow {
-    logical: Logical,
     name: Name,
-    /// The name that spec 1.1 has for it as a dtype.
-    name_in_1_1: Option<&'static str>,
+    origin: Origin,
     /// How its elements are stored.
     dtype: Dtype,
-    /// Storage elements for one of its own.
-    ratio: u32,
-    /// DLDataTypeCode; its bits are those of the storage elements.
+    /// Its elements in bytes.
+    block: Block,
+    /// DLDataTypeCode, where DLPack has it; its bits are those of an element.
+    dlpack_code: Option<u8>,
+}
+
+/// A logical type of one element, or of several in some bytes.
+const fn logical(
+    name: Name,
+    origin: Origin,
+    dtype: Dtype,
+    (elements, bytes): (u64, u64),
     dlpack_code: u8,
+) -> LogicalRow {
+    LogicalRow { name, origin, dtype, block: Block { elements, bytes }, dlpack_code: Some(dlpack_code) }
+}
+
+/// A block type: ggml's number, elements and bytes of a block.
+const fn ggml(name: Name, format: Name, number: u32, elements: u64, bytes: u64) -> LogicalRow {
+    let (origin, block) = (Origin::Ggml(number, format), Block { elements, bytes });
+    LogicalRow { name, origin, dtype: Dtype::U8, block, dlpack_code: None }
 }
 
 /// From a list of rows: the enum, whose values are the numbers in C, all of it in order, and the table.
 macro_rules! types {
     (
-        $(#[$about:meta])* $kind:ident: $row:ident, $own:ident;
-        $($variant:ident = $number:literal { $($field:ident: $value:expr),* $(,)? })*
+        $(#[$about:meta])* $kind:ident: $row:ident;
+        $($variant:ident = $number:literal $value:expr;)*
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,14 +123,13 @@ macro_rules! types {
         }
 
         impl $kind {
-            /// All of them, in the order of the spec.
+            /// All of them, in the order of the table.
             pub const ALL: [$kind; [$($number),*].len()] = [$($kind::$variant),*];
 
-            const ROWS: &[$row; $kind::ALL.len()] =
-                &[$($row { $own: $kind::$variant, $($field: $value),* }),*];
-
             const fn row(self) -> &'static $row {
-                &$kind::ROWS[self as usize - 1]
+                match self {
+                    $($kind::$variant => const { &$value },)*
+                }
             }
 
             /// Its number in C.
@@ -90,11 +139,10 @@ macro_rules! types {
 
             /// By its number in C.
             pub fn from_number(number: i32) -> Option<$kind> {
-                let row = usize::try_from(number).ok()?.checked_sub(1)?;
-                Some($kind::ROWS.get(row)?.$own)
+                $kind::ALL.into_iter().find(|kind| kind.number() == number)
             }
 
-            /// Its name in spec 1.2.
+            /// Its name: that of spec 1.2, if it has one.
             pub const fn name(self) -> &'static str {
                 self.row().name.text
             }
@@ -104,61 +152,80 @@ macro_rules! types {
                 self.row().name.c
             }
 
-            /// By its name in spec 1.2.
+            /// By its name.
             pub fn from_name(name: &str) -> Option<$kind> {
-                $kind::ROWS.iter().find(|row| row.name.text == name).map(|row| row.$own)
+                $kind::ALL.into_iter().find(|kind| kind.name() == name)
             }
         }
-
-        const _: () = {
-            let mut at = 0;
-            while at < $kind::ROWS.len() {
-                assert!($kind::ROWS[at].$own as usize == at + 1, "numbers are given in order, from 1 on");
-                at += 1;
-            }
-        };
     };
+}
+
+/// A row of the storage types.
+const fn storage(name: Name, old_name: &'static str, bits: u32, class: Class) -> DtypeRow {
+    DtypeRow { name, old_name, bits, class }
 }
 
 types! {
     /// A storage type: decides how wide an element is. Spec 1.2 section 2.
-    Dtype: DtypeRow, dtype;
-    F64 = 1 { name: Name::new(c"f64"), old_name: "float64", bits: 64, class: Class::Float }
-    F32 = 2 { name: Name::new(c"f32"), old_name: "float32", bits: 32, class: Class::Float }
-    F16 = 3 { name: Name::new(c"f16"), old_name: "float16", bits: 16, class: Class::Float }
-    Bf16 = 4 { name: Name::new(c"bf16"), old_name: "bfloat16", bits: 16, class: Class::Bfloat }
-    I64 = 5 { name: Name::new(c"i64"), old_name: "int64", bits: 64, class: Class::Signed }
-    I32 = 6 { name: Name::new(c"i32"), old_name: "int32", bits: 32, class: Class::Signed }
-    I16 = 7 { name: Name::new(c"i16"), old_name: "int16", bits: 16, class: Class::Signed }
-    I8 = 8 { name: Name::new(c"i8"), old_name: "int8", bits: 8, class: Class::Signed }
-    U64 = 9 { name: Name::new(c"u64"), old_name: "uint64", bits: 64, class: Class::Unsigned }
-    U32 = 10 { name: Name::new(c"u32"), old_name: "uint32", bits: 32, class: Class::Unsigned }
-    U16 = 11 { name: Name::new(c"u16"), old_name: "uint16", bits: 16, class: Class::Unsigned }
-    U8 = 12 { name: Name::new(c"u8"), old_name: "uint8", bits: 8, class: Class::Unsigned }
-    Bool = 13 { name: Name::new(c"bool"), old_name: "bool", bits: 8, class: Class::Bool }
+    Dtype: DtypeRow;
+    F64 = 1 storage(Name::new(c"f64"), "float64", 64, Class::Float);
+    F32 = 2 storage(Name::new(c"f32"), "float32", 32, Class::Float);
+    F16 = 3 storage(Name::new(c"f16"), "float16", 16, Class::Float);
+    Bf16 = 4 storage(Name::new(c"bf16"), "bfloat16", 16, Class::Bfloat);
+    I64 = 5 storage(Name::new(c"i64"), "int64", 64, Class::Signed);
+    I32 = 6 storage(Name::new(c"i32"), "int32", 32, Class::Signed);
+    I16 = 7 storage(Name::new(c"i16"), "int16", 16, Class::Signed);
+    I8 = 8 storage(Name::new(c"i8"), "int8", 8, Class::Signed);
+    U64 = 9 storage(Name::new(c"u64"), "uint64", 64, Class::Unsigned);
+    U32 = 10 storage(Name::new(c"u32"), "uint32", 32, Class::Unsigned);
+    U16 = 11 storage(Name::new(c"u16"), "uint16", 16, Class::Unsigned);
+    U8 = 12 storage(Name::new(c"u8"), "uint8", 8, Class::Unsigned);
+    Bool = 13 storage(Name::new(c"bool"), "bool", 8, Class::Bool);
 }
 
+const NEW_IN_1_2: Origin = Origin::Spec(None);
+
 types! {
-    /// A logical type: what the storage elements mean. Spec 1.2 section 2.
-    Logical: LogicalRow, logical;
-    F8E4m3fn = 1 {
-        name: Name::new(c"f8_e4m3fn"), name_in_1_1: Some("f8_e4m3"), dtype: Dtype::U8, ratio: 1, dlpack_code: 10,
-    }
-    F8E5m2 = 2 {
-        name: Name::new(c"f8_e5m2"), name_in_1_1: Some("f8_e5m2"), dtype: Dtype::U8, ratio: 1, dlpack_code: 12,
-    }
-    F8E4m3fnuz = 3 {
-        name: Name::new(c"f8_e4m3fnuz"), name_in_1_1: None, dtype: Dtype::U8, ratio: 1, dlpack_code: 11,
-    }
-    F8E5m2fnuz = 4 {
-        name: Name::new(c"f8_e5m2fnuz"), name_in_1_1: None, dtype: Dtype::U8, ratio: 1, dlpack_code: 13,
-    }
-    Complex64 = 5 {
-        name: Name::new(c"complex64"), name_in_1_1: Some("complex64"), dtype: Dtype::F32, ratio: 2, dlpack_code: 5,
-    }
-    Complex128 = 6 {
-        name: Name::new(c"complex128"), name_in_1_1: Some("complex128"), dtype: Dtype::F64, ratio: 2, dlpack_code: 5,
-    }
+    /// A logical type: what the storage elements mean. Those up to [`Logical::Complex128`] are in spec 1.2 section 2.
+    Logical: LogicalRow;
+    F8E4m3fn = 1 logical(Name::new(c"f8_e4m3fn"), Origin::Spec(Some("f8_e4m3")), Dtype::U8, (1, 1), 10);
+    F8E5m2 = 2 logical(Name::new(c"f8_e5m2"), Origin::Spec(Some("f8_e5m2")), Dtype::U8, (1, 1), 12);
+    F8E4m3fnuz = 3 logical(Name::new(c"f8_e4m3fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 11);
+    F8E5m2fnuz = 4 logical(Name::new(c"f8_e5m2fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 13);
+    Complex64 = 5 logical(Name::new(c"complex64"), Origin::Spec(Some("complex64")), Dtype::F32, (1, 8), 5);
+    Complex128 = 6 logical(Name::new(c"complex128"), Origin::Spec(Some("complex128")), Dtype::F64, (1, 16), 5);
+    F8E8m0 = 8 logical(Name::new(c"f8_e8m0"), Origin::Foreign, Dtype::U8, (1, 1), 14);
+    F4E2m1 = 9 logical(Name::new(c"f4_e2m1"), Origin::Foreign, Dtype::U8, (2, 1), 17);
+    F6E2m3 = 10 logical(Name::new(c"f6_e2m3"), Origin::Foreign, Dtype::U8, (4, 3), 15);
+    F6E3m2 = 11 logical(Name::new(c"f6_e3m2"), Origin::Foreign, Dtype::U8, (4, 3), 16);
+    Complex32 = 12 logical(Name::new(c"complex32"), Origin::Foreign, Dtype::F16, (1, 4), 5);
+    Q4_0 = 32 ggml(Name::new(c"gguf.q4_0"), Name::new(c"gguf.q4_0/1"), 2, 32, 18);
+    Q4_1 = 33 ggml(Name::new(c"gguf.q4_1"), Name::new(c"gguf.q4_1/1"), 3, 32, 20);
+    Q5_0 = 34 ggml(Name::new(c"gguf.q5_0"), Name::new(c"gguf.q5_0/1"), 6, 32, 22);
+    Q5_1 = 35 ggml(Name::new(c"gguf.q5_1"), Name::new(c"gguf.q5_1/1"), 7, 32, 24);
+    Q8_0 = 36 ggml(Name::new(c"gguf.q8_0"), Name::new(c"gguf.q8_0/1"), 8, 32, 34);
+    Q8_1 = 37 ggml(Name::new(c"gguf.q8_1"), Name::new(c"gguf.q8_1/1"), 9, 32, 36);
+    Q2K = 38 ggml(Name::new(c"gguf.q2_k"), Name::new(c"gguf.q2_k/1"), 10, 256, 84);
+    Q3K = 39 ggml(Name::new(c"gguf.q3_k"), Name::new(c"gguf.q3_k/1"), 11, 256, 110);
+    Q4K = 40 ggml(Name::new(c"gguf.q4_k"), Name::new(c"gguf.q4_k/1"), 12, 256, 144);
+    Q5K = 41 ggml(Name::new(c"gguf.q5_k"), Name::new(c"gguf.q5_k/1"), 13, 256, 176);
+    Q6K = 42 ggml(Name::new(c"gguf.q6_k"), Name::new(c"gguf.q6_k/1"), 14, 256, 210);
+    Q8K = 43 ggml(Name::new(c"gguf.q8_k"), Name::new(c"gguf.q8_k/1"), 15, 256, 292);
+    Iq2Xxs = 44 ggml(Name::new(c"gguf.iq2_xxs"), Name::new(c"gguf.iq2_xxs/1"), 16, 256, 66);
+    Iq2Xs = 45 ggml(Name::new(c"gguf.iq2_xs"), Name::new(c"gguf.iq2_xs/1"), 17, 256, 74);
+    Iq3Xxs = 46 ggml(Name::new(c"gguf.iq3_xxs"), Name::new(c"gguf.iq3_xxs/1"), 18, 256, 98);
+    Iq1S = 47 ggml(Name::new(c"gguf.iq1_s"), Name::new(c"gguf.iq1_s/1"), 19, 256, 50);
+    Iq4Nl = 48 ggml(Name::new(c"gguf.iq4_nl"), Name::new(c"gguf.iq4_nl/1"), 20, 32, 18);
+    Iq3S = 49 ggml(Name::new(c"gguf.iq3_s"), Name::new(c"gguf.iq3_s/1"), 21, 256, 110);
+    Iq2S = 50 ggml(Name::new(c"gguf.iq2_s"), Name::new(c"gguf.iq2_s/1"), 22, 256, 82);
+    Iq4Xs = 51 ggml(Name::new(c"gguf.iq4_xs"), Name::new(c"gguf.iq4_xs/1"), 23, 256, 136);
+    Iq1M = 52 ggml(Name::new(c"gguf.iq1_m"), Name::new(c"gguf.iq1_m/1"), 29, 256, 56);
+    Tq1_0 = 53 ggml(Name::new(c"gguf.tq1_0"), Name::new(c"gguf.tq1_0/1"), 34, 256, 54);
+    Tq2_0 = 54 ggml(Name::new(c"gguf.tq2_0"), Name::new(c"gguf.tq2_0/1"), 35, 256, 66);
+    Mxfp4 = 55 ggml(Name::new(c"gguf.mxfp4"), Name::new(c"gguf.mxfp4/1"), 39, 32, 17);
+    Nvfp4 = 56 ggml(Name::new(c"gguf.nvfp4"), Name::new(c"gguf.nvfp4/1"), 40, 64, 36);
+    Q1_0 = 57 ggml(Name::new(c"gguf.q1_0"), Name::new(c"gguf.q1_0/1"), 41, 128, 18);
+    Q2_0 = 58 ggml(Name::new(c"gguf.q2_0"), Name::new(c"gguf.q2_0/1"), 42, 64, 18);
 }
 
 impl Dtype {
@@ -170,6 +237,11 @@ impl Dtype {
     /// Bytes of one element.
     pub const fn size(self) -> usize {
         self.bits() as usize / 8
+    }
+
+    /// One element in bytes.
+    pub const fn block(self) -> Block {
+        Block { elements: 1, bytes: self.size() as u64 }
     }
 
     /// What its bits mean.
@@ -184,13 +256,13 @@ impl Dtype {
 
     /// By its name in spec 0.1 and 1.0.
     pub fn from_old_name(name: &str) -> Option<Dtype> {
-        Dtype::ROWS.iter().find(|row| row.old_name == name).map(|row| row.dtype)
+        Dtype::ALL.into_iter().find(|dtype| dtype.old_name() == name)
     }
 
     /// A dtype that only spec 1.1 has, as dtype and logical type.
     pub fn from_compound_name(name: &str) -> Option<(Dtype, Logical)> {
-        let row = Logical::ROWS.iter().find(|row| row.name_in_1_1 == Some(name))?;
-        Some((row.dtype, row.logical))
+        let logical = Logical::ALL.into_iter().find(|logical| logical.name_in_1_1() == Some(name))?;
+        Some((logical.dtype(), logical))
     }
 
     /// Whether it is an integer type: what a sparse index may be before 1.2.
@@ -205,26 +277,68 @@ impl Dtype {
 impl Logical {
     /// The name that spec 1.1 has for it as a dtype, where it has one.
     pub const fn name_in_1_1(self) -> Option<&'static str> {
-        self.row().name_in_1_1
+        match self.row().origin {
+            Origin::Spec(name) => name,
+            Origin::Foreign | Origin::Ggml(..) => None,
+        }
     }
 
-    /// The storage type that the spec's table gives it.
+    /// Whether spec 1.2 says what it is. A `.zt` file that has the name of another type was checked by nobody.
+    pub const fn is_in_spec(self) -> bool {
+        matches!(self.row().origin, Origin::Spec(_))
+    }
+
+    /// The number that ggml has for it, if it is one of its block types.
+    pub const fn ggml_type(self) -> Option<u32> {
+        match self.row().origin {
+            Origin::Ggml(number, _) => Some(number),
+            Origin::Spec(_) | Origin::Foreign => None,
+        }
+    }
+
+    /// Whether objects are made of its blocks: then their format names it, and no field of the component does.
+    pub const fn is_block_type(self) -> bool {
+        self.ggml_type().is_some()
+    }
+
+    /// The block type that has that number in ggml.
+    pub fn from_ggml_type(number: u32) -> Option<Logical> {
+        Logical::ALL.into_iter().find(|logical| logical.ggml_type() == Some(number))
+    }
+
+    /// The name of the format of objects that are made of its blocks, if it is a block type.
+    pub(crate) const fn format_name(self) -> Option<Name> {
+        match self.row().origin {
+            Origin::Ggml(_, format) => Some(format),
+            Origin::Spec(_) | Origin::Foreign => None,
+        }
+    }
+
+    /// The storage type.
     pub const fn dtype(self) -> Dtype {
         self.row().dtype
     }
 
-    /// Storage elements for one logical element.
+    /// Its elements in bytes.
+    pub const fn block(self) -> Block {
+        self.row().block
+    }
+
+    /// Storage elements of one block: 2 of a complex number.
     pub const fn ratio(self) -> u64 {
-        self.row().ratio as u64
+        self.block().bytes / self.dtype().size() as u64
     }
 
-    /// Bits of one logical element.
-    pub const fn bits(self) -> u32 {
-        self.row().ratio * self.row().dtype.bits()
+    /// Bits of one element; of a block type, those of a block.
+    pub const fn bits(self) -> u64 {
+        match self.ggml_type() {
+            Some(_) => self.block().bytes * 8,
+            None => self.block().bytes * 8 / self.block().elements,
+        }
     }
 
-    /// DLDataTypeCode.
-    pub const fn dlpack_code(self) -> u8 {
+    /// DLDataTypeCode, where DLPack has the type.
+    pub const fn dlpack_code(self) -> Option<u8> {
         self.row().dlpack_code
     }
 }
@@ -255,6 +369,8 @@ mod tests {
         for number in [i32::MIN, -1, 0, 14, i32::MAX] {
             assert_eq!(Dtype::from_number(number), None);
         }
-        assert_eq!((Logical::from_number(0), Logical::from_number(7)), (None, None));
+        for number in [i32::MIN, 0, 7, 13, 31, 32 + 27, i32::MAX] {
+            assert_eq!(Logical::from_number(number), None);
+        }
     }
 }

@@ -4,6 +4,9 @@
 //! objects costs a few large allocations and none per object.
 
 pub use super::component::{Component, LogicalType, RareNames};
+pub use super::container::Container;
+pub use super::container::Container as Version;
+use super::dtype::Logical;
 pub use super::encoding::Encoding;
 use super::name::Name;
 pub use super::text::{Position, TextArena, TextId};
@@ -17,19 +20,6 @@ pub fn table_position(at: usize) -> Result<u32> {
     u32::try_from(at).map_err(|_| fail!(Limit, "a table of the manifest passes 2^32 entries"))
 }
 
-/// Which text of the spec a file follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
-    /// `ZTEN0001`: an array of tensors, no footer magic.
-    V0_1,
-    /// `ZTEN1000` without a footer magic; `tensors`.
-    V1_0,
-    /// `ZTEN1000` at both ends; the manifest says 1.1.
-    V1_1,
-    /// `ZTEN1000` at both ends; the manifest says 1.2 or a later minor version.
-    V1_2,
-}
-
 /// A layout of components. Spec 1.2 section 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -41,18 +31,26 @@ pub enum Format {
     SparseCoo,
     /// Quantized groups.
     QuantizedGroup,
+    /// Blocks of that type, of which the shape counts the elements.
+    Blocks(Logical),
     /// A name that this version does not know; a 0.1 layout that is not dense.
     Other(TextId),
 }
 
 impl Format {
-    /// All that this version knows.
+    /// Those of the spec.
     pub(crate) const KNOWN: [Format; 4] =
         [Format::Dense, Format::SparseCsr, Format::SparseCoo, Format::QuantizedGroup];
 
-    /// By its name in spec 1.1 and 1.2.
+    /// By its name in spec 1.1 and 1.2, or by that of a block type.
     pub fn from_name(name: &str) -> Option<Format> {
-        Format::KNOWN.into_iter().find(|format| format.name() == Some(name))
+        let blocks = || Logical::ALL.into_iter().map(Format::Blocks);
+        Format::KNOWN.into_iter().chain(blocks()).find(|format| format.name() == Some(name))
+    }
+
+    /// Whether it is one array of which a part can be cut out.
+    pub const fn is_array(self) -> bool {
+        matches!(self, Format::Dense | Format::Blocks(_))
     }
 
     const fn known_name(self) -> Option<Name> {
@@ -65,6 +63,7 @@ impl Format {
             Format::SparseCsr => Some(SPARSE_CSR),
             Format::SparseCoo => Some(SPARSE_COO),
             Format::QuantizedGroup => Some(QUANTIZED_GROUP),
+            Format::Blocks(logical) => logical.format_name(),
             Format::Other(_) => None,
         }
     }
@@ -87,7 +86,8 @@ impl Format {
             Format::SparseCoo => &["values", "coords"],
             // `zeros` may be absent: symmetric quantization has none (decisions: quantized-without-zeros).
             Format::QuantizedGroup => &["packed_weight", "scales"],
-            Format::Other(_) => &[],
+            // Nothing says of a `.zt` file that it has to have them.
+            Format::Blocks(_) | Format::Other(_) => &[],
         }
     }
 
@@ -133,8 +133,8 @@ pub struct Checkpoint {
 pub struct Manifest {
     /// The version as the file says it ("1.2.0"); "0.1.0" for 0.1, which does not say.
     pub version_text: Option<TextId>,
-    /// Which text that is.
-    pub version: Option<Version>,
+    /// What the file is.
+    pub container: Option<Container>,
     /// All names.
     pub texts: TextArena,
     /// All dimensions.

@@ -1,6 +1,7 @@
-//! What a `.zt` file means, whichever version wrote it: plain data, no bytes, no I/O.
+//! What a file means, whichever container it is: plain data, no bytes, no I/O.
 
 pub mod component;
+pub mod container;
 pub mod dtype;
 pub mod encoding;
 pub mod find_duplicate;

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 /// A name that lives as long as the library.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Name {
+pub(crate) struct Name {
     pub(super) text: &'static str,
     /// The same, with the NUL behind it.
     pub(super) c: &'static CStr,

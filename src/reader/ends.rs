@@ -1,7 +1,7 @@
 //! Both ends of a file, in as few reads as they take where a read may be a journey.
 
 use super::stored::{with_range, zeroed};
-use crate::container::{END_BYTES, HEAD_BYTES};
+use crate::container::{self, Detected, Frame, Limits, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};
 use crate::memory::AlignedBuffer;
 use crate::source::{ByteSource, ReadMany, ReadRange};
@@ -14,6 +14,10 @@ const TAIL_GUESS: u64 = 64 << 10;
 pub struct Ends {
     head: [u8; HEAD_BYTES],
     head_size: usize,
+    /// A longer front, where one was asked for and the source does not lend it.
+    front: AlignedBuffer,
+    /// How long it is.
+    front_size: u64,
     tail: Vec<u8>,
     /// Where the tail begins.
     start: u64,
@@ -45,11 +49,52 @@ impl Ends {
                 source.read_at(start, &mut tail)?;
             }
         }
-        Ok(Ends { head: buffer, head_size, tail, start, size })
+        Ok(Ends {
+            head: buffer,
+            head_size,
+            front: AlignedBuffer::zeroed(0)?,
+            front_size: 0,
+            tail,
+            start,
+            size,
+        })
+    }
+
+    /// Which container it is, by as much of its front as that takes.
+    pub fn detect(&mut self, source: &dyn ByteSource, limits: &Limits) -> Result<Frame> {
+        loop {
+            let seen = container::Ends { file_size: self.size, head: self.head(source), tail: self.tail() };
+            let shown = seen.head.len() as u64;
+            match container::detect(seen, limits)? {
+                Detected::Frame(frame) => return Ok(frame),
+                Detected::NeedsHead(size) if shown < size && size <= self.size => {
+                    self.extend_head(source, size)?;
+                }
+                Detected::NeedsHead(_) | Detected::Other => {
+                    return Err(fail!(Internal, "it takes more than {shown} bytes to tell what the file is"))
+                }
+            }
+        }
+    }
+
+    /// Has [`Ends::head`] give the first `size` bytes, which the file has.
+    fn extend_head(&mut self, source: &dyn ByteSource, size: u64) -> Result<()> {
+        if source.slice(0..size).is_none() {
+            let capacity = usize::try_from(size)
+                .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))?;
+            let mut front = AlignedBuffer::zeroed(capacity)?;
+            source.read_at(0, front.as_mut_slice())?;
+            self.front = front;
+        }
+        self.front_size = size;
+        Ok(())
     }
 
     /// The first bytes.
-    pub fn head(&self) -> &[u8] {
+    pub fn head<'e>(&'e self, source: &'e dyn ByteSource) -> &'e [u8] {
+        if self.front_size > 0 {
+            return source.slice(0..self.front_size).unwrap_or(self.front.as_slice());
+        }
         self.head.get(..self.head_size).unwrap_or_default()
     }
 

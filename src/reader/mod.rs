@@ -328,11 +328,11 @@ fn read_within(
     explain: &dyn Fn(Error) -> Error,
 ) -> Result<(Frame, Manifest, Budget)> {
     let size = source.size();
-    let ends = Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)?;
-    if let Some(record) = recovery::pending(ends.head(), size) {
+    let mut ends = Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)?;
+    if let Some(record) = recovery::pending(ends.head(source), size) {
         return Err(recovery::has_record(&record, size)); // whatever the file ends in
     }
-    let frame = container::detect(size, ends.head(), ends.tail(), limits).map_err(explain)?;
+    let frame = ends.detect(source, limits).map_err(explain)?;
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     let budget = Budget::new(limits.memory_for(manifest_size));

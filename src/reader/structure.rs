@@ -43,17 +43,47 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Values, a pair counting as one; none where the logical type and so the ratio is unknown.
+    /// Values, a pair counting as one; none where the logical type is unknown.
     pub(super) fn value_count(&self) -> Result<Option<u64>> {
-        let count = self.storage_count()?;
-        let ratio = match self.entry.logical {
-            LogicalType::Known(logical) => logical.ratio(),
-            LogicalType::Absent | LogicalType::SameAsDtype => 1,
-            LogicalType::Other => return Ok(None),
-        };
-        match count.checked_rem(ratio) {
-            Some(0) => Ok(count.checked_div(ratio)),
-            _ => Err(broken!(Rule::ElementSize, "its {count} numbers are no whole number of pairs")),
+        let size = self.storage_count()?.saturating_mul(self.width() as u64);
+        let Some(block) = self.entry.block() else { return Ok(None) };
+        match size.checked_rem(block.bytes) {
+            Some(0) => Ok(size.checked_div(block.bytes).and_then(|n| n.checked_mul(block.elements))),
+            _ if !self.entry.is_size_checked() => Ok(None),
+            _ => Err(broken!(
+                Rule::ElementSize,
+                "its {size} bytes are no whole number of {}-byte elements",
+                block.bytes
+            )),
+        }
+    }
+
+    /// The bytes that the shape takes where its object is an array. Opening the file has shown it, unless the
+    /// container does not say what the type is.
+    pub(super) fn check_shape_size(&self) -> Result<()> {
+        if self.entry.is_size_checked() || !self.object().format().is_array() {
+            return Ok(());
+        }
+        let Some(block) = self.entry.block() else { return Ok(()) };
+        let (shape, size) = (self.object().shape(), self.decoded_size()?);
+        let blocks = matches!(self.object().format(), Format::Blocks(_));
+        if let Some(last) = shape.last().filter(|last| blocks && !block.divides(**last)) {
+            let of = block.elements;
+            return Err(broken!(
+                Rule::DenseSize,
+                "its last dimension of {last} is no multiple of the {of} of a block"
+            ));
+        }
+        let expected = self.object().element_count().filter(|count| !blocks || block.divides(*count));
+        let expected = expected.and_then(|count| block.size(count));
+        match expected == Some(size) {
+            true => Ok(()),
+            false => Err(broken!(
+                Rule::DenseSize,
+                "it has {size} bytes, which the shape {shape:?} of {}-byte blocks of {} elements does not take",
+                block.bytes,
+                block.elements
+            )),
         }
     }
 
@@ -175,7 +205,7 @@ impl<'f> Object<'f> {
                 }
             }
             Format::QuantizedGroup => self.quantized_geometry().map(drop),
-            Format::Dense | Format::Other(_) => Ok(()),
+            Format::Dense | Format::Blocks(_) | Format::Other(_) => Ok(()),
         }
     }
 

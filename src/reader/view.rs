@@ -117,8 +117,12 @@ impl<'f> Object<'f> {
 
     /// The tensor, ready to use.
     pub fn tensor_view(&self) -> Result<TensorView<'f>> {
-        self.check_format(Format::Dense)?;
-        Ok(TensorView { data: self.required("data")?.part()?, shape: self.shape() })
+        if !self.format().is_array() {
+            self.check_format(Format::Dense)?;
+        }
+        let data = self.required("data")?;
+        data.check_shape_size().map_err(|e| data.wrap(e))?;
+        Ok(TensorView { data: data.part()?, shape: self.shape() })
     }
 
     /// The parts of a sparse_csr object, checked to be one.

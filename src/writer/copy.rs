@@ -89,6 +89,7 @@ impl Writer {
             }
             match component.logical() {
                 LogicalType::Absent | LogicalType::SameAsDtype => {}
+                LogicalType::Known(logical) if logical.is_block_type() => {} // the format says it
                 LogicalType::Known(_) | LogicalType::Other => {
                     let logical = component.logical_name().unwrap_or_default();
                     to.check_logical(component.known_logical(), logical).map_err(in_object)?;

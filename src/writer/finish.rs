@@ -27,7 +27,7 @@ impl Writer {
 
     fn finish_new(&mut self) -> Result<Summary> {
         let mut manifest = std::mem::take(&mut self.manifest);
-        manifest.version = Some(self.options.version);
+        manifest.container = Some(self.options.version);
         if !self.attributes.is_empty() {
             manifest.attributes = Some(self.attributes.put(&mut manifest.values, None)?);
         }

@@ -280,14 +280,13 @@ pub(super) fn check_name_size(name: &str) -> Result<()> {
 
 /// Values of a sparse object: as many elements as there are entries.
 fn check_values(dtype: Dtype, logical: Option<Logical>, values: &[u8], nnz: u64) -> Result<()> {
-    let width = dtype.size() as u64;
-    let ratio = logical.map_or(1, Logical::ratio);
-    let wanted = nnz.checked_mul(width).and_then(|n| n.checked_mul(ratio));
+    let block = logical.map_or(dtype.block(), Logical::block);
+    let wanted = block.size(nnz);
     if wanted != Some(values.len() as u64) {
         return Err(fail!(
             BufferSize,
             "{nnz} entries take {} bytes of values, {} are given",
-            u128::from(nnz).saturating_mul(u128::from(width)).saturating_mul(u128::from(ratio)),
+            wanted.unwrap_or(u64::MAX),
             values.len()
         ));
     }

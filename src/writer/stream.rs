@@ -46,6 +46,14 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
     let mut rare = RareNames::default();
     let logical = match spec.logical {
         None => LogicalType::Absent,
+        Some(LogicalSpec::Known(logical)) if logical.is_block_type() => {
+            return Err(fail!(
+                InvalidArgument,
+                "the type \"{}\" is not one of elements: objects of its blocks have the format \"{}/1\"",
+                logical.name(),
+                logical.name()
+            ))
+        }
         Some(LogicalSpec::Known(logical)) => {
             if logical.dtype() != spec.dtype {
                 return Err(fail!(

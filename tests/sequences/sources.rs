@@ -26,7 +26,7 @@ impl Source {
 
     /// Whether more can be put behind it.
     pub fn can_be_appended_to(&self) -> bool {
-        let version = self.file.manifest().version;
+        let version = self.file.manifest().container;
         self.valid.is_some() && matches!(version, Some(Version::V1_1 | Version::V1_2))
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{
-    table_position, Component, Encoding, Format, Manifest, Object, RareNames, Version,
+    table_position, Component, Container, Encoding, Format, Manifest, Object, RareNames,
 };
 use crate::model::value::Value;
 
@@ -31,7 +31,7 @@ const CHECKSUM: u64 = packed(b"checksum");
 /// Reads a 0.1 index.
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
     let mut d = Decoder::new(frame, bytes, budget);
-    d.manifest.version = Some(Version::V0_1);
+    d.manifest.container = Some(Container::V0_1);
     d.manifest.version_text = Some(d.push_text("0.1.0")?);
     if bytes.is_empty() {
         return Ok(d.manifest); // 16 bytes, index size 0: empty to the 0.1 readers

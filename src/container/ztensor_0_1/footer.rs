@@ -1,7 +1,8 @@
 //! The magic at the front and the manifest's size (u64, little-endian) at the end.
 
-use crate::container::frame::{frame, Container, Frame, Limits};
+use crate::container::frame::{frame, Detected, Ends, Limits};
 use crate::error::{broken, Result, Rule};
+use crate::model::manifest::Container;
 
 /// First bytes.
 pub(crate) const MAGIC: &[u8; 8] = b"ZTEN0001";
@@ -9,25 +10,27 @@ pub(crate) const MAGIC: &[u8; 8] = b"ZTEN0001";
 /// Bytes behind the manifest.
 pub(crate) const FOOTER_SIZE: u64 = 8;
 
-/// What stands behind a manifest of `manifest_size` bytes.
-pub fn footer(manifest_size: u64) -> [u8; 8] {
-    manifest_size.to_le_bytes()
+/// Puts what stands behind a manifest of `manifest_size` bytes.
+pub fn encode_footer(manifest_size: u64, out: &mut Vec<u8>) -> Result<()> {
+    let footer = manifest_size.to_le_bytes();
+    out.try_reserve(footer.len())?;
+    out.extend_from_slice(&footer);
+    Ok(())
 }
 
 /// Where the manifest is, by the last bytes of a file that begins with the magic.
-pub fn detect(
-    file_size: u64,
-    last8: Option<&[u8; 8]>,
-    ends_in_magic: bool,
-    limits: &Limits,
-) -> Result<Frame> {
+pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
+    if !ends.head.starts_with(MAGIC) {
+        return Ok(Detected::Other);
+    }
+    let (file_size, last8) = (ends.file_size, ends.tail.last_chunk::<8>());
     if file_size < 16 {
         return Err(broken!(
             Rule::FileTooSmall,
             "a 0.1 file of {file_size} bytes; the magic and the index size alone take 16"
         ));
     }
-    if ends_in_magic {
+    if last8 == Some(b"ZTEN1000") {
         return Err(broken!(
             Rule::HeaderMagic,
             "the file begins like 0.1 (ZTEN0001) but ends like 1.1 (ZTEN1000)"

@@ -6,11 +6,12 @@ pub mod footer;
 
 use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles};
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
-use crate::model::manifest::Version;
+use crate::container::row::{Encode, Row};
+use crate::model::manifest::Container;
 
 /// What it can represent.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    version: Version::V0_1,
+    container: Container::V0_1,
     number: Some(100),
     name: "0.1.0",
     says_three_numbers: false,
@@ -27,4 +28,19 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     duplicate_names: true,
     big_endian: true,
     any_byte_is_true: true,
+};
+
+/// Its row.
+pub(crate) const ROW: Row = Row {
+    capabilities: CAPABILITIES,
+    detect: footer::detect,
+    decode: Some(decode::decode),
+    encode: Some(Encode {
+        header: footer::MAGIC,
+        footer_size: footer::FOOTER_SIZE,
+        head: encode::encode_head,
+        object: encode::encode_object,
+        footer: footer::encode_footer,
+        extend: None,
+    }),
 };

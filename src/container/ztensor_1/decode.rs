@@ -1,7 +1,7 @@
 //! 1.1 and 1.2: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
-use super::dialect::{spread_dtype, Dialect, NamedDtype};
+use super::dialect::{name_blocks, spread_dtype, Dialect, NamedDtype};
 use crate::container::cbor::fields::{Decoder, SeenKeys};
 use crate::container::cbor::packed;
 use crate::container::cbor::tables::{add, expect, push_rare_names};
@@ -10,7 +10,7 @@ use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
-    table_position, Component, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId, Version,
+    table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
 };
 
 // Keys and values that are compared packed; longer keys by all of their bytes, too.
@@ -81,12 +81,12 @@ pub fn decode_dialect(
     }
     keys.end(&d.cursor)?;
     let mut manifest = d.end()?;
-    manifest.version = Some(version(manifest.version_text())?);
+    manifest.container = Some(version(manifest.version_text())?);
     Ok(manifest)
 }
 
 /// What the `version` text means: only the major number decides whether the file can be read.
-fn version(text: &str) -> Result<Version> {
+fn version(text: &str) -> Result<Container> {
     let mut numbers = text.split('.');
     if numbers.next() != Some("1") {
         return Err(fail!(
@@ -99,7 +99,7 @@ fn version(text: &str) -> Result<Version> {
         minor.find(|c: char| !c.is_ascii_digit()).map_or(minor, |end| minor.get(..end).unwrap_or_default());
     // A minor version of twenty digits is later than 1.2, too.
     let later = digits.trim_start_matches('0');
-    Ok(if matches!(later, "" | "1") { Version::V1_1 } else { Version::V1_2 })
+    Ok(if matches!(later, "" | "1") { Container::V1_1 } else { Container::V1_2 })
 }
 
 fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()> {
@@ -166,6 +166,7 @@ fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
         spread_dtype(&d.cursor, &mut d.manifest, component_start as usize, &dtype)?;
     }
+    name_blocks(&mut d.manifest, &object);
     Ok(())
 }
 
@@ -229,7 +230,7 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
                 keys.once(1, &key)?;
                 if let Some(text) = d.optional_text(Rule::TypeType, "\"type\"")? {
                     names.logical = logical_by_name(&text);
-                    if !matches!(names.logical, NamedLogical::Known(_)) {
+                    if !matches!(names.logical, NamedLogical::Known(t) if t.is_in_spec()) {
                         rare.logical = Some(d.push_text(&text)?);
                     }
                 }
@@ -324,7 +325,7 @@ fn encoding_slow(d: &mut Decoder<'_>, rare: &mut RareNames) -> Result<Encoding> 
 }
 
 fn logical_by_name(name: &str) -> NamedLogical {
-    if let Some(logical) = Logical::from_name(name) {
+    if let Some(logical) = Logical::from_name(name).filter(|logical| !logical.is_block_type()) {
         return NamedLogical::Known(logical);
     }
     Dtype::from_name(name).map_or(NamedLogical::Other, NamedLogical::Dtype)
@@ -354,7 +355,10 @@ fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
                 t.name()
             ))
         }
-        (NamedLogical::Known(t), Some(dtype), None) if t.dtype() != dtype => Err(mismatch(t.name(), dtype)),
+        (NamedLogical::Known(t), Some(dtype), None) if t.dtype() != dtype => match t.is_in_spec() {
+            true => Err(mismatch(t.name(), dtype)),
+            false => Ok(LogicalType::Other), // somebody else's type of that name
+        },
         (NamedLogical::Known(t), _, _) => Ok(LogicalType::Known(*t)),
         (NamedLogical::Dtype(t), Some(dtype), None) if *t == dtype => Ok(LogicalType::SameAsDtype),
         (NamedLogical::Dtype(t), Some(dtype), _) => Err(mismatch(t.name(), dtype)),

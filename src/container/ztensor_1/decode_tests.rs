@@ -1,14 +1,14 @@
 //! Objects of a manifest, read as a writer encodes them.
 
 use super::*;
-use crate::container::frame::Container;
 use crate::memory::Budget;
+use crate::model::manifest::Container;
 
 #[test]
 fn attributes_of_the_same_bytes_are_interned() {
     let map = |bits: u8| [&b"\xa1\x64bits"[..], &[bits]].concat();
     let bytes = [map(4), map(8), map(4), map(4), map(8)].concat();
-    let frame = Frame { container: Container::V1, manifest: 64..64 + bytes.len() as u64, file_size: 1000 };
+    let frame = Frame::with_data_first(Container::V1_2, 64..64 + bytes.len() as u64, 1000);
     let budget = Budget::new(u64::MAX);
     let mut d = Decoder::new(&frame, &bytes, &budget);
     let kept: Vec<usize> = (0..5).map(|_| d.object_attributes().unwrap().unwrap().index()).collect();

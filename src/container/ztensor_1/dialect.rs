@@ -4,7 +4,7 @@ use crate::container::cbor::tables::{push_rare_names, push_text};
 use crate::container::cbor::Cursor;
 use crate::error::Result;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::Manifest;
+use crate::model::manifest::{Format, LogicalType, Manifest, Object};
 
 /// A storage type, and the logical type that its name brings along in 1.1.
 pub type NamedDtype = (Dtype, Option<Logical>);
@@ -45,4 +45,16 @@ pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, 
         }
     }
     Ok(())
+}
+
+/// The data of an object that is made of blocks gets the type that the format names.
+pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
+    let Format::Blocks(logical) = object.format else { return };
+    for at in object.component_start..object.component_start.saturating_add(object.component_count) {
+        let Some(component) = manifest.components.get_mut(at as usize) else { continue };
+        let plain = component.dtype == Some(logical.dtype()) && component.logical == LogicalType::Absent;
+        if plain && manifest.texts.get_bytes(component.role) == b"data" {
+            component.logical = LogicalType::Known(logical);
+        }
+    }
 }

@@ -66,6 +66,7 @@ fn encode_component(manifest: &Manifest, c: &Component, to: &Capabilities, out: 
     };
     let mut logical = match c.logical {
         LogicalType::Absent => None,
+        LogicalType::Known(t) if t.is_block_type() => None, // the format says it
         LogicalType::Known(t) => Some(t.name()),
         LogicalType::SameAsDtype | LogicalType::Other => Some(name(rare.logical)),
     };
@@ -73,7 +74,7 @@ fn encode_component(manifest: &Manifest, c: &Component, to: &Capabilities, out: 
         if let Some(logical) = logical {
             to.check_logical(c.known_logical(), logical)?;
         }
-        if let LogicalType::Known(t) = c.logical {
+        if let (LogicalType::Known(t), Some(_)) = (c.logical, logical) {
             // 1.1 has no `type`; four logical types are dtypes of their own there.
             dtype = t.name_in_1_1().unwrap_or(dtype);
             logical = None;

@@ -5,7 +5,7 @@ use super::encode::encode_object;
 use crate::container::capabilities::Capabilities;
 use crate::container::cbor::{encode as put, Cursor, Head};
 use crate::error::{broken, Error, Result, Rule};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, Manifest, Object};
 use crate::model::value::Value;
 use std::ops::Range;
@@ -58,8 +58,13 @@ pub fn extend(
 /// fields all the same. What is added keeps the rules of both.
 fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities) -> bool {
     let mut added = added.components.iter();
-    let needs_it = |c: &Component| c.encoding.is_compressed() || c.logical != LogicalType::Absent;
-    old.version != Some(to.version) && added.any(needs_it) && old.objects.iter().all(|o| keeps_1_2(old, o))
+    let needs_it = |c: &Component| {
+        c.encoding.is_compressed()
+            || c.logical != LogicalType::Absent && !c.known_logical().is_some_and(Logical::is_block_type)
+    };
+    old.container != Some(to.container)
+        && added.any(needs_it)
+        && old.objects.iter().all(|o| keeps_1_2(old, o))
 }
 
 /// Whether an object of a 1.1 file keeps the rules that only 1.2 has. A logical type may stand in its dtype, as

@@ -1,7 +1,8 @@
 //! The magic at the front; the manifest's size (u64, little-endian) at the end and, from 1.1 on, the magic once more.
 
-use crate::container::frame::{frame, over_limit, Container, Frame, Limits};
+use crate::container::frame::{frame, over_limit, Detected, Ends, Limits};
 use crate::error::{broken, Error, Result, Rule};
+use crate::model::manifest::Container;
 use std::ops::Range;
 
 /// First bytes, and last bytes from 1.1 on.
@@ -21,18 +22,24 @@ pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
     footer
 }
 
+/// Puts it.
+pub fn encode_footer(manifest_size: u64, out: &mut Vec<u8>) -> Result<()> {
+    out.try_reserve(FOOTER_SIZE)?;
+    out.extend_from_slice(&footer(manifest_size));
+    Ok(())
+}
+
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b))
 }
 
 /// Where the manifest is, by the last bytes of a file that begins with the magic.
-pub fn detect(
-    file_size: u64,
-    tail: &[u8],
-    last8: Option<&[u8; 8]>,
-    ends_in_magic: bool,
-    limits: &Limits,
-) -> Result<Frame> {
+pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Result<Detected> {
+    let last8 = tail.last_chunk::<8>();
+    let ends_in_magic = last8 == Some(MAGIC);
+    if !head.starts_with(MAGIC) {
+        return Ok(Detected::Other);
+    }
     if file_size < 17 {
         return Err(broken!(Rule::FileTooSmall, "a 1.x file of {file_size} bytes; the smallest has 25"));
     }
@@ -48,7 +55,7 @@ pub fn detect(
             return Err(broken!(Rule::ManifestEmpty, "the manifest size is 0"));
         }
         return frame(
-            Container::V1,
+            Container::V1_2,
             file_size,
             FOOTER_SIZE as u64,
             size,

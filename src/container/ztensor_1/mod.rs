@@ -10,15 +10,16 @@ pub mod v1_0;
 
 use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles};
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
-use crate::model::manifest::Version;
+use crate::container::row::{never, Encode, Row};
+use crate::model::manifest::Container;
 
 /// What 1.2 and later minor versions can represent.
 pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
-    version: Version::V1_2,
+    container: Container::V1_2,
     number: Some(10200),
     name: "1.2.0",
     says_three_numbers: true,
-    appends_as: Some(Version::V1_2),
+    appends_as: Some(Container::V1_2),
     alignment: ALIGNMENT,
     manifest_limit: MANIFEST_LIMIT,
     file_attributes: true,
@@ -35,7 +36,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
 
 /// What 1.1 can represent. What is appended follows 1.2, for the file may be raised to it.
 pub(crate) const CAPABILITIES_1_1: Capabilities = Capabilities {
-    version: Version::V1_1,
+    container: Container::V1_1,
     number: Some(10100),
     name: "1.1.0",
     logical_types: LogicalTypes::InDtype,
@@ -46,7 +47,7 @@ pub(crate) const CAPABILITIES_1_1: Capabilities = Capabilities {
 
 /// What 1.0 can represent.
 pub(crate) const CAPABILITIES_1_0: Capabilities = Capabilities {
-    version: Version::V1_0,
+    container: Container::V1_0,
     number: None,
     name: "1.0",
     says_three_numbers: false,
@@ -54,3 +55,28 @@ pub(crate) const CAPABILITIES_1_0: Capabilities = Capabilities {
     logical_types: LogicalTypes::None,
     ..CAPABILITIES_1_1
 };
+
+/// Encodes 1.1 and 1.2, each by its capabilities.
+const ENCODE: Encode = Encode {
+    header: footer::MAGIC,
+    footer_size: footer::FOOTER_SIZE as u64,
+    head: encode::encode_head,
+    object: encode::encode_object,
+    footer: footer::encode_footer,
+    extend: Some(extend::extend),
+};
+
+/// The row of 1.2, which detects all of 1.x.
+pub(crate) const ROW_1_2: Row = Row {
+    capabilities: CAPABILITIES_1_2,
+    detect: footer::detect,
+    decode: Some(decode::decode),
+    encode: Some(ENCODE),
+};
+
+/// The row of 1.1.
+pub(crate) const ROW_1_1: Row = Row { capabilities: CAPABILITIES_1_1, detect: never, ..ROW_1_2 };
+
+/// The row of 1.0, which is not written.
+pub(crate) const ROW_1_0: Row =
+    Row { capabilities: CAPABILITIES_1_0, detect: never, decode: Some(v1_0::decode), encode: None };

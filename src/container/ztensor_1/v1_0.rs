@@ -10,7 +10,7 @@ use crate::container::frame::{Frame, Limits};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Manifest, Version};
+use crate::model::manifest::{Container, Manifest};
 
 const DIALECT: Dialect = Dialect { objects_key: "tensors", dtype: dtype_by_name, dtype_in_object: true };
 
@@ -25,7 +25,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
         return Err(footer_missing(frame.file_size));
     }
     let mut manifest = decode_dialect(frame, bytes, limits, budget, &DIALECT)?;
-    manifest.version = Some(Version::V1_0);
+    manifest.container = Some(Container::V1_0);
     Ok(manifest)
 }
 

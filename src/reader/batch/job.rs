@@ -112,7 +112,7 @@ impl Component<'_> {
         match part {
             Selection::Whole => self.decoded_size(),
             Selection::Slab(slab) => {
-                if self.object().format() != crate::model::manifest::Format::Dense || self.role() != "data" {
+                if !self.object().format().is_array() || self.role() != "data" {
                     return Err(fail!(Unsupported, "only the data of a dense object can be sliced"));
                 }
                 Ok(self.slab(slab)?.size())

@@ -147,6 +147,7 @@ impl Writer {
         let size = convert::converted_size(component.size()?, (from, None), dtype)?;
         let spec = ComponentSpec {
             logical: match component.logical() {
+                LogicalType::Known(known) if known.is_block_type() => None,
                 LogicalType::Known(known) => Some(LogicalSpec::Known(known)),
                 LogicalType::Other => component.logical_name().map(LogicalSpec::Other),
                 LogicalType::Absent | LogicalType::SameAsDtype => None,

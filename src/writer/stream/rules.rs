@@ -13,13 +13,12 @@ pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) ->
     }
     let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
-    let ratio = match spec.logical {
-        None => 1,
-        Some(LogicalSpec::Known(logical)) => logical.ratio(),
+    let block = match spec.logical {
+        None => spec.dtype.block(),
+        Some(LogicalSpec::Known(logical)) => logical.block(),
         Some(LogicalSpec::Other(_)) => return Ok(None),
     };
-    let width = spec.dtype.size() as u64;
-    elements.checked_mul(ratio).and_then(|n| n.checked_mul(width)).ok_or_else(overflow).map(Some)
+    block.size(elements).ok_or_else(overflow).map(Some)
 }
 
 /// Whether a component of such a type may end with so many bytes.
@@ -29,7 +28,9 @@ pub fn check_final_size(
     expected: Option<u64>,
     size: u64,
 ) -> Result<()> {
-    let unit = (dtype.size() as u64).saturating_mul(logical.map_or(1, Logical::ratio)).max(1);
+    // Of packed elements the last ones may leave some of their bytes out.
+    let block = logical.map_or(dtype.block(), Logical::block);
+    let unit = if block.elements > 1 { 1 } else { block.bytes };
     match expected {
         Some(expected) if expected != size => {
             Err(fail!(BufferSize, "it takes {expected} bytes, {size} are given"))

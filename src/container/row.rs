@@ -1,0 +1,48 @@
+//! A container as the rest of the library meets it: one row of the table in `mod.rs`.
+
+use super::capabilities::Capabilities;
+use super::frame::{Detected, Ends, Frame, Limits};
+use crate::error::Result;
+use crate::memory::Budget;
+use crate::model::manifest::{Manifest, Object};
+use crate::model::value::Value;
+
+/// Whether a file is of the container. What can only be one and breaks its rules is an error.
+pub type Detect = fn(Ends<'_>, &Limits) -> Result<Detected>;
+
+/// The manifest from its bytes, those of [`Frame::manifest`].
+pub type Decode = fn(&Frame, &[u8], &Limits, &Budget) -> Result<Manifest>;
+
+/// How files of a container are written.
+pub struct Encode {
+    /// The first bytes of a file.
+    pub header: &'static [u8],
+    /// Bytes behind the manifest.
+    pub footer_size: u64,
+    /// What a manifest has in front of the first object.
+    pub head: fn(&Manifest, &Capabilities, &mut Vec<u8>) -> Result<()>,
+    /// An object as a manifest has it.
+    pub object: fn(&Manifest, &Object, &Capabilities, &mut Vec<u8>) -> Result<()>,
+    /// What stands behind a manifest of that size.
+    pub footer: fn(u64, &mut Vec<u8>) -> Result<()>,
+    /// An encoded manifest with more objects, and with those attributes if there are any.
+    #[allow(clippy::type_complexity, reason = "each is named in `container::extend`")]
+    pub extend: Option<fn(&[u8], &Manifest, &Manifest, &Capabilities, Option<&Value>) -> Result<Vec<u8>>>,
+}
+
+/// A container.
+pub struct Row {
+    /// What it can represent, and its name.
+    pub capabilities: Capabilities,
+    /// Whether a file is of it.
+    pub detect: Detect,
+    /// How its manifest is read; none where it is not read here.
+    pub decode: Option<Decode>,
+    /// How it is written; none where it is not.
+    pub encode: Option<Encode>,
+}
+
+/// For a container whose files another row detects.
+pub fn never(_: Ends<'_>, _: &Limits) -> Result<Detected> {
+    Ok(Detected::Other)
+}
