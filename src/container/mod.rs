@@ -25,6 +25,7 @@ mod detect;
 mod frame;
 pub mod json;
 mod row;
+mod safetensors;
 mod validate;
 mod ztensor_0_1;
 mod ztensor_1;
@@ -56,7 +57,7 @@ static TABLE: [&Row; 9] = [
     &ztensor_1::ROW_1_1,
     &ztensor_1::ROW_1_2,
     &not_read(Container::V2, detect::later_container),
-    &not_read(Container::Safetensors, never),
+    &safetensors::ROW,
     &not_read(Container::Gguf, never),
     &not_read(Container::Npz, |ends, _| begins_with(b"PK\x03\x04", Container::Npz, ends)),
     &not_read(Container::Torch, never),

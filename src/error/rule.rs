@@ -90,6 +90,12 @@ rules! {
     PaddingNonzero c"padding-nonzero",
     UnfinishedAppend c"unfinished-append",
     VersionForm c"version-form",
+    HeaderSize c"header-size",
+    JsonSyntax c"json-syntax",
+    JsonUtf8 c"json-utf8",
+    JsonDepth c"json-depth",
+    JsonDuplicateKey c"json-duplicate-key",
+    DataTiling c"data-tiling",
 }
 
 #[cfg(test)]

@@ -1,0 +1,323 @@
+//! A header to a manifest: straight into its tables.
+
+use super::scan::Scan;
+use super::tables::{add, add_text, extend, push};
+use crate::container::frame::{Frame, Limits};
+use crate::error::{broken, fail, Quoted, Result, Rule};
+use crate::memory::{block, bytes_of, Budget};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::find_duplicate::find_duplicate;
+use crate::model::manifest::{
+    element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, TextId,
+};
+use crate::model::value::{keys_are_unique, Value};
+
+/// A dtype by its name in a header.
+fn dtype_by_name(name: &[u8]) -> Option<(Dtype, LogicalType)> {
+    let plain = |dtype| Some((dtype, LogicalType::Absent));
+    let logical = |logical: Logical| Some((logical.dtype(), LogicalType::Known(logical)));
+    match name {
+        b"BF16" => plain(Dtype::Bf16),
+        b"F16" => plain(Dtype::F16),
+        b"F32" => plain(Dtype::F32),
+        b"F64" => plain(Dtype::F64),
+        b"I64" => plain(Dtype::I64),
+        b"I32" => plain(Dtype::I32),
+        b"I16" => plain(Dtype::I16),
+        b"I8" => plain(Dtype::I8),
+        b"U64" => plain(Dtype::U64),
+        b"U32" => plain(Dtype::U32),
+        b"U16" => plain(Dtype::U16),
+        b"U8" => plain(Dtype::U8),
+        b"BOOL" => plain(Dtype::Bool),
+        b"F8_E4M3" => logical(Logical::F8E4m3fn),
+        b"F8_E5M2" => logical(Logical::F8E5m2),
+        b"F8_E4M3FNUZ" => logical(Logical::F8E4m3fnuz),
+        b"F8_E5M2FNUZ" => logical(Logical::F8E5m2fnuz),
+        b"F8_E8M0" => logical(Logical::F8E8m0),
+        b"F4" => logical(Logical::F4E2m1),
+        b"F6_E2M3" => logical(Logical::F6E2m3),
+        b"F6_E3M2" => logical(Logical::F6E3m2),
+        b"C64" => logical(Logical::Complex64),
+        _ => None,
+    }
+}
+
+/// Reads a header.
+pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
+    let mut manifest = Manifest { container: Some(Container::Safetensors), ..Manifest::default() };
+    manifest.version_text = Some(add_text(budget, &mut manifest, b"")?); // a header says none
+    let data = add_text(budget, &mut manifest, b"data")?;
+    let mut header = Header { frame, scan: Scan::new(bytes, budget)?, budget, data, keys: Keys::default() };
+    let (mut scratch, mut is_first, mut has_metadata) = (Vec::new(), true, false);
+    let mut next = 0; // where a tensor begins that follows the one before
+    let mut in_order = true;
+    header.scan.expect(b'{', "the header's object is due")?;
+    while header.scan.another(std::mem::take(&mut is_first), b'}')? {
+        let name = header.scan.string(&mut scratch)?;
+        header.scan.expect(b':', "\":\" is due")?;
+        if name == b"__metadata__" {
+            if std::mem::replace(&mut has_metadata, true) {
+                return Err(broken!(Rule::JsonDuplicateKey, "the header has two \"__metadata__\""));
+            }
+            manifest.attributes = header.metadata().map_err(|e| e.within(format_args!("__metadata__")))?;
+            continue;
+        }
+        if manifest.objects.len() as u64 >= limits.objects {
+            return Err(fail!(Limit, "the file has more than {} objects", limits.objects));
+        }
+        let (begin, end) = match header.tensor(&mut manifest, name) {
+            Ok(range) => range,
+            Err(e) => return Err(e.within(format_args!("object {}", Quoted(name)))),
+        };
+        in_order &= begin == next;
+        next = end;
+    }
+    header.scan.end()?;
+    match in_order {
+        true => check_end(frame, next)?,
+        false => check_tiles(frame, &manifest, budget)?,
+    }
+    Ok(manifest)
+}
+
+/// What a header is read with.
+struct Header<'a> {
+    frame: &'a Frame,
+    scan: Scan<'a>,
+    budget: &'a Budget,
+    /// The role of all components.
+    data: TextId,
+    keys: Keys,
+}
+
+/// Fields of an entry.
+const DTYPE: u8 = 1;
+const SHAPE: u8 = 2;
+const DATA_OFFSETS: u8 = 4;
+
+impl Header<'_> {
+    /// One entry; where its bytes begin and end in the data.
+    #[inline(always)]
+    fn tensor(&mut self, manifest: &mut Manifest, name: &[u8]) -> Result<(u64, u64)> {
+        let name = add_text(self.budget, manifest, name)?;
+        let shape_start = table_position(manifest.dimensions.len())?;
+        let (mut seen, mut is_first) = (0, true);
+        let (mut dtype, mut begin, mut end) = (None, 0, 0);
+        self.scan.expect(b'{', "an object with the tensor's dtype, shape and data_offsets is due")?;
+        while self.scan.another(std::mem::take(&mut is_first), b'}')? {
+            let key = self.scan.string(&mut self.keys.scratch)?;
+            let field = match key {
+                b"dtype" => DTYPE,
+                b"shape" => SHAPE,
+                b"data_offsets" => DATA_OFFSETS,
+                unknown => {
+                    self.keys.unknown.push(self.budget, unknown)?;
+                    0
+                }
+            };
+            if seen & field != 0 {
+                return Err(broken!(Rule::JsonDuplicateKey, "it has two fields {}", Quoted(key)));
+            }
+            seen |= field;
+            self.scan.expect(b':', "\":\" is due")?;
+            match field {
+                DTYPE => {
+                    let name = self.scan.string(&mut self.keys.scratch)?;
+                    let unknown = || broken!(Rule::DtypeType, "its dtype {} is unknown", Quoted(name));
+                    dtype = Some(dtype_by_name(name).ok_or_else(unknown)?);
+                }
+                SHAPE => {
+                    self.scan.expect(b'[', "an array of dimensions is due")?;
+                    let mut is_first = true;
+                    while self.scan.another(std::mem::take(&mut is_first), b']')? {
+                        let dimension = self.scan.unsigned(Rule::ShapeType, "the dimension")?;
+                        push(self.budget, &mut manifest.dimensions, dimension)?;
+                    }
+                }
+                DATA_OFFSETS => {
+                    self.scan.expect(b'[', "an array of two offsets is due")?;
+                    begin = self.scan.unsigned(Rule::OffsetType, "the offset")?;
+                    self.scan.expect(b',', "a second offset is due")?;
+                    end = self.scan.unsigned(Rule::OffsetType, "the offset")?;
+                    self.scan.expect(b']', "the end of the array is due")?;
+                }
+                _ => self.scan.skip(&mut self.keys.scratch)?,
+            }
+        }
+        self.keys.unknown.check()?;
+        let (Some((dtype, logical)), true) = (dtype, seen == DTYPE | SHAPE | DATA_OFFSETS) else {
+            let missing = match seen {
+                _ if seen & DTYPE == 0 => "dtype",
+                _ if seen & SHAPE == 0 => "shape",
+                _ => "data_offsets",
+            };
+            return Err(broken!(Rule::ObjectType, "it has no {missing:?}"));
+        };
+        let rank = table_position(manifest.dimensions.len())?.saturating_sub(shape_start);
+        let component_start = table_position(manifest.components.len())?;
+        let object = Object {
+            name,
+            format: Format::Dense,
+            shape_start,
+            rank,
+            component_start,
+            component_count: 1,
+            attributes: None,
+        };
+        let mut component = Component::new(self.data, Some(dtype));
+        component.logical = logical;
+        self.check_size(manifest.shape(&object), &component, begin, end)?;
+        component.offset = self.frame.data.start.saturating_add(begin);
+        component.stored_size = end.saturating_sub(begin);
+        component.set_size(Some(component.stored_size));
+        add(self.budget, &mut manifest.objects, object)?;
+        add(self.budget, &mut manifest.components, component)?;
+        Ok((begin, end))
+    }
+
+    /// That the shape takes as many bytes as there are between the offsets, and that these are in the data.
+    #[inline(always)]
+    fn check_size(&self, shape: &[u64], component: &Component, begin: u64, end: u64) -> Result<()> {
+        let Some(block) = component.block() else { return Ok(()) };
+        let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
+        let elements = element_count(shape).ok_or_else(overflow)?;
+        if !block.divides(elements) {
+            return Err(broken!(Rule::DenseSize, "its {elements} elements do not fill whole bytes"));
+        }
+        let expected = block.size(elements).ok_or_else(overflow)?;
+        if end.checked_sub(begin) != Some(expected) {
+            return Err(broken!(
+                Rule::DenseSize,
+                "its data_offsets are {begin} and {end}, but its shape {shape:?} takes {expected} bytes"
+            ));
+        }
+        let size = self.frame.data.end.saturating_sub(self.frame.data.start);
+        match end > size {
+            true => Err(broken!(
+                Rule::RangeEof,
+                "its bytes {begin} to {end} pass the end of the data of {size} bytes"
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The file's attributes.
+    #[inline(never)]
+    fn metadata(&mut self) -> Result<Option<Value>> {
+        let mut pairs = Vec::new();
+        if !self.scan.take(b'{') {
+            return Err(broken!(Rule::AttributesType, "it is no object"));
+        }
+        let mut is_first = true;
+        while self.scan.another(std::mem::take(&mut is_first), b'}')? {
+            let key = self.text()?;
+            self.scan.expect(b':', "\":\" is due")?;
+            push(self.budget, &mut pairs, (key, Value::Null))?;
+            let value = self.text()?;
+            if let Some((_, place)) = pairs.last_mut() {
+                *place = value;
+            }
+        }
+        // Keys are sorted by reference to find two that are the same.
+        let sorted = bytes_of::<usize>(pairs.len());
+        self.budget.charge(sorted, "keys that are sorted")?;
+        if !keys_are_unique(&pairs)? {
+            return Err(broken!(Rule::JsonDuplicateKey, "it has a key twice"));
+        }
+        self.budget.give_back(sorted);
+        Ok(Some(Value::Map(pairs)))
+    }
+
+    fn text(&mut self) -> Result<Value> {
+        let text = self.scan.string(&mut self.keys.scratch)?;
+        self.budget.charge(block(text.len() as u64), "attributes")?;
+        Value::text(std::str::from_utf8(text).unwrap_or_default())
+    }
+}
+
+/// Room for texts with escapes, and the fields of an entry that mean nothing.
+#[derive(Default)]
+struct Keys {
+    scratch: Vec<u8>,
+    unknown: UnknownKeys,
+}
+
+/// Keys that mean nothing, but must not be there twice.
+#[derive(Default)]
+struct UnknownKeys {
+    texts: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl UnknownKeys {
+    #[cold]
+    fn push(&mut self, budget: &Budget, key: &[u8]) -> Result<()> {
+        extend(budget, &mut self.texts, key)?;
+        push(budget, &mut self.ends, self.texts.len())
+    }
+
+    /// Whether all of them are different; there are none then.
+    #[inline(always)]
+    fn check(&mut self) -> Result<()> {
+        match self.ends.is_empty() {
+            true => Ok(()),
+            false => self.check_some(),
+        }
+    }
+
+    #[cold]
+    fn check_some(&mut self) -> Result<()> {
+        let mut keys: Vec<&[u8]> = Vec::new();
+        keys.try_reserve_exact(self.ends.len())?;
+        let mut start = 0;
+        for end in &self.ends {
+            keys.push(self.texts.get(start..*end).unwrap_or_default());
+            start = *end;
+        }
+        if let Some(twice) = find_duplicate(&keys, |a, b| a.cmp(b))? {
+            return Err(broken!(Rule::JsonDuplicateKey, "it has two fields {}", Quoted(twice)));
+        }
+        drop(keys);
+        self.texts.clear();
+        self.ends.clear();
+        Ok(())
+    }
+}
+
+/// The last tensor ends where the file does.
+fn check_end(frame: &Frame, end: u64) -> Result<()> {
+    let size = frame.data.end.saturating_sub(frame.data.start);
+    match end == size {
+        true => Ok(()),
+        false => Err(broken!(Rule::DataTiling, "the tensors end at {end}, but the data has {size} bytes")),
+    }
+}
+
+/// Tensors in another order than their bytes: these tile the data all the same.
+#[cold]
+fn check_tiles(frame: &Frame, manifest: &Manifest, budget: &Budget) -> Result<()> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
+    budget.charge(sorted, "offsets that are sorted")?;
+    ranges.try_reserve_exact(manifest.components.len())?;
+    let places = manifest.components.iter().map(|c| (c.offset, c.stored_size));
+    let start = frame.data.start;
+    ranges.extend(places.map(|(at, size)| (at.saturating_sub(start), size)));
+    ranges.sort_unstable();
+    let mut next = 0;
+    for (begin, size) in ranges {
+        if begin != next {
+            let what = if begin < next { "two tensors share bytes" } else { "no tensor has the bytes" };
+            return Err(broken!(
+                Rule::DataTiling,
+                "{what} between {} and {}",
+                next.min(begin),
+                next.max(begin)
+            ));
+        }
+        next = begin.saturating_add(size);
+    }
+    budget.give_back(sorted);
+    check_end(frame, next)
+}

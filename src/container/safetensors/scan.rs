@@ -1,0 +1,297 @@
+//! JSON text from front to back: no tree, no recursion, no memory but for texts with escapes.
+
+use super::tables::extend;
+use crate::error::{broken, Error, Result, Rule};
+use crate::memory::Budget;
+
+/// How deep an ignored value may nest: one bit is kept of each level.
+const MAX_DEPTH: u32 = 127;
+
+/// Where in the text we are.
+pub struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    budget: &'a Budget,
+}
+
+/// A text of the header, or what its escapes mean.
+pub type Text<'s> = &'s [u8];
+
+impl<'a> Scan<'a> {
+    /// From the front of a header, which has to be UTF-8.
+    pub fn new(bytes: &'a [u8], budget: &'a Budget) -> Result<Scan<'a>> {
+        match std::str::from_utf8(bytes) {
+            Ok(_) => Ok(Scan { bytes, at: 0, budget }),
+            Err(e) => {
+                Err(broken!(Rule::JsonUtf8, "the header is not UTF-8 at byte {} of it", e.valid_up_to()))
+            }
+        }
+    }
+
+    /// An error of the header's syntax, here.
+    #[cold]
+    pub fn wrong(&self, what: &str) -> Error {
+        broken!(Rule::JsonSyntax, "byte {} of the header: {what}", self.at)
+    }
+
+    #[inline(always)]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    #[inline(always)]
+    fn step(&mut self) {
+        self.at = self.at.saturating_add(1);
+    }
+
+    #[inline(always)]
+    fn space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.step();
+        }
+    }
+
+    /// Whether that byte comes next, behind white space; then it is passed.
+    #[inline(always)]
+    pub fn take(&mut self, byte: u8) -> bool {
+        if self.peek() != Some(byte) {
+            self.space();
+            if self.peek() != Some(byte) {
+                return false;
+            }
+        }
+        self.step();
+        true
+    }
+
+    /// That byte, or an error that says what is due.
+    #[inline(always)]
+    pub fn expect(&mut self, byte: u8, due: &str) -> Result<()> {
+        match self.take(byte) {
+            true => Ok(()),
+            false => Err(self.wrong(due)),
+        }
+    }
+
+    /// Whether another item of an object or array comes; its end is passed.
+    #[inline(always)]
+    pub fn another(&mut self, is_first: bool, end: u8) -> Result<bool> {
+        if is_first {
+            return Ok(!self.take(end));
+        }
+        if self.take(b',') {
+            return Ok(true);
+        }
+        match self.take(end) {
+            true => Ok(false),
+            false => Err(self.wrong("\",\" or the end of the object or array is due")),
+        }
+    }
+
+    /// Nothing but white space to the end.
+    pub fn end(&mut self) -> Result<()> {
+        self.space();
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.wrong("text follows the header's object")),
+        }
+    }
+
+    /// A string; `scratch` holds it where it has escapes.
+    #[inline(always)]
+    pub fn string<'s>(&mut self, scratch: &'s mut Vec<u8>) -> Result<Text<'s>>
+    where
+        'a: 's,
+    {
+        self.expect(b'"', "a string is due")?;
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let end = rest.iter().position(|b| *b < b' ' || *b == b'"' || *b == b'\\');
+        let plain = end.and_then(|end| Some((rest.get(..end)?, rest.get(end)?)));
+        if let Some((plain, b'"')) = plain {
+            self.at = self.at.saturating_add(plain.len()).saturating_add(1);
+            return Ok(plain);
+        }
+        scratch.clear();
+        self.escaped(scratch)?;
+        Ok(scratch)
+    }
+
+    /// A string with escapes in it, or without an end.
+    #[cold]
+    fn escaped(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        loop {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let end = rest.iter().position(|b| *b < b' ' || *b == b'"' || *b == b'\\');
+            let Some(end) = end else { return Err(self.wrong("the string does not end")) };
+            extend(self.budget, out, rest.get(..end).unwrap_or_default())?;
+            self.at = self.at.saturating_add(end);
+            match self.peek() {
+                Some(b'"') => {
+                    self.step();
+                    return Ok(());
+                }
+                Some(b'\\') => {
+                    self.step();
+                    let c = self.escape()?;
+                    extend(self.budget, out, c.encode_utf8(&mut [0; 4]).as_bytes())?;
+                }
+                _ => return Err(self.wrong("a control character within a string")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char> {
+        let letter = self.peek();
+        self.step();
+        Ok(match letter {
+            Some(b'n') => '\n',
+            Some(b't') => '\t',
+            Some(b'r') => '\r',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(letter @ (b'"' | b'\\' | b'/')) => char::from(letter),
+            Some(b'u') => {
+                let first = self.hex4()?;
+                let code = match first {
+                    0xd800..0xdc00 if self.peek() == Some(b'\\') => {
+                        self.step();
+                        if self.peek() != Some(b'u') {
+                            return Err(self.wrong("half of a surrogate pair"));
+                        }
+                        self.step();
+                        match self.hex4()? {
+                            second @ 0xdc00..0xe000 => {
+                                0x10000_u32.saturating_add((first & 0x3ff) << 10 | (second & 0x3ff))
+                            }
+                            _ => first, // which is no character
+                        }
+                    }
+                    _ => first,
+                };
+                return char::from_u32(code).ok_or_else(|| self.wrong("half of a surrogate pair"));
+            }
+            _ => return Err(self.wrong("an unknown escape")),
+        })
+    }
+
+    fn hex4(&mut self) -> Result<u32> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let digit = self.peek().and_then(|b| char::from(b).to_digit(16));
+            code = code << 4 | digit.ok_or_else(|| self.wrong("four hexadecimal digits are due"))?;
+            self.step();
+        }
+        Ok(code)
+    }
+
+    /// An integer from 0 to 2^64 - 1, written as such.
+    #[inline(always)]
+    pub fn unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
+        self.space();
+        let (start, mut number) = (self.at, Some(0u64));
+        while let Some(digit @ b'0'..=b'9') = self.peek() {
+            let value = u64::from(digit & 15);
+            number = number.and_then(|n| n.checked_mul(10)?.checked_add(value));
+            self.step();
+        }
+        let digits = self.bytes.get(start..self.at).unwrap_or_default();
+        let behind = self.peek();
+        let is_whole = !matches!(behind, Some(b'.' | b'e' | b'E'));
+        match (digits, number) {
+            ([b'0', _, ..] | [], _) => {}
+            (_, Some(number)) if is_whole => return Ok(number),
+            _ => {}
+        }
+        Err(broken!(rule, "{what} at byte {start} of the header is no integer from 0 to 2^64-1"))
+    }
+
+    /// Passes over a value of any kind.
+    #[cold]
+    pub fn skip(&mut self, scratch: &mut Vec<u8>) -> Result<()> {
+        // A bit of each open object or array: whether it is an object.
+        let (mut kinds, mut depth) = (0u128, 0u32);
+        let mut first;
+        loop {
+            self.space();
+            match self.peek() {
+                Some(open @ (b'{' | b'[')) => {
+                    if depth >= MAX_DEPTH {
+                        return Err(broken!(
+                            Rule::JsonDepth,
+                            "byte {} of the header nests deeper than {MAX_DEPTH} levels",
+                            self.at
+                        ));
+                    }
+                    self.step();
+                    (kinds, depth) = (kinds << 1 | u128::from(open == b'{'), depth.saturating_add(1));
+                    first = true;
+                }
+                Some(b'"') => {
+                    self.string(scratch)?;
+                    first = false;
+                }
+                _ => {
+                    self.scalar()?;
+                    first = false;
+                }
+            }
+            // What is complete ends what is around it, as far as that ends, too.
+            loop {
+                if depth == 0 {
+                    return Ok(());
+                }
+                let is_object = kinds & 1 == 1;
+                if self.another(first, if is_object { b'}' } else { b']' })? {
+                    if is_object {
+                        self.string(scratch)?;
+                        self.expect(b':', "\":\" is due")?;
+                    }
+                    break;
+                }
+                (kinds, depth, first) = (kinds >> 1, depth.saturating_sub(1), false);
+            }
+        }
+    }
+
+    /// A number or a word.
+    fn scalar(&mut self) -> Result<()> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let end =
+            rest.iter().position(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.'));
+        let word = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        match matches!(word, b"true" | b"false" | b"null") || is_number(word) {
+            true => {
+                self.at = self.at.saturating_add(word.len());
+                Ok(())
+            }
+            false => Err(self.wrong("a value is due")),
+        }
+    }
+}
+
+/// Whether it is a number as JSON has them.
+fn is_number(word: &[u8]) -> bool {
+    fn digits(word: &[u8]) -> Option<&[u8]> {
+        let count = word.iter().take_while(|b| b.is_ascii_digit()).count();
+        word.get(count..).filter(|_| count > 0)
+    }
+    let whole = |word: &[u8]| -> Option<()> {
+        let word = word.strip_prefix(b"-").unwrap_or(word);
+        let mut rest = match word {
+            [b'0', rest @ ..] => rest,
+            _ => digits(word)?,
+        };
+        if let Some(fraction) = rest.strip_prefix(b".") {
+            rest = digits(fraction)?;
+        }
+        if let [b'e' | b'E', exponent @ ..] = rest {
+            let exponent = match exponent {
+                [b'+' | b'-', unsigned @ ..] => unsigned,
+                unsigned => unsigned,
+            };
+            rest = digits(exponent)?;
+        }
+        rest.is_empty().then_some(())
+    };
+    whole(word).is_some()
+}

@@ -1,0 +1,70 @@
+//! Tables of a manifest that grow by doubling, charged to a budget before memory is asked for.
+
+use crate::error::Result;
+use crate::memory::{bytes_of, Budget, HugeVec};
+use crate::model::manifest::{Manifest, TextId};
+
+/// The least that a table grows by.
+const LEAST: usize = 64;
+
+/// Charges a table that grows from `capacity` entries; both tables are there while one is copied to the other.
+#[cold]
+fn growing<T>(
+    budget: &Budget,
+    what: &str,
+    capacity: usize,
+    least: usize,
+    grow: impl FnOnce(usize) -> Result<()>,
+) -> Result<()> {
+    let mut more = capacity.max(LEAST).max(least);
+    if !budget.has(bytes_of::<T>(capacity.saturating_add(more))) {
+        more = (capacity / 4).max(least);
+    }
+    budget.charge(bytes_of::<T>(capacity.saturating_add(more)), what)?;
+    grow(more)?;
+    budget.give_back(bytes_of::<T>(capacity));
+    Ok(())
+}
+
+/// Appends to a table that may become large.
+#[inline(always)]
+pub fn add<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, entry: T) -> Result<()> {
+    if table.len() == table.capacity() {
+        let capacity = table.capacity();
+        growing::<T>(budget, "objects", capacity, 1, |more| table.try_reserve_exact(more))?;
+    }
+    table.push(entry)
+}
+
+/// Appends to a table.
+#[inline(always)]
+pub fn push<T>(budget: &Budget, table: &mut Vec<T>, entry: T) -> Result<()> {
+    if table.len() == table.capacity() {
+        let capacity = table.capacity();
+        growing::<T>(budget, "shapes and keys", capacity, 1, |more| Ok(table.try_reserve_exact(more)?))?;
+    }
+    table.push(entry);
+    Ok(())
+}
+
+/// Appends bytes.
+pub fn extend(budget: &Budget, table: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    if table.capacity().saturating_sub(table.len()) < bytes.len() {
+        let capacity = table.capacity();
+        growing::<u8>(budget, "texts", capacity, bytes.len(), |more| Ok(table.try_reserve_exact(more)?))?;
+    }
+    table.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Keeps a text of UTF-8.
+#[inline(always)]
+pub fn add_text(budget: &Budget, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
+    let texts = &mut manifest.texts;
+    let size = text.len().saturating_add(1);
+    if size > texts.spare_capacity() {
+        let capacity = texts.size().saturating_add(texts.spare_capacity());
+        growing::<u8>(budget, "names", capacity, size.max(4096), |more| texts.reserve(more))?;
+    }
+    texts.add_utf8(text)
+}
