@@ -68,7 +68,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
             LogicalType::Known(logical)
         }
         Some(LogicalSpec::Other(name)) => {
-            if Dtype::from_name(name).is_some() || Logical::from_name(name).is_some() {
+            if Dtype::from_name(name).is_some() || Logical::from_name(name).is_some_and(Logical::is_in_spec) {
                 return Err(fail!(
                     InvalidArgument,
                     "the type {name:?} is a known one; give it by its number"

@@ -45,9 +45,10 @@ fn dtype_by_name(name: &[u8]) -> Option<(Dtype, LogicalType)> {
 
 /// Reads a header.
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
-    let mut manifest = Manifest { container: Some(Container::Safetensors), ..Manifest::default() };
+    let mut manifest = Manifest::default();
+    manifest.container = Some(Container::Safetensors);
     manifest.version_text = Some(add_text(budget, &mut manifest, b"")?); // a header says none
-    let data = add_text(budget, &mut manifest, b"data")?;
+    let data = manifest.intern_role("data")?;
     let mut header = Header { frame, scan: Scan::new(bytes, budget)?, budget, data, keys: Keys::default() };
     let (mut scratch, mut is_first, mut has_metadata) = (Vec::new(), true, false);
     let mut next = 0; // where a tensor begins that follows the one before
