@@ -3,6 +3,7 @@
 use super::{stored, File, OpenOptions};
 use crate::digest::{compute, Algorithm, Digest};
 use crate::error::{try_format, Result};
+use crate::model::manifest::Container;
 use std::fmt;
 use std::time::UNIX_EPOCH;
 
@@ -37,6 +38,11 @@ impl OpenOptions {
 }
 
 impl File {
+    /// What it is.
+    pub fn container(&self) -> Container {
+        self.manifest.container.unwrap_or(self.frame.container)
+    }
+
     /// Its identity, as it was when it was opened. Reads the manifest.
     pub fn identity(&self) -> Result<Identity> {
         let range = self.frame.manifest.clone();

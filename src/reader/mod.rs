@@ -191,7 +191,7 @@ impl File {
         container::capabilities_of(&self.manifest)
     }
 
-    /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
+    /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where files say none.
     pub fn version(&self) -> &str {
         self.manifest.version_text()
     }

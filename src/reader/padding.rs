@@ -1,17 +1,19 @@
-//! The bytes of a file that belong to nothing: between its components, and in front of its manifest.
+//! The bytes of a file that belong to nothing: between its components, and around them.
 
-use crate::container::HEADER_SIZE;
+use crate::container::{Frame, HEADER_SIZE};
 use crate::error::Result;
 use crate::model::manifest::Manifest;
 use std::ops::Range;
 
-/// The gaps between the components of a file whose manifest begins at `manifest_start`, in file order.
-pub(super) fn gaps(manifest: &Manifest, manifest_start: u64) -> Result<Vec<Range<u64>>> {
+/// The gaps between the components of a file, in file order.
+pub(super) fn gaps(manifest: &Manifest, frame: &Frame) -> Result<Vec<Range<u64>>> {
     let mut taken: Vec<(u64, u64)> = Vec::new();
-    taken.try_reserve_exact(manifest.components.len().saturating_add(1))?;
+    taken.try_reserve_exact(manifest.components.len().saturating_add(2))?;
     taken.extend(manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())));
+    let (manifest, end) = (&frame.manifest, frame.data.end);
+    taken.push(if manifest.start < end { (manifest.start, manifest.end) } else { (end, end) });
     taken.sort_unstable();
-    taken.push((manifest_start, manifest_start));
+    taken.push((end, end));
     let mut gaps = Vec::new();
     let mut at = HEADER_SIZE;
     for (start, end) in taken {

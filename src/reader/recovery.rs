@@ -10,9 +10,8 @@ use super::index::NameIndex;
 use super::item_extent::{is_one_map, Budget};
 use super::stored::{for_each_chunk, zeroed, READ_CHUNK};
 use super::{padding, read_manifest};
-use crate::container::{self, AppendRecord, Frame, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
+use crate::container::{self, AppendRecord, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::model::manifest::Manifest;
 use crate::source::ByteSource;
 use std::fmt;
 use std::ops::Range;
@@ -286,9 +285,9 @@ fn ends_at(
 /// Whether nothing but zeros is in front of that end where its manifest has nothing.
 fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location) -> Result<bool> {
     let prefix = Prefix { source, size: location.end };
-    let (Frame { manifest: range, .. }, manifest): (Frame, Manifest) = read_manifest(&prefix, limits)?;
+    let (frame, manifest) = read_manifest(&prefix, limits)?;
     let mut zero = true;
-    for gap in padding::gaps(&manifest, range.start)? {
+    for gap in padding::gaps(&manifest, &frame)? {
         for_each_chunk(source, gap, &mut |chunk| {
             zero &= chunk.iter().all(|b| *b == 0);
             Ok(())

@@ -197,7 +197,7 @@ impl File {
     /// How many bytes between the components (and before the manifest) are not zero, and the first.
     fn nonzero_padding(&self) -> Result<(u64, Option<u64>)> {
         let (mut count, mut first) = (0u64, None);
-        for gap in padding::gaps(&self.manifest, self.frame.manifest.start)? {
+        for gap in padding::gaps(&self.manifest, &self.frame)? {
             let mut base = gap.start;
             let done = for_each_chunk(self.source(), gap, &mut |chunk| {
                 let found = chunk.iter().position(|b| *b != 0).map(|i| base.saturating_add(i as u64));
