@@ -26,8 +26,8 @@ fn main() -> std::process::ExitCode {
 pub fn dump(file: &File) -> Value {
     let objects: Vec<Value> = file.objects().map(|object| object_of(&object)).collect();
     let container = file.container().name();
-    let attributes = file.attributes().and_then(|map| map.pairs()).unwrap_or_default();
-    let texts = attributes.iter().filter_map(|(key, value)| Some((key.as_text()?, value.as_text()?)));
+    let attributes = file.attributes().map(|map| map.pairs()).into_iter().flatten();
+    let texts = attributes.filter_map(|(key, value)| Some((key.as_text()?, value.as_text()?)));
     let metadata: Map<String, Value> = texts.map(|(key, value)| (key.into(), value.into())).collect();
     json!({"container": container, "objects": objects, "metadata": metadata})
 }

@@ -27,7 +27,7 @@ pub struct Encode {
     pub footer: fn(u64, &mut Vec<u8>) -> Result<()>,
     /// An encoded manifest with more objects, and with those attributes if there are any.
     #[allow(clippy::type_complexity, reason = "each is named in `container::extend`")]
-    pub extend: Option<fn(&[u8], &Manifest, &Manifest, &Capabilities, Option<&Value>) -> Result<Vec<u8>>>,
+    pub extend: Option<fn(&[u8], &Manifest, &Manifest, &Capabilities, Option<Value<'_>>) -> Result<Vec<u8>>>,
 }
 
 /// A container.

@@ -4,13 +4,14 @@ use super::scan::Scan;
 use super::tables::{add, add_text, extend, push};
 use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Quoted, Result, Rule};
-use crate::memory::{block, bytes_of, Budget};
+use crate::memory::{bytes_of, Budget};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{
-    element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, TextId,
+    element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, Position,
+    TextId,
 };
-use crate::model::value::{keys_are_unique, Value};
+use crate::model::value::{bytes_to_compare, keys_are_unique, Kind, Tape, ValueBuilder};
 
 /// A dtype by its name in a header.
 fn dtype_by_name(name: &[u8]) -> Option<(Dtype, LogicalType)> {
@@ -61,7 +62,8 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
             if std::mem::replace(&mut has_metadata, true) {
                 return Err(broken!(Rule::JsonDuplicateKey, "the header has two \"__metadata__\""));
             }
-            manifest.attributes = header.metadata().map_err(|e| e.within(format_args!("__metadata__")))?;
+            let attributes = header.metadata(&mut manifest.values);
+            manifest.attributes = Some(attributes.map_err(|e| e.within(format_args!("__metadata__")))?);
             continue;
         }
         if manifest.objects.len() as u64 >= limits.objects {
@@ -203,37 +205,33 @@ impl Header<'_> {
         }
     }
 
-    /// The file's attributes.
+    /// The file's attributes, at the end of `tape`.
     #[inline(never)]
-    fn metadata(&mut self) -> Result<Option<Value>> {
-        let mut pairs = Vec::new();
+    fn metadata(&mut self, tape: &mut Tape) -> Result<Position> {
+        let mut to = ValueBuilder::new(tape).within(Some(self.budget));
         if !self.scan.take(b'{') {
             return Err(broken!(Rule::AttributesType, "it is no object"));
         }
+        to.begin_map(None)?;
         let mut is_first = true;
         while self.scan.another(std::mem::take(&mut is_first), b'}')? {
-            let key = self.text()?;
+            self.text(&mut to)?;
             self.scan.expect(b':', "\":\" is due")?;
-            push(self.budget, &mut pairs, (key, Value::Null))?;
-            let value = self.text()?;
-            if let Some((_, place)) = pairs.last_mut() {
-                *place = value;
-            }
+            self.text(&mut to)?;
         }
-        // Keys are sorted by reference to find two that are the same.
-        let sorted = bytes_of::<usize>(pairs.len());
-        self.budget.charge(sorted, "keys that are sorted")?;
-        if !keys_are_unique(&pairs)? {
+        let Kind::Map(map) = to.end()?.kind() else { return Err(fail!(Internal, "a map is no map")) };
+        let passing = bytes_to_compare(map.len());
+        self.budget.charge(passing, "keys that are compared")?;
+        if !keys_are_unique(map.iter())? {
             return Err(broken!(Rule::JsonDuplicateKey, "it has a key twice"));
         }
-        self.budget.give_back(sorted);
-        Ok(Some(Value::Map(pairs)))
+        self.budget.give_back(passing);
+        to.finish()
     }
 
-    fn text(&mut self) -> Result<Value> {
+    fn text(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
         let text = self.scan.string(&mut self.keys.scratch)?;
-        self.budget.charge(block(text.len() as u64), "attributes")?;
-        Value::text(std::str::from_utf8(text).unwrap_or_default())
+        to.text(std::str::from_utf8(text).unwrap_or_default())
     }
 }
 
