@@ -220,12 +220,12 @@ static void every_kind(zt_spec_version version)
     c.size = 1;
     set_all(w, &of_file);
     set_none(w, &of_file);
-    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
     set_all(w, &of_object);
     set_none(w, &of_object);
-    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_write_end(w), ZT_OK);
-    CHECK_STATUS(zt_write_dense(w, "plain", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, "b", 1), ZT_OK);
+    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "plain", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, "b", 1), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     check_all(zt_file_attributes(file));
@@ -255,10 +255,10 @@ static void taken_over(void)
     o.component_count = 1;
     o.attributes = map;
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK);
     o.name = "bad";
     o.attributes = zt_value_find(map, "text"); /* no map */
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(set_value(w, "copied", map), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     to = open_path(path);

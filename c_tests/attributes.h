@@ -36,6 +36,6 @@ static inline zt_attribute attribute(zt_attribute_kind kind)
     SETTER(prefix##_remove, (zt_writer *w, const char *key), (a = attribute(ZT_ATTRIBUTE_REMOVE)), call)
 
 SETTERS(set, zt_writer_set_attribute)
-SETTERS(write, zt_write_attribute)
+SETTERS(write, zt_writer_set_open_object_attribute)
 
 #endif

@@ -180,7 +180,7 @@ static void every_kind(zt_mode mode)
         uint64_t digests = 0;
         for (o = zt_object_count(file); o-- > 0;) { /* not in the file's order */
             const zt_object *object = zt_object_at(file, o);
-            for (k = 0; k < zt_object_component_count(object); k++) {
+            for (k = 0; k < zt_component_count(object); k++) {
                 const zt_component *c = zt_component_at(object, k);
                 size_t size = (size_t)measured_size(c);
                 add_whole(p, c);

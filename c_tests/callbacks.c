@@ -21,13 +21,13 @@ static zt_status take(void *context, const void *data, size_t n)
     const float x = 1;
     if (s->writer != NULL) { /* not during the creation */
         s->calls++;
-        s->refused += zt_write_dense(s->writer, "b", ZT_DTYPE_F32, ZT_TYPE_NONE, &one, 1, &x, sizeof x) == ZT_ERROR_STATE;
-        s->refused += zt_write_data(s->writer, &x, sizeof x) == ZT_ERROR_STATE;
+        s->refused += zt_writer_add_dense(s->writer, "b", ZT_DTYPE_F32, ZT_TYPE_NONE, &one, 1, &x, sizeof x) == ZT_ERROR_STATE;
+        s->refused += zt_writer_add_data(s->writer, &x, sizeof x) == ZT_ERROR_STATE;
         s->refused += set_bool(s->writer, "k", 1) == ZT_ERROR_STATE;
         s->refused += zt_writer_finish(s->writer, NULL) == ZT_ERROR_STATE;
         zt_writer_abort(s->writer);
     }
-    if (s->other != NULL && zt_write_data(s->other, data, n) != ZT_OK)
+    if (s->other != NULL && zt_writer_add_data(s->other, data, n) != ZT_OK)
         return ZT_ERROR_IO;
     if (n > sizeof s->bytes - s->size)
         return ZT_ERROR_IO;
@@ -66,7 +66,7 @@ static void a_sink_that_uses_its_own_writer(void)
         zt_writer *w = to_sink(&s);
         s.writer = w;
         fill_any(data, sizeof data, 4);
-        CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &n, 1, data, sizeof data), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &n, 1, data, sizeof data), ZT_OK);
         CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     }
     CHECK(s.calls > 0);
@@ -90,16 +90,16 @@ static void a_sink_that_feeds_another_writer(void)
     object.name = "a file in a file";
     object.format = ZT_FORMAT_OTHER;
     object.format_name = "blob";
-    CHECK_STATUS(zt_write_begin(around, &object), ZT_OK);
+    CHECK_STATUS(zt_writer_begin_object(around, &object), ZT_OK);
     INIT(part);
     part.role = "bytes";
     part.dtype = ZT_DTYPE_U8;
-    CHECK_STATUS(zt_write_component(around, &part), ZT_OK);
+    CHECK_STATUS(zt_writer_add_component(around, &part), ZT_OK);
     inner.other = around;
-    CHECK_STATUS(zt_write_data(around, inner.bytes, inner.size), ZT_OK); /* what came before it was set */
-    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &four, 1, "abcd", 4), ZT_OK);
+    CHECK_STATUS(zt_writer_add_data(around, inner.bytes, inner.size), ZT_OK); /* what came before it was set */
+    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &four, 1, "abcd", 4), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
-    CHECK_STATUS(zt_write_end(around), ZT_OK);
+    CHECK_STATUS(zt_writer_end_object(around), ZT_OK);
     CHECK_STATUS(zt_writer_finish(around, NULL), ZT_OK);
     {
         zt_file *file = NULL, *within = NULL;
@@ -128,7 +128,7 @@ static void use(reader_state *s)
     s->calls++;
     INIT(t);
     if (object != NULL && zt_component_load(zt_component_find(object, "data"), NULL, &buffer) == ZT_OK &&
-        zt_tensor_view(s->file, "zstd-sha256", &t) == ZT_OK && zt_component_verify(zt_component_find(object, "data")) == ZT_OK)
+        zt_tensor_find(s->file, "zstd-sha256", &t) == ZT_OK && zt_component_verify(zt_component_find(object, "data")) == ZT_OK)
         s->good++;
     zt_buffer_free(buffer);
     zt_close(zt_retain(s->file));
@@ -218,7 +218,7 @@ static zt_status source_read(void *context, uint64_t offset, void *dst, size_t n
         s->depth = 1; /* its own reads do not go deeper */
         s->calls++;
         INIT(t);
-        CHECK_STATUS(zt_tensor_view(s->file, "zstd-sha256", &t), ZT_OK);
+        CHECK_STATUS(zt_tensor_find(s->file, "zstd-sha256", &t), ZT_OK);
         CHECK_STATUS(zt_component_load(component_of(s->file, "raw-crc32c", "data"), NULL, &buffer), ZT_OK);
         zt_buffer_free(buffer);
         s->depth = 0;
@@ -243,8 +243,8 @@ static void a_source_that_uses_its_own_file(void)
     REQUIRE(CHECK_STATUS(zt_open_source(&source, NULL, &file), ZT_OK));
     s.file = file;
     INIT(t);
-    CHECK_STATUS(zt_tensor_view(file, "zstd-sha256", &t), ZT_OK);
-    CHECK_STATUS(zt_tensor_view(file, "raw-crc32c", &t), ZT_OK);
+    CHECK_STATUS(zt_tensor_find(file, "zstd-sha256", &t), ZT_OK);
+    CHECK_STATUS(zt_tensor_find(file, "raw-crc32c", &t), ZT_OK);
     INIT(v);
     v.threads = 1; /* what the source keeps is for one */
     CHECK_STATUS(zt_verify(file, &v, NULL), ZT_OK);

@@ -120,7 +120,7 @@ static void one_row(const row *r, zt_mode mode)
     size_t size;
     char hex[65];
     CHECK_STR(zt_component_role(c), r->role);
-    CHECK_U64(zt_component_role_len(c), strlen(r->role));
+    CHECK_U64(zt_component_role_length(c), strlen(r->role));
     CHECK_U64(zt_component_dtype(c), r->dtype);
     CHECK_STR(zt_component_dtype_name(c), zt_dtype_name(r->dtype));
     CHECK_U64(zt_component_type(c), r->type);

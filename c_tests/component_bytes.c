@@ -120,7 +120,7 @@ static void every_reader_of_all(void)
             zt_file *file = open_data_mode(names[i], (zt_mode)mode);
             for (o = 0; o < zt_object_count(file); o++) {
                 const zt_object *object = zt_object_at(file, o);
-                for (k = 0; k < zt_object_component_count(object); k++) {
+                for (k = 0; k < zt_component_count(object); k++) {
                     const zt_component *c = zt_component_at(object, k);
                     size_t size;
                     unsigned char *want = read_component(c, &size); /* held against SHA-256 in component.c */

@@ -65,8 +65,8 @@ static void views(const zt_file *file, const zt_object *object, const char *name
     INIT(s);
     INIT(c);
     INIT(q);
-    if (strlen(zt_object_name(object)) == zt_object_name_len(object))
-        reported(zt_tensor_view(file, zt_object_name(object), &t), name);
+    if (strlen(zt_object_name(object)) == zt_object_name_length(object))
+        reported(zt_tensor_find(file, zt_object_name(object), &t), name);
     if (reported(zt_csr_view(object, &s), name))
         CHECK(s.indptr.count == s.rows + 1 && s.values.data && s.indices.count == s.nnz);
     if (reported(zt_coo_view(object, &c), name))
@@ -96,9 +96,9 @@ static void in_mode(const char *path, const char *name, zt_mode mode, int good)
         CHECK(zt_value_to_json(zt_file_attributes(file), NULL, 0, &needed) == ZT_OK && needed > 2);
     for (o = 0; o < zt_object_count(file); o++) {
         const zt_object *object = zt_object_at(file, o);
-        CHECK(zt_object_find_n(file, zt_object_name(object), zt_object_name_len(object)) != NULL);
+        CHECK(zt_object_find_n(file, zt_object_name(object), zt_object_name_length(object)) != NULL);
         CHECK(zt_object_shape(object) && zt_object_format_name(object));
-        for (k = 0; k < zt_object_component_count(object); k++)
+        for (k = 0; k < zt_component_count(object); k++)
             read_all(zt_component_at(object, k), name);
         views(file, object, name);
         if (o > 20)

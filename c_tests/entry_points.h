@@ -45,8 +45,8 @@ static zt_status entry_tensors(zt_writer *w)
     zt_status status;
     size_t i;
     INIT(q), INIT(part), INIT(object);
-    TRY(zt_write_dense(w, "plain", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
-    TRY(zt_write_dense(w, "floats", ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, values, sizeof values));
+    TRY(zt_writer_add_dense(w, "plain", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
+    TRY(zt_writer_add_dense(w, "floats", ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, values, sizeof values));
     for (i = 0; i < 3; i++) {
         INIT(batch[i]);
         batch[i].name = i == 0 ? "batch 0" : i == 1 ? "batch 1" : "batch 2";
@@ -55,21 +55,21 @@ static zt_status entry_tensors(zt_writer *w)
         batch[i].dtype = ZT_DTYPE_U8;
         batch[i].encoding = i == 1 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT;
     }
-    TRY(zt_write_batch(w, batch, 3));
-    TRY(zt_write_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
-    TRY(zt_write_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
+    TRY(zt_writer_add_batch(w, batch, 3));
+    TRY(zt_writer_add_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
+    TRY(zt_writer_add_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
     q.packed_weight = q.scales = entry_data, q.packed_weight_size = 64, q.scales_size = 32;
     q.packed_weight_dtype = ZT_DTYPE_I32, q.scales_dtype = ZT_DTYPE_F16, q.bits = 4, q.group_size = 8;
     q.zeros = entry_data, q.zeros_size = 32, q.zeros_dtype = ZT_DTYPE_F16;
-    TRY(zt_write_quantized(w, "quantized", matrix, 2, &q));
+    TRY(zt_writer_add_quantized(w, "quantized", matrix, 2, &q));
     part.role = "data", part.dtype = ZT_DTYPE_U8, part.data = entry_data, part.size = ENTRY_FEW;
     object.name = "object", object.format = ZT_FORMAT_DENSE, object.shape = &few, object.rank = 1;
     object.components = &part, object.component_count = 1;
     object.attributes_json = "{\"a\":[1,2.5,{\"b\":null}]}";
-    TRY(zt_write_object(w, &object));
+    TRY(zt_writer_add_object(w, &object));
     object.name = "streamed", object.shape = &big, object.components = NULL, object.component_count = 0;
-    TRY(zt_write_begin(w, &object));
-    TRY(zt_write_attribute(w, "null", &null));
+    TRY(zt_writer_begin_object(w, &object));
+    TRY(zt_writer_set_open_object_attribute(w, "null", &null));
     TRY(write_remove(w, "null"));
     TRY(write_strings(w, "strings", words, NULL, 3));
     TRY(write_bool(w, "flag", 1));
@@ -80,10 +80,10 @@ static zt_status entry_tensors(zt_writer *w)
     TRY(write_bytes(w, "raw", entry_data, 10));
     TRY(write_json(w, "json", "{\"k\":[1,2,3]}"));
     part.data = NULL, part.size = 0, part.encoding = ZT_ENCODING_ZSTD;
-    TRY(zt_write_component(w, &part));
-    TRY(zt_write_data(w, entry_data, ENTRY_BIG / 2));
-    TRY(zt_write_data(w, entry_data + ENTRY_BIG / 2, ENTRY_BIG - ENTRY_BIG / 2));
-    TRY(zt_write_end(w));
+    TRY(zt_writer_add_component(w, &part));
+    TRY(zt_writer_add_data(w, entry_data, ENTRY_BIG / 2));
+    TRY(zt_writer_add_data(w, entry_data + ENTRY_BIG / 2, ENTRY_BIG - ENTRY_BIG / 2));
+    TRY(zt_writer_end_object(w));
     TRY(zt_writer_set_attribute(w, "null", &null));
     TRY(set_remove(w, "null"));
     TRY(set_numbers(w, "numbers", ZT_DTYPE_U16, entry_data, 100));
@@ -209,10 +209,10 @@ static zt_status write_what_is_refused(void)
     TRY(zt_writer_create(entry_target, NULL, &w));
     if ((status = set_json(w, "x", "{\"a\":")) != ZT_ERROR_INVALID_ARGUMENT)
         goto end;
-    if ((status = zt_write_data(w, "abcd", 4)) != ZT_ERROR_STATE)
+    if ((status = zt_writer_add_data(w, "abcd", 4)) != ZT_ERROR_STATE)
         goto end;
-    TRY(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4));
-    status = zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4);
+    TRY(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4));
+    status = zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4);
 end:
     zt_writer_abort(w);
     return status;
@@ -227,7 +227,7 @@ static zt_status copy_tensors(void)
     TRY(zt_open(entry_good, NULL, &file));
     TRY(zt_writer_create(entry_target, NULL, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_write_copy(w, zt_object_at(file, i), i == 0 ? "another name" : NULL));
+        TRY(zt_writer_add_copy(w, zt_object_at(file, i), i == 0 ? "another name" : NULL));
     status = zt_writer_finish(w, NULL);
     w = NULL;
 end:
@@ -268,13 +268,13 @@ static zt_status share_dlpack(void)
     TRY(zt_open(entry_good, NULL, &file));
     TRY(zt_writer_create(entry_target, NULL, &w));
     TRY(zt_object_to_dlpack(zt_object_find(file, "plain"), &tensor));
-    status = zt_write_dlpack(w, "a", tensor);
+    status = zt_writer_add_dlpack(w, "a", tensor);
     entry_delete_dlpack(tensor, 2 * sizeof(void *));
     TRY(status);
     TRY(zt_component_to_dlpack(zt_component_find(zt_object_find(file, "batch 1"), "data"), &tensor));
     entry_delete_dlpack(tensor, 2 * sizeof(void *));
     TRY(zt_object_to_dlpack_unversioned(zt_object_find(file, "floats"), &plain));
-    status = zt_write_dlpack_unversioned(w, "b", plain);
+    status = zt_writer_add_dlpack_unversioned(w, "b", plain);
     entry_delete_dlpack(plain, 56); /* behind the tensor of 48 bytes and the context */
 end:
     zt_writer_abort(w);
@@ -349,14 +349,14 @@ static zt_status entry_metadata(const zt_file *file)
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *o = zt_object_at(file, i);
         TRY(zt_object_verify(o));
-        if (zt_object_find(file, zt_object_name(o)) != o || zt_object_find_n(file, zt_object_name(o), zt_object_name_len(o)) != o)
+        if (zt_object_find(file, zt_object_name(o)) != o || zt_object_find_n(file, zt_object_name(o), zt_object_name_length(o)) != o)
             return ZT_ERROR_INTERNAL;
         (void)(zt_object_shape(o) && zt_object_rank(o) && zt_object_element_count(o) && zt_object_format_name(o) &&
                zt_object_format(o));
         TRY(entry_value(zt_object_attributes(o)));
-        for (j = 0; j < zt_object_component_count(o); j++) {
+        for (j = 0; j < zt_component_count(o); j++) {
             const zt_component *c = zt_component_at(o, j);
-            if (zt_component_find(o, zt_component_role(c)) != c || strlen(zt_component_role(c)) != zt_component_role_len(c))
+            if (zt_component_find(o, zt_component_role(c)) != c || strlen(zt_component_role(c)) != zt_component_role_length(c))
                 return ZT_ERROR_INTERNAL;
             (void)(zt_component_dtype_name(c) && zt_component_type(c) && zt_component_type_name(c) &&
                    zt_component_encoding_name(c) && zt_component_digest(c) && zt_component_caps(c));
@@ -366,11 +366,11 @@ static zt_status entry_metadata(const zt_file *file)
                 INIT(tensor);
                 TRY(zt_component_measure(c, &measured));
                 TRY(zt_component_read_stored(c, entry_buffer, sizeof entry_buffer));
-                if (zt_component_find_n(o, zt_component_role(c), zt_component_role_len(c)) != c)
+                if (zt_component_find_n(o, zt_component_role(c), zt_component_role_length(c)) != c)
                     return ZT_ERROR_INTERNAL;
                 (void)zt_value_find_n(zt_object_attributes(o), "a", 1);
                 if (zt_object_format(o) == ZT_FORMAT_DENSE)
-                    TRY(zt_object_tensor_view(o, &tensor));
+                    TRY(zt_tensor_view(o, &tensor));
             }
             (void)(zt_dtype_size(zt_component_dtype(c)) && zt_component_offset(c) && zt_component_stored_size(c) &&
                    zt_component_encoding(c));
@@ -390,7 +390,7 @@ static zt_status entry_views(const zt_file *file)
     zt_quantized quantized;
     zt_status status;
     INIT(tensor), INIT(csr), INIT(coo), INIT(quantized);
-    TRY(zt_tensor_view(file, "batch 1", &tensor));
+    TRY(zt_tensor_find(file, "batch 1", &tensor));
     TRY(zt_csr_view(zt_object_find(file, "csr"), &csr));
     TRY(zt_coo_view(zt_object_find(file, "coo"), &coo));
     TRY(zt_quantized_view(zt_object_find(file, "quantized"), &quantized));
@@ -437,7 +437,7 @@ static zt_status entry_read(const zt_file *file)
         const uint64_t start[2] = {1, 1}, count[2] = {2, 1};
         if (zt_object_format(o) == ZT_FORMAT_DENSE)
             TRY(zt_object_read_slice(o, start, count, NULL, entry_buffer, ENTRY_BUFFER_SIZE));
-        for (j = 0; j < zt_object_component_count(o); j++) {
+        for (j = 0; j < zt_component_count(o); j++) {
             const zt_component *c = zt_component_at(o, j);
             uint64_t bytes = zt_component_size(c);
             zt_buffer *buffer = NULL;
@@ -595,7 +595,7 @@ static zt_status ask_for_what_is_not_there(void)
         goto end;
     if ((status = zt_component_read(zt_component_find(zt_object_find(file, "plain"), "data"), entry_buffer, 3)) != ZT_ERROR_BUFFER_SIZE)
         goto end;
-    status = zt_tensor_view(file, "nothing of that name", &tensor);
+    status = zt_tensor_find(file, "nothing of that name", &tensor);
 end:
     zt_close(file);
     return status;

@@ -64,7 +64,7 @@ static void add_batch(struct outcome *out, zt_writer *w)
         requests[i].encoding = i == 10 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT;
         requests[i].digest = i % 2 ? ZT_DIGEST_SHA256 : ZT_DIGEST_DEFAULT;
     }
-    TRY(zt_write_batch(w, requests, 12));
+    TRY(zt_writer_add_batch(w, requests, 12));
 done:
     return;
 }
@@ -74,8 +74,8 @@ static void add(struct outcome *out, zt_writer *w)
     zt_object_desc object;
     zt_component_desc component;
     size_t at;
-    TRY(zt_write_dense(w, "large", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_large, 1, data, LARGE));
-    TRY(zt_write_dense(w, "small", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_small, 1, data, SMALL));
+    TRY(zt_writer_add_dense(w, "large", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_large, 1, data, LARGE));
+    TRY(zt_writer_add_dense(w, "small", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_small, 1, data, SMALL));
     add_batch(out, w);
     if (out->status != ZT_OK)
         return;
@@ -85,15 +85,15 @@ static void add(struct outcome *out, zt_writer *w)
     object.format = ZT_FORMAT_DENSE;
     object.shape = &shape_small;
     object.rank = 1;
-    TRY(zt_write_begin(w, &object));
+    TRY(zt_writer_begin_object(w, &object));
     component.role = "data";
     component.dtype = ZT_DTYPE_U8;
     component.encoding = ZT_ENCODING_ZSTD;
     component.digest = ZT_DIGEST_SHA256;
-    TRY(zt_write_component(w, &component));
+    TRY(zt_writer_add_component(w, &component));
     for (at = 0; at < SMALL; at += 1000)
-        TRY(zt_write_data(w, data + at, 1000));
-    TRY(zt_write_end(w));
+        TRY(zt_writer_add_data(w, data + at, 1000));
+    TRY(zt_writer_end_object(w));
 done:
     return;
 }
@@ -138,9 +138,9 @@ static void creating_large(struct outcome *out)
     zt_writer *w = NULL;
     o.large_alignment = 4096;
     TRY(zt_writer_create(target(), &o, &w));
-    out->status = zt_write_dense(w, "as blocks", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
+    out->status = zt_writer_add_dense(w, "as blocks", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
     if (out->status == ZT_OK)
-        out->status = zt_write_dense(w, "as it is", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
+        out->status = zt_writer_add_dense(w, "as it is", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
     snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
     finishing(out, w);
 done:
@@ -167,7 +167,7 @@ static void creating_many(struct outcome *out)
         requests[i].size = (size_t)shape;
     }
     TRY(zt_writer_create(target(), &o, &w));
-    out->status = zt_write_batch(w, requests, MANY);
+    out->status = zt_writer_add_batch(w, requests, MANY);
     snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
     finishing(out, w);
 done:
@@ -197,7 +197,7 @@ static void copying(struct outcome *out)
     TRY(zt_open(data_path("v1.2/py-1.2.3-zstd.zt"), &read, &file));
     TRY(zt_writer_create(target(), &o, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_write_copy(w, zt_object_at(file, i), NULL));
+        TRY(zt_writer_add_copy(w, zt_object_at(file, i), NULL));
     finishing(out, w);
     w = NULL;
 done:

@@ -20,7 +20,7 @@ static void make(zt_encoding encoding)
     INIT(o);
     o.encoding = encoding, o.digest = ZT_DIGEST_CRC32C, o.frame_size = 1 << 16;
     REQUIRE(zt_writer_create(path, &o, &w) == ZT_OK);
-    REQUIRE(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, bytes, SIZE) == ZT_OK);
+    REQUIRE(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, bytes, SIZE) == ZT_OK);
     REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
 }
 
@@ -52,7 +52,7 @@ static void all_fail(const zt_file *file, zt_status one, zt_status other)
     s[2] = zt_verify(file, NULL, NULL);
     s[3] = zt_component_read(c, got, SIZE);
     s[4] = zt_component_load(c, NULL, &buffer);
-    s[5] = zt_tensor_view(file, "a", &t);
+    s[5] = zt_tensor_find(file, "a", &t);
     for (i = 0; i < (one == ZT_ERROR_IO ? COUNT(s) : 3); i++) {
         if (!CHECK(s[i] == one || s[i] == other))
             fprintf(stderr, "    way %lu: %s\n", (unsigned long)i, zt_status_name(s[i]));

@@ -91,8 +91,8 @@ static void memory(void)
     CHECK(h.calls == 1 && h.held == whole && memcmp(zt_buffer_data(made), data, (size_t)whole) == 0);
     CHECK_STATUS(zt_object_to_dlpack(zt_object_find(file, "zstd"), &tensor), ZT_OK);
     CHECK(h.calls == 2 && h.held == 2 * whole);
-    CHECK_STATUS(zt_tensor_view(file, "zstd", &view), ZT_OK);
-    CHECK_STATUS(zt_tensor_view(file, "zstd", &view), ZT_OK); /* the same memory */
+    CHECK_STATUS(zt_tensor_find(file, "zstd", &view), ZT_OK);
+    CHECK_STATUS(zt_tensor_find(file, "zstd", &view), ZT_OK); /* the same memory */
     CHECK(h.calls == 3 && h.held == 3 * whole && memcmp(view.data, data, (size_t)whole) == 0);
     zt_close(file);
     CHECK(h.held == 3 * whole); /* the buffers keep the file */
@@ -118,10 +118,10 @@ static void no_memory(void)
         h.fail_at = n;
         CHECK_STATUS(zt_component_load(component_of(file, "raw", "data"), NULL, &one), n == 1 ? ZT_ERROR_OUT_OF_MEMORY : ZT_OK);
         CHECK_STATUS(zt_component_load(component_of(file, "zstd", "data"), &o, &two), n == 2 ? ZT_ERROR_OUT_OF_MEMORY : ZT_OK);
-        CHECK_STATUS(zt_tensor_view(file, "zstd", &view), n == 3 ? ZT_ERROR_OUT_OF_MEMORY : ZT_OK);
+        CHECK_STATUS(zt_tensor_find(file, "zstd", &view), n == 3 ? ZT_ERROR_OUT_OF_MEMORY : ZT_OK);
         CHECK((one == NULL) == (n == 1) && (two == NULL) == (n == 2) && (view.data == NULL) == (n == 3));
         CHECK(h.held == 2 * whole);
-        CHECK_STATUS(zt_tensor_view(file, "zstd", &view), ZT_OK);
+        CHECK_STATUS(zt_tensor_find(file, "zstd", &view), ZT_OK);
         zt_buffer_free(one);
         zt_buffer_free(two);
         zt_close(file);
@@ -204,7 +204,7 @@ static zt_status write_by(zt_writer *w, zt_encoding encoding, const char *name)
     c.encoding = encoding;
     c.data = data;
     c.size = whole;
-    return zt_write_object(w, &o);
+    return zt_writer_add_object(w, &o);
 }
 
 /* Makes the file. */
@@ -221,7 +221,7 @@ static void writing(zt_thread_hooks *hooks, crew *c)
     crew_was(c, 1); /* one hashes */
     CHECK_STATUS(write_by(w, ZT_ENCODING_ZSTD, "zstd"), ZT_OK);
     crew_was(c, 1);
-    CHECK_STATUS(zt_write_dense(w, "small", ZT_DTYPE_U8, ZT_TYPE_NONE, &part, 1, data, PART), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "small", ZT_DTYPE_U8, ZT_TYPE_NONE, &part, 1, data, PART), ZT_OK);
     crew_was(c, 1);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
 }

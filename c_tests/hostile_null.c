@@ -58,8 +58,8 @@ static void dlpack(void)
     CHECK_STATUS(zt_object_to_dlpack_unversioned(NULL, &old), INVALID);
     CHECK(old == NULL);
     CHECK_STATUS(zt_object_to_dlpack_unversioned(object, NULL), INVALID);
-    CHECK_STATUS(zt_write_dlpack(NULL, "a", (const struct DLManagedTensorVersioned *)space), INVALID);
-    CHECK_STATUS(zt_write_dlpack_unversioned(NULL, "a", (const struct DLManagedTensor *)space), INVALID);
+    CHECK_STATUS(zt_writer_add_dlpack(NULL, "a", (const struct DLManagedTensorVersioned *)space), INVALID);
+    CHECK_STATUS(zt_writer_add_dlpack_unversioned(NULL, "a", (const struct DLManagedTensor *)space), INVALID);
 }
 
 static void objects_and_components(void)
@@ -75,8 +75,8 @@ static void objects_and_components(void)
     INIT(parts);
     CHECK(zt_object_at(NULL, 0) == NULL && zt_object_find(NULL, "a") == NULL && zt_object_find(file, NULL) == NULL);
     INIT(tensor);
-    CHECK_STATUS(zt_object_tensor_view(NULL, &tensor), INVALID);
-    CHECK_STATUS(zt_object_tensor_view(object, NULL), INVALID);
+    CHECK_STATUS(zt_tensor_view(NULL, &tensor), INVALID);
+    CHECK_STATUS(zt_tensor_view(object, NULL), INVALID);
     CHECK_STATUS(zt_component_measure(NULL, &measured), INVALID);
     CHECK_STATUS(zt_component_read_stored(NULL, space, sizeof space), INVALID);
     CHECK_STATUS(zt_component_read_stored(component, NULL, sizeof space), INVALID);
@@ -104,17 +104,17 @@ static void objects_and_components(void)
     CHECK(size == 0);
     size = 7;
     CHECK(zt_object_find_n(NULL, "a", 1) == NULL && zt_object_find_n(file, NULL, 1) == NULL);
-    CHECK(zt_object_name(NULL) == NULL && zt_object_name_len(NULL) == 0 && zt_object_rank(NULL) == 0);
+    CHECK(zt_object_name(NULL) == NULL && zt_object_name_length(NULL) == 0 && zt_object_rank(NULL) == 0);
     CHECK(zt_object_shape(NULL) == NULL && zt_object_element_count(NULL) == 0);
     CHECK(zt_object_format(NULL) == ZT_FORMAT_OTHER && zt_object_format_name(NULL) == NULL);
-    CHECK(zt_object_attributes(NULL) == NULL && zt_object_component_count(NULL) == 0);
+    CHECK(zt_object_attributes(NULL) == NULL && zt_component_count(NULL) == 0);
     CHECK(zt_component_at(NULL, 0) == NULL && zt_component_find(NULL, "data") == NULL);
     CHECK(zt_component_find(object, NULL) == NULL && zt_component_find(NULL, NULL) == NULL);
     CHECK_STATUS(zt_object_read_slice(NULL, two, two, NULL, space, sizeof space), INVALID);
     CHECK_STATUS(zt_object_read_slice(object, NULL, two, NULL, space, sizeof space), INVALID);
     CHECK_STATUS(zt_object_read_slice(object, two, NULL, NULL, space, sizeof space), INVALID);
     CHECK_STATUS(zt_object_read_slice(object, two, two, NULL, NULL, sizeof space), INVALID);
-    CHECK(zt_component_role(NULL) == NULL && zt_component_role_len(NULL) == 0);
+    CHECK(zt_component_role(NULL) == NULL && zt_component_role_length(NULL) == 0);
     CHECK(zt_component_dtype(NULL) == ZT_DTYPE_OTHER && zt_component_dtype_name(NULL) == NULL);
     CHECK(zt_component_type(NULL) == ZT_TYPE_NONE && zt_component_type_name(NULL) == NULL);
     CHECK(zt_component_encoding(NULL) == 0 && zt_component_encoding_name(NULL) == NULL);
@@ -188,9 +188,9 @@ static void views_and_batch(void)
     INIT(quantized);
     INIT(r);
     INIT(stats);
-    CHECK_STATUS(zt_tensor_view(NULL, "f32", &tensor), INVALID);
-    CHECK_STATUS(zt_tensor_view(file, NULL, &tensor), INVALID);
-    CHECK_STATUS(zt_tensor_view(file, "f32", NULL), INVALID);
+    CHECK_STATUS(zt_tensor_find(NULL, "f32", &tensor), INVALID);
+    CHECK_STATUS(zt_tensor_find(file, NULL, &tensor), INVALID);
+    CHECK_STATUS(zt_tensor_find(file, "f32", NULL), INVALID);
     CHECK_STATUS(zt_csr_view(NULL, &csr), INVALID);
     CHECK_STATUS(zt_csr_view(object, NULL), INVALID);
     CHECK_STATUS(zt_coo_view(NULL, &coo), INVALID);
@@ -242,23 +242,23 @@ static void no_writer(void)
     CHECK(w == NULL);
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), INVALID);
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, NULL), INVALID);
-    CHECK_STATUS(zt_write_dense(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
-    CHECK_STATUS(zt_write_batch(NULL, NULL, 0), INVALID);
-    CHECK_STATUS(zt_write_batch(NULL, &r, 1), INVALID);
-    CHECK_STATUS(zt_write_csr(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, two), INVALID);
-    CHECK_STATUS(zt_write_coo(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
-    CHECK_STATUS(zt_write_quantized(NULL, "a", two, 2, &q), INVALID);
-    CHECK_STATUS(zt_write_object(NULL, &o), INVALID);
-    CHECK_STATUS(zt_write_begin(NULL, &o), INVALID);
-    CHECK_STATUS(zt_write_component(NULL, &c), INVALID);
-    CHECK_STATUS(zt_write_data(NULL, space, 1), INVALID);
-    CHECK_STATUS(zt_write_end(NULL), INVALID);
-    CHECK_STATUS(zt_write_copy(NULL, object, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
+    CHECK_STATUS(zt_writer_add_batch(NULL, NULL, 0), INVALID);
+    CHECK_STATUS(zt_writer_add_batch(NULL, &r, 1), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, two), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_quantized(NULL, "a", two, 2, &q), INVALID);
+    CHECK_STATUS(zt_writer_add_object(NULL, &o), INVALID);
+    CHECK_STATUS(zt_writer_begin_object(NULL, &o), INVALID);
+    CHECK_STATUS(zt_writer_add_component(NULL, &c), INVALID);
+    CHECK_STATUS(zt_writer_add_data(NULL, space, 1), INVALID);
+    CHECK_STATUS(zt_writer_end_object(NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_copy(NULL, object, NULL), INVALID);
     CHECK_STATUS(zt_writer_finish(NULL, NULL), ZT_OK);
     CHECK_STATUS(zt_writer_finish(NULL, &summary), ZT_OK);
     zt_writer_abort(NULL);
     CHECK_STATUS(zt_writer_set_attribute(NULL, "k", &attr), INVALID);
-    CHECK_STATUS(zt_write_attribute(NULL, "k", &attr), INVALID);
+    CHECK_STATUS(zt_writer_set_open_object_attribute(NULL, "k", &attr), INVALID);
 }
 
 /* With a writer, and without each thing that it needs; then it finishes a good file. */
@@ -276,63 +276,63 @@ static void nothing_to_write(void)
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
     CHECK_STATUS(zt_writer_set_attribute(w, NULL, &attr), INVALID);
     CHECK_STATUS(zt_writer_set_attribute(w, "k", NULL), INVALID);
-    CHECK_STATUS(zt_write_attribute(w, NULL, &attr), INVALID);
-    CHECK_STATUS(zt_write_attribute(w, "k", NULL), INVALID);
-    CHECK_STATUS(zt_write_dense(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
-    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, space, 4), INVALID);
-    CHECK_STATUS(zt_write_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);
+    CHECK_STATUS(zt_writer_set_open_object_attribute(w, NULL, &attr), INVALID);
+    CHECK_STATUS(zt_writer_set_open_object_attribute(w, "k", NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, space, 4), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);
     INIT(r);
-    CHECK_STATUS(zt_write_batch(w, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_write_batch(w, NULL, 1), INVALID);
-    CHECK_STATUS(zt_write_batch(w, &r, 0), ZT_OK);
+    CHECK_STATUS(zt_writer_add_batch(w, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_writer_add_batch(w, NULL, 1), INVALID);
+    CHECK_STATUS(zt_writer_add_batch(w, &r, 0), ZT_OK);
     r.dtype = ZT_DTYPE_U8;
     r.data = space;
     r.size = 1;
-    CHECK_STATUS(zt_write_batch(w, &r, 1), INVALID); /* no name */
+    CHECK_STATUS(zt_writer_add_batch(w, &r, 1), INVALID); /* no name */
     r.name = "a";
     r.rank = 2;
     r.size = 4;
-    CHECK_STATUS(zt_write_batch(w, &r, 1), INVALID); /* no shape */
+    CHECK_STATUS(zt_writer_add_batch(w, &r, 1), INVALID); /* no shape */
     r.shape = two;
     r.data = NULL;
-    CHECK_STATUS(zt_write_batch(w, &r, 1), INVALID);
-    CHECK_STATUS(zt_write_csr(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
-    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, NULL, 0, NULL, zeros), INVALID);
-    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, NULL), INVALID);
-    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, NULL, 1, two, zeros), INVALID);
-    CHECK_STATUS(zt_write_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, space, 1, NULL, zeros), INVALID);
-    CHECK_STATUS(zt_write_coo(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
-    CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, 0, NULL, 0, NULL), INVALID);
-    CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, NULL, 1, two), INVALID);
-    CHECK_STATUS(zt_write_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, space, 1, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_batch(w, &r, 1), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, NULL, 0, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, NULL, 1, two, zeros), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, space, 1, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, 0, NULL, 0, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, NULL, 1, two), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, space, 1, NULL), INVALID);
     INIT(q);
-    CHECK_STATUS(zt_write_quantized(w, "a", two, 2, NULL), INVALID);
-    CHECK_STATUS(zt_write_quantized(w, NULL, two, 2, &q), INVALID);
-    CHECK_STATUS(zt_write_quantized(w, "a", NULL, 2, &q), INVALID);
-    CHECK_STATUS(zt_write_quantized(w, "a", two, 2, &q), INVALID); /* no dtypes */
+    CHECK_STATUS(zt_writer_add_quantized(w, "a", two, 2, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_quantized(w, NULL, two, 2, &q), INVALID);
+    CHECK_STATUS(zt_writer_add_quantized(w, "a", NULL, 2, &q), INVALID);
+    CHECK_STATUS(zt_writer_add_quantized(w, "a", two, 2, &q), INVALID); /* no dtypes */
     INIT(o);
-    CHECK_STATUS(zt_write_object(w, NULL), INVALID);
-    CHECK_STATUS(zt_write_object(w, &o), INVALID); /* no name */
+    CHECK_STATUS(zt_writer_add_object(w, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_object(w, &o), INVALID); /* no name */
     o.name = "a";
     o.format = ZT_FORMAT_DENSE;
     o.component_count = 1;
-    CHECK_STATUS(zt_write_object(w, &o), INVALID);
+    CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
     o.component_count = 0;
     o.rank = 1;
-    CHECK_STATUS(zt_write_begin(w, &o), INVALID); /* no shape */
-    CHECK_STATUS(zt_write_begin(w, NULL), INVALID);
+    CHECK_STATUS(zt_writer_begin_object(w, &o), INVALID); /* no shape */
+    CHECK_STATUS(zt_writer_begin_object(w, NULL), INVALID);
     o.rank = 0;
-    CHECK_STATUS(zt_write_copy(w, NULL, "a"), INVALID);
-    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    CHECK_STATUS(zt_writer_add_copy(w, NULL, "a"), INVALID);
+    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
     INIT(c);
-    CHECK_STATUS(zt_write_component(w, NULL), INVALID);
-    CHECK_STATUS(zt_write_component(w, &c), INVALID); /* no role */
+    CHECK_STATUS(zt_writer_add_component(w, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_component(w, &c), INVALID); /* no role */
     c.role = "data";
     c.dtype = ZT_DTYPE_U8;
-    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_write_data(w, NULL, 1), INVALID);
-    CHECK_STATUS(zt_write_data(w, "a", 1), ZT_OK);
-    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_writer_add_data(w, NULL, 1), INVALID);
+    CHECK_STATUS(zt_writer_add_data(w, "a", 1), ZT_OK);
+    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     f = open_path(path);
     CHECK_U64(zt_object_count(f), 1);

@@ -122,7 +122,7 @@ static zt_status call_repair_report(void *s)
 
 static zt_status call_tensor(void *s)
 {
-    return zt_tensor_view(dense_file, "f32", (zt_tensor *)s);
+    return zt_tensor_find(dense_file, "f32", (zt_tensor *)s);
 }
 
 static zt_status call_object_info(void *s)
@@ -167,7 +167,7 @@ static zt_status call_write_request(void *s)
     zt_writer *w = NULL;
     zt_status status;
     REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
-    status = zt_write_batch(w, (zt_write_request *)s, 1);
+    status = zt_writer_add_batch(w, (zt_write_request *)s, 1);
     zt_writer_abort(w);
     return status;
 }
@@ -200,7 +200,7 @@ static zt_status with_writer(zt_status (*call)(zt_writer *, void *), void *s)
 
 static zt_status write_object(zt_writer *w, void *s)
 {
-    return zt_write_object(w, (zt_object_desc *)s);
+    return zt_writer_add_object(w, (zt_object_desc *)s);
 }
 
 static zt_status set_attribute(zt_writer *w, void *s)
@@ -210,7 +210,7 @@ static zt_status set_attribute(zt_writer *w, void *s)
 
 static zt_status write_quantized(zt_writer *w, void *s)
 {
-    return zt_write_quantized(w, "q", shape2, 2, (zt_quantized_desc *)s);
+    return zt_writer_add_quantized(w, "q", shape2, 2, (zt_quantized_desc *)s);
 }
 
 static zt_status write_component(zt_writer *w, void *s)
@@ -221,8 +221,8 @@ static zt_status write_component(zt_writer *w, void *s)
     o.format = ZT_FORMAT_DENSE;
     o.shape = &eight;
     o.rank = 1;
-    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
-    return zt_write_component(w, (zt_component_desc *)s);
+    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
+    return zt_writer_add_component(w, (zt_component_desc *)s);
 }
 
 static zt_status call_object_desc(void *s) { return with_writer(write_object, s); }
@@ -258,7 +258,7 @@ static const field zt_thread_hooks_fields[] = {
     F(zt_thread_hooks, on_end)};
 static const field zt_component_info_fields[] = {
     F(zt_component_info, struct_size), F(zt_component_info, component), F(zt_component_info, object),
-    F(zt_component_info, role), F(zt_component_info, role_len), F(zt_component_info, digest),
+    F(zt_component_info, role), F(zt_component_info, role_length), F(zt_component_info, digest),
     F(zt_component_info, offset), F(zt_component_info, stored_size), F(zt_component_info, size),
     F(zt_component_info, dtype), F(zt_component_info, type), F(zt_component_info, encoding),
     F(zt_component_info, reserved)};
@@ -298,11 +298,11 @@ static const field zt_repair_report_fields[] = {
     F(zt_repair_report, struct_size), F(zt_repair_report, old_size), F(zt_repair_report, new_size),
     F(zt_repair_report, objects)};
 static const field zt_tensor_fields[] = {
-    F(zt_tensor, struct_size), F(zt_tensor, data), F(zt_tensor, nbytes), F(zt_tensor, dtype),
+    F(zt_tensor, struct_size), F(zt_tensor, data), F(zt_tensor, size), F(zt_tensor, dtype),
     F(zt_tensor, type), F(zt_tensor, shape), F(zt_tensor, rank)};
 static const field zt_object_info_fields[] = {
     F(zt_object_info, struct_size), F(zt_object_info, object), F(zt_object_info, name),
-    F(zt_object_info, name_len), F(zt_object_info, shape), F(zt_object_info, rank),
+    F(zt_object_info, name_length), F(zt_object_info, shape), F(zt_object_info, rank),
     F(zt_object_info, attributes), F(zt_object_info, component_count), F(zt_object_info, component),
     F(zt_object_info, offset), F(zt_object_info, stored_size), F(zt_object_info, size),
     F(zt_object_info, format), F(zt_object_info, dtype), F(zt_object_info, type), F(zt_object_info, encoding)};
@@ -330,12 +330,12 @@ static const field zt_writer_options_fields[] = {
 static const field zt_sink_fields[] = {
     F(zt_sink, struct_size), F(zt_sink, context), F(zt_sink, write), F(zt_sink, finish), F(zt_sink, close)};
 static const field zt_object_desc_fields[] = {
-    F(zt_object_desc, struct_size), F(zt_object_desc, name), F(zt_object_desc, name_len),
+    F(zt_object_desc, struct_size), F(zt_object_desc, name), F(zt_object_desc, name_length),
     F(zt_object_desc, format), F(zt_object_desc, reserved), F(zt_object_desc, format_name),
     F(zt_object_desc, shape), F(zt_object_desc, rank), F(zt_object_desc, components),
     F(zt_object_desc, component_count), F(zt_object_desc, attributes), F(zt_object_desc, attributes_json)};
 static const field zt_component_desc_fields[] = {
-    F(zt_component_desc, struct_size), F(zt_component_desc, role), F(zt_component_desc, role_len),
+    F(zt_component_desc, struct_size), F(zt_component_desc, role), F(zt_component_desc, role_length),
     F(zt_component_desc, dtype), F(zt_component_desc, type), F(zt_component_desc, type_name),
     F(zt_component_desc, encoding), F(zt_component_desc, digest), F(zt_component_desc, data),
     F(zt_component_desc, size)};
@@ -565,15 +565,15 @@ static void arrays(void)
     o.component_count = 2;
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
     components[1].more[2] = 1;
-    CHECK_STATUS(zt_write_object(w, &o), INVALID);
+    CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
     components[1].more[2] = 0;
     components[1].c.struct_size = sizeof(zt_component_desc);
-    CHECK_STATUS(zt_write_object(w, &o), INVALID);
+    CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
     components[1].c.struct_size = sizeof components[0];
-    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     f = open_path(path);
-    CHECK_U64(zt_object_component_count(zt_object_find(f, "x")), 2);
+    CHECK_U64(zt_component_count(zt_object_find(f, "x")), 2);
     zt_close(f);
     CHECK(remove(path) == 0);
 }

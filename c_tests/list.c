@@ -15,11 +15,11 @@ static void compare(const zt_file *file, size_t at, const zt_object_info *info)
     const zt_object *object = zt_object_at(file, at);
     const zt_component *component = reported(object);
     CHECK(info->object == object && info->component == component);
-    CHECK(info->name == zt_object_name(object) && info->name_len == zt_object_name_len(object));
+    CHECK(info->name == zt_object_name(object) && info->name_length == zt_object_name_length(object));
     CHECK(info->shape == zt_object_shape(object) && info->shape != NULL);
     CHECK_U64(info->rank, zt_object_rank(object));
     CHECK(info->attributes == zt_object_attributes(object));
-    CHECK_U64(info->component_count, zt_object_component_count(object));
+    CHECK_U64(info->component_count, zt_component_count(object));
     CHECK_U64(info->format, zt_object_format(object));
     CHECK_U64(info->offset, zt_component_offset(component));
     CHECK_U64(info->stored_size, zt_component_stored_size(component));
@@ -103,7 +103,7 @@ static void data_after_others(void)
     object.components = components;
     object.component_count = COUNT(components);
     CHECK_STATUS(zt_writer_create(path, NULL, &writer), ZT_OK);
-    CHECK_STATUS(zt_write_object(writer, &object), ZT_OK);
+    CHECK_STATUS(zt_writer_add_object(writer, &object), ZT_OK);
     CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
     file = open_path(path);
     all_of(file, 64, 0);
@@ -171,8 +171,8 @@ static size_t components_of(const zt_file *file, const zt_object *of, size_t ste
             CHECK(c != NULL && info->struct_size == stride && (of == NULL || info->object == of));
             if (of != NULL)
                 CHECK(c == zt_component_at(of, first + i));
-            CHECK(zt_component_find_n(info->object, info->role, info->role_len) != NULL);
-            CHECK(info->role == zt_component_role(c) && info->role_len == zt_component_role_len(c));
+            CHECK(zt_component_find_n(info->object, info->role, info->role_length) != NULL);
+            CHECK(info->role == zt_component_role(c) && info->role_length == zt_component_role_length(c));
             CHECK(info->digest == zt_component_digest(c) && info->offset == zt_component_offset(c));
             CHECK(info->stored_size == zt_component_stored_size(c) && info->size == zt_component_size(c));
             CHECK(info->dtype == zt_component_dtype(c) && info->type == zt_component_type(c));
@@ -199,7 +199,7 @@ static void components(const char *path, const char *name, int good)
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *object = zt_object_at(file, i);
         size_t count = components_of(file, object, i % 3 + 1, i % 2 * 8);
-        CHECK_U64(count, zt_object_component_count(object));
+        CHECK_U64(count, zt_component_count(object));
         sum += count;
     }
     CHECK_U64(components_of(file, NULL, 7, 0), sum);

@@ -18,7 +18,7 @@ static void shapes(void)
     for (i = 0; i < COUNT(rows); i++) {
         const zt_object *object = zt_object_at(file, i);
         CHECK_STR(zt_object_name(object), rows[i].name);
-        CHECK_U64(zt_object_name_len(object), 2);
+        CHECK_U64(zt_object_name_length(object), 2);
         CHECK(zt_object_find(file, rows[i].name) == object);
         CHECK_U64(zt_object_rank(object), rows[i].rank);
         CHECK_U64(zt_object_element_count(object), rows[i].count);
@@ -28,7 +28,7 @@ static void shapes(void)
         CHECK(zt_object_format(object) == ZT_FORMAT_DENSE);
         CHECK_STR(zt_object_format_name(object), "dense");
         CHECK(zt_object_attributes(object) == NULL);
-        CHECK_U64(zt_object_component_count(object), 1);
+        CHECK_U64(zt_component_count(object), 1);
     }
     CHECK(zt_object_at(file, COUNT(rows)) == NULL);
     CHECK(zt_object_at(file, SIZE_MAX) == NULL);
@@ -59,9 +59,9 @@ static void odd_names(void)
     const zt_object *empty = zt_object_at(file, 0), *a = zt_object_at(file, 1), *nul = zt_object_at(file, 2);
     CHECK_U64(zt_object_count(file), 3);
     CHECK_STR(zt_object_name(empty), "");
-    CHECK_U64(zt_object_name_len(empty), 0);
-    CHECK_U64(zt_object_name_len(a), 1);
-    CHECK_U64(zt_object_name_len(nul), 3);
+    CHECK_U64(zt_object_name_length(empty), 0);
+    CHECK_U64(zt_object_name_length(a), 1);
+    CHECK_U64(zt_object_name_length(nul), 3);
     CHECK(memcmp(zt_object_name(nul), "a\0b", 4) == 0);
     CHECK(zt_object_find(file, "") == empty);
     CHECK(zt_object_find(file, "a") == a);
@@ -157,7 +157,7 @@ static void formats(void)
         REQUIRE(object != NULL);
         CHECK_U64(zt_object_format(object), rows[i].format);
         CHECK_STR(zt_object_format_name(object), rows[i].name);
-        CHECK_U64(zt_object_component_count(object), rows[i].components);
+        CHECK_U64(zt_component_count(object), rows[i].components);
         CHECK(zt_component_at(object, rows[i].components) == NULL);
         CHECK(zt_component_at(object, SIZE_MAX) == NULL);
         zt_close(file);
@@ -173,7 +173,7 @@ static void components_in_order(void)
     size_t i;
     for (i = 0; i < 3; i++) {
         CHECK_STR(zt_component_role(zt_component_at(object, i)), csr[i]);
-        CHECK_U64(zt_component_role_len(zt_component_at(object, i)), strlen(csr[i]));
+        CHECK_U64(zt_component_role_length(zt_component_at(object, i)), strlen(csr[i]));
         CHECK(zt_component_find(object, csr[i]) == zt_component_at(object, i));
     }
     CHECK(zt_component_find(object, "data") == NULL && zt_component_find(object, "") == NULL);
@@ -214,7 +214,7 @@ static void spoilt_objects_are_listed(void)
     CHECK_U64(zt_object_rank(object), 2);
     CHECK_U64(zt_object_element_count(object), 4);
     CHECK(zt_object_format(object) == ZT_FORMAT_DENSE);
-    CHECK_U64(zt_object_component_count(object), 1);
+    CHECK_U64(zt_component_count(object), 1);
     zt_close(file);
     file = open_data("invalid/rank-1000.zt");
     CHECK_U64(zt_object_rank(zt_object_at(file, 0)), 1000);

@@ -49,9 +49,9 @@ static void aligned_memory(size_t shift)
         { /* a view lends what can be borrowed, else it has aligned memory of its own */
             zt_tensor tensor;
             INIT(tensor);
-            CHECK_STATUS(zt_tensor_view(file, zt_object_name(zt_object_at(file, i)), &tensor), ZT_OK);
+            CHECK_STATUS(zt_tensor_find(file, zt_object_name(zt_object_at(file, i)), &tensor), ZT_OK);
             CHECK(shift % width == 0 ? tensor.data == ptr : is_aligned(tensor.data, 64));
-            CHECK(tensor.nbytes == want && memcmp(tensor.data, bytes + offset, want) == 0);
+            CHECK(tensor.size == want && memcmp(tensor.data, bytes + offset, want) == 0);
         }
     }
     zt_close(file);
@@ -214,12 +214,12 @@ static void failing_source(const unsigned char *bytes, size_t size)
         CHECK(buffer == NULL);
         CHECK_STATUS(zt_verify(file, NULL, NULL), failures[i]);
         INIT(tensor);
-        CHECK_STATUS(zt_tensor_view(file, "f64", &tensor), failures[i]);
+        CHECK_STATUS(zt_tensor_find(file, "f64", &tensor), failures[i]);
         CHECK(tensor.data == NULL);
         state.fail_from = 0; /* a failure is not remembered */
         CHECK_STATUS(zt_component_read(component_of(file, "f64", "data"), got, sizeof got), ZT_OK);
-        CHECK_STATUS(zt_tensor_view(file, "f64", &tensor), ZT_OK);
-        CHECK(tensor.nbytes == 120 && memcmp(tensor.data, bytes + 64, 120) == 0);
+        CHECK_STATUS(zt_tensor_find(file, "f64", &tensor), ZT_OK);
+        CHECK(tensor.size == 120 && memcmp(tensor.data, bytes + 64, 120) == 0);
         zt_close(file);
         CHECK_U64(state.closes, 1);
         CHECK(!state.strayed);

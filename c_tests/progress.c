@@ -30,10 +30,10 @@ static zt_status write_to(const char *path, zt_encoding encoding, zt_digest dige
     o.context = seen;
     o.progress = see;
     REQUIRE(CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK));
-    status = zt_write_dense(w, "big", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big);
+    status = zt_writer_add_dense(w, "big", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big);
     if (status != ZT_OK) {
         CHECK(strstr(zt_last_error(), "stopped") != NULL);
-        CHECK_STATUS(zt_write_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_writer_add_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big), ZT_ERROR_STATE);
         CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
         return status;
     }
@@ -89,7 +89,7 @@ static void copying_and_opening(void)
     wo.context = &copied;
     wo.progress = see;
     CHECK_STATUS(zt_writer_create(copy, &wo, &w), ZT_OK);
-    CHECK_STATUS(zt_write_copy(w, zt_object_at(f, 0), NULL), ZT_ERROR_CANCELLED);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_at(f, 0), NULL), ZT_ERROR_CANCELLED);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
     CHECK(!file_exists(copy));
     zt_close(f);

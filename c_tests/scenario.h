@@ -47,8 +47,8 @@ static inline zt_status scene_read(zt_mode mode)
     TRY(zt_open(scene_source, &options, &file));
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *object = zt_object_at(file, i);
-        scene_add(zt_object_name(object), zt_object_name_len(object));
-        for (j = 0; j < zt_object_component_count(object); j++) {
+        scene_add(zt_object_name(object), zt_object_name_length(object));
+        for (j = 0; j < zt_component_count(object); j++) {
             const zt_component *component = zt_component_at(object, j);
             zt_buffer *buffer = NULL;
             TRY(zt_component_load(component, NULL, &buffer));
@@ -56,7 +56,7 @@ static inline zt_status scene_read(zt_mode mode)
             zt_buffer_free(buffer);
         }
     }
-    TRY(zt_tensor_view(file, "big", &tensor));
+    TRY(zt_tensor_find(file, "big", &tensor));
     scene_add(tensor.data, 4096);
     TRY(zt_csr_view(zt_object_find(file, "csr"), &csr));
     scene_add(csr.indptr.data, csr.indptr.size);
@@ -149,8 +149,8 @@ static inline zt_status scene_fill(zt_writer *w)
     zt_object_desc object;
     zt_status status;
     INIT(part), INIT(object);
-    TRY(zt_write_dense(w, "plain", ZT_DTYPE_F32, ZT_TYPE_NONE, &few, 1, scene_big, 40000));
-    TRY(zt_write_dense(w, "big", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, scene_big, scene_big_size));
+    TRY(zt_writer_add_dense(w, "plain", ZT_DTYPE_F32, ZT_TYPE_NONE, &few, 1, scene_big, 40000));
+    TRY(zt_writer_add_dense(w, "big", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, scene_big, scene_big_size));
     for (i = 0; i < 3; i++) {
         INIT(batch[i]);
         batch[i].name = i == 0 ? "batch 0" : i == 1 ? "batch 1" : "batch 2";
@@ -158,17 +158,17 @@ static inline zt_status scene_fill(zt_writer *w)
         batch[i].data = scene_big, batch[i].size = (size_t)*batch[i].shape;
         batch[i].dtype = ZT_DTYPE_U8;
     }
-    TRY(zt_write_batch(w, batch, 3));
-    TRY(zt_write_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
-    TRY(zt_write_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
+    TRY(zt_writer_add_batch(w, batch, 3));
+    TRY(zt_writer_add_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
+    TRY(zt_writer_add_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
     object.name = "streamed", object.format = ZT_FORMAT_DENSE, object.shape = &big, object.rank = 1;
-    TRY(zt_write_begin(w, &object));
+    TRY(zt_writer_begin_object(w, &object));
     TRY(write_string(w, "unit", "metre"));
     part.role = "data", part.dtype = ZT_DTYPE_U8;
-    TRY(zt_write_component(w, &part));
-    TRY(zt_write_data(w, scene_big, scene_big_size / 2));
-    TRY(zt_write_data(w, scene_big + scene_big_size / 2, scene_big_size / 2));
-    TRY(zt_write_end(w));
+    TRY(zt_writer_add_component(w, &part));
+    TRY(zt_writer_add_data(w, scene_big, scene_big_size / 2));
+    TRY(zt_writer_add_data(w, scene_big + scene_big_size / 2, scene_big_size / 2));
+    TRY(zt_writer_end_object(w));
     TRY(set_json(w, "config", "{\"layers\":[1,2,3],\"name\":\"test\"}"));
 end:
     return status;
@@ -229,7 +229,7 @@ static inline zt_status scene_copy(void)
     TRY(zt_open(scene_source, NULL, &file));
     TRY(zt_writer_create(scene_target, NULL, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_write_copy(w, zt_object_at(file, i), NULL));
+        TRY(zt_writer_add_copy(w, zt_object_at(file, i), NULL));
     status = zt_writer_finish(w, NULL);
     w = NULL;
 end:

@@ -37,7 +37,7 @@ static void all_failures_in_one_call(void)
     how.digest = ZT_DIGEST_SHA256;
     REQUIRE(zt_writer_create(path, &how, &w) == ZT_OK);
     for (i = 0; i < 3; i++)
-        CHECK_STATUS(zt_write_dense(w, names[i], ZT_DTYPE_U8, ZT_TYPE_NONE, &count, 1, data, sizeof data), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, names[i], ZT_DTYPE_U8, ZT_TYPE_NONE, &count, 1, data, sizeof data), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     bytes = read_file(path, &size);
@@ -73,8 +73,8 @@ static void by_length(void)
     INIT(by_name), INIT(in_hand);
     CHECK(zt_component_find_n(object, "data!", 4) == zt_component_find(object, "data"));
     CHECK(zt_component_find_n(object, "data!", 5) == NULL && zt_component_find_n(object, NULL, 0) == NULL);
-    CHECK_STATUS(zt_tensor_view(file, "f32", &by_name), ZT_OK);
-    CHECK_STATUS(zt_object_tensor_view(object, &in_hand), ZT_OK);
+    CHECK_STATUS(zt_tensor_find(file, "f32", &by_name), ZT_OK);
+    CHECK_STATUS(zt_tensor_view(object, &in_hand), ZT_OK);
     CHECK(memcmp(&by_name, &in_hand, sizeof in_hand) == 0 && in_hand.data != NULL);
     zt_close(file);
 }
@@ -105,7 +105,7 @@ static void sizes_that_are_unknown(void)
     zt_file *file = open_data("v1.1/rs-1.1.1-sparse-zstd-digest.zt");
     size_t i, j, unknown = 0;
     for (i = 0; i < zt_object_count(file); i++)
-        for (j = 0; j < zt_object_component_count(zt_object_at(file, i)); j++) {
+        for (j = 0; j < zt_component_count(zt_object_at(file, i)); j++) {
             const zt_component *c = zt_component_at(zt_object_at(file, i), j);
             uint64_t size = 0;
             unknown += zt_component_size(c) == ZT_UNKNOWN_SIZE;

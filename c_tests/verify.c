@@ -22,7 +22,7 @@ static zt_verify_report counted(const zt_file *file)
     want.objects = zt_object_count(file);
     for (o = 0; o < want.objects; o++) {
         const zt_object *object = zt_object_at(file, o);
-        for (k = 0; k < zt_object_component_count(object); k++) {
+        for (k = 0; k < zt_component_count(object); k++) {
             const zt_component *c = zt_component_at(object, k);
             want.components++;
             want.bytes += zt_component_stored_size(c);
@@ -146,7 +146,7 @@ static void first_failure(void)
     for (i = 0; i < 20; i++) {
         memset(data, (int)i, (size_t)shape);
         snprintf(name, sizeof name, "t%02u", (unsigned)i);
-        CHECK_STATUS(zt_write_dense(writer, name, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(writer, name, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
     }
     CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
     bytes = read_file(path, &size);

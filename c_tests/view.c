@@ -12,9 +12,9 @@ static void dense(void)
         size_t size = 0;
         zt_tensor t;
         INIT(t);
-        CHECK_STATUS(zt_tensor_view(file, names[i], &t), ZT_OK);
+        CHECK_STATUS(zt_tensor_find(file, names[i], &t), ZT_OK);
         CHECK_STATUS(zt_component_ptr(c, &ptr, &size), ZT_OK);
-        CHECK(t.data == ptr && t.nbytes == size); /* no copy */
+        CHECK(t.data == ptr && t.size == size); /* no copy */
         CHECK(t.struct_size == sizeof t);
         CHECK_STR(zt_dtype_name(t.dtype), names[i]);
         CHECK(t.type == ZT_TYPE_NONE);
@@ -41,12 +41,12 @@ static void dense_decoded(void)
         zt_tensor one, two;
         INIT(one);
         INIT(two);
-        CHECK_STATUS(zt_tensor_view(file, rows[i].object, &one), ZT_OK);
-        CHECK_STATUS(zt_tensor_view(file, rows[i].object, &two), ZT_OK);
+        CHECK_STATUS(zt_tensor_find(file, rows[i].object, &one), ZT_OK);
+        CHECK_STATUS(zt_tensor_find(file, rows[i].object, &two), ZT_OK);
         CHECK(one.data != NULL && one.data == two.data); /* decoded once */
         CHECK(is_aligned(one.data, 64));
-        CHECK_U64(one.nbytes, rows[i].size);
-        CHECK(size == one.nbytes && memcmp(one.data, want, size) == 0);
+        CHECK_U64(one.size, rows[i].size);
+        CHECK(size == one.size && memcmp(one.data, want, size) == 0);
         CHECK_U64(one.dtype, rows[i].dtype);
         CHECK_U64(one.type, rows[i].type);
         free(want);
@@ -59,38 +59,38 @@ static void dense_odd(void)
     zt_file *file = open_data("v1.2/py-1.2.3-shapes.zt");
     zt_tensor t;
     INIT(t);
-    CHECK_STATUS(zt_tensor_view(file, "s0", &t), ZT_OK);
-    CHECK(t.rank == 0 && t.shape != NULL && t.nbytes == 4 && t.data != NULL);
+    CHECK_STATUS(zt_tensor_find(file, "s0", &t), ZT_OK);
+    CHECK(t.rank == 0 && t.shape != NULL && t.size == 4 && t.data != NULL);
     INIT(t);
-    CHECK_STATUS(zt_tensor_view(file, "s3", &t), ZT_OK);
-    CHECK(t.rank == 3 && t.shape[1] == 0 && t.nbytes == 0 && t.data != NULL);
+    CHECK_STATUS(zt_tensor_find(file, "s3", &t), ZT_OK);
+    CHECK(t.rank == 3 && t.shape[1] == 0 && t.size == 0 && t.data != NULL);
     INIT(t);
-    t.nbytes = 77;
-    CHECK_STATUS(zt_tensor_view(file, "nothing", &t), ZT_ERROR_NOT_FOUND);
+    t.size = 77;
+    CHECK_STATUS(zt_tensor_find(file, "nothing", &t), ZT_ERROR_NOT_FOUND);
     CHECK(strstr(zt_last_error(), "nothing") != NULL);
-    CHECK(t.nbytes == 77 && t.data == NULL); /* untouched */
+    CHECK(t.size == 77 && t.data == NULL); /* untouched */
     zt_close(file);
 
     file = open_data("v1.2/py-1.2.3-sparse.zt");
-    CHECK_STATUS(zt_tensor_view(file, "csr", &t), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_tensor_find(file, "csr", &t), ZT_ERROR_UNSUPPORTED);
     zt_close(file);
     file = open_data("invalid/dtype-unknown.zt");
-    CHECK_STATUS(zt_tensor_view(file, "a", &t), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_tensor_find(file, "a", &t), ZT_ERROR_UNSUPPORTED);
     zt_close(file);
     file = open_data("invalid/encoding-lz4.zt");
-    CHECK_STATUS(zt_tensor_view(file, "a", &t), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_tensor_find(file, "a", &t), ZT_ERROR_UNSUPPORTED);
     zt_close(file);
     file = open_data("invalid/zstd-corrupt-block.zt");
-    CHECK_STATUS(zt_tensor_view(file, zt_object_name(zt_object_at(file, 0)), &t), ZT_ERROR_CORRUPT);
-    CHECK_STATUS(zt_tensor_view(file, zt_object_name(zt_object_at(file, 0)), &t), ZT_ERROR_CORRUPT);
-    CHECK(t.nbytes == 77);
+    CHECK_STATUS(zt_tensor_find(file, zt_object_name(zt_object_at(file, 0)), &t), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_tensor_find(file, zt_object_name(zt_object_at(file, 0)), &t), ZT_ERROR_CORRUPT);
+    CHECK(t.size == 77);
     zt_close(file);
     file = open_data("valid-odd/unknown-type.zt");
-    CHECK_STATUS(zt_tensor_view(file, "x", &t), ZT_OK);
-    CHECK(t.type == ZT_TYPE_OTHER && t.dtype == ZT_DTYPE_U8 && t.nbytes == 5);
+    CHECK_STATUS(zt_tensor_find(file, "x", &t), ZT_OK);
+    CHECK(t.type == ZT_TYPE_OTHER && t.dtype == ZT_DTYPE_U8 && t.size == 5);
     zt_close(file);
     file = open_data("v0.1/py-0.1.4-duplicate-name.zt");
-    CHECK_STATUS(zt_tensor_view(file, "same", &t), ZT_OK);
+    CHECK_STATUS(zt_tensor_find(file, "same", &t), ZT_OK);
     CHECK(t.dtype == ZT_DTYPE_U8); /* the first one */
     zt_close(file);
 }

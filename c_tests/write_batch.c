@@ -54,7 +54,7 @@ static void make_plans(void)
         add(&small, 4096);
 }
 
-/* One by one, as zt_write_object has it. */
+/* One by one, as zt_writer_add_object has it. */
 static zt_status each(zt_writer *w, const plan *p)
 {
     size_t i;
@@ -78,7 +78,7 @@ static zt_status each(zt_writer *w, const plan *p)
         o.rank = r->rank;
         o.components = &c;
         o.component_count = 1;
-        status = zt_write_object(w, &o);
+        status = zt_writer_add_object(w, &o);
     }
     return status;
 }
@@ -110,7 +110,7 @@ static void both(const plan *p, const zt_writer_options *o)
     CHECK_STATUS(each(w, p), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, &one), ZT_OK);
     CHECK_STATUS(zt_writer_create(path, o, &w), ZT_OK);
-    CHECK_STATUS(zt_write_batch(w, p->requests, p->n), ZT_OK);
+    CHECK_STATUS(zt_writer_add_batch(w, p->requests, p->n), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, &all), ZT_OK);
     CHECK(memcmp(&one, &all, sizeof one) == 0);
     CHECK(same_files(path, other));
@@ -155,7 +155,7 @@ static void refused(void)
     o.digest = ZT_DIGEST_SHA256;
     o.threads = 2;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_write_dense(w, "there", ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "there", ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
     for (i = 0; i < 11; i++) {
         zt_status want = ZT_ERROR_INVALID_ARGUMENT;
         const char *message = "request 300: object \"object 300\": ";
@@ -173,17 +173,17 @@ static void refused(void)
         case 9: bad->encoding = (zt_encoding)77; break;
         default: bad->digest = (zt_digest)77; break;
         }
-        CHECK_STATUS(zt_write_batch(w, small.requests, small.n), want);
+        CHECK_STATUS(zt_writer_add_batch(w, small.requests, small.n), want);
         if (!CHECK(strncmp(zt_last_error(), message, strlen(message)) == 0))
             fprintf(stderr, "    %d: %s\n", i, message);
     }
     *bad = good;
-    CHECK_STATUS(zt_write_batch(w, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_write_batch(w, small.requests, small.n), ZT_OK);
-    CHECK_STATUS(zt_write_batch(w, small.requests + 7, 1), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_batch(w, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_writer_add_batch(w, small.requests, small.n), ZT_OK);
+    CHECK_STATUS(zt_writer_add_batch(w, small.requests + 7, 1), ZT_ERROR_EXISTS);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     CHECK_STATUS(zt_writer_create(other, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_write_dense(w, "there", ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "there", ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
     CHECK_STATUS(each(w, &small), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     CHECK(same_files(path, other)); /* as if nothing had been refused */
@@ -200,14 +200,14 @@ static void out_of_turn(void)
     o.spec_version = ZT_SPEC_0_1_0;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
     r.type = ZT_TYPE_F8_E5M2;
-    CHECK_STATUS(zt_write_batch(w, &r, 1), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_writer_add_batch(w, &r, 1), ZT_ERROR_UNSUPPORTED);
     r.type = ZT_TYPE_NONE;
-    CHECK_STATUS(zt_write_batch(w, &r, 1), ZT_OK);
+    CHECK_STATUS(zt_writer_add_batch(w, &r, 1), ZT_OK);
     INIT(object);
     object.name = "open";
     object.format = ZT_FORMAT_DENSE;
-    CHECK_STATUS(zt_write_begin(w, &object), ZT_OK);
-    CHECK_STATUS(zt_write_batch(w, &small.requests[1], 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_begin_object(w, &object), ZT_OK);
+    CHECK_STATUS(zt_writer_add_batch(w, &small.requests[1], 1), ZT_ERROR_STATE);
     zt_writer_abort(w);
 }
 
@@ -244,7 +244,7 @@ static zt_status take(void *context, const void *bytes, size_t n)
 {
     (void)context, (void)bytes;
     if (taken.writer)
-        CHECK_STATUS(zt_write_batch(taken.writer, small.requests, 1), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_writer_add_batch(taken.writer, small.requests, 1), ZT_ERROR_STATE);
     taken.bytes += n;
     if (taken.threads < threads_now())
         taken.threads = threads_now();
@@ -276,9 +276,9 @@ static void to_a_sink(void)
     for (i = 0; i < COUNT(most); i++) {
         zt_writer *w = to_taken(most[i], ZT_DIGEST_SHA256, 2);
         taken.writer = w;
-        CHECK_STATUS(zt_write_batch(w, small.requests, small.n), i < 4 ? ZT_ERROR_CANCELLED : ZT_OK);
+        CHECK_STATUS(zt_writer_add_batch(w, small.requests, small.n), i < 4 ? ZT_ERROR_CANCELLED : ZT_OK);
         taken.writer = NULL;
-        CHECK_STATUS(zt_write_batch(w, small.requests, 1), i < 4 ? ZT_ERROR_STATE : ZT_ERROR_EXISTS);
+        CHECK_STATUS(zt_writer_add_batch(w, small.requests, 1), i < 4 ? ZT_ERROR_STATE : ZT_ERROR_EXISTS);
         zt_writer_abort(w);
     }
 }
@@ -296,7 +296,7 @@ static void few_threads(void)
         /* A thread that the system lets run much later than another is not seen at every try. */
         for (attempt = 0; attempt < 50 && taken.threads != alone + cases[i].extra; attempt++) {
             zt_writer *w = to_taken(SIZE_MAX, cases[i].digest, cases[i].threads);
-            CHECK_STATUS(zt_write_batch(w, small.requests, cases[i].n), ZT_OK);
+            CHECK_STATUS(zt_writer_add_batch(w, small.requests, cases[i].n), ZT_OK);
             CHECK(taken.threads <= alone + cases[i].extra);
             CHECK_U64(threads_left(alone), alone);
             CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);

@@ -22,7 +22,7 @@ static void any_format(void)
     c[0].data = "abcdefg";
     c[0].size = 7;
     c[1].role = "expo\0nent"; /* a role may hold a NUL, too */
-    c[1].role_len = 9;
+    c[1].role_length = 9;
     c[1].dtype = ZT_DTYPE_U16;
     c[1].data = exponents;
     c[1].size = sizeof exponents;
@@ -38,7 +38,7 @@ static void any_format(void)
     c[3].size = 3;
     INIT(o);
     o.name = "block\0s and more";
-    o.name_len = 7;
+    o.name_length = 7;
     o.format = ZT_FORMAT_OTHER;
     o.format_name = "block_mx";
     o.shape = shape;
@@ -47,15 +47,15 @@ static void any_format(void)
     o.component_count = 4;
     o.attributes_json = "{\"block\": 32, \"name\": \"\\u00e9\"}";
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_EXISTS);
     o.name = "bare";
-    o.name_len = 0;
+    o.name_length = 0;
     o.components = NULL;
     o.component_count = 0;
     o.attributes_json = NULL;
     o.format_name = "constant";
-    CHECK_STATUS(zt_write_object(w, &o), ZT_OK); /* unknown formats require nothing */
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK); /* unknown formats require nothing */
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
 
     file = open_path(path);
@@ -63,12 +63,12 @@ static void any_format(void)
     REQUIRE(object != NULL);
     CHECK(zt_object_format(object) == ZT_FORMAT_OTHER);
     CHECK_STR(zt_object_format_name(object), "block_mx");
-    CHECK_U64(zt_object_component_count(object), 4);
+    CHECK_U64(zt_component_count(object), 4);
     CHECK_U64(zt_object_element_count(object), UINT64_MAX);
     got = zt_component_at(object, 0);
     CHECK_STR(zt_component_role(got), "mantissa");
     got = zt_component_at(object, 1);
-    CHECK(zt_component_role_len(got) == 9 && memcmp(zt_component_role(got), "expo\0nent", 10) == 0);
+    CHECK(zt_component_role_length(got) == 9 && memcmp(zt_component_role(got), "expo\0nent", 10) == 0);
     CHECK(zt_component_encoding(got) == ZT_ENCODING_ZSTD);
     CHECK_STATUS(zt_component_verify(got), ZT_OK);
     CHECK_U64(zt_component_size(zt_component_at(object, 2)), 0);
@@ -77,7 +77,7 @@ static void any_format(void)
     CHECK_STR(zt_component_type_name(got), "vendor.int4x2");
     CHECK_STATUS(zt_value_get_i64(zt_value_find(zt_object_attributes(object), "block"), &k), ZT_OK);
     CHECK(k == 32 && zt_value_count(zt_object_attributes(object)) == 2);
-    CHECK_U64(zt_object_component_count(zt_object_find(file, "bare")), 0);
+    CHECK_U64(zt_component_count(zt_object_find(file, "bare")), 0);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
 }
@@ -110,49 +110,49 @@ static void refused(void)
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
     o = good;
     o.component_count = 2;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_EXISTS); /* the role twice */
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_EXISTS); /* the role twice */
     o = good;
     o.component_count = 0;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* dense wants "data" */
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* dense wants "data" */
     o = good;
     o.components = NULL;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o = good;
     o.name = NULL;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.name = "\xc3";
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.name = name;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_LIMIT);
-    o.name_len = 65537;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_LIMIT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_LIMIT);
+    o.name_length = 65537;
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_LIMIT);
     o = good;
     o.format = 5;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.format = ZT_FORMAT_OTHER; /* wants a name */
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o = good;
     o.reserved = 1;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o = good;
     o.shape = NULL;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.shape = too_much; /* the product leaves 64 bits */
-    CHECK(zt_write_object(w, &o) != ZT_OK);
+    CHECK(zt_writer_add_object(w, &o) != ZT_OK);
     o = good;
     o.attributes_json = "[1]";
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.attributes_json = "{\"a\": ";
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o = good;
     c[0].data = NULL;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* of one byte */
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* of one byte */
     c[0].data = "a";
-    CHECK_STATUS(zt_write_object(w, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_object(w, NULL), ZT_ERROR_INVALID_ARGUMENT);
     memset(name + 65536, 0, 1);
     o.name = name; /* 64 KiB: not over it */
-    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_write_object(w, &good), ZT_OK);
+    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_writer_add_object(w, &good), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 2);
@@ -201,15 +201,15 @@ static void copies(void)
             zt_writer *w = NULL;
             CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
             for (o = 0; o < zt_object_count(from); o++)
-                if (!CHECK_STATUS(zt_write_copy(w, zt_object_at(from, o), NULL), ZT_OK))
+                if (!CHECK_STATUS(zt_writer_add_copy(w, zt_object_at(from, o), NULL), ZT_OK))
                     fprintf(stderr, "    of %s\n", names[i]);
             CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
             to = open_path(path);
             CHECK_U64(zt_object_count(to), zt_object_count(from));
             for (o = 0; o < zt_object_count(from) && o < zt_object_count(to); o++) {
                 const zt_object *a = zt_object_at(from, o), *b = zt_object_at(to, o);
-                size_t len = zt_object_name_len(a), rank = zt_object_rank(a);
-                CHECK(zt_object_name_len(b) == len && memcmp(zt_object_name(a), zt_object_name(b), len) == 0);
+                size_t len = zt_object_name_length(a), rank = zt_object_rank(a);
+                CHECK(zt_object_name_length(b) == len && memcmp(zt_object_name(a), zt_object_name(b), len) == 0);
                 CHECK(zt_object_rank(b) == rank && memcmp(zt_object_shape(a), zt_object_shape(b), rank * 8) == 0);
                 CHECK_STR(zt_object_format_name(b), zt_object_format_name(a));
                 CHECK_U64(zt_value_count(zt_object_attributes(b)), zt_value_count(zt_object_attributes(a)));
@@ -219,8 +219,8 @@ static void copies(void)
                     CHECK_STATUS(zt_value_to_json(zt_object_attributes(b), two, sizeof two, NULL), ZT_OK);
                     CHECK_STR(two, one);
                 }
-                CHECK_U64(zt_object_component_count(b), zt_object_component_count(a));
-                for (k = 0; k < zt_object_component_count(a); k++)
+                CHECK_U64(zt_component_count(b), zt_component_count(a));
+                for (k = 0; k < zt_component_count(a); k++)
                     same_component(zt_component_at(a, k), zt_component_at(b, k));
             }
             CHECK_STATUS(zt_verify(to, NULL, NULL), ZT_OK);
@@ -241,13 +241,13 @@ static void copies_between_versions(void)
     INIT(o);
     o.spec_version = ZT_SPEC_0_1_0;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_write_copy(w, zt_object_find(from, "complex64"), NULL), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_write_copy(w, zt_object_find(lz4, "a"), NULL), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_write_copy(w, zt_object_find(big, "i8"), "one"), ZT_OK);
-    CHECK_STATUS(zt_write_copy(w, zt_object_find(big, "i8"), "one"), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_write_copy(w, zt_object_find(big, "i8"), "two"), ZT_OK);
-    CHECK_STATUS(zt_write_copy(w, NULL, "three"), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_write_copy(w, zt_object_find(big, "i8"), "\xff"), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(from, "complex64"), NULL), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(lz4, "a"), NULL), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one"), ZT_OK);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one"), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "two"), ZT_OK);
+    CHECK_STATUS(zt_writer_add_copy(w, NULL, "three"), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "\xff"), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     to = open_path(path);
     CHECK_STR(zt_file_version(to), "0.1.0");
@@ -255,7 +255,7 @@ static void copies_between_versions(void)
     zt_close(to);
     /* Big-endian elements cannot stay as they are in 1.2; what they say has to. */
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    if (zt_write_copy(w, zt_object_find(big, "f64"), NULL) == ZT_OK) {
+    if (zt_writer_add_copy(w, zt_object_find(big, "f64"), NULL) == ZT_OK) {
         CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
         to = open_path(path);
         x = read_component(component_of(big, "f64", "data"), &n);

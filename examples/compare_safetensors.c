@@ -84,7 +84,7 @@ static const char *compare_bytes(const comparison *c, const zt_component *compon
 static int compare(void *context, const st_tensor *tensor)
 {
     comparison *c = context;
-    const zt_object *object = zt_object_find_n(c->file, tensor->name, tensor->name_len);
+    const zt_object *object = zt_object_find_n(c->file, tensor->name, tensor->name_length);
     const zt_component *component = zt_component_find(object, "data");
     const char *difference = !component                                ? "is not there"
                              : !same_dtype(component, tensor->dtype)   ? "has another dtype"

@@ -29,7 +29,7 @@ static void print_object(const zt_object *object)
     for (size_t i = 0; i < zt_object_rank(object); i++)
         printf("%s%" PRIu64, i ? ", " : "", shape[i]);
     printf("]\n");
-    for (size_t i = 0; i < zt_object_component_count(object); i++)
+    for (size_t i = 0; i < zt_component_count(object); i++)
         print_component(zt_component_at(object, i));
 }
 

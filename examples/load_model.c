@@ -34,7 +34,7 @@ static int plan(const zt_file *file, zt_read_request *requests, size_t *n, size_
     *n = *total = 0;
     for (size_t i = 0; i < zt_object_count(file); i++) {
         const zt_object *object = zt_object_at(file, i);
-        for (size_t j = 0; j < zt_object_component_count(object); j++, ++*n) {
+        for (size_t j = 0; j < zt_component_count(object); j++, ++*n) {
             const zt_component *component = zt_component_at(object, j);
             uint64_t size = zt_component_size(component);
             if (size > SIZE_MAX / 2 - *total)

@@ -20,12 +20,12 @@ static int print_view(const zt_file *file, const char *name)
 {
     zt_tensor tensor = {.struct_size = sizeof tensor};
 
-    if (zt_tensor_view(file, name, &tensor) != ZT_OK)
+    if (zt_tensor_find(file, name, &tensor) != ZT_OK)
         return fail();
     printf("%s: %s [", name, zt_dtype_name(tensor.dtype));
     for (size_t i = 0; i < tensor.rank; i++)
         printf("%s%" PRIu64, i ? ", " : "", tensor.shape[i]);
-    printf("], %zu bytes\n", tensor.nbytes);
+    printf("], %zu bytes\n", tensor.size);
     return 0;
 }
 

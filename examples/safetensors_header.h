@@ -17,7 +17,7 @@
 
 typedef struct st_tensor {
     char name[ST_MAX_NAME]; /* NUL-ended UTF-8; may hold a NUL itself */
-    size_t name_len;
+    size_t name_length;
     char dtype[16];
     uint64_t shape[ST_MAX_RANK];
     size_t rank;
@@ -197,7 +197,7 @@ static int st_each(const char *json, size_t size, int (*each)(void *context, con
         return 1;
     do {
         memset(&tensor, 0, sizeof tensor);
-        if (!st_string(&text, tensor.name, sizeof tensor.name, &tensor.name_len) || !st_take(&text, ':'))
+        if (!st_string(&text, tensor.name, sizeof tensor.name, &tensor.name_length) || !st_take(&text, ':'))
             return 0;
         if (strcmp(tensor.name, "__metadata__") == 0) {
             if (!st_skip_metadata(&text))

@@ -11,8 +11,8 @@
  *         return 1;
  *     }
  *     zt_tensor t = { .struct_size = sizeof t };
- *     if (zt_tensor_view(file, "layer1.weight", &t) == ZT_OK)
- *         use(t.data, t.nbytes, t.shape, t.rank);
+ *     if (zt_tensor_find(file, "layer1.weight", &t) == ZT_OK)
+ *         use(t.data, t.size, t.shape, t.rank);
  *     zt_close(file);
  *
  * What holds for every function, unless its own words say otherwise:
@@ -37,7 +37,7 @@
  * size does not end within a number or a pointer; a larger one is fine as long as what this version does
  * not know is zero. Anything else is ZT_ERROR_INVALID_ARGUMENT.
  *
- * Strings. Out: UTF-8, NUL-ended; a _len twin tells the length, because names may hold a NUL. In:
+ * Strings. Out: UTF-8, NUL-ended; a _length twin tells the length, because names may hold a NUL. In:
  * NUL-ended UTF-8; paths are the platform's bytes.
  *
  * Enumerations are integers of fixed width; an unknown value is ZT_ERROR_INVALID_ARGUMENT.
@@ -321,7 +321,7 @@ typedef enum zt_mode_value {
     /// As ZT_MODE_MAP, and the caller may write, const cast away, to what is lent (zt_component_ptr, zt_file_bytes,
     /// views, zt_component_load, DLPack): a page that is written to becomes this file handle's own copy, in memory;
     /// neither the file on disk nor anybody else sees it. All that the handle lends shows the change. What copies or
-    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_write_copy) sees the file's
+    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_writer_add_copy) sees the file's
     /// bytes. The library writes nothing there. Two threads at the same bytes are the caller's to keep apart.
     ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
@@ -549,7 +549,7 @@ zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint
 //
 // By position or by name. Getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.
 
-/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
+/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_length).
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
@@ -558,7 +558,7 @@ const char *zt_object_name(const zt_object *object);
 /// Bytes of the object's name, without the NUL at its end; 0 for NULL.
 ///
 /// Threads: any. Since 0.9.
-size_t zt_object_name_len(const zt_object *object);
+size_t zt_object_name_length(const zt_object *object);
 
 /// Number of dimensions; 0 for a scalar, and for NULL.
 ///
@@ -597,12 +597,12 @@ const zt_value *zt_object_attributes(const zt_object *object);
 /// Number of components; 0 for NULL.
 ///
 /// Threads: any. Since 0.9.
-size_t zt_object_component_count(const zt_object *object);
+size_t zt_component_count(const zt_object *object);
 
 /// The component at index, in file order.
 ///
 /// Returns a component that lives until the last zt_close; NULL if index is not below
-/// zt_object_component_count, and for NULL.
+/// zt_component_count, and for NULL.
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_at(const zt_object *object, size_t index);
 
@@ -666,7 +666,7 @@ const char *zt_component_role(const zt_component *component);
 /// Bytes of the role, without the NUL at its end; 0 for NULL.
 ///
 /// Threads: any. Since 0.9.
-size_t zt_component_role_len(const zt_component *component);
+size_t zt_component_role_length(const zt_component *component);
 
 /// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
 ///
@@ -776,12 +776,12 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its
 /// frames, which is kept for some components; a small component is read whole (docs/performance.md).
 ///
-/// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
+/// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
 /// zt_component_read. On failure the content of dst is undefined.
 /// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst,
-    size_t n);
+    size_t size);
 
 /// Reads the component's elements as another dtype.
 ///
@@ -917,7 +917,7 @@ typedef struct zt_tensor {
     size_t struct_size; ///< sizeof (zt_tensor), set by the caller.
     /// The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
     const void *data;
-    size_t nbytes; ///< Bytes.
+    size_t size; ///< Bytes.
     zt_dtype dtype; ///< The storage type.
     zt_type type; ///< The logical type.
     const uint64_t *shape; ///< The dimensions, rank of them.
@@ -969,12 +969,12 @@ typedef struct zt_quantized {
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
 /// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
-zt_status zt_tensor_view(const zt_file *file, const char *name, zt_tensor *view);
+zt_status zt_tensor_find(const zt_file *file, const char *name, zt_tensor *view);
 
-/// As zt_tensor_view, of an object in hand; so for names that hold a NUL, too.
+/// As zt_tensor_find, of an object in hand; so for names that hold a NUL, too.
 ///
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
-zt_status zt_object_tensor_view(const zt_object *object, zt_tensor *view);
+zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
 
 /// The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
 ///
@@ -1015,12 +1015,12 @@ typedef struct zt_object_info {
     size_t struct_size;
     const zt_object *object; ///< The object.
     const char *name; ///< As zt_object_name: NUL-ended, not NULL.
-    size_t name_len; ///< As zt_object_name_len.
+    size_t name_length; ///< As zt_object_name_length.
     /// As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
     const uint64_t *shape;
     size_t rank; ///< As zt_object_rank.
     const zt_value *attributes; ///< As zt_object_attributes: NULL if it has none.
-    size_t component_count; ///< As zt_object_component_count.
+    size_t component_count; ///< As zt_component_count.
     /// "data" of a dense object, the first component of any other; NULL if it has none.
     const zt_component *component;
     uint64_t offset; ///< As zt_component_offset.
@@ -1052,7 +1052,7 @@ typedef struct zt_component_info {
     const zt_component *component; ///< The component.
     const zt_object *object; ///< The object that it is part of.
     const char *role; ///< As zt_component_role: NUL-ended, not NULL.
-    size_t role_len; ///< As zt_component_role_len.
+    size_t role_length; ///< As zt_component_role_length.
     const char *digest; ///< As zt_component_digest: NULL if there is none.
     uint64_t offset; ///< As zt_component_offset.
     uint64_t stored_size; ///< As zt_component_stored_size.
@@ -1111,7 +1111,7 @@ typedef struct zt_read_stats {
 /// ZT_MODE_MAP hyperslabs are copied out of the mapping where their pages are in memory; all else that
 /// is not compressed is read.
 ///
-/// requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
+/// requests, count: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
 /// defaults. stats: may be NULL; set struct_size; filled on success and on failure.
 /// The first failure stops the batch and is returned; which requests were done before is reported by
 /// on_done. On failure the content of the dst of requests that are not done is undefined.
@@ -1119,7 +1119,7 @@ typedef struct zt_read_stats {
 /// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
 /// ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
 /// Threads: any; the call starts its own and waits for them. Since 0.9.
-zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t n,
+zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t count,
     const zt_read_options *options, zt_read_stats *stats);
 
 // -------------------------------------------------------------------------------------------------
@@ -1451,7 +1451,7 @@ typedef struct zt_writer_options {
 typedef struct zt_component_desc {
     size_t struct_size; ///< sizeof (zt_component_desc), the same in every element of an array.
     const char *role; ///< The role, UTF-8, not NULL: "data", "values", "scales", or any other.
-    size_t role_len; ///< Bytes of the role; 0 if it is NUL-ended.
+    size_t role_length; ///< Bytes of the role; 0 if it is NUL-ended.
     zt_dtype dtype; ///< The storage type; one of the 13.
     zt_type type; ///< The logical type; for ZT_TYPE_OTHER see type_name.
     /// The logical type's name, NUL-ended, where type is ZT_TYPE_OTHER; else NULL.
@@ -1459,7 +1459,7 @@ typedef struct zt_component_desc {
     zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
     zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
     /// The elements, in the host's byte order; used during the call. NULL to stream them with
-    /// zt_write_data (after zt_write_component), or if there are none.
+    /// zt_writer_add_data (after zt_writer_add_component), or if there are none.
     const void *data;
     /// Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
     uint64_t size;
@@ -1470,14 +1470,14 @@ typedef struct zt_component_desc {
 typedef struct zt_object_desc {
     size_t struct_size; ///< sizeof (zt_object_desc)
     const char *name; ///< The name, UTF-8, not NULL.
-    size_t name_len; ///< Bytes of the name; 0 if it is NUL-ended.
+    size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
     zt_format format; ///< The layout; for ZT_FORMAT_OTHER see format_name.
     uint32_t reserved; ///< Must be 0.
     /// The layout's name, NUL-ended, where format is ZT_FORMAT_OTHER; else NULL.
     const char *format_name;
     const uint64_t *shape; ///< The dimensions, rank of them.
     size_t rank; ///< Number of dimensions.
-    /// The components of zt_write_object, component_count of them; must be empty for zt_write_begin.
+    /// The components of zt_writer_add_object, component_count of them; must be empty for zt_writer_begin_object.
     const zt_component_desc *components;
     size_t component_count; ///< Number of components.
     const zt_value *attributes; ///< Attributes to take over from an open file, a map; may be NULL.
@@ -1544,23 +1544,23 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 /// Threads: any; nobody else may be writing the file. Since 0.9.
 zt_status zt_writer_append(const char *path, const zt_writer_options *options, zt_writer **writer);
 
-/// Opens an object that is written piece by piece: zt_write_component for each component, and
-/// zt_write_data for its bytes, as often as you like, then zt_write_end.
+/// Opens an object that is written piece by piece: zt_writer_add_component for each component, and
+/// zt_writer_add_data for its bytes, as often as you like, then zt_writer_end_object.
 ///
 /// desc: not NULL, without components; nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
+/// Returns ZT_ERROR_STATE if an object is open already, else as zt_writer_add_object.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
+zt_status zt_writer_begin_object(zt_writer *writer, const zt_object_desc *desc);
 
 /// Opens a component of the open object; the one before it ends.
 ///
 /// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
-/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
+/// zt_writer_add_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
 /// ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
-/// zt_write_dense.
+/// zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
+zt_status zt_writer_add_component(zt_writer *writer, const zt_component_desc *desc);
 
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
 ///
@@ -1568,15 +1568,15 @@ zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
 /// than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
+zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 
 /// Ends the open object.
 ///
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
-/// announced or than the shape of a dense object takes (more zt_write_data may follow),
+/// announced or than the shape of a dense object takes (more zt_writer_add_data may follow),
 /// ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_write_end(zt_writer *writer);
+zt_status zt_writer_end_object(zt_writer *writer);
 
 /// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
 /// attributes stay. What the version to be written cannot represent as it stands is decoded and
@@ -1591,10 +1591,10 @@ zt_status zt_write_end(zt_writer *writer);
 /// object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
 /// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
-/// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_write_dense and
+/// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_writer_add_dense and
 /// zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
-zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *new_name);
+zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const char *new_name);
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
 ///
@@ -1623,18 +1623,18 @@ void zt_writer_abort(zt_writer *writer);
 /// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_STATE if an object is open or the writer
 /// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_write_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
+zt_status zt_writer_add_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, const void *data, size_t size);
 
 /// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for
 /// complex types). indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order;
-/// nothing is kept after the call. name, dtype, type: as zt_write_dense.
+/// nothing is kept after the call. name, dtype, type: as zt_writer_add_dense.
 /// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
-/// nnz elements, else as zt_write_dense.
+/// nnz elements, else as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_write_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
+zt_status zt_writer_add_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t nnz, const void *values, size_t values_size,
     const uint64_t *indices, const uint64_t *indptr);
 
@@ -1642,28 +1642,28 @@ zt_status zt_write_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_t
 ///
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
-/// nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
+/// nothing is kept after the call. name, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_write_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
+zt_status zt_writer_add_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size,
     const uint64_t *coords);
 
 /// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
 ///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
-/// after the call. name: as zt_write_dense. Returns as zt_write_csr.
+/// after the call. name: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_write_quantized(zt_writer *writer, const char *name, const uint64_t *shape,
+zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, const uint64_t *shape,
     size_t rank, const zt_quantized_desc *desc);
 
 /// Writes an object of any format with any components at once.
 ///
 /// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
-/// that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
+/// that the format requires is missing, else as zt_writer_add_dense. The structure of sparse and quantized
 /// objects is not checked here: zt_verify does.
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
-zt_status zt_write_object(zt_writer *writer, const zt_object_desc *desc);
+zt_status zt_writer_add_object(zt_writer *writer, const zt_object_desc *desc);
 
 /// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data,
 /// size and dtype are the usual one.
@@ -1682,20 +1682,20 @@ typedef struct zt_write_request {
     zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
 } zt_write_request;
 
-/// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each
+/// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each
 /// in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
 /// it is faster: different ones are compressed side by side; the digests of those that are not compressed
 /// are computed while others are written; and of 4 MiB and more of those together another thread writes to
 /// the file what the caller's gathers.
 ///
-/// requests, n: the objects, used during the call; (NULL, 0) does nothing.
+/// requests, count: the objects, used during the call; (NULL, 0) does nothing.
 /// All requests are checked before the first byte is written: a call that is refused writes none of them,
 /// and the message names the first request that is at fault, by its position from 0 and its name. A name
-/// that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
+/// that two requests have is ZT_ERROR_EXISTS. Returns as zt_writer_add_dense.
 /// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
 /// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
 /// Since 0.9. Spec 1.2 section 3.
-zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, size_t n);
+zt_status zt_writer_add_batch(zt_writer *writer, const zt_write_request *requests, size_t count);
 
 /// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
 typedef int32_t zt_attribute_kind;
@@ -1759,12 +1759,13 @@ typedef struct zt_attribute {
 zt_status zt_writer_set_attribute(zt_writer *writer, const char *key,
     const zt_attribute *attribute);
 
-/// The same for the object that is open, between zt_write_begin and zt_write_end.
+/// The same for the object that is open, between zt_writer_begin_object and zt_writer_end_object.
 ///
 /// key, attribute: as for zt_writer_set_attribute.
 /// Returns the same, and ZT_ERROR_STATE if no object is open.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
-zt_status zt_write_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
+zt_status zt_writer_set_open_object_attribute(zt_writer *writer, const char *key,
+    const zt_attribute *attribute);
 
 // -------------------------------------------------------------------------------------------------
 // 11. Your own input and output
@@ -1787,8 +1788,8 @@ typedef struct zt_source {
     void *context; ///< Passed to every function; may be NULL.
     /// Returns the bytes of the file. Called once. Not NULL.
     zt_status (*size)(void *context, uint64_t *size);
-    /// Fills dst with n bytes from offset on: all of them, or a failure. Not NULL.
-    zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t n);
+    /// Fills dst with size bytes from offset on: all of them, or a failure. Not NULL.
+    zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t size);
     /// The file is done with the source. Called once, last; may be NULL.
     void (*close)(void *context);
     /// Fills the dst of each of count ranges: all of them, or a failure. They are in order of their
@@ -1826,8 +1827,8 @@ zt_status zt_open_source(const zt_source *source, const zt_open_options *options
 typedef struct zt_sink {
     size_t struct_size; ///< sizeof (zt_sink)
     void *context; ///< Passed to every function; may be NULL.
-    /// Takes the next n bytes: all of them, or a failure, after which nothing more is written. Not NULL.
-    zt_status (*write)(void *context, const void *data, size_t n);
+    /// Takes the next size bytes: all of them, or a failure, after which nothing more is written. Not NULL.
+    zt_status (*write)(void *context, const void *data, size_t size);
     /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or
     /// an abort; may be NULL.
     zt_status (*finish)(void *context);

@@ -71,7 +71,7 @@ pub struct ObjectInfo {
     pub size: usize,
     pub object: *const Object,
     pub name: *const c_char,
-    pub name_len: usize,
+    pub name_length: usize,
     pub shape: *const u64,
     pub rank: usize,
     attributes: *const c_void,
@@ -156,7 +156,7 @@ extern "C" {
         filled: *mut usize,
     ) -> i32;
     pub fn zt_object_name(o: *const Object) -> *const c_char;
-    pub fn zt_object_name_len(o: *const Object) -> usize;
+    pub fn zt_object_name_length(o: *const Object) -> usize;
     pub fn zt_object_shape(o: *const Object) -> *const u64;
     pub fn zt_component_at(o: *const Object, i: usize) -> *const Component;
     pub fn zt_component_dtype(c: *const Component) -> i32;
@@ -180,7 +180,7 @@ extern "C" {
     pub fn zt_writer_create(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
     pub fn zt_writer_append(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
     fn zt_writer_create_sink(sink: *const Sink, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
-    pub fn zt_write_dense(
+    pub fn zt_writer_add_dense(
         w: *mut Writer,
         name: *const c_char,
         dtype: i32,
@@ -190,7 +190,7 @@ extern "C" {
         data: *const c_void,
         n: usize,
     ) -> i32;
-    fn zt_write_batch(w: *mut Writer, r: *const WriteRequest, n: usize) -> i32;
+    fn zt_writer_add_batch(w: *mut Writer, r: *const WriteRequest, n: usize) -> i32;
     pub fn zt_writer_finish(w: *mut Writer, summary: *mut c_void) -> i32;
 }
 
@@ -316,7 +316,7 @@ fn fill(w: *mut Writer, specs: &[Spec], names: &[CString], data: &[u8], dtype: i
     for (s, n) in specs.iter().zip(names) {
         let bytes = &data[s.at..s.at + s.len];
         let (p, len) = (bytes.as_ptr().cast(), bytes.len());
-        ok(unsafe { zt_write_dense(w, n.as_ptr(), dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len) });
+        ok(unsafe { zt_writer_add_dense(w, n.as_ptr(), dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len) });
     }
     ok(unsafe { zt_writer_finish(w, null_mut()) });
 }
@@ -351,7 +351,7 @@ pub fn write_batch(
     let requests: Vec<WriteRequest> = specs.iter().zip(names).map(one).collect();
     let mut w = null_mut();
     ok(unsafe { zt_writer_create(cpath(path).as_ptr(), o, &mut w) });
-    ok(unsafe { zt_write_batch(w, requests.as_ptr(), requests.len()) });
+    ok(unsafe { zt_writer_add_batch(w, requests.as_ptr(), requests.len()) });
     ok(unsafe { zt_writer_finish(w, null_mut()) });
 }
 

@@ -42,7 +42,7 @@ func (d DType) Size() int { return int(C.zt_dtype_size(C.zt_dtype(d))) }
 
 // Role of the component in its object.
 func (c Component) Role() string {
-	return C.GoStringN(C.zt_component_role(c.handle), C.int(C.zt_component_role_len(c.handle)))
+	return C.GoStringN(C.zt_component_role(c.handle), C.int(C.zt_component_role_length(c.handle)))
 }
 
 // DType is the storage type; 0 for one that is not known, which DTypeName names.

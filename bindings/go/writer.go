@@ -109,7 +109,7 @@ func (w *Writer) WriteObject(name, format string, shape []uint64, attributes map
 	object.struct_size = C.sizeof_zt_object_desc
 	object.name = C.CString(name)
 	defer C.free(unsafe.Pointer(object.name))
-	object.name_len = C.size_t(len(name))
+	object.name_length = C.size_t(len(name))
 	known, is := formats[format]
 	object.format = known
 	if !is {
@@ -130,7 +130,7 @@ func (w *Writer) WriteObject(name, format string, shape []uint64, attributes map
 		object.attributes_json = C.CString(string(text))
 		defer C.free(unsafe.Pointer(object.attributes_json))
 	}
-	if err := call(func() C.zt_status { return C.zt_write_begin(w.handle, &object) }); err != nil {
+	if err := call(func() C.zt_status { return C.zt_writer_begin_object(w.handle, &object) }); err != nil {
 		return err
 	}
 	for _, part := range parts {
@@ -138,7 +138,7 @@ func (w *Writer) WriteObject(name, format string, shape []uint64, attributes map
 			return err
 		}
 	}
-	return call(func() C.zt_status { return C.zt_write_end(w.handle) })
+	return call(func() C.zt_status { return C.zt_writer_end_object(w.handle) })
 }
 
 func (w *Writer) part(part Part) error {
@@ -146,22 +146,22 @@ func (w *Writer) part(part Part) error {
 	c.struct_size = C.sizeof_zt_component_desc
 	c.role = C.CString(part.Role)
 	defer C.free(unsafe.Pointer(c.role))
-	c.role_len = C.size_t(len(part.Role))
+	c.role_length = C.size_t(len(part.Role))
 	c.dtype = C.zt_dtype(part.DType)
 	if part.Zstd {
 		c.encoding = C.ZT_ENCODING_ZSTD
 	}
 	c.digest = digest(part.Digest)
 	c.size = C.uint64_t(len(part.Data))
-	if err := call(func() C.zt_status { return C.zt_write_component(w.handle, &c) }); err != nil {
+	if err := call(func() C.zt_status { return C.zt_writer_add_component(w.handle, &c) }); err != nil {
 		return err
 	}
-	return call(func() C.zt_status { return C.zt_write_data(w.handle, pointer(part.Data), C.size_t(len(part.Data))) })
+	return call(func() C.zt_status { return C.zt_writer_add_data(w.handle, pointer(part.Data), C.size_t(len(part.Data))) })
 }
 
 // Copy copies an object of an open file as it is stored.
 func (w *Writer) Copy(from Object) error {
-	return call(func() C.zt_status { return C.zt_write_copy(w.handle, from.handle, nil) })
+	return call(func() C.zt_status { return C.zt_writer_add_copy(w.handle, from.handle, nil) })
 }
 
 // SetAttribute sets an attribute of the file to anything that JSON has.

@@ -163,7 +163,7 @@ type Object struct {
 
 // Name of the object.
 func (o Object) Name() string {
-	return C.GoStringN(C.zt_object_name(o.handle), C.int(C.zt_object_name_len(o.handle)))
+	return C.GoStringN(C.zt_object_name(o.handle), C.int(C.zt_object_name_length(o.handle)))
 }
 
 // Shape, outermost dimension first.
@@ -186,7 +186,7 @@ func (o Object) Attributes() (map[string]any, error) {
 
 // Components of the object.
 func (o Object) Components() []Component {
-	components := make([]Component, int(C.zt_object_component_count(o.handle)))
+	components := make([]Component, int(C.zt_component_count(o.handle)))
 	for i := range components {
 		components[i] = Component{C.zt_component_at(o.handle, C.size_t(i))}
 	}

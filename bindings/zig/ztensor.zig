@@ -91,7 +91,7 @@ pub const Component = struct {
     handle: *const c.zt_component,
 
     pub fn role(self: Component) []const u8 {
-        return c.zt_component_role(self.handle)[0..c.zt_component_role_len(self.handle)];
+        return c.zt_component_role(self.handle)[0..c.zt_component_role_length(self.handle)];
     }
     pub fn dtype(self: Component) c.zt_dtype {
         return c.zt_component_dtype(self.handle);
@@ -167,7 +167,7 @@ pub const Object = struct {
     handle: *const c.zt_object,
 
     pub fn name(self: Object) []const u8 {
-        return c.zt_object_name(self.handle)[0..c.zt_object_name_len(self.handle)];
+        return c.zt_object_name(self.handle)[0..c.zt_object_name_length(self.handle)];
     }
     pub fn shape(self: Object) []const u64 {
         const rank = c.zt_object_rank(self.handle);
@@ -180,7 +180,7 @@ pub const Object = struct {
         return c.zt_object_attributes(self.handle);
     }
     pub fn len(self: Object) usize {
-        return c.zt_object_component_count(self.handle);
+        return c.zt_component_count(self.handle);
     }
     pub fn at(self: Object, index: usize) ?Component {
         return .{ .handle = c.zt_component_at(self.handle, index) orelse return null };
@@ -271,26 +271,26 @@ pub const Writer = struct {
     pub fn object(self: Writer, name: []const u8, format: c.zt_format, shape: []const u64, parts: []const Part) Error!void {
         var desc = sized(c.zt_object_desc);
         desc.name = if (name.len == 0) "" else name.ptr;
-        desc.name_len = name.len;
+        desc.name_length = name.len;
         desc.format = format;
         desc.shape = shape.ptr;
         desc.rank = shape.len;
-        try check(c.zt_write_begin(self.handle, &desc));
+        try check(c.zt_writer_begin_object(self.handle, &desc));
         for (parts) |part| {
             var one = sized(c.zt_component_desc);
             one.role = part.role.ptr;
-            one.role_len = part.role.len;
+            one.role_length = part.role.len;
             one.dtype = part.dtype;
             one.encoding = part.encoding;
             one.digest = part.digest;
             one.size = part.data.len;
-            try check(c.zt_write_component(self.handle, &one));
-            try check(c.zt_write_data(self.handle, part.data.ptr, part.data.len));
+            try check(c.zt_writer_add_component(self.handle, &one));
+            try check(c.zt_writer_add_data(self.handle, part.data.ptr, part.data.len));
         }
-        try check(c.zt_write_end(self.handle));
+        try check(c.zt_writer_end_object(self.handle));
     }
     pub fn copy(self: Writer, from: Object) Error!void {
-        try check(c.zt_write_copy(self.handle, from.handle, null));
+        try check(c.zt_writer_add_copy(self.handle, from.handle, null));
     }
     /// json: the value as JSON text.
     pub fn setAttribute(self: Writer, key: [:0]const u8, json: [:0]const u8) Error!void {

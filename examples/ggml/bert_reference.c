@@ -15,7 +15,7 @@ static const float *weights(const zt_file *file, const char *name, size_t column
 
     memset(&t, 0, sizeof t);
     t.struct_size = sizeof t;
-    if (zt_tensor_view(file, name, &t) != ZT_OK || t.dtype != ZT_DTYPE_F32 || t.rank == 0 ||
+    if (zt_tensor_find(file, name, &t) != ZT_OK || t.dtype != ZT_DTYPE_F32 || t.rank == 0 ||
         t.shape[t.rank - 1] != columns) {
         failed = 1;
         return NULL;

@@ -53,7 +53,7 @@ model::model(const std::string &path, const options &options)
     std::vector<std::pair<const zt_object *, std::string>> chosen;
     for (size_t i = 0; i < zt_object_count(file); i++) {
         const zt_object *object = zt_object_at(file, i);
-        std::string name(zt_object_name(object), zt_object_name_len(object));
+        std::string name(zt_object_name(object), zt_object_name_length(object));
         if (!options.wanted || options.wanted(name))
             chosen.emplace_back(object, std::move(name));
     }

@@ -95,7 +95,7 @@ unsafe fn value(v: Pointer, depth: usize) {
 }
 
 unsafe fn object(file: Pointer, o: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
-    let (name, length) = (zt_object_name(o), zt_object_name_len(o));
+    let (name, length) = (zt_object_name(o), zt_object_name_length(o));
     assert_eq!(*name.add(length), 0);
     assert!(!zt_object_find_n(file, name, length).is_null() || length == 0);
     let rank = zt_object_rank(o);
@@ -104,13 +104,13 @@ unsafe fn object(file: Pointer, o: Pointer, u: &mut Unstructured<'_>) -> Result<
     string(zt_object_format_name(o));
     zt_object_element_count(o);
     value(zt_object_attributes(o), 0);
-    let count = zt_object_component_count(o);
+    let count = zt_component_count(o);
     assert!(zt_component_at(o, count).is_null());
     for at in 0..count.min(10) {
         let c = zt_component_at(o, at);
         let role = zt_component_role(c);
         // A role with a NUL in it ends early for C, and is found by its place.
-        let whole = string(role).len() == zt_component_role_len(c);
+        let whole = string(role).len() == zt_component_role_length(c);
         assert!(!whole || !zt_component_find(o, role).is_null());
         component(c, u)?;
     }
@@ -123,7 +123,7 @@ unsafe fn object(file: Pointer, o: Pointer, u: &mut Unstructured<'_>) -> Result<
         let view = Block::any(u, known)?;
         let before = view.bytes().to_vec();
         let status = check(match which {
-            0 => zt_tensor_view(file, name, view.pointer()),
+            0 => zt_tensor_find(file, name, view.pointer()),
             1 => zt_csr_view(o, view.pointer()),
             2 => zt_coo_view(o, view.pointer()),
             _ => zt_quantized_view(o, view.pointer()),

@@ -153,25 +153,25 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
         object.set_pointer(72, zt_object_attributes(zt_object_at(file, 0)));
     }
     check(match u.int_in_range(0..=11u8)? {
-        0 => zt_write_dense(w, name.as_ptr(), dtype, logical, shape.as_ptr(), shape.len(), data.as_ptr().cast(), data.len()),
+        0 => zt_writer_add_dense(w, name.as_ptr(), dtype, logical, shape.as_ptr(), shape.len(), data.as_ptr().cast(), data.len()),
         1 => {
             let (places, pointers) = ([0u64; 4], [0u64, 0, 1, 2, 4]);
             let size = [u.int_in_range(0..=4)?, 3];
             let nnz = u.int_in_range(0..=4)?;
-            zt_write_csr(w, name.as_ptr(), dtype, logical, size.as_ptr(), nnz, data.as_ptr().cast(), data.len(), places.as_ptr(), pointers.as_ptr())
+            zt_writer_add_csr(w, name.as_ptr(), dtype, logical, size.as_ptr(), nnz, data.as_ptr().cast(), data.len(), places.as_ptr(), pointers.as_ptr())
         }
         2 | 3 => {
             object.set_pointer(56, parts.pointer());
             object.set(64, &1usize.to_ne_bytes());
-            zt_write_object(w, object.pointer())
+            zt_writer_add_object(w, object.pointer())
         }
-        4 => zt_write_begin(w, object.pointer()),
-        5 => zt_write_component(w, parts.pointer()),
-        6 => zt_write_data(w, data.as_ptr().cast(), data.len()),
-        7 => zt_write_end(w),
+        4 => zt_writer_begin_object(w, object.pointer()),
+        5 => zt_writer_add_component(w, parts.pointer()),
+        6 => zt_writer_add_data(w, data.as_ptr().cast(), data.len()),
+        7 => zt_writer_end_object(w),
         8 => {
             let count = zt_object_count(file);
-            zt_write_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?)
+            zt_writer_add_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?)
         }
         9 => {
             let mut attribute = Block::exact(ATTRIBUTE);
@@ -201,7 +201,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
                 bytes: data.len(),
                 kinds: [dtype, logical, encoding, digest],
             });
-            zt_write_batch(w, requests.as_ptr().cast(), requests.len())
+            zt_writer_add_batch(w, requests.as_ptr().cast(), requests.len())
         }
         _ => {
             let mut desc = Block::exact(QUANTIZED);
@@ -214,7 +214,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
             for at in [80, 84, 88] {
                 desc.set(at, &u.int_in_range(0..=14i32)?.to_ne_bytes());
             }
-            zt_write_quantized(w, name.as_ptr(), shape.as_ptr(), shape.len(), desc.pointer())
+            zt_writer_add_quantized(w, name.as_ptr(), shape.as_ptr(), shape.len(), desc.pointer())
         }
     });
     Ok(())

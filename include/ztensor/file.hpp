@@ -147,7 +147,7 @@ class file {
     [[nodiscard]] returns<tensor_view> tensor(text name) const
     {
         tensor_view view;
-        const zt_status status = zt_tensor_view(get(), name.c_str(), &view);
+        const zt_status status = zt_tensor_find(get(), name.c_str(), &view);
         return detail::give(status, view);
     }
 

@@ -73,7 +73,7 @@ template <class T> [[nodiscard]] returns<span<const T>> elements(const zt_array 
 }
 template <class T> [[nodiscard]] returns<span<const T>> elements(const zt_tensor &tensor)
 {
-    return detail::typed<T>(tensor.dtype, tensor.type, tensor.data, tensor.nbytes);
+    return detail::typed<T>(tensor.dtype, tensor.type, tensor.data, tensor.size);
 }
 
 /* An attribute's value, or null. A range over the items of an array and the values of a map. */
@@ -185,7 +185,7 @@ class component {
     component(const zt_component *from = nullptr) noexcept : component_(from) {}
     [[nodiscard]] explicit operator bool() const noexcept { return component_ != nullptr; }
     [[nodiscard]] const zt_component *get() const noexcept { return component_; }
-    [[nodiscard]] std::string_view role() const noexcept { return {zt_component_role(component_), zt_component_role_len(component_)}; }
+    [[nodiscard]] std::string_view role() const noexcept { return {zt_component_role(component_), zt_component_role_length(component_)}; }
     [[nodiscard]] zt_dtype dtype() const noexcept { return zt_component_dtype(component_); }
     [[nodiscard]] const char *dtype_name() const noexcept { return zt_component_dtype_name(component_); }
     [[nodiscard]] zt_type type() const noexcept { return zt_component_type(component_); }
@@ -254,13 +254,13 @@ class object {
     object(const zt_object *from = nullptr) noexcept : object_(from) {}
     [[nodiscard]] explicit operator bool() const noexcept { return object_ != nullptr; }
     [[nodiscard]] const zt_object *get() const noexcept { return object_; }
-    [[nodiscard]] std::string_view name() const noexcept { return {zt_object_name(object_), zt_object_name_len(object_)}; }
+    [[nodiscard]] std::string_view name() const noexcept { return {zt_object_name(object_), zt_object_name_length(object_)}; }
     [[nodiscard]] span<const std::uint64_t> shape() const noexcept { return {zt_object_shape(object_), zt_object_rank(object_)}; }
     [[nodiscard]] std::uint64_t element_count() const noexcept { return zt_object_element_count(object_); }
     [[nodiscard]] zt_format format() const noexcept { return zt_object_format(object_); }
     [[nodiscard]] const char *format_name() const noexcept { return zt_object_format_name(object_); }
     [[nodiscard]] value attributes() const noexcept { return zt_object_attributes(object_); }
-    [[nodiscard]] std::size_t size() const noexcept { return zt_object_component_count(object_); }
+    [[nodiscard]] std::size_t size() const noexcept { return zt_component_count(object_); }
     [[nodiscard]] component operator[](std::size_t index) const noexcept { return zt_component_at(object_, index); }
     [[nodiscard]] component find(text role) const noexcept { return zt_component_find(object_, role.c_str()); }
     /* The component of a dense object; null if there is none. */

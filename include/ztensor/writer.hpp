@@ -116,10 +116,10 @@ class writer {
         whole.component_count = 1;
         return object(whole);
     }
-    /* Many dense tensors at once; see zt_write_batch. */
+    /* Many dense tensors at once; see zt_writer_add_batch. */
     returns<void> batch(span<const write_request> requests)
     {
-        return give(zt_write_batch(get(), requests.data(), requests.size()));
+        return give(zt_writer_add_batch(get(), requests.data(), requests.size()));
     }
     template <class T>
     returns<void> csr(text name, std::uint64_t rows, std::uint64_t columns, span<const T> values,
@@ -128,7 +128,7 @@ class writer {
         const std::uint64_t shape[2] = {rows, columns};
         if (values.size() != indices.size() || indptr.size() != rows + 1)
             return detail::fail<void>(ZT_ERROR_INVALID_ARGUMENT, "a csr object has an index for each value, and rows + 1 row starts");
-        return give(zt_write_csr(get(), name.c_str(), type_of<T>::dtype, type_of<T>::type, shape, values.size(), values.data(),
+        return give(zt_writer_add_csr(get(), name.c_str(), type_of<T>::dtype, type_of<T>::type, shape, values.size(), values.data(),
                                  values.size_bytes(), indices.data(), indptr.data()));
     }
     /* coords: a row of values.size() numbers for each dimension. */
@@ -137,41 +137,41 @@ class writer {
     {
         if (coords.size() != values.size() * shape.size())
             return detail::fail<void>(ZT_ERROR_INVALID_ARGUMENT, "a coo object has a coordinate for each value and dimension");
-        return give(zt_write_coo(get(), name.c_str(), type_of<T>::dtype, type_of<T>::type, shape.data(), shape.size(),
+        return give(zt_writer_add_coo(get(), name.c_str(), type_of<T>::dtype, type_of<T>::type, shape.data(), shape.size(),
                                  values.size(), values.data(), values.size_bytes(), coords.data()));
     }
     returns<void> quantized(text name, span<const std::uint64_t> shape, const quantized_desc &desc)
     {
-        return give(zt_write_quantized(get(), name.c_str(), shape.data(), shape.size(), &desc));
+        return give(zt_writer_add_quantized(get(), name.c_str(), shape.data(), shape.size(), &desc));
     }
-    returns<void> object(const zt_object_desc &desc) { return give(zt_write_object(get(), &desc)); }
-    returns<void> copy(zt::object from) { return give(zt_write_copy(get(), from.get(), nullptr)); }
-    returns<void> copy(zt::object from, text new_name) { return give(zt_write_copy(get(), from.get(), new_name.c_str())); }
+    returns<void> object(const zt_object_desc &desc) { return give(zt_writer_add_object(get(), &desc)); }
+    returns<void> copy(zt::object from) { return give(zt_writer_add_copy(get(), from.get(), nullptr)); }
+    returns<void> copy(zt::object from, text new_name) { return give(zt_writer_add_copy(get(), from.get(), new_name.c_str())); }
 
     /* In pieces: begin, then for each component() its data(), then end. */
     returns<void> begin(std::string_view name, zt_format format, span<const std::uint64_t> shape)
     {
         return begin(describe(name, format, shape));
     }
-    returns<void> begin(const zt_object_desc &desc) { return give(zt_write_begin(get(), &desc)); }
-    returns<void> component(const zt_component_desc &desc) { return give(zt_write_component(get(), &desc)); }
+    returns<void> begin(const zt_object_desc &desc) { return give(zt_writer_begin_object(get(), &desc)); }
+    returns<void> component(const zt_component_desc &desc) { return give(zt_writer_add_component(get(), &desc)); }
     returns<void> component(std::string_view role, zt_dtype dtype, zt_type type = ZT_TYPE_NONE)
     {
         component_desc part;
         part.role = role.empty() ? "" : role.data();
-        part.role_len = role.size();
+        part.role_length = role.size();
         part.dtype = dtype;
         part.type = type;
         return component(part);
     }
-    returns<void> data(const void *data, std::size_t size) { return give(zt_write_data(get(), data, size)); }
-    returns<void> end() { return give(zt_write_end(get())); }
+    returns<void> data(const void *data, std::size_t size) { return give(zt_writer_add_data(get(), data, size)); }
+    returns<void> end() { return give(zt_writer_end_object(get())); }
 
     /* Attributes of the file, and of the object that is open. T: bool, an integer, a floating point type, text,
      * span<const std::byte>, a value of an open file, a container of elements such as std::vector<float>, or a
      * zt_attribute. */
     template <class T> returns<void> set_attribute(text key, const T &value) { return give_attribute(zt_writer_set_attribute, key, value); }
-    template <class T> returns<void> attribute(text key, const T &value) { return give_attribute(zt_write_attribute, key, value); }
+    template <class T> returns<void> attribute(text key, const T &value) { return give_attribute(zt_writer_set_open_object_attribute, key, value); }
     /* value: JSON text. */
     returns<void> set_attribute_json(text key, text value) { return set_attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
     returns<void> attribute_json(text key, text value) { return attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
@@ -237,7 +237,7 @@ class writer {
     {
         object_desc whole;
         whole.name = name.empty() ? "" : name.data();
-        whole.name_len = name.size();
+        whole.name_length = name.size();
         whole.format = format;
         whole.shape = shape.data();
         whole.rank = shape.size();

@@ -178,13 +178,13 @@ pub unsafe extern "C" fn zt_writer_set_attribute(
     })
 }
 
-/// The same for the object that is open, between zt_write_begin and zt_write_end.
+/// The same for the object that is open, between zt_writer_begin_object and zt_writer_end_object.
 ///
 /// key, attribute: as for zt_writer_set_attribute.
 /// Returns the same, and ZT_ERROR_STATE if no object is open.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_attribute(
+pub unsafe extern "C" fn zt_writer_set_open_object_attribute(
     writer: Option<&mut zt_writer>,
     key: *const c_char,
     attribute: *const zt_attribute,

@@ -82,7 +82,7 @@ sized_struct!(zt_read_stats:
 /// ZT_MODE_MAP hyperslabs are copied out of the mapping where their pages are in memory; all else that
 /// is not compressed is read.
 ///
-/// requests, n: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
+/// requests, count: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
 /// defaults. stats: may be NULL; set struct_size; filled on success and on failure.
 /// The first failure stops the batch and is returned; which requests were done before is reported by
 /// on_done. On failure the content of the dst of requests that are not done is undefined.
@@ -94,7 +94,7 @@ sized_struct!(zt_read_stats:
 pub unsafe extern "C" fn zt_read_batch(
     file: Option<&zt_file>,
     requests: *const zt_read_request,
-    n: usize,
+    count: usize,
     options: *const zt_read_options,
     stats: *mut zt_read_stats,
 ) -> zt_status {
@@ -105,8 +105,8 @@ pub unsafe extern "C" fn zt_read_batch(
         let batch = batch_options(&options)?;
         let on_done = on_done(&options);
         let progress = progress(options.progress, options.context);
-        // SAFETY: "requests, n: the reads".
-        let mut plan = unsafe { plan(file, requests, n)? };
+        // SAFETY: "requests, count: the reads".
+        let mut plan = unsafe { plan(file, requests, count)? };
         let mut did = BatchStats::default();
         let outcome = file.file().read_batch(&mut plan, &batch, &on_done, &progress, &mut did);
         // SAFETY: stats NULL or of the size it says.
@@ -118,21 +118,21 @@ pub unsafe extern "C" fn zt_read_batch(
 /// The caller's requests, checked one by one.
 ///
 /// # Safety
-/// `requests` has `n` structs; the destinations are writable and do not overlap.
+/// `requests` has `count` structs; the destinations are writable and do not overlap.
 unsafe fn plan<'a>(
     file: &'a zt_file,
     requests: *const zt_read_request,
-    n: usize,
+    count: usize,
 ) -> Result<Vec<BatchRequest<'a>>> {
-    if n > 0 && requests.is_null() {
-        return Err(fail!(InvalidArgument, "requests is NULL, but {n} are said to be there"));
+    if count > 0 && requests.is_null() {
+        return Err(fail!(InvalidArgument, "requests is NULL, but {count} are said to be there"));
     }
     let mut plan: Vec<BatchRequest<'a>> = Vec::new();
-    plan.try_reserve_exact(n)?;
+    plan.try_reserve_exact(count)?;
     let (mut disjoint_so_far, mut end) = (true, 0);
-    for at in 0..n {
+    for at in 0..count {
         let in_request = |e: crate::error::Error| e.within(format_args!("request {at}"));
-        // SAFETY: "requests, n: the reads".
+        // SAFETY: "requests, count: the reads".
         let request = unsafe { arg::array_element(requests, at) }.map_err(in_request)?;
         // SAFETY: passed on.
         let planned = unsafe { one(file, &request) }.map_err(in_request)?;

@@ -78,7 +78,7 @@ pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const 
 ///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_component_role_len(component: Option<&zt_component>) -> usize {
+pub extern "C" fn zt_component_role_length(component: Option<&zt_component>) -> usize {
     component.and_then(zt_component::entry).map_or(0, |e| e.role.size())
 }
 
@@ -306,7 +306,7 @@ pub unsafe extern "C" fn zt_component_read_stored(
 /// the file is neither mapped nor in memory, the first range of a component walks the headers of its
 /// frames, which is kept for some components; a small component is read whole (docs/performance.md).
 ///
-/// offset: first decoded byte. dst, n: receives n bytes; NULL only if n is 0.
+/// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
 /// zt_component_read. On failure the content of dst is undefined.
 /// Threads: any. Since 0.9.
@@ -315,12 +315,12 @@ pub unsafe extern "C" fn zt_component_read_range(
     component: Option<&zt_component>,
     offset: u64,
     dst: *mut c_void,
-    n: usize,
+    size: usize,
 ) -> zt_status {
     guard(|| {
         let component = arg::required(component, "component")?.component()?;
-        // SAFETY: "receives n bytes".
-        component.read_range(offset, unsafe { arg::bytes_mut(dst, n, "dst")? })
+        // SAFETY: "receives size bytes".
+        component.read_range(offset, unsafe { arg::bytes_mut(dst, size, "dst")? })
     })
 }
 

@@ -3,7 +3,8 @@
 use super::arg;
 use super::component::{
     zt_component, zt_component_digest, zt_component_dtype, zt_component_encoding, zt_component_offset,
-    zt_component_role, zt_component_role_len, zt_component_size, zt_component_stored_size, zt_component_type,
+    zt_component_role, zt_component_role_length, zt_component_size, zt_component_stored_size,
+    zt_component_type,
 };
 use super::guard::guard;
 use super::list::stride;
@@ -29,8 +30,8 @@ pub struct zt_component_info {
     pub object: *const zt_object,
     /// As zt_component_role: NUL-ended, not NULL.
     pub role: *const c_char,
-    /// As zt_component_role_len.
-    pub role_len: usize,
+    /// As zt_component_role_length.
+    pub role_length: usize,
     /// As zt_component_digest: NULL if there is none.
     pub digest: *const c_char,
     /// As zt_component_offset.
@@ -51,7 +52,7 @@ pub struct zt_component_info {
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_component_info:
-    component, object, role, role_len, digest, offset, stored_size, size, dtype, r#type, encoding, reserved
+    component, object, role, role_length, digest, offset, stored_size, size, dtype, r#type, encoding, reserved
 );
 
 /// Fills a struct for each of many components with what its getters return, in file order. As
@@ -129,7 +130,7 @@ fn info(file: &zt_file, index: usize) -> zt_component_info {
         component: handle,
         object: file.object_handle(file.handles().owner_of(index)),
         role: zt_component_role(component),
-        role_len: zt_component_role_len(component),
+        role_length: zt_component_role_length(component),
         digest: zt_component_digest(component),
         offset: zt_component_offset(component),
         stored_size: zt_component_stored_size(component),

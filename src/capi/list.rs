@@ -30,15 +30,15 @@ pub struct zt_object_info {
     pub object: *const zt_object,
     /// As zt_object_name: NUL-ended, not NULL.
     pub name: *const c_char,
-    /// As zt_object_name_len.
-    pub name_len: usize,
+    /// As zt_object_name_length.
+    pub name_length: usize,
     /// As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
     pub shape: *const u64,
     /// As zt_object_rank.
     pub rank: usize,
     /// As zt_object_attributes: NULL if it has none.
     pub attributes: *const zt_value,
-    /// As zt_object_component_count.
+    /// As zt_component_count.
     pub component_count: usize,
     /// "data" of a dense object, the first component of any other; NULL if it has none.
     pub component: *const zt_component,
@@ -60,7 +60,7 @@ pub struct zt_object_info {
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_object_info:
-    object, name, name_len, shape, rank, attributes, component_count, component, offset, stored_size, size,
+    object, name, name_length, shape, rank, attributes, component_count, component, offset, stored_size, size,
     format, dtype, r#type, encoding
 );
 
@@ -247,7 +247,7 @@ const EMPTY_INFO: zt_object_info = zt_object_info {
     struct_size: 0,
     object: null(),
     name: null(),
-    name_len: 0,
+    name_length: 0,
     shape: null(),
     rank: 0,
     attributes: null(),
@@ -313,7 +313,7 @@ impl<'f> InfoWriter<'f> {
     fn fill_object(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
         info.object = handle;
         info.name = self.texts.wrapping_add(object.name.start()).cast();
-        info.name_len = object.name.size();
+        info.name_length = object.name.size();
         info.shape = self.dimensions.wrapping_add(object.shape_start as usize);
         info.rank = object.rank as usize;
         info.format = format_number(object.format);

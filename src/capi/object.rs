@@ -42,7 +42,7 @@ impl zt_object {
     }
 }
 
-/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_len).
+/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_length).
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
@@ -55,7 +55,7 @@ pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
 ///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_object_name_len(object: Option<&zt_object>) -> usize {
+pub extern "C" fn zt_object_name_length(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.name.size())
 }
 
@@ -120,14 +120,14 @@ pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const zt_
 ///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_object_component_count(object: Option<&zt_object>) -> usize {
+pub extern "C" fn zt_component_count(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.component_count as usize)
 }
 
 /// The component at index, in file order.
 ///
 /// Returns a component that lives until the last zt_close; NULL if index is not below
-/// zt_object_component_count, and for NULL.
+/// zt_component_count, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *const zt_component {

@@ -26,8 +26,9 @@ pub struct zt_sink {
     pub struct_size: usize,
     /// Passed to every function; may be NULL.
     pub context: *mut c_void,
-    /// Takes the next n bytes: all of them, or a failure, after which nothing more is written. Not NULL.
-    pub write: Option<unsafe extern "C" fn(context: *mut c_void, data: *const c_void, n: usize) -> zt_status>,
+    /// Takes the next size bytes: all of them, or a failure, after which nothing more is written. Not NULL.
+    pub write:
+        Option<unsafe extern "C" fn(context: *mut c_void, data: *const c_void, size: usize) -> zt_status>,
     /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or
     /// an abort; may be NULL.
     pub finish: Option<unsafe extern "C" fn(context: *mut c_void) -> zt_status>,

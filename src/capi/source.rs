@@ -39,9 +39,9 @@ pub struct zt_source {
     pub context: *mut c_void,
     /// Returns the bytes of the file. Called once. Not NULL.
     pub size: Option<unsafe extern "C" fn(context: *mut c_void, size: *mut u64) -> zt_status>,
-    /// Fills dst with n bytes from offset on: all of them, or a failure. Not NULL.
+    /// Fills dst with size bytes from offset on: all of them, or a failure. Not NULL.
     pub read_at: Option<
-        unsafe extern "C" fn(context: *mut c_void, offset: u64, dst: *mut c_void, n: usize) -> zt_status,
+        unsafe extern "C" fn(context: *mut c_void, offset: u64, dst: *mut c_void, size: usize) -> zt_status,
     >,
     /// The file is done with the source. Called once, last; may be NULL.
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,

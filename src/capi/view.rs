@@ -61,7 +61,7 @@ pub struct zt_tensor {
     /// The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
     pub data: *const c_void,
     /// Bytes.
-    pub nbytes: usize,
+    pub size: usize,
     /// The storage type.
     pub dtype: zt_dtype,
     /// The logical type.
@@ -135,7 +135,7 @@ pub struct zt_quantized {
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
-sized_struct!(zt_tensor: data, nbytes, dtype, r#type, shape, rank);
+sized_struct!(zt_tensor: data, size, dtype, r#type, shape, rank);
 
 // SAFETY: as above.
 sized_struct!(zt_csr:
@@ -174,7 +174,7 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
 /// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_tensor_view(
+pub unsafe extern "C" fn zt_tensor_find(
     file: Option<&zt_file>,
     name: *const c_char,
     view: *mut zt_tensor,
@@ -189,14 +189,11 @@ pub unsafe extern "C" fn zt_tensor_view(
     })
 }
 
-/// As zt_tensor_view, of an object in hand; so for names that hold a NUL, too.
+/// As zt_tensor_find, of an object in hand; so for names that hold a NUL, too.
 ///
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_object_tensor_view(
-    object: Option<&zt_object>,
-    view: *mut zt_tensor,
-) -> zt_status {
+pub unsafe extern "C" fn zt_tensor_view(object: Option<&zt_object>, view: *mut zt_tensor) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
         // SAFETY: view of the size it says.
@@ -213,7 +210,7 @@ fn tensor_of(object: Object<'_>) -> Result<zt_tensor> {
     Ok(zt_tensor {
         struct_size: 0,
         data: data.data,
-        nbytes: data.size,
+        size: data.size,
         dtype: data.dtype,
         r#type: data.r#type,
         shape: found.shape.as_ptr(),

@@ -23,7 +23,7 @@ use std::ffi::{c_char, c_void};
 /// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_dense(
+pub unsafe extern "C" fn zt_writer_add_dense(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     dtype: zt_dtype,
@@ -52,12 +52,12 @@ pub unsafe extern "C" fn zt_write_dense(
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for
 /// complex types). indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order;
-/// nothing is kept after the call. name, dtype, type: as zt_write_dense.
+/// nothing is kept after the call. name, dtype, type: as zt_writer_add_dense.
 /// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
-/// nnz elements, else as zt_write_dense.
+/// nnz elements, else as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_csr(
+pub unsafe extern "C" fn zt_writer_add_csr(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     dtype: zt_dtype,
@@ -91,10 +91,10 @@ pub unsafe extern "C" fn zt_write_csr(
 ///
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
-/// nothing is kept after the call. name, dtype, type: as zt_write_dense. Returns as zt_write_csr.
+/// nothing is kept after the call. name, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_coo(
+pub unsafe extern "C" fn zt_writer_add_coo(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     dtype: zt_dtype,
@@ -126,10 +126,10 @@ pub unsafe extern "C" fn zt_write_coo(
 /// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
 ///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
-/// after the call. name: as zt_write_dense. Returns as zt_write_csr.
+/// after the call. name: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_quantized(
+pub unsafe extern "C" fn zt_writer_add_quantized(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     shape: *const u64,
@@ -182,11 +182,11 @@ pub unsafe extern "C" fn zt_write_quantized(
 ///
 /// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
-/// that the format requires is missing, else as zt_write_dense. The structure of sparse and quantized
+/// that the format requires is missing, else as zt_writer_add_dense. The structure of sparse and quantized
 /// objects is not checked here: zt_verify does.
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_object(
+pub unsafe extern "C" fn zt_writer_add_object(
     writer: Option<&mut zt_writer>,
     desc: *const zt_object_desc,
 ) -> zt_status {

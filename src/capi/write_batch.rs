@@ -41,29 +41,29 @@ pub struct zt_write_request {
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, encoding, digest);
 
-/// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each
+/// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each
 /// in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
 /// it is faster: different ones are compressed side by side; the digests of those that are not compressed
 /// are computed while others are written; and of 4 MiB and more of those together another thread writes to
 /// the file what the caller's gathers.
 ///
-/// requests, n: the objects, used during the call; (NULL, 0) does nothing.
+/// requests, count: the objects, used during the call; (NULL, 0) does nothing.
 /// All requests are checked before the first byte is written: a call that is refused writes none of them,
 /// and the message names the first request that is at fault, by its position from 0 and its name. A name
-/// that two requests have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
+/// that two requests have is ZT_ERROR_EXISTS. Returns as zt_writer_add_dense.
 /// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
 /// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
 /// Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_batch(
+pub unsafe extern "C" fn zt_writer_add_batch(
     writer: Option<&mut zt_writer>,
     requests: *const zt_write_request,
-    n: usize,
+    count: usize,
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: "requests, n: the objects".
-        let objects = unsafe { objects(requests, n)? };
+        // SAFETY: "requests, count: the objects".
+        let objects = unsafe { objects(requests, count)? };
         writer.write_batch(&objects)
     })
 }
@@ -71,14 +71,14 @@ pub unsafe extern "C" fn zt_write_batch(
 /// The caller's requests, checked one by one.
 ///
 /// # Safety
-/// `requests` has `n` structs, which are as their fields say, and stay for `'a`.
-unsafe fn objects<'a>(requests: *const zt_write_request, n: usize) -> Result<Vec<DenseSpec<'a>>> {
-    if n > 0 && requests.is_null() {
-        return Err(fail!(InvalidArgument, "requests is NULL, but {n} are said to be there"));
+/// `requests` has `count` structs, which are as their fields say, and stay for `'a`.
+unsafe fn objects<'a>(requests: *const zt_write_request, count: usize) -> Result<Vec<DenseSpec<'a>>> {
+    if count > 0 && requests.is_null() {
+        return Err(fail!(InvalidArgument, "requests is NULL, but {count} are said to be there"));
     }
     let mut objects = Vec::new();
-    objects.try_reserve_exact(n)?;
-    for at in 0..n {
+    objects.try_reserve_exact(count)?;
+    for at in 0..count {
         // SAFETY: passed on.
         let object = unsafe { arg::array_element(requests, at).and_then(|request| one(&request)) };
         objects.push(object.map_err(|e| e.within(format_args!("request {at}")))?);

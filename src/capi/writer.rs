@@ -140,14 +140,14 @@ pub unsafe extern "C" fn zt_writer_append(
     })
 }
 
-/// Opens an object that is written piece by piece: zt_write_component for each component, and
-/// zt_write_data for its bytes, as often as you like, then zt_write_end.
+/// Opens an object that is written piece by piece: zt_writer_add_component for each component, and
+/// zt_writer_add_data for its bytes, as often as you like, then zt_writer_end_object.
 ///
 /// desc: not NULL, without components; nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
+/// Returns ZT_ERROR_STATE if an object is open already, else as zt_writer_add_object.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_begin(
+pub unsafe extern "C" fn zt_writer_begin_object(
     writer: Option<&mut zt_writer>,
     desc: *const zt_object_desc,
 ) -> zt_status {
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn zt_write_begin(
             if desc.component_count != 0 || !desc.components.is_null() {
                 return Err(fail!(
                     InvalidArgument,
-                    "zt_write_begin takes no components; write them one by one"
+                    "zt_writer_begin_object takes no components; write them one by one"
                 ));
             }
             writer.begin(&description::object_spec(&desc)?, description::attributes(&desc)?)
@@ -170,13 +170,13 @@ pub unsafe extern "C" fn zt_write_begin(
 /// Opens a component of the open object; the one before it ends.
 ///
 /// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
-/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
+/// zt_writer_add_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
 /// ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
-/// zt_write_dense.
+/// zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_component(
+pub unsafe extern "C" fn zt_writer_add_component(
     writer: Option<&mut zt_writer>,
     desc: *const zt_component_desc,
 ) -> zt_status {
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn zt_write_component(
 /// than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_data(
+pub unsafe extern "C" fn zt_writer_add_data(
     writer: Option<&mut zt_writer>,
     data: *const c_void,
     size: usize,
@@ -213,11 +213,11 @@ pub unsafe extern "C" fn zt_write_data(
 /// Ends the open object.
 ///
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
-/// announced or than the shape of a dense object takes (more zt_write_data may follow),
+/// announced or than the shape of a dense object takes (more zt_writer_add_data may follow),
 /// ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
+pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())
 }
 
@@ -234,11 +234,11 @@ pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
 /// object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
 /// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
-/// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_write_dense and
+/// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_writer_add_dense and
 /// zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_copy(
+pub unsafe extern "C" fn zt_writer_add_copy(
     writer: Option<&mut zt_writer>,
     object: Option<&zt_object>,
     new_name: *const c_char,

@@ -118,7 +118,7 @@ pub struct zt_component_desc {
     /// The role, UTF-8, not NULL: "data", "values", "scales", or any other.
     pub role: *const c_char,
     /// Bytes of the role; 0 if it is NUL-ended.
-    pub role_len: usize,
+    pub role_length: usize,
     /// The storage type; one of the 13.
     pub dtype: zt_dtype,
     /// The logical type; for ZT_TYPE_OTHER see type_name.
@@ -130,14 +130,14 @@ pub struct zt_component_desc {
     /// The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
     pub digest: zt_digest,
     /// The elements, in the host's byte order; used during the call. NULL to stream them with
-    /// zt_write_data (after zt_write_component), or if there are none.
+    /// zt_writer_add_data (after zt_writer_add_component), or if there are none.
     pub data: *const c_void,
     /// Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
     pub size: u64,
 }
 
 // SAFETY: as above.
-sized_struct!(zt_component_desc: role, role_len, dtype, r#type, type_name, encoding, digest, data, size);
+sized_struct!(zt_component_desc: role, role_length, dtype, r#type, type_name, encoding, digest, data, size);
 
 /// An object to be written. All fields zero but struct_size, name, format, shape and rank are the
 /// usual one.
@@ -149,7 +149,7 @@ pub struct zt_object_desc {
     /// The name, UTF-8, not NULL.
     pub name: *const c_char,
     /// Bytes of the name; 0 if it is NUL-ended.
-    pub name_len: usize,
+    pub name_length: usize,
     /// The layout; for ZT_FORMAT_OTHER see format_name.
     pub format: zt_format,
     /// Must be 0.
@@ -160,7 +160,7 @@ pub struct zt_object_desc {
     pub shape: *const u64,
     /// Number of dimensions.
     pub rank: usize,
-    /// The components of zt_write_object, component_count of them; must be empty for zt_write_begin.
+    /// The components of zt_writer_add_object, component_count of them; must be empty for zt_writer_begin_object.
     pub components: *const zt_component_desc,
     /// Number of components.
     pub component_count: usize,
@@ -172,7 +172,7 @@ pub struct zt_object_desc {
 
 // SAFETY: as above.
 sized_struct!(zt_object_desc:
-    name, name_len, format, reserved, format_name, shape, rank, components, component_count, attributes,
+    name, name_length, format, reserved, format_name, shape, rank, components, component_count, attributes,
     attributes_json
 );
 
@@ -281,7 +281,7 @@ pub(super) unsafe fn component_spec<'a>(
     // SAFETY: passed on.
     unsafe {
         let spec = ComponentSpec {
-            role: arg::sized_text(desc.role, desc.role_len, "role")?,
+            role: arg::sized_text(desc.role, desc.role_length, "role")?,
             dtype: types::dtype(desc.dtype)?,
             logical: logical(desc.r#type, desc.type_name)?,
             encoding: types::encoding(desc.encoding)?,
@@ -319,7 +319,7 @@ pub(super) unsafe fn object_spec<'a>(desc: &zt_object_desc) -> Result<ObjectSpec
             None => arg::text(desc.format_name, "format_name")?,
         };
         Ok(ObjectSpec {
-            name: arg::sized_text(desc.name, desc.name_len, "name")?,
+            name: arg::sized_text(desc.name, desc.name_length, "name")?,
             format,
             shape: arg::slice(desc.shape, desc.rank, "shape")?,
         })

@@ -119,7 +119,7 @@ fn a_reader_meets_things_in_the_order_of_use() {
         "*zt_object_find(",
         "zt_status zt_component_ptr(",
         "zt_status zt_component_read(",
-        "zt_status zt_tensor_view(",
+        "zt_status zt_tensor_find(",
         "zt_status zt_read_batch(",
         "zt_status zt_value_get_i64(",
         "zt_status zt_verify(",
@@ -138,19 +138,19 @@ const CONTRACT: &str = "zt_version zt_abi_version zt_last_error zt_status_name z
 zt_type_name zt_type_from_name zt_format_name zt_encoding_name
 zt_open zt_open_fd zt_open_memory zt_open_source zt_retain zt_close
 zt_file_version zt_file_size zt_file_mode zt_file_bytes zt_file_attributes zt_object_count zt_object_at zt_object_find zt_object_find_n
-zt_object_list zt_component_list zt_object_name zt_object_name_len zt_object_rank zt_object_shape zt_object_element_count zt_object_format
-zt_object_format_name zt_object_attributes zt_object_component_count zt_component_at zt_component_find
-zt_component_role zt_component_role_len zt_component_dtype zt_component_dtype_name zt_component_type
+zt_object_list zt_component_list zt_object_name zt_object_name_length zt_object_rank zt_object_shape zt_object_element_count zt_object_format
+zt_object_format_name zt_object_attributes zt_component_count zt_component_at zt_component_find
+zt_component_role zt_component_role_length zt_component_dtype zt_component_dtype_name zt_component_type
 zt_component_type_name zt_component_encoding zt_component_encoding_name zt_component_offset
 zt_component_stored_size zt_component_size zt_component_digest zt_component_caps
 zt_component_ptr zt_component_read zt_component_read_range zt_component_load zt_buffer_data zt_buffer_size
 zt_buffer_free zt_object_read_slice zt_component_read_as zt_component_advise zt_component_verify zt_verify zt_repair
-zt_read_batch zt_tensor_view zt_csr_view zt_coo_view zt_quantized_view
+zt_read_batch zt_tensor_find zt_csr_view zt_coo_view zt_quantized_view
 zt_value_kind zt_value_get_bool zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 zt_value_get_string
 zt_value_get_bytes zt_value_count zt_value_at zt_value_key_at zt_value_find zt_value_to_json zt_value_read_numbers zt_value_read_strings
-zt_writer_create zt_writer_append zt_writer_create_sink zt_write_dense zt_write_batch zt_write_csr zt_write_coo
-zt_write_quantized zt_write_object zt_write_begin zt_write_component zt_write_data zt_write_end zt_write_copy
-zt_writer_set_attribute zt_write_attribute zt_writer_finish zt_writer_abort";
+zt_writer_create zt_writer_append zt_writer_create_sink zt_writer_add_dense zt_writer_add_batch zt_writer_add_csr zt_writer_add_coo
+zt_writer_add_quantized zt_writer_add_object zt_writer_begin_object zt_writer_add_component zt_writer_add_data zt_writer_end_object zt_writer_add_copy
+zt_writer_set_attribute zt_writer_set_open_object_attribute zt_writer_finish zt_writer_abort";
 
 #[test]
 fn no_function_of_the_contract_is_missing() {

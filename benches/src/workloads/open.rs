@@ -81,7 +81,7 @@ fn list(f: *const zt::File) {
     while filled > 0 {
         zt::ok(unsafe { zt::zt_object_list(f, first, infos.as_mut_ptr(), infos.len(), &mut filled) });
         for o in &infos[..filled] {
-            sum = sum.wrapping_add(o.name as u64 + o.name_len as u64 + unsafe { *o.shape });
+            sum = sum.wrapping_add(o.name as u64 + o.name_length as u64 + unsafe { *o.shape });
             sum += o.dtype as u64 + o.offset + o.decoded_size;
         }
         first += filled;
@@ -96,7 +96,7 @@ fn list_one_by_one(f: *const zt::File) {
             let o = zt::zt_object_at(f, i);
             let c = zt::zt_component_at(o, 0);
             let name: *const c_char = zt::zt_object_name(o);
-            sum = sum.wrapping_add(name as u64 + zt::zt_object_name_len(o) as u64 + *zt::zt_object_shape(o));
+            sum = sum.wrapping_add(name as u64 + zt::zt_object_name_length(o) as u64 + *zt::zt_object_shape(o));
             sum += zt::zt_component_dtype(c) as u64 + zt::zt_component_offset(c) + zt::zt_component_size(c);
         }
     }

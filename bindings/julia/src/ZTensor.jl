@@ -82,11 +82,11 @@ function Base.getindex(file::File, name::AbstractString)
     return Object(file, found)
 end
 
-name(o::Object) = unsafe_string(Ptr{UInt8}(zt_object_name(o.handle)), zt_object_name_len(o.handle))
+name(o::Object) = unsafe_string(Ptr{UInt8}(zt_object_name(o.handle)), zt_object_name_length(o.handle))
 format(o::Object) = text(zt_object_format_name(o.handle))
 "The dimensions as Julia has them: the file's in reverse."
 Base.size(o::Object) = Tuple(reverse(Int.(unsafe_wrap(Array, zt_object_shape(o.handle), zt_object_rank(o.handle)))))
-components(o::Object) = [Component(o, zt_component_at(o.handle, i)) for i in 0:Int(zt_object_component_count(o.handle))-1]
+components(o::Object) = [Component(o, zt_component_at(o.handle, i)) for i in 0:Int(zt_component_count(o.handle))-1]
 
 function Base.getindex(o::Object, role::AbstractString)
     found = zt_component_find(o.handle, role)
@@ -94,7 +94,7 @@ function Base.getindex(o::Object, role::AbstractString)
     return Component(o, found)
 end
 
-role(c::Component) = unsafe_string(Ptr{UInt8}(zt_component_role(c.handle)), zt_component_role_len(c.handle))
+role(c::Component) = unsafe_string(Ptr{UInt8}(zt_component_role(c.handle)), zt_component_role_length(c.handle))
 dtype(c::Component) = text(zt_component_dtype_name(c.handle))
 logical_type(c::Component) = text(zt_component_type_name(c.handle))
 encoding(c::Component) = text(zt_component_encoding_name(c.handle))
@@ -154,7 +154,7 @@ function write(writer::Ptr{Cvoid}, name::AbstractString, a::Array{T}) where {T}
     kind = Ref{Int32}(ZT_TYPE_NONE)
     logical && check(zt_type_from_name(found, kind))
     shape = UInt64[reverse(size(a))...]
-    check(zt_write_dense(writer, name, number[], kind[], shape, length(shape), a, sizeof(a)))
+    check(zt_writer_add_dense(writer, name, number[], kind[], shape, length(shape), a, sizeof(a)))
 end
 
 end

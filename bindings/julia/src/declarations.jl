@@ -177,7 +177,7 @@ end
 struct zt_tensor
     struct_size::Csize_t
     data::Ptr{Cvoid}
-    nbytes::Csize_t
+    size::Csize_t
     dtype::Int32
     type_::Int32
     shape::Ptr{UInt64}
@@ -219,7 +219,7 @@ struct zt_object_info
     struct_size::Csize_t
     object::Ptr{Cvoid}
     name::Ptr{UInt8}
-    name_len::Csize_t
+    name_length::Csize_t
     shape::Ptr{UInt64}
     rank::Csize_t
     attributes::Ptr{Cvoid}
@@ -239,7 +239,7 @@ struct zt_component_info
     component::Ptr{Cvoid}
     object::Ptr{Cvoid}
     role::Ptr{UInt8}
-    role_len::Csize_t
+    role_length::Csize_t
     digest::Ptr{UInt8}
     offset::UInt64
     stored_size::UInt64
@@ -332,7 +332,7 @@ end
 struct zt_component_desc
     struct_size::Csize_t
     role::Ptr{UInt8}
-    role_len::Csize_t
+    role_length::Csize_t
     dtype::Int32
     type_::Int32
     type_name::Ptr{UInt8}
@@ -345,7 +345,7 @@ end
 struct zt_object_desc
     struct_size::Csize_t
     name::Ptr{UInt8}
-    name_len::Csize_t
+    name_length::Csize_t
     format::Int32
     reserved::UInt32
     format_name::Ptr{UInt8}
@@ -466,20 +466,20 @@ zt_file_identity(file, identity) = ccall((:zt_file_identity, libztensor), Int32,
 zt_file_mode(file) = ccall((:zt_file_mode, libztensor), Int32, (Ptr{Cvoid},), file)
 zt_file_bytes(file, part, ptr, size) = ccall((:zt_file_bytes, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}, Ptr{UInt64}), file, part, ptr, size)
 zt_object_name(object) = ccall((:zt_object_name, libztensor), Cstring, (Ptr{Cvoid},), object)
-zt_object_name_len(object) = ccall((:zt_object_name_len, libztensor), Csize_t, (Ptr{Cvoid},), object)
+zt_object_name_length(object) = ccall((:zt_object_name_length, libztensor), Csize_t, (Ptr{Cvoid},), object)
 zt_object_rank(object) = ccall((:zt_object_rank, libztensor), Csize_t, (Ptr{Cvoid},), object)
 zt_object_shape(object) = ccall((:zt_object_shape, libztensor), Ptr{UInt64}, (Ptr{Cvoid},), object)
 zt_object_element_count(object) = ccall((:zt_object_element_count, libztensor), UInt64, (Ptr{Cvoid},), object)
 zt_object_format(object) = ccall((:zt_object_format, libztensor), Int32, (Ptr{Cvoid},), object)
 zt_object_format_name(object) = ccall((:zt_object_format_name, libztensor), Cstring, (Ptr{Cvoid},), object)
 zt_object_attributes(object) = ccall((:zt_object_attributes, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), object)
-zt_object_component_count(object) = ccall((:zt_object_component_count, libztensor), Csize_t, (Ptr{Cvoid},), object)
+zt_component_count(object) = ccall((:zt_component_count, libztensor), Csize_t, (Ptr{Cvoid},), object)
 zt_component_at(object, index) = ccall((:zt_component_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), object, index)
 zt_component_find(object, role) = ccall((:zt_component_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), object, role)
 zt_component_find_n(object, role, length) = ccall((:zt_component_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), object, role, length)
 zt_object_read_slice(object, start, count, step, dst, dst_size) = ccall((:zt_object_read_slice, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Cvoid}, Csize_t), object, start, count, step, dst, dst_size)
 zt_component_role(component) = ccall((:zt_component_role, libztensor), Cstring, (Ptr{Cvoid},), component)
-zt_component_role_len(component) = ccall((:zt_component_role_len, libztensor), Csize_t, (Ptr{Cvoid},), component)
+zt_component_role_length(component) = ccall((:zt_component_role_length, libztensor), Csize_t, (Ptr{Cvoid},), component)
 zt_component_dtype(component) = ccall((:zt_component_dtype, libztensor), Int32, (Ptr{Cvoid},), component)
 zt_component_dtype_name(component) = ccall((:zt_component_dtype_name, libztensor), Cstring, (Ptr{Cvoid},), component)
 zt_component_type(component) = ccall((:zt_component_type, libztensor), Int32, (Ptr{Cvoid},), component)
@@ -495,7 +495,7 @@ zt_component_caps(component) = ccall((:zt_component_caps, libztensor), UInt32, (
 zt_component_ptr(component, ptr, size) = ccall((:zt_component_ptr, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), component, ptr, size)
 zt_component_read(component, dst, dst_size) = ccall((:zt_component_read, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
 zt_component_read_stored(component, dst, dst_size) = ccall((:zt_component_read_stored, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
-zt_component_read_range(component, offset, dst, n) = ccall((:zt_component_read_range, libztensor), Int32, (Ptr{Cvoid}, UInt64, Ptr{Cvoid}, Csize_t), component, offset, dst, n)
+zt_component_read_range(component, offset, dst, size) = ccall((:zt_component_read_range, libztensor), Int32, (Ptr{Cvoid}, UInt64, Ptr{Cvoid}, Csize_t), component, offset, dst, size)
 zt_component_read_as(component, dtype, dst, dst_size) = ccall((:zt_component_read_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{Cvoid}, Csize_t), component, dtype, dst, dst_size)
 zt_component_advise(component, advice) = ccall((:zt_component_advise, libztensor), Int32, (Ptr{Cvoid}, UInt32), component, advice)
 zt_component_verify(component) = ccall((:zt_component_verify, libztensor), Int32, (Ptr{Cvoid},), component)
@@ -503,14 +503,14 @@ zt_component_load(component, options, buffer) = ccall((:zt_component_load, libzt
 zt_buffer_data(buffer) = ccall((:zt_buffer_data, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), buffer)
 zt_buffer_size(buffer) = ccall((:zt_buffer_size, libztensor), Csize_t, (Ptr{Cvoid},), buffer)
 zt_buffer_free(buffer) = ccall((:zt_buffer_free, libztensor), Cvoid, (Ptr{Cvoid},), buffer)
-zt_tensor_view(file, name, view) = ccall((:zt_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_tensor}), file, name, view)
-zt_object_tensor_view(object, view) = ccall((:zt_object_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_tensor}), object, view)
+zt_tensor_find(file, name, view) = ccall((:zt_tensor_find, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_tensor}), file, name, view)
+zt_tensor_view(object, view) = ccall((:zt_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_tensor}), object, view)
 zt_csr_view(object, view) = ccall((:zt_csr_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_csr}), object, view)
 zt_coo_view(object, view) = ccall((:zt_coo_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_coo}), object, view)
 zt_quantized_view(object, view) = ccall((:zt_quantized_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_quantized}), object, view)
 zt_object_list(file, first, infos, count, filled) = ccall((:zt_object_list, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_object_info}, Csize_t, Ptr{Csize_t}), file, first, infos, count, filled)
 zt_component_list(file, object, first, infos, count, filled) = ccall((:zt_component_list, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t, Ptr{zt_component_info}, Csize_t, Ptr{Csize_t}), file, object, first, infos, count, filled)
-zt_read_batch(file, requests, n, options, stats) = ccall((:zt_read_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, Ptr{zt_read_options}, Ptr{zt_read_stats}), file, requests, n, options, stats)
+zt_read_batch(file, requests, count, options, stats) = ccall((:zt_read_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, Ptr{zt_read_options}, Ptr{zt_read_stats}), file, requests, count, options, stats)
 zt_value_kind(value) = ccall((:zt_value_kind, libztensor), Int32, (Ptr{Cvoid},), value)
 zt_value_get_bool(value, out) = ccall((:zt_value_get_bool, libztensor), Int32, (Ptr{Cvoid}, Ptr{Int32}), value, out)
 zt_value_get_i64(value, out) = ccall((:zt_value_get_i64, libztensor), Int32, (Ptr{Cvoid}, Ptr{Int64}), value, out)
@@ -532,25 +532,25 @@ zt_object_verify(object) = ccall((:zt_object_verify, libztensor), Int32, (Ptr{Cv
 zt_repair(path, options, report) = ccall((:zt_repair, libztensor), Int32, (Cstring, Ptr{zt_repair_options}, Ptr{zt_repair_report}), path, options, report)
 zt_writer_create(path, options, writer) = ccall((:zt_writer_create, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
 zt_writer_append(path, options, writer) = ccall((:zt_writer_append, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
-zt_write_begin(writer, desc) = ccall((:zt_write_begin, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
-zt_write_component(writer, desc) = ccall((:zt_write_component, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_component_desc}), writer, desc)
-zt_write_data(writer, data, size) = ccall((:zt_write_data, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), writer, data, size)
-zt_write_end(writer) = ccall((:zt_write_end, libztensor), Int32, (Ptr{Cvoid},), writer)
-zt_write_copy(writer, object, new_name) = ccall((:zt_write_copy, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Cstring), writer, object, new_name)
+zt_writer_begin_object(writer, desc) = ccall((:zt_writer_begin_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
+zt_writer_add_component(writer, desc) = ccall((:zt_writer_add_component, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_component_desc}), writer, desc)
+zt_writer_add_data(writer, data, size) = ccall((:zt_writer_add_data, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), writer, data, size)
+zt_writer_end_object(writer) = ccall((:zt_writer_end_object, libztensor), Int32, (Ptr{Cvoid},), writer)
+zt_writer_add_copy(writer, object, new_name) = ccall((:zt_writer_add_copy, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Cstring), writer, object, new_name)
 zt_writer_finish(writer, summary) = ccall((:zt_writer_finish, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_summary}), writer, summary)
 zt_writer_abort(writer) = ccall((:zt_writer_abort, libztensor), Cvoid, (Ptr{Cvoid},), writer)
-zt_write_dense(writer, name, dtype, type_, shape, rank, data, size) = ccall((:zt_write_dense, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, dtype, type_, shape, rank, data, size)
-zt_write_csr(writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_write_csr, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr)
-zt_write_coo(writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_write_coo, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords)
-zt_write_quantized(writer, name, shape, rank, desc) = ccall((:zt_write_quantized, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, shape, rank, desc)
-zt_write_object(writer, desc) = ccall((:zt_write_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
-zt_write_batch(writer, requests, n) = ccall((:zt_write_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, n)
+zt_writer_add_dense(writer, name, dtype, type_, shape, rank, data, size) = ccall((:zt_writer_add_dense, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, dtype, type_, shape, rank, data, size)
+zt_writer_add_csr(writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_writer_add_csr, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr)
+zt_writer_add_coo(writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_writer_add_coo, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords)
+zt_writer_add_quantized(writer, name, shape, rank, desc) = ccall((:zt_writer_add_quantized, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, shape, rank, desc)
+zt_writer_add_object(writer, desc) = ccall((:zt_writer_add_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
+zt_writer_add_batch(writer, requests, count) = ccall((:zt_writer_add_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, count)
 zt_writer_set_attribute(writer, key, attribute) = ccall((:zt_writer_set_attribute, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_attribute}), writer, key, attribute)
-zt_write_attribute(writer, key, attribute) = ccall((:zt_write_attribute, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_attribute}), writer, key, attribute)
+zt_writer_set_open_object_attribute(writer, key, attribute) = ccall((:zt_writer_set_open_object_attribute, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_attribute}), writer, key, attribute)
 zt_open_source(source, options, file) = ccall((:zt_open_source, libztensor), Int32, (Ptr{zt_source}, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), source, options, file)
 zt_writer_create_sink(sink, options, writer) = ccall((:zt_writer_create_sink, libztensor), Int32, (Ptr{zt_sink}, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), sink, options, writer)
 zt_object_to_dlpack(object, tensor) = ccall((:zt_object_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)
 zt_component_to_dlpack(component, tensor) = ccall((:zt_component_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), component, tensor)
 zt_object_to_dlpack_unversioned(object, tensor) = ccall((:zt_object_to_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)
-zt_write_dlpack(writer, name, tensor) = ccall((:zt_write_dlpack, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}), writer, name, tensor)
-zt_write_dlpack_unversioned(writer, name, tensor) = ccall((:zt_write_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}), writer, name, tensor)
+zt_writer_add_dlpack(writer, name, tensor) = ccall((:zt_writer_add_dlpack, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}), writer, name, tensor)
+zt_writer_add_dlpack_unversioned(writer, name, tensor) = ccall((:zt_writer_add_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}), writer, name, tensor)

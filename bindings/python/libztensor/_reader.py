@@ -81,7 +81,7 @@ class Component:
     def __init__(self, file: "File", handle):
         self._file, self._handle = file, handle
 
-    role: str = property(lambda s: ctypes.string_at(_component_role(s._live()), lib.zt_component_role_len(s._handle)).decode())
+    role: str = property(lambda s: ctypes.string_at(_component_role(s._live()), lib.zt_component_role_length(s._handle)).decode())
     dtype: str = property(lambda s: _text(lib.zt_component_dtype_name(s._live())))
     type: Optional[str] = property(lambda s: _text(lib.zt_component_type_name(s._live())))
     encoding: str = property(lambda s: _text(lib.zt_component_encoding_name(s._live())))
@@ -132,7 +132,7 @@ class Component:
 
 def _listed_name(info) -> str:
     address = ctypes.c_void_p.from_buffer(info, c.zt_object_info.name.offset)  # as in _address
-    return ctypes.string_at(address.value, info.name_len).decode()
+    return ctypes.string_at(address.value, info.name_length).decode()
 
 
 class Object(Mapping):
@@ -141,7 +141,7 @@ class Object(Mapping):
     def __init__(self, file: "File", handle):
         self._file, self._handle = file, handle
 
-    name: str = property(lambda s: ctypes.string_at(_object_name(s._live()), lib.zt_object_name_len(s._handle)).decode())
+    name: str = property(lambda s: ctypes.string_at(_object_name(s._live()), lib.zt_object_name_length(s._handle)).decode())
     format: str = property(lambda s: _text(lib.zt_object_format_name(s._live())))
     attributes: dict = property(lambda s: _attributes(lib.zt_object_attributes(s._live())))
 
@@ -155,7 +155,7 @@ class Object(Mapping):
         return tuple(lib.zt_object_shape(self._handle)[:rank]) if rank else ()
 
     def __len__(self) -> int:
-        return lib.zt_object_component_count(self._live())
+        return lib.zt_component_count(self._live())
 
     def __iter__(self) -> Iterator[str]:
         return (Component(self._file, lib.zt_component_at(self._live(), i)).role for i in range(len(self)))

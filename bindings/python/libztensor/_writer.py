@@ -78,23 +78,23 @@ class Writer:
             text = role.encode()
             keep.append((array, text))
             part.struct_size = ctypes.sizeof(part)
-            part.role, part.role_len = text, len(text)
+            part.role, part.role_length = text, len(text)
             part.dtype, part.type = _types(array.dtype)
             part.encoding, part.digest = _chosen(_ENCODINGS, encoding, "encoding"), _chosen(_DIGESTS, digest, "digest")
             part.data, part.size = array.ctypes.data, array.nbytes
         text, numbers = name.encode(), (ctypes.c_uint64 * len(shape))(*shape)
         known = {"dense": 1, "sparse_csr": 2, "sparse_coo": 3, "quantized_group": 4}.get(format, c.ZT_FORMAT_OTHER)
-        whole = options(c.zt_object_desc, name=text, name_len=len(text), format=known, shape=numbers, rank=len(shape),
+        whole = options(c.zt_object_desc, name=text, name_length=len(text), format=known, shape=numbers, rank=len(shape),
                         components=parts, component_count=len(components))
         if known == c.ZT_FORMAT_OTHER:
             whole.format_name = format.encode()
         if attributes:
             whole.attributes_json = json.dumps(attributes).encode()
-        check(lib.zt_write_object(self._live(), ctypes.byref(whole)))
+        check(lib.zt_writer_add_object(self._live(), ctypes.byref(whole)))
 
     def copy(self, source: Object, new_name: Optional[str] = None) -> None:
         """Copies an object of an open file as it is stored."""
-        check(lib.zt_write_copy(self._live(), source._live(), None if new_name is None else new_name.encode()))
+        check(lib.zt_writer_add_copy(self._live(), source._live(), None if new_name is None else new_name.encode()))
 
     def set_attribute(self, key: str, value) -> None:
         """An attribute of the file: anything that JSON has, bytes, or a NumPy array of numbers."""
