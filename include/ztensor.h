@@ -1423,12 +1423,12 @@ typedef struct zt_writer_options {
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for zstd's default, 3.
     zt_digest digest; ///< The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
-    /// Threads for compression, to hash a large component or many of a batch while they are written, to
-    /// write small ones of a batch while others are gathered, and to write a large one of a durable file;
-    /// 0 for as many as there are processors, at most 16. The bytes written do not depend on it.
+    /// Threads for compression, to hash a large component or many of a batch while they are written, and
+    /// to write a large one of a durable file; 0 for as many as there are processors, at most 16. The bytes
+    /// written do not depend on it.
     uint32_t threads;
-    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file of
-    /// more than 256 KiB then goes past the page cache where the file system can (on Linux, with
+    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file
+    /// then goes past the page cache, unless it is small, where the file system can (on Linux, with
     /// O_DIRECT), which is faster; its bytes are the same, but whoever reads it next reads it from the
     /// disk. Large components go straight from the caller's memory where that and their place in the file
     /// are multiples of the device's blocks (memory at 4096 and large_alignment of 4096), and through 2 to
@@ -1684,9 +1684,8 @@ typedef struct zt_write_request {
 
 /// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each
 /// in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
-/// it is faster: different ones are compressed side by side; the digests of those that are not compressed
-/// are computed while others are written; and of 4 MiB and more of those together another thread writes to
-/// the file what the caller's gathers.
+/// it is faster: different ones are compressed side by side, and SHA-256 is computed while others are
+/// written.
 ///
 /// requests, count: the objects, used during the call; (NULL, 0) does nothing.
 /// All requests are checked before the first byte is written: a call that is refused writes none of them,

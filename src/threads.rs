@@ -42,7 +42,7 @@ pub fn is_worker() -> bool {
 /// Runs `body` on `count` threads, the caller's among them, and waits for all. Where the system gives
 /// fewer threads, fewer run: the body takes its work from a queue, so that all of it gets done.
 pub fn run(count: usize, hooks: ThreadHooks, body: &(dyn Fn() + Sync)) {
-    platform::run(count.min(MAX_THREADS).saturating_sub(1), &as_worker(hooks, body), body);
+    with_workers(count.min(MAX_THREADS).saturating_sub(1), hooks, body, body);
 }
 
 /// What a thread of ours runs: the body, on a thread that [`is_worker`] knows, with the host's functions around it.
@@ -55,20 +55,15 @@ fn as_worker<'b>(hooks: ThreadHooks, body: &'b (dyn Fn() + Sync)) -> impl Fn() +
     }
 }
 
-/// Runs `on_caller` on the caller's thread and `on_workers` on `more` others meanwhile, as far as the system gives them, and
-/// waits for all.
-pub fn with_workers(
+/// Runs `on_caller` on the caller's thread and `on_workers` on `more` others meanwhile, as far as the system gives them,
+/// waits for all, and returns what the caller's made.
+pub fn with_workers<R>(
     more: usize,
     hooks: ThreadHooks,
     on_workers: &(dyn Fn() + Sync),
-    on_caller: &(dyn Fn() + Sync),
-) {
-    platform::run(more.min(MAX_THREADS), &as_worker(hooks, on_workers), on_caller);
-}
-
-/// Runs `on_caller` on the caller's thread and `on_workers` on another meanwhile, if the system gives one, and waits for both.
-pub fn with_worker(hooks: ThreadHooks, on_workers: &(dyn Fn() + Sync), on_caller: &(dyn Fn() + Sync)) {
-    platform::run(1, &as_worker(hooks, on_workers), on_caller);
+    on_caller: impl FnOnce() -> R,
+) -> R {
+    platform::run(more.min(MAX_THREADS), &as_worker(hooks, on_workers), on_caller)
 }
 
 #[cfg(test)]
@@ -102,7 +97,13 @@ mod tests {
         let (on_workers, on_caller) = (Mutex::new(None), Mutex::new(None));
         let note =
             |place: &Mutex<_>| *place.lock().unwrap() = Some((std::thread::current().id(), is_worker()));
-        with_worker(ThreadHooks::default(), &|| note(&on_workers), &|| note(&on_caller));
+        let mut made = String::new(); // the caller's own: no other thread need be able to have it
+        let made = with_workers(1, ThreadHooks::default(), &|| note(&on_workers), || {
+            note(&on_caller);
+            made.push('x');
+            made
+        });
+        assert_eq!(made, "x");
         assert_eq!(on_caller.into_inner().unwrap(), Some((caller, false)));
         assert!(on_workers.into_inner().unwrap().is_some_and(|(id, worker)| id != caller && worker));
     }

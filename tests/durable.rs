@@ -151,9 +151,8 @@ fn large_durable_files_go_past_the_page_cache_and_others_do_not() {
         let options = WriterOptions { threads: 1, durable, ..WriterOptions::default() };
         let (mut direct, mut other) = (0, 0);
         let ended = traced::run(&|| write(&path, &options, plan), &mut |stop| {
-            let writes = [libc::SYS_write, libc::SYS_pwrite64].contains(&stop.number);
-            if stop.entry && writes && stop.file().is_some_and(|f| f.parent() == Some(&folder.0)) {
-                let bytes = stop.arguments[2];
+            if stop.entry && stop.file().is_some_and(|f| f.parent() == Some(&folder.0)) {
+                let bytes = stop.written().map_or(0, |bytes| bytes.len() as u64);
                 *(if stop.is_direct() { &mut direct } else { &mut other }) += bytes;
             }
             true

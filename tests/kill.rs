@@ -91,7 +91,7 @@ fn a_writer_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
             assert_tidy(&folder, what);
         });
         println!("{what}: killed {killed} times, {olds} old, {news} new");
-        assert!(killed == SKIPPED || killed > 50 && olds > 0 && news > 0, "{what}: {killed} {olds} {news}");
+        assert!(killed == SKIPPED || killed > 40 && olds > 0 && news > 0, "{what}: {killed} {olds} {news}");
     }
 }
 
@@ -143,7 +143,7 @@ fn an_append_killed_at_any_system_call_loses_nothing() {
             assert_eq!(folder.names(), ["file.zt"], "{what}");
         });
         println!("{what}: killed {killed} times, {olds} old, {news} new");
-        assert!(killed == SKIPPED || killed > 50 && olds > 0 && news > 0, "{what}: {killed} {olds} {news}");
+        assert!(killed == SKIPPED || killed > 40 && olds > 0 && news > 0, "{what}: {killed} {olds} {news}");
     }
 }
 

@@ -38,7 +38,7 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 17] = [
     ("simd", &[]),
     ("io", &["error"]),
     ("source", &["error", "io", "lock", "memory", "threads"]),
-    ("sink", &["error", "io", "lock", "memory"]),
+    ("sink", &["error", "io", "lock", "memory", "threads"]),
     (
         "reader",
         &[

@@ -54,10 +54,10 @@ fn step(stop: &Stop, name: &str) -> Option<Step> {
         return Some(Step::Rename);
     }
     let sizes = [libc::SYS_ftruncate, libc::SYS_fallocate];
-    let changes = [libc::SYS_write, libc::SYS_pwrite64, libc::SYS_fsync, libc::SYS_fdatasync];
-    let others = [libc::SYS_writev, libc::SYS_pwritev];
-    let changes: Vec<_> = sizes.into_iter().chain(changes).collect();
-    if !changes.contains(&stop.number) && !others.contains(&stop.number) {
+    let writes = [libc::SYS_write, libc::SYS_writev, libc::SYS_pwrite64];
+    let changes: Vec<_> =
+        sizes.into_iter().chain(writes).chain([libc::SYS_fsync, libc::SYS_fdatasync]).collect();
+    if !changes.contains(&stop.number) && stop.number != libc::SYS_pwritev {
         return None;
     }
     let path = stop.file()?;
@@ -70,9 +70,11 @@ fn step(stop: &Stop, name: &str) -> Option<Step> {
     }
     assert!(changes.contains(&stop.number), "system call {} is not written down", stop.number);
     let [_, second, third, fourth, ..] = stop.arguments;
+    if let Some(bytes) = stop.written() {
+        let at = if stop.number == libc::SYS_pwrite64 { fourth } else { stop.position() };
+        return Some(Step::Write(at, bytes));
+    }
     Some(match stop.number {
-        libc::SYS_write => Step::Write(stop.position(), stop.memory(second, third)),
-        libc::SYS_pwrite64 => Step::Write(fourth, stop.memory(second, third)),
         libc::SYS_ftruncate => Step::Length(second),
         libc::SYS_fallocate => Step::Longer(third + fourth),
         _ => Step::Sync,

@@ -43,9 +43,8 @@ sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, en
 
 /// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each
 /// in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
-/// it is faster: different ones are compressed side by side; the digests of those that are not compressed
-/// are computed while others are written; and of 4 MiB and more of those together another thread writes to
-/// the file what the caller's gathers.
+/// it is faster: different ones are compressed side by side, and SHA-256 is computed while others are
+/// written.
 ///
 /// requests, count: the objects, used during the call; (NULL, 0) does nothing.
 /// All requests are checked before the first byte is written: a call that is refused writes none of them,

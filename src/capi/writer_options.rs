@@ -69,12 +69,12 @@ pub struct zt_writer_options {
     pub zstd_level: i32,
     /// The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
     pub digest: zt_digest,
-    /// Threads for compression, to hash a large component or many of a batch while they are written, to
-    /// write small ones of a batch while others are gathered, and to write a large one of a durable file;
-    /// 0 for as many as there are processors, at most 16. The bytes written do not depend on it.
+    /// Threads for compression, to hash a large component or many of a batch while they are written, and
+    /// to write a large one of a durable file; 0 for as many as there are processors, at most 16. The bytes
+    /// written do not depend on it.
     pub threads: u32,
-    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file of
-    /// more than 256 KiB then goes past the page cache where the file system can (on Linux, with
+    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file
+    /// then goes past the page cache, unless it is small, where the file system can (on Linux, with
     /// O_DIRECT), which is faster; its bytes are the same, but whoever reads it next reads it from the
     /// disk. Large components go straight from the caller's memory where that and their place in the file
     /// are multiples of the device's blocks (memory at 4096 and large_alignment of 4096), and through 2 to

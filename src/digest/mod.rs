@@ -149,6 +149,14 @@ impl Hasher {
         })
     }
 
+    /// What it computes.
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        match self.0 {
+            RunningHash::Crc32c(_) => Algorithm::Crc32c,
+            RunningHash::Sha256(_) => Algorithm::Sha256,
+        }
+    }
+
     /// Takes the next bytes, in order.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {

@@ -81,7 +81,7 @@ impl AppendSink {
             let old = tail.end;
             return Err(fail!(Io, "it changed from {old} to {end} bytes while it was being opened"));
         }
-        let writer = Some(BufferedFile::new(file)?);
+        let writer = Some(BufferedFile::new(file, end)?);
         Ok(AppendSink { writer, record, tail, progress: Progress::Untouched, durable })
     }
 
@@ -188,7 +188,7 @@ fn seek(mut file: &File, to: u64) -> Result<()> {
 /// Writes `bytes` at `offset`.
 fn put(file: &File, offset: u64, bytes: &[u8]) -> Result<()> {
     seek(file, offset)?;
-    write_all(file, bytes)
+    write_all(file, bytes, &[])
 }
 
 fn sync(file: &File, failed: &str) -> Result<()> {
@@ -202,7 +202,7 @@ fn zero(file: &File, range: Range<u64>) -> Result<()> {
     let mut left = range.end.saturating_sub(range.start);
     while left > 0 {
         let now = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK);
-        write_all(file, ZEROS.get(..now).unwrap_or_default())?;
+        write_all(file, ZEROS.get(..now).unwrap_or_default(), &[])?;
         left = left.saturating_sub(now as u64);
     }
     Ok(())

@@ -1,75 +1,88 @@
-//! A file that is written front to back: small writes are buffered, large ones are not.
+//! A file that is written front to back: little is gathered, much goes as it is, in calls of 4 MiB.
+//!
+//! The page cache keeps a file in pages as large as the calls that wrote it, up to what the processor maps with one
+//! entry, where they begin at multiples of their size. Whoever maps the file later pays for each of them: 2 GB that came
+//! in calls of 4 MiB are mapped and touched in 14 ms, in calls of 1 MiB in 24, of 8 KiB in 82. So large calls end at
+//! multiples of 4 MiB in the file. What is gathered ends at multiples of 1 MiB: 200 MB in tensors of 4 KiB then took 49 ms,
+//! with 256 KiB 55, and with 4 MiB, which leave the processor's cache before they are written, 50.
 
 use super::signals::WithoutFileSizeSignal;
-use super::write_all::{write_all, BUFFER_SIZE};
-use super::write_behind::WriteBehind;
+use super::write_all::write_all;
 use crate::error::Result;
 use std::fs::File;
+
+/// No call passes a multiple of this in the file.
+const CALL: u64 = 4 << 20;
+/// What is gathered is written up to multiples of this in the file.
+const GATHERED: usize = 1 << 20;
+/// So much at once is not copied to what is gathered, but for less than a page at its end.
+const LARGE: usize = 256 << 10;
+const PAGE: usize = 4 << 10;
+/// What is gathered begins at a multiple of this: else the system took a fifth longer to copy it.
+const LINE: usize = 64;
 
 /// An open file and what has not been written to it yet. Dropped, it writes nothing more.
 pub struct BufferedFile {
     file: File,
-    buffered: Vec<u8>,
+    /// Where it stands: behind what is written.
+    position: u64,
+    /// What is gathered, fewer bytes than there are up to the next multiple of [`GATHERED`], behind padding.
+    memory: Vec<u8>,
+    /// Bytes of padding, so that what follows begins at a multiple of [`LINE`].
+    padding: usize,
 }
 
 impl BufferedFile {
-    /// Writes to `file` from where it stands.
-    pub fn new(file: File) -> Result<BufferedFile> {
-        let mut buffered = Vec::new();
-        buffered.try_reserve_exact(BUFFER_SIZE)?;
-        Ok(BufferedFile { file, buffered })
+    /// Writes to `file` from `position`, where it stands.
+    pub fn new(file: File, position: u64) -> Result<BufferedFile> {
+        let mut memory: Vec<u8> = Vec::new();
+        memory.try_reserve_exact(GATHERED.saturating_add(LINE))?;
+        let padding = memory.as_ptr().align_offset(LINE).min(LINE);
+        memory.resize(padding, 0);
+        Ok(BufferedFile { file, position, memory, padding })
     }
 
     /// Writes all of `bytes`, now or later.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let spare = BUFFER_SIZE.saturating_sub(self.buffered.len());
-        if bytes.len() <= spare {
-            self.buffered.extend_from_slice(bytes); // within what was reserved
-            return Ok(());
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        let mut due = self.due(bytes.len());
+        while due > 0 {
+            let call = due.min(CALL.saturating_sub(self.position % CALL));
+            let more = usize::try_from(call).unwrap_or(usize::MAX).saturating_sub(self.gathered().len());
+            let (front, rest) = bytes.split_at(more.min(bytes.len()));
+            let written = write_all(&self.file, self.gathered(), front);
+            self.memory.truncate(self.padding);
+            written?;
+            self.position = self.position.saturating_add(call);
+            (bytes, due) = (rest, due.saturating_sub(call));
         }
-        // Writes of the same size one behind the other lie in the kernel's pages as those do.
-        let (front, rest) = bytes.split_at(if self.buffered.is_empty() { 0 } else { spare });
-        self.buffered.extend_from_slice(front);
-        self.flush()?;
-        let (whole, rest) = rest.split_at(rest.len() - rest.len() % BUFFER_SIZE);
-        write_all(&self.file, whole)?;
-        self.buffered.extend_from_slice(rest);
+        self.memory.extend_from_slice(bytes); // within what was reserved
         Ok(())
     }
 
-    /// Where another thread may write what is full, if that can be had.
-    pub fn write_behind_queue(&self) -> Option<WriteBehind> {
-        WriteBehind::over(&self.file)
-    }
-
-    /// Writes all of `bytes`, now or later, but leaves to `queue` what is full.
-    pub fn write_or_submit(&mut self, mut bytes: &[u8], queue: &WriteBehind) -> Result<()> {
-        loop {
-            let spare = BUFFER_SIZE.saturating_sub(self.buffered.len());
-            let (front, rest) = bytes.split_at(bytes.len().min(spare));
-            self.buffered.extend_from_slice(front); // within what was reserved
-            if rest.is_empty() {
-                return Ok(());
-            }
-            self.buffered = queue.submit(std::mem::take(&mut self.buffered))?;
-            bytes = rest;
-        }
+    /// How many bytes are to be written now, when so many come.
+    fn due(&self, more: usize) -> u64 {
+        let step = if more >= LARGE { PAGE } else { GATHERED };
+        let pending = (self.gathered().len() as u64).saturating_add(more as u64);
+        let end = self.position.saturating_add(pending);
+        let border = end.saturating_sub(end % step as u64);
+        border.saturating_sub(self.position)
     }
 
     /// Whether so many bytes more would have to be written now.
     pub fn would_write(&self, more: usize) -> bool {
-        more > BUFFER_SIZE.saturating_sub(self.buffered.len())
+        self.due(more) > 0
     }
 
-    /// What was buffered; it is no longer this one's to write.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.buffered)
+    /// What is not written yet.
+    pub fn gathered(&self) -> &[u8] {
+        self.memory.get(self.padding..).unwrap_or_default()
     }
 
-    /// Writes what was buffered.
+    /// Writes what was gathered.
     pub fn flush(&mut self) -> Result<()> {
-        let done = write_all(&self.file, &self.buffered);
-        self.buffered.clear();
+        let done = write_all(&self.file, self.gathered(), &[]);
+        self.position = self.position.saturating_add(self.gathered().len() as u64);
+        self.memory.truncate(self.padding);
         done
     }
 
@@ -82,5 +95,47 @@ impl BufferedFile {
     /// The file.
     pub fn file(&self) -> &File {
         &self.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek, SeekFrom, Write};
+
+    /// An empty file that is gone when it is closed.
+    fn nameless() -> File {
+        let path = std::env::temp_dir().join(format!("ztensor-buffered-{}", std::process::id()));
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_file_has_the_bytes_that_came_and_calls_end_where_they_should() {
+        let data: Vec<u8> = (0..15_u32 << 20).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
+        let (mut expected, mut state) = (b"what is there".to_vec(), 1_u64);
+        let mut file = nameless();
+        file.write_all(&expected).unwrap();
+        let mut writer = BufferedFile::new(file, expected.len() as u64).unwrap();
+        for _ in 0..60 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let size = [100, 5000, 200 << 10, 300 << 10, 3 << 20, 9 << 20][(state >> 33) as usize % 6];
+            let part = &data[(state >> 40) as usize % 1000..][..size + (state >> 50) as usize % 5000];
+            expected.extend_from_slice(part);
+            let (before, would_write) = (writer.position, writer.would_write(part.len()));
+            writer.write(part).unwrap();
+            assert_eq!(would_write, writer.position > before);
+            assert_eq!(writer.gathered().as_ptr() as usize % LINE, 0, "it did not grow");
+            assert_eq!(writer.position as usize + writer.gathered().len(), expected.len());
+            let step = if part.len() < LARGE { GATHERED } else { PAGE };
+            assert!(!would_write || writer.position as usize % step == 0, "{}", writer.position);
+        }
+        writer.flush().unwrap();
+        assert_eq!(writer.position as usize, expected.len());
+        let (mut file, mut bytes) = (writer.file(), Vec::new());
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        assert!(bytes == expected);
     }
 }

@@ -5,11 +5,13 @@
 //! the file's last bytes go through the page cache. Where the system turns out not to take such writes, the same
 //! bytes go to the same places through the page cache.
 
+use super::byte_sink::WriteThreads;
 use super::signals::WithoutFileSizeSignal;
 use crate::error::{fail, Error, Result};
 use crate::io::blocks::{self, DirectHandle};
 use crate::lock::Mutex;
 use crate::memory::{AlignedBuffer, HUGE_PAGE};
+use crate::threads;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -74,15 +76,25 @@ impl DirectSink {
         Some(DirectSink { file, direct, refused: AtomicBool::new(false), buffers, allocated: 0 })
     }
 
-    /// Appends all of `bytes`, on this thread.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let pieces = self.pieces(bytes, 1)?;
-        pieces.write();
-        pieces.done()
+    /// Appends all of `bytes`, on several threads if there is work for them; each does the other work first.
+    pub fn write(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<()> {
+        let WriteThreads { count, hooks, other_work } = *threads;
+        let pending = self.take_in(bytes, count)?;
+        if pending.buffers.is_empty() {
+            other_work.iter().for_each(|work| work());
+            return Ok(());
+        }
+        let most = WRITE_BUFFERS.saturating_add(usize::from(other_work.is_some())); // one for the other work
+        let (this, pending) = (&*self, Mutex::new(pending));
+        threads::run(count.min(most), hooks, &|| {
+            other_work.iter().for_each(|work| work());
+            this.write_pending(&pending);
+        });
+        self.take_back(pending.into_inner())
     }
 
     /// Takes in all of `bytes`, and says what of them, and of those that waited, is to be written now.
-    pub fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<WritePieces<'s>> {
+    fn take_in<'b>(&mut self, bytes: &'b [u8], threads: usize) -> Result<PendingWrites<'b>> {
         let (block, memory) = (self.direct.block, self.direct.memory);
         let refused = self.refused.load(Ordering::Relaxed);
         let Some(waiting) = self.buffers.last_mut() else { return Err(fail!(State, "the file is closed")) };
@@ -97,8 +109,7 @@ impl DirectSink {
             waiting.take(bytes)
         };
         if !unbuffered && waiting.filled < WRITE_BUFFER_SIZE {
-            let pending = PendingWrites { buffers: Vec::new(), rest: &[], at: 0, outcome: Ok(()) };
-            return Ok(WritePieces { sink: self, pending: Mutex::new(pending), unbuffered, tail: &[] });
+            return Ok(PendingWrites::default());
         }
         let grain = if unbuffered { block } else { WRITE_BUFFER_SIZE };
         let (rest, tail) = rest.split_at(rest.len() - rest.len() % grain);
@@ -110,8 +121,46 @@ impl DirectSink {
             }
         }
         let buffers = std::mem::take(&mut self.buffers);
-        let pending = PendingWrites { buffers, rest, at, outcome: Ok(()) };
-        Ok(WritePieces { sink: self, pending: Mutex::new(pending), unbuffered, tail })
+        Ok(PendingWrites { buffers, unbuffered, rest, at, tail, failure: None })
+    }
+
+    /// Writes what is pending, piece by piece, until nothing is left. Any number of threads may do so at once.
+    fn write_pending(&self, all: &Mutex<PendingWrites<'_>>) {
+        let mut pending = all.lock();
+        let unbuffered = pending.unbuffered;
+        // The one that waited is the last: it is full of whole blocks, the others are empty.
+        let Some(mut buffer) = pending.buffers.pop() else { return };
+        drop(pending);
+        let mut outcome = self.write_blocks(buffer.at, buffer.bytes());
+        buffer.filled = 0;
+        let limit = if unbuffered { MAX_UNBUFFERED } else { WRITE_BUFFER_SIZE };
+        while outcome.is_ok() {
+            let Some((at, bytes)) = all.lock().next(limit) else { break };
+            outcome = if unbuffered {
+                self.write_blocks(at, bytes)
+            } else {
+                buffer.take(bytes);
+                let done = self.write_blocks(at, buffer.bytes());
+                buffer.filled = 0;
+                done
+            };
+        }
+        let mut pending = all.lock();
+        pending.buffers.push(buffer); // to where it came from
+        if let Err(error) = outcome {
+            (pending.failure, pending.rest) = (Some(error), &[]);
+        }
+    }
+
+    /// The end of a write, when every thread is back.
+    fn take_back(&mut self, pending: PendingWrites<'_>) -> Result<()> {
+        let PendingWrites { mut buffers, at, tail, failure, .. } = pending;
+        if let Some(waiting) = buffers.last_mut() {
+            waiting.at = at;
+            waiting.take(tail);
+            self.buffers = buffers;
+        }
+        failure.map_or(Ok(()), Err)
     }
 
     /// Asks for room up to `end`: the file then has few extents, and writes do not wait for its size to change.
@@ -164,27 +213,23 @@ fn could_not(all: usize, error: &std::io::Error) -> Error {
     Error::io("", error).within(format_args!("could not write {all} bytes"))
 }
 
-/// Writes of a sink, each at its own place, so that several threads may make them at once.
-#[must_use]
-pub struct WritePieces<'s> {
-    sink: &'s mut DirectSink,
-    pending: Mutex<PendingWrites<'s>>,
+/// What a call has to write, each piece at its own place, so that several threads may write at once. Without a buffer
+/// there is nothing.
+#[derive(Default)]
+struct PendingWrites<'b> {
+    buffers: Vec<WriteBuffer>,
     /// Whether the bytes are written from where they are.
     unbuffered: bool,
-    /// What then waits.
-    tail: &'s [u8],
-}
-
-struct PendingWrites<'s> {
-    buffers: Vec<WriteBuffer>,
     /// What nobody took yet, and its place in the file.
-    rest: &'s [u8],
+    rest: &'b [u8],
     at: u64,
-    outcome: Result<()>,
+    /// What then waits.
+    tail: &'b [u8],
+    failure: Option<Error>,
 }
 
-impl<'s> PendingWrites<'s> {
-    fn next(&mut self, limit: usize) -> Option<(u64, &'s [u8])> {
+impl<'b> PendingWrites<'b> {
+    fn next(&mut self, limit: usize) -> Option<(u64, &'b [u8])> {
         let (now, later) = self.rest.split_at(self.rest.len().min(limit));
         let at = self.at;
         (self.rest, self.at) = (later, at.saturating_add(now.len() as u64));
@@ -192,50 +237,13 @@ impl<'s> PendingWrites<'s> {
     }
 }
 
-impl WritePieces<'_> {
-    /// Writes pieces until none is left. Any number of threads may do so at once.
-    pub fn write(&self) {
-        // The one that waited is the last: it is full of whole blocks, the others are empty.
-        let Some(mut buffer) = self.pending.lock().buffers.pop() else { return };
-        let mut outcome = self.sink.write_blocks(buffer.at, buffer.bytes());
-        buffer.filled = 0;
-        let limit = if self.unbuffered { MAX_UNBUFFERED } else { WRITE_BUFFER_SIZE };
-        while outcome.is_ok() {
-            let Some((at, bytes)) = self.pending.lock().next(limit) else { break };
-            outcome = if self.unbuffered {
-                self.sink.write_blocks(at, bytes)
-            } else {
-                buffer.take(bytes);
-                let done = self.sink.write_blocks(at, buffer.bytes());
-                buffer.filled = 0;
-                done
-            };
-        }
-        let mut pending = self.pending.lock();
-        pending.buffers.push(buffer); // to where it came from
-        if outcome.is_err() {
-            (pending.outcome, pending.rest) = (outcome, &[]);
-        }
-    }
-
-    /// The end, when every thread is back.
-    pub fn done(self) -> Result<()> {
-        let WritePieces { sink, pending, tail, .. } = self;
-        let PendingWrites { mut buffers, at, outcome, .. } = pending.into_inner();
-        if let Some(waiting) = buffers.last_mut() {
-            waiting.at = at;
-            waiting.take(tail);
-            sink.buffers = buffers;
-        }
-        outcome
-    }
-}
-
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
+    use crate::threads::ThreadHooks;
     use std::path::PathBuf;
+    use std::sync::atomic::AtomicUsize;
 
     const SIZE: usize = 3 * MAX_UNBUFFERED + 5 * WRITE_BUFFER_SIZE + 777;
 
@@ -272,12 +280,13 @@ mod tests {
     /// In a few large pieces, on one thread or several.
     fn write(sink: &mut DirectSink, data: &[u8], threads: usize) -> Result<()> {
         for part in data.chunks(SIZE / 2 + 5) {
-            let pieces = sink.pieces(part, threads)?;
-            std::thread::scope(|scope| {
-                (1..threads).for_each(|_| drop(scope.spawn(|| pieces.write())));
-                pieces.write();
-            });
-            pieces.done()?;
+            let calls = AtomicUsize::new(0);
+            let other_work = || {
+                calls.fetch_add(1, Ordering::Relaxed);
+            };
+            let other_work: Option<&(dyn Fn() + Sync)> = Some(&other_work);
+            sink.write(part, &WriteThreads { count: threads, hooks: ThreadHooks::default(), other_work })?;
+            assert!((1..=threads).contains(&calls.into_inner()), "the other work is done");
         }
         sink.finish()
     }

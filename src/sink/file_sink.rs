@@ -2,9 +2,8 @@
 //! the destination's name only when it is whole; a sink that is dropped before leaves nothing.
 
 use super::buffered_file::BufferedFile;
-use super::byte_sink::ByteSink;
-use super::direct_sink::{DirectSink, WritePieces};
-use super::write_behind::WriteBehind;
+use super::byte_sink::{ByteSink, WriteThreads};
+use super::direct_sink::DirectSink;
 use crate::error::{fail, try_format, Error, Result};
 use crate::io::path::{Access, SystemPath};
 use crate::io::stat::{self, Kind};
@@ -65,7 +64,7 @@ impl FileSink {
             folder,
             published: false,
         };
-        sink.writer = Some(BufferedFile::new(file)?);
+        sink.writer = Some(BufferedFile::new(file, 0)?);
         sink.keep_permissions()?;
         Ok(sink)
     }
@@ -79,7 +78,7 @@ impl FileSink {
         self.undecided = false;
         self.direct = DirectSink::over(writer.file());
         match self.direct.as_mut() {
-            Some(direct) => direct.write(&writer.take()), // all that there was so far
+            Some(direct) => direct.write(writer.gathered(), &WriteThreads::alone()), // all that there was so far
             None => Ok(()),
         }
     }
@@ -155,26 +154,16 @@ fn hidden(folder: &Path, name: &OsStr, number: u64) -> Result<PathBuf> {
 
 impl ByteSink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_with_threads(bytes, &WriteThreads::alone())
+    }
+
+    fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<()> {
         self.decide(bytes.len())?;
-        match self.direct.as_mut() {
-            Some(direct) => direct.write(bytes),
-            None => self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?.write(bytes),
+        if let Some(direct) = self.direct.as_mut() {
+            return direct.write(bytes, threads);
         }
-    }
-
-    fn pieces<'s>(&'s mut self, bytes: &'s [u8], threads: usize) -> Result<Option<WritePieces<'s>>> {
-        self.decide(bytes.len())?;
-        self.direct.as_mut().map(|direct| direct.pieces(bytes, threads)).transpose()
-    }
-
-    fn write_behind_queue(&mut self) -> Option<WriteBehind> {
-        // A durable one may go past the page cache: then several threads write anyway.
-        self.writer.as_ref().filter(|_| self.folder.is_none())?.write_behind_queue()
-    }
-
-    fn write_behind(&mut self, bytes: &[u8], queue: &WriteBehind) -> Result<()> {
         let writer = self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?;
-        writer.write_or_submit(bytes, queue)
+        threads.write_and_work(|| writer.write(bytes))
     }
 
     fn publish(&mut self) -> Result<()> {

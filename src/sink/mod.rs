@@ -8,6 +8,5 @@ pub mod file_sink;
 #[allow(unsafe_code)] // sets the thread's signals
 mod signals;
 mod write_all;
-pub mod write_behind;
 
-pub use byte_sink::ByteSink;
+pub use byte_sink::{ByteSink, WriteThreads};

@@ -1,20 +1,31 @@
-//! One write, in pieces that the page cache likes.
+//! All of some bytes in one write, if the system takes them so.
 
 use super::signals::WithoutFileSizeSignal;
 use crate::error::{Error, Result};
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, IoSlice, Write};
 
-/// Bytes of one write to the page cache: small ones are buffered, large ones split. The kernel makes pages as large
-/// as what comes at once; from megabytes on that was measured to take up to four times as long, and another time
-/// in each run.
-pub(crate) const BUFFER_SIZE: usize = 256 << 10;
-
-/// All of `bytes`; interruptions and short counts are taken up again.
-pub(super) fn write_all(mut file: &File, bytes: &[u8]) -> Result<()> {
+/// The bytes of `front`, then those of `rest`; interruptions and short counts are taken up again.
+pub(super) fn write_all(mut file: &File, mut front: &[u8], mut rest: &[u8]) -> Result<()> {
+    let all = front.len().saturating_add(rest.len());
+    let failed =
+        |error: &std::io::Error| Error::io("", error).within(format_args!("could not write {all} bytes"));
     let _quiet = WithoutFileSizeSignal::new();
-    bytes
-        .chunks(BUFFER_SIZE)
-        .try_for_each(|part| file.write_all(part))
-        .map_err(|e| Error::io("", &e).within(format_args!("could not write {} bytes", bytes.len())))
+    while !front.is_empty() || !rest.is_empty() {
+        let written = match (front, rest) {
+            (one, []) | ([], one) => file.write(one),
+            (front, rest) => file.write_vectored(&[IoSlice::new(front), IoSlice::new(rest)]),
+        };
+        match written {
+            Ok(0) => return Err(failed(&ErrorKind::WriteZero.into())),
+            Ok(n) => {
+                let of_rest = n.saturating_sub(front.len());
+                front = front.get(n..).unwrap_or_default();
+                rest = rest.get(of_rest..).unwrap_or_default();
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(failed(&e)),
+        }
+    }
+    Ok(())
 }

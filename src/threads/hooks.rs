@@ -65,7 +65,7 @@ impl Drop for Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::{is_worker, run, with_worker, with_workers};
+    use crate::threads::{is_worker, run, with_workers};
     use std::sync::Mutex;
 
     /// What was called, in order, with the thread it was called on.
@@ -108,10 +108,10 @@ mod tests {
         run(4, hooks_to(&calls), &|| {});
         check(calls, 3);
         let calls = Calls::default();
-        with_workers(2, hooks_to(&calls), &|| {}, &|| {});
+        with_workers(2, hooks_to(&calls), &|| {}, || {});
         check(calls, 2);
         let calls = Calls::default();
-        with_worker(hooks_to(&calls), &|| {}, &|| {});
+        with_workers(1, hooks_to(&calls), &|| {}, || {});
         check(calls, 1);
         let calls = Calls::default();
         run(1, hooks_to(&calls), &|| {});

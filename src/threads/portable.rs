@@ -2,15 +2,15 @@
 //! the process, so that they are for platforms without another way.
 
 /// Runs `body` on `more` threads and `own` on the caller's; waits for all.
-pub fn run(more: usize, body: &(dyn Fn() + Sync), own: &(dyn Fn() + Sync)) {
+pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) -> R {
     std::thread::scope(|scope| {
         for _ in 0..more {
             if std::thread::Builder::new().spawn_scoped(scope, body).is_err() {
                 break;
             }
         }
-        own();
-    });
+        own()
+    })
 }
 
 /// Processors that this process may use.

@@ -32,7 +32,7 @@ impl Drop for Started<'_> {
 }
 
 /// Runs `body` on `more` threads and `own` on the caller's; waits for all.
-pub fn run(more: usize, body: &(dyn Fn() + Sync), own: &(dyn Fn() + Sync)) {
+pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) -> R {
     let job = Job { body, panic: Mutex::new(None) };
     let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::MAX_THREADS];
     let more = more.min(threads.len());
@@ -48,8 +48,9 @@ pub fn run(more: usize, body: &(dyn Fn() + Sync), own: &(dyn Fn() + Sync)) {
     let outcome = catch_unwind(AssertUnwindSafe(own));
     drop(started);
     let worker_panic = job.panic.into_inner();
-    if let Some(panic) = outcome.err().or(worker_panic) {
-        resume_unwind(panic); // a bug; the guard at the boundary makes it a status
+    match (outcome, worker_panic) {
+        (Ok(made), None) => made,
+        (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic), // a bug; the guard at the boundary makes it a status
     }
 }
 

@@ -99,7 +99,7 @@ impl Writer {
             container::extend(encoded, old, &self.manifest, attributes.as_ref().map(OwnedValue::get))?;
         let combined = self.check_combined(&bytes)?;
         drop(base); // where a file that is open cannot be replaced, it is to be closed by then
-        self.write_end(&bytes, &[])?;
+        self.write_end(&bytes)?;
         Ok(self.summary(combined.0, combined.1))
     }
 

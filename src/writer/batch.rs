@@ -1,27 +1,19 @@
-//! Dense objects in one call: all are checked before the first byte is written, so that what can be refused is; then
-//! the bytes go to the sink on the caller's thread while others hash, or write what this one buffers.
+//! Dense objects in one call, one or many: all are checked before the first byte is written, so that what can be refused
+//! is. Then each goes the way of a streamed component; of many, digests or compression may take several threads.
 
-mod compressed;
-mod hash_queue;
+mod hashed_apart;
+mod side_by_side;
 
 use super::objects::check_name_size;
-use super::store;
 use super::stream::rules::{check_final_size, expected_size};
 use super::stream::{component_entry, unwritable_encoding};
 use super::{name_at, Algorithm, ComponentSpec, LogicalSpec, Writer};
 use crate::codec::Coding;
 use crate::convert::byte_order::to_host_needed;
-use crate::digest::{self, Digest};
-use crate::error::{fail, Error, Result};
-use crate::lock::Mutex;
+use crate::digest;
+use crate::error::{Error, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{
-    table_position, Checkpoint, Component, Encoding, Format, Object, Position, RareNames,
-};
-use crate::sink::direct_sink::WRITE_BUFFERS;
-use crate::sink::write_behind::{WriteBehind, BUFFER_SIZE};
-use crate::threads;
-use hash_queue::{is_offloaded, HashQueue};
+use crate::model::manifest::{table_position, Checkpoint, Component, Encoding, Format, Object, RareNames};
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
@@ -59,61 +51,8 @@ impl<'a> DenseSpec<'a> {
     }
 }
 
-/// The entry that was made last: most objects of a file have the same, but for the offset.
-#[derive(Default)]
-struct LastEntry(Option<(EntryKind, Component)>);
-
-type EntryKind = (Dtype, Option<Logical>, Option<Encoding>);
-
-impl LastEntry {
-    fn entry(&mut self, writer: &mut Writer, request: &DenseSpec<'_>) -> Result<Component> {
-        let kind = (request.dtype, request.logical, request.encoding);
-        if let Some((_, entry)) = self.0.as_ref().filter(|(made, _)| *made == kind) {
-            return Ok(*entry);
-        }
-        let (entry, _) = component_entry(writer, &request.component())?;
-        self.0 = Some((kind, entry));
-        Ok(entry)
-    }
-}
-
-/// How much there is for several threads.
-#[derive(Default)]
-struct Sizes {
-    all: usize,
-    largest: usize,
-    sha256_offloaded: usize,
-    crc32c_offloaded: usize,
-}
-
-impl Sizes {
-    fn of(run: &[DenseSpec<'_>], default: Option<Algorithm>) -> Sizes {
-        let mut sizes = Sizes::default();
-        for request in run {
-            let size = request.data.len();
-            sizes.all = sizes.all.saturating_add(size);
-            sizes.largest = sizes.largest.max(size);
-            let offloaded = request.digest.unwrap_or(default).filter(|of| is_offloaded(*of, request.data));
-            let sum = match offloaded {
-                Some(Algorithm::Sha256) => &mut sizes.sha256_offloaded,
-                Some(Algorithm::Crc32c) => &mut sizes.crc32c_offloaded,
-                None => continue,
-            };
-            *sum = sum.saturating_add(size);
-        }
-        sizes
-    }
-}
-
-/// Who has a part in writing neighbours.
-struct RunPlan<'w> {
-    /// Threads that may write one of them.
-    threads: usize,
-    /// Where another thread writes what is buffered.
-    queue: Option<&'w WriteBehind>,
-    /// Whether others compute the digests that are apart.
-    offload: bool,
-}
+/// What an entry of the data of a dense object follows from.
+pub(super) type EntryKind = (Dtype, Option<Logical>, Option<Encoding>);
 
 impl Writer {
     /// Writes an object as [`Writer::write_object`] would.
@@ -133,27 +72,24 @@ impl Writer {
         in_request: impl Fn(usize, Error) -> Error,
     ) -> Result<()> {
         self.check_idle()?;
-        let (checkpoint, before, encoded) =
-            (self.manifest.checkpoint(), self.position, self.encoded.checkpoint());
+        let (checkpoint, before) = (self.manifest.checkpoint(), self.position);
         let first = self.manifest.objects.len();
         let mut named = 0;
         let checked = self.reserve_entries(requests).and_then(|()| {
-            let mut made = LastEntry::default();
             requests.iter().try_for_each(|request| {
                 let at = named;
                 let taken = self.take_name(first, requests, at);
                 named = at.saturating_add(usize::from(taken.is_ok()));
-                let checked = taken.and_then(|()| self.check_dense(request, &mut made));
+                let checked = taken.and_then(|()| self.check_dense(request));
                 let in_object = |e: Error| e.within(format_args!("object {:?}", request.name));
                 checked.map_err(|e| in_request(at, in_object(e)))
             })
         });
-        checked.and_then(|()| self.write_runs(requests)).map_err(|e| match self.is_open() {
+        checked.and_then(|()| self.write_checked(requests)).map_err(|e| match self.is_open() {
             true if self.position != before => self.poison(e),
             true => {
                 self.forget_names(first, requests.get(..named).unwrap_or_default());
                 self.forget_objects(&checkpoint);
-                self.encoded.rollback(encoded);
                 e
             }
             false => e,
@@ -179,13 +115,26 @@ impl Writer {
     }
 
     /// Whether such an object can be written, but for its name.
-    fn check_dense(&mut self, request: &DenseSpec<'_>, made: &mut LastEntry) -> Result<()> {
+    fn check_dense(&mut self, request: &DenseSpec<'_>) -> Result<()> {
         let mut check = || {
-            made.entry(self, request)?;
+            self.dense_entry(request)?;
             let expected = expected_size(Format::Dense, request.shape, &request.component())?;
             check_final_size(request.dtype, request.logical, expected, request.data.len() as u64)
         };
         check().map_err(|e| e.within(format_args!("component \"data\"")))
+    }
+
+    /// The entry for its data, without what only the bytes give. Most objects of a file have the same.
+    fn dense_entry(&mut self, request: &DenseSpec<'_>) -> Result<Component> {
+        let kind = (request.dtype, request.logical, request.encoding);
+        match self.last_entry {
+            Some((last, entry)) if last == kind => Ok(entry),
+            _ => {
+                let (entry, _) = component_entry(self, &request.component())?;
+                self.last_entry = Some((kind, entry));
+                Ok(entry)
+            }
+        }
     }
 
     /// Notes the name of a request whose object will be as far behind the first.
@@ -221,164 +170,52 @@ impl Writer {
 
     /// Back to before the objects were entered.
     fn forget_objects(&mut self, checkpoint: &Checkpoint) {
-        self.manifest.rollback(checkpoint);
+        self.roll_back_manifest(checkpoint);
         self.component = None;
     }
 
-    /// Writes the bytes of objects that were checked.
-    fn write_runs(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
+    /// Writes the bytes of objects that were checked, neighbours that are stored in the same way together.
+    fn write_checked(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let encoding = self.options.encoding;
         let is_swapped = |request: &DenseSpec<'_>| to_host_needed(false, request.dtype.size());
         let encoding_of = |request: &DenseSpec<'_>| request.encoding.unwrap_or(encoding);
-        let same_encoding = |a: &DenseSpec<'_>, b: &DenseSpec<'_>| {
+        let same_storage = |a: &DenseSpec<'_>, b: &DenseSpec<'_>| {
             !is_swapped(a) && !is_swapped(b) && encoding_of(a) == encoding_of(b)
         };
-        for run in requests.chunk_by(same_encoding) {
-            let Some(first) = run.first() else { continue };
-            let coding = Coding::of(encoding_of(first)).ok_or_else(unwritable_encoding)?;
-            match (coding, run) {
-                (_, [request]) if is_swapped(request) => self.write_encoded(request)?,
-                (Coding::Compressed(_), [request]) => self.write_encoded(request)?,
-                (Coding::Compressed(codec), _) => self.write_compressed(codec, run)?,
-                (Coding::Raw, _) => self.write_run(run)?,
+        for run in requests.chunk_by(same_storage) {
+            let coding = run.first().map_or(Some(Coding::Raw), |first| Coding::of(encoding_of(first)));
+            let helpers = match coding.ok_or_else(unwritable_encoding)? {
+                Coding::Compressed(codec) if run.len() > 1 => {
+                    self.compress_side_by_side(codec, run)?;
+                    continue;
+                }
+                Coding::Raw => self.threads_to_hash(run),
+                Coding::Compressed(_) => 0,
+            };
+            match helpers {
+                0 => run.iter().try_for_each(|request| {
+                    self.write_one(request, request.digest.unwrap_or(self.options.digest))
+                })?,
+                _ => self.write_hashed_apart(run, helpers)?,
             }
         }
         Ok(())
     }
 
-    /// Makes the manifest's entry of an object whose bytes are written.
-    fn enter(&mut self, request: &DenseSpec<'_>, entry: Component) -> Result<()> {
-        let name = self.manifest.texts.add(request.name)?; // reserved, as all others are
-        let object = self.object_entry(name, Format::Dense, request.shape)?;
-        self.manifest.components.push(entry)?;
-        self.manifest.objects.push(Object { component_count: 1, ..object })?;
-        self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
-        Ok(())
-    }
-
-    /// One whose bytes are not stored as they are given, in the way of all others.
-    fn write_encoded(&mut self, request: &DenseSpec<'_>) -> Result<()> {
-        let algorithm = request.digest.unwrap_or(self.options.digest);
-        let (entry, size) = (LastEntry::default().entry(self, request)?, request.data.len() as u64);
-        self.start_component(entry, RareNames::default(), algorithm, Some(size), false)?;
+    /// Writes the bytes of one, in the way of every component.
+    fn write_one(&mut self, request: &DenseSpec<'_>, digest: Option<Algorithm>) -> Result<()> {
+        let (entry, size) = (self.dense_entry(request)?, request.data.len() as u64);
+        self.start_component(entry, RareNames::default(), digest, Some(size), false)?;
         self.feed(request.data)?;
         self.last_frame()?;
-        self.enter_compressed(request)
+        self.enter(request)
     }
 
-    /// The open component has all of its frames.
-    fn enter_compressed(&mut self, request: &DenseSpec<'_>) -> Result<()> {
-        let Some((mut entry, rare)) = self.take_component(request.data.len() as u64)? else {
-            return Ok(());
-        };
-        entry.rare = self.manifest.add_rare_names(rare)?;
-        self.enter(request, entry)
-    }
-
-    /// Neighbours whose bytes are stored as they are given; some of their digests are computed apart.
-    fn write_run(&mut self, run: &[DenseSpec<'_>]) -> Result<()> {
-        let first = self.manifest.components.len();
-        let default = self.options.digest;
-        let sizes = Sizes::of(run, default);
-        let pays = store::helpers_to_hash(sizes.sha256_offloaded, sizes.crc32c_offloaded);
-        let many = pays > 0 || store::is_large(sizes.largest);
-        let threads = if many { threads::count(self.options.threads) } else { 1 };
-        // A durable file may take bytes from several threads, too.
-        let writers = if self.options.durable { WRITE_BUFFERS } else { 1 };
-        let others = threads.saturating_sub(1);
-        let helpers = threads.saturating_sub(writers).max(1).min(others).min(pays);
-        if helpers == 0 {
-            return match self.write_behind_queue(sizes.all, run.len()) {
-                Some(queue) => self.write_run_behind(run, queue),
-                None => self.write_raw(run, &RunPlan { threads, queue: None, offload: false }),
-            };
-        }
-        let mut digests = Vec::new();
-        digests.try_reserve_exact(run.len())?;
-        digests.resize(run.len(), None);
-        let hooks = self.options.thread_hooks;
-        let hash_queue = HashQueue { rest: Mutex::new((run, &mut digests)), default };
-        let writing = Mutex::new((&mut *self, Ok(())));
-        threads::with_workers(helpers, hooks, &|| hash_queue.run(), &|| {
-            let mut guard = writing.lock(); // only the caller's thread comes here
-            let (writer, outcome) = &mut *guard;
-            let plan = RunPlan { threads: threads.saturating_sub(helpers), queue: None, offload: true };
-            *outcome = writer.write_raw(run, &plan);
-            match outcome {
-                Ok(()) => hash_queue.run(),
-                Err(_) => hash_queue.stop(),
-            }
-        });
-        writing.into_inner().1?;
-        for (at, digest) in (first..).zip(&digests) {
-            let Some(digest) = digest else { continue };
-            let rare = self.digest_names(digest)?;
-            let entry = self.manifest.components.get_mut(at);
-            entry.ok_or_else(|| fail!(Internal, "no entry of a component"))?.rare = rare;
-        }
-        Ok(())
-    }
-
-    /// Where another thread may write what this one gathers, if so many neighbours of together so many bytes are enough
-    /// of small ones for that.
-    fn write_behind_queue(&mut self, size: usize, count: usize) -> Option<WriteBehind> {
-        let pays = store::is_large(size) && size / count.max(1) < BUFFER_SIZE;
-        let more = pays && threads::count(self.options.threads) > 1;
-        self.sink.as_mut().filter(|_| more)?.write_behind_queue()
-    }
-
-    /// Small neighbours, which this thread buffers while another writes.
-    fn write_run_behind(&mut self, run: &[DenseSpec<'_>], queue: WriteBehind) -> Result<()> {
-        let hooks = self.options.thread_hooks;
-        let writing = Mutex::new((&mut *self, Ok(())));
-        threads::with_worker(hooks, &|| queue.work(), &|| {
-            let _close = queue.close_guard();
-            let mut guard = writing.lock(); // only the caller's thread comes here
-            let (writer, outcome) = &mut *guard;
-            *outcome = writer.write_raw(run, &RunPlan { threads: 1, queue: Some(&queue), offload: false });
-        });
-        writing.into_inner().1?;
-        queue.outcome().map_err(|e| self.poison(e))
-    }
-
-    /// The bytes of neighbours, with the zeros between them.
-    fn write_raw(&mut self, run: &[DenseSpec<'_>], plan: &RunPlan<'_>) -> Result<()> {
-        let mut made = LastEntry::default();
-        for request in run {
-            let size = request.data.len() as u64;
-            self.align_by(self.alignment_of(Some(size)), plan.queue)?;
-            let mut entry = made.entry(self, request)?;
-            (entry.offset, entry.stored_size) = (self.position, size);
-            let inline = request.digest.unwrap_or(self.options.digest);
-            let inline = inline.filter(|of| !plan.offload || !is_offloaded(*of, request.data));
-            let digest = inline.map(|of| digest::compute(of, request.data));
-            match plan.queue {
-                Some(_) => self.write_by(request.data, plan.queue)?,
-                None => self.write_hashed_elsewhere(request.data, plan.threads)?,
-            }
-            // Counted once it is there: what fails before the first byte leaves the writer as it was.
-            self.record_input_size(&mut entry, size);
-            if let Some(digest) = digest {
-                entry.rare = self.digest_names(&digest)?;
-            }
-            self.enter(request, entry)?;
-            if plan.queue.is_some() {
-                self.encode_pending();
-            }
-        }
-        Ok(())
-    }
-
-    fn digest_names(&mut self, digest: &Digest) -> Result<Option<Position>> {
-        let digest = Some(self.push_digest(digest)?);
-        self.manifest.add_rare_names(RareNames { digest, ..RareNames::default() })
-    }
-
-    /// Encodes what is entered, if the file will end with it.
-    fn encode_pending(&mut self) {
-        if self.append_base.is_none() {
-            // What cannot be encoded now is left to the end, which fails with the reason.
-            let _ = self.encoded.encode_pending(&self.manifest, self.options.version);
-        }
+    /// Makes the manifest's entry of an object whose component is open and has all of its bytes.
+    fn enter(&mut self, request: &DenseSpec<'_>) -> Result<()> {
+        let name = self.manifest.texts.add(request.name)?; // reserved, as all others are
+        let object = self.object_entry(name, Format::Dense, request.shape)?;
+        self.finish_component()?;
+        self.manifest.objects.push(Object { component_count: 1, ..object })
     }
 }

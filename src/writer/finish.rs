@@ -31,20 +31,20 @@ impl Writer {
         if !self.attributes.is_empty() {
             manifest.attributes = Some(self.attributes.put(&mut manifest.values, None)?);
         }
-        let (head, entries) = self.encode_manifest(&manifest)?;
+        let bytes = self.encode_manifest(&manifest)?;
         let (objects, components) = (manifest.objects.len() as u64, manifest.components.len() as u64);
-        self.check(manifest, head.len().saturating_add(entries.len()) as u64)?;
-        self.write_end(&head, &entries)?;
+        self.check(manifest, bytes.len() as u64)?;
+        self.write_end(&bytes)?;
         Ok(self.summary(objects, components))
     }
 
-    /// The encoded manifest: what stands in front of the objects, and the objects.
-    fn encode_manifest(&mut self, manifest: &Manifest) -> Result<(Vec<u8>, Vec<u8>)> {
-        let mut head = Vec::new();
-        let mut encoded = std::mem::take(&mut self.encoded);
-        container::encode_head(manifest, self.options.version, &mut head)?;
-        encoded.encode_pending(manifest, self.options.version)?;
-        Ok((head, encoded.into_bytes()))
+    fn encode_manifest(&self, manifest: &Manifest) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        container::encode_head(manifest, self.options.version, &mut bytes)?;
+        for object in manifest.objects.iter() {
+            container::encode_object(manifest, object, self.options.version, &mut bytes)?;
+        }
+        Ok(bytes)
     }
 
     /// The rules that every reader checks, before the file is closed.
@@ -55,16 +55,15 @@ impl Writer {
         container::validate(manifest, &frame).map(drop)
     }
 
-    /// Manifest, of which the entries may come apart, footer, publication.
-    pub(super) fn write_end(&mut self, head: &[u8], entries: &[u8]) -> Result<()> {
-        let size = head.len().saturating_add(entries.len()) as u64;
+    /// Manifest, footer, publication.
+    pub(super) fn write_end(&mut self, manifest: &[u8]) -> Result<()> {
+        let size = manifest.len() as u64;
         if size > self.capabilities().manifest_limit {
             return Err(fail!(Limit, "a manifest of {size} bytes is above the specs' limit of 1 GiB"));
         }
         let mut footer = Vec::new();
         container::encode_footer(self.options.version, size, &mut footer)?;
-        self.write_bytes(head)?;
-        self.write_bytes(entries)?;
+        self.write_bytes(manifest)?;
         self.write_bytes(&footer)?;
         self.report_now()?;
         let published = match self.sink.as_mut() {

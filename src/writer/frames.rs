@@ -87,7 +87,7 @@ pub(super) fn compress(
     threads: usize,
     hooks: ThreadHooks,
     encoders: &mut Encoders,
-    store: &mut (dyn FnMut(&[u8]) -> Result<()> + Send),
+    store: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let Encoders { encoders, free: kept } = encoders;
     let (count, frame) = (inputs.count, inputs.most);
@@ -102,12 +102,8 @@ pub(super) fn compress(
     free_encoders.extend(encoders.iter_mut());
     let state = PipelineState { next: 0, next_out: 0, done, free, encoders: free_encoders, failure: None };
     let pipeline = Pipeline { inputs, state: Mutex::new(state), changed: Condvar::new() };
-    let store = Mutex::new(store);
-    threads::with_workers(threads.saturating_sub(1), hooks, &|| pipeline.run_worker(), &|| {
-        // Only the caller's thread comes here.
-        let mut store = store.lock();
-        pipeline.hand_out(&mut **store);
-    });
+    let more = threads.saturating_sub(1);
+    threads::with_workers(more, hooks, &|| pipeline.run_worker(), || pipeline.hand_out(store));
     let ended = pipeline.state.into_inner();
     if frame <= MAX_KEPT_FRAME {
         *kept = ended.free;

@@ -5,7 +5,6 @@ mod append;
 mod attributes;
 mod batch;
 mod copy;
-mod encoded_entries;
 mod finish;
 mod frames;
 mod objects;
@@ -22,10 +21,9 @@ use crate::container::{self, Capabilities};
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::memory::try_box;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Encoding, Manifest, Object, Version};
+use crate::model::manifest::{Checkpoint, Component, Encoding, Manifest, Object, Version};
 use crate::model::value::Attributes;
 use crate::sink::file_sink::FileSink;
-use crate::sink::write_behind::WriteBehind;
 use crate::sink::ByteSink;
 use crate::threads::ThreadHooks;
 use foldhash::fast::SeedableRandomState;
@@ -170,11 +168,12 @@ pub struct Summary {
 }
 
 /// Where the writer is.
+#[allow(clippy::large_enum_variant, reason = "a writer has one")]
 enum Phase {
     /// Between objects.
     Idle,
     /// Within one; perhaps within a component.
-    Object { checkpoint: crate::model::manifest::Checkpoint, entry: Object, attributes: Attributes },
+    Object { checkpoint: Checkpoint, entry: Object, attributes: Attributes },
     /// Writing failed, or the writer was finished: nothing more goes.
     Closed(&'static str),
 }
@@ -192,8 +191,10 @@ pub struct Writer {
     component: Option<OpenComponent>,
     encoders: frames::Encoders,
     append_base: Option<append::AppendBase>,
-    /// Entries that were encoded early.
-    encoded: encoded_entries::EncodedEntries,
+    /// The entry that was made last for the data of a dense object.
+    last_entry: Option<(batch::EntryKind, Component)>,
+    /// Threads that do something else meanwhile.
+    busy_threads: usize,
     stored_bytes: u64,
     data_bytes: u64,
     label: String,
@@ -240,7 +241,8 @@ impl Writer {
             component: None,
             encoders: frames::Encoders::default(),
             append_base: None,
-            encoded: encoded_entries::EncodedEntries::default(),
+            last_entry: None,
+            busy_threads: 0,
             stored_bytes: 0,
             data_bytes: 0,
             label: String::new(),
@@ -251,58 +253,6 @@ impl Writer {
     /// What the file can represent.
     fn capabilities(&self) -> &'static Capabilities {
         container::capabilities(self.options.version)
-    }
-
-    /// Appends bytes to the file. A failure is for good.
-    fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        self.write_by(bytes, None)
-    }
-
-    /// Appends bytes to the file, perhaps by another thread.
-    fn write_by(&mut self, mut bytes: &[u8], queue: Option<&WriteBehind>) -> Result<()> {
-        if !self.reports.are_wanted() {
-            return self.write_at_once(bytes, queue);
-        }
-        loop {
-            let (now, later) = bytes.split_at_checked(progress::STEP).unwrap_or((bytes, &[]));
-            self.write_at_once(now, queue)?;
-            self.report(now.len())?;
-            if later.is_empty() {
-                return Ok(());
-            }
-            bytes = later;
-        }
-    }
-
-    fn write_at_once(&mut self, bytes: &[u8], queue: Option<&WriteBehind>) -> Result<()> {
-        let Some(sink) = self.sink.as_mut() else { return Err(fail!(State, "the writer is finished")) };
-        let written = match queue {
-            Some(queue) => sink.write_behind(bytes, queue),
-            None => sink.write(bytes),
-        };
-        match written {
-            Ok(()) => {
-                self.position = self.position.saturating_add(bytes.len() as u64);
-                Ok(())
-            }
-            Err(error) => Err(self.poison(error)),
-        }
-    }
-
-    /// Zero bytes up to a multiple of `alignment`.
-    fn align(&mut self, alignment: u64) -> Result<()> {
-        self.align_by(alignment, None)
-    }
-
-    fn align_by(&mut self, alignment: u64, queue: Option<&WriteBehind>) -> Result<()> {
-        const ZEROS: [u8; 4096] = [0; 4096];
-        let target = self.position.checked_next_multiple_of(alignment);
-        let target = target.ok_or_else(|| fail!(Limit, "the file passes 2^64 bytes"))?;
-        while self.position < target {
-            let left = usize::try_from(target.saturating_sub(self.position)).unwrap_or(usize::MAX);
-            self.write_by(ZEROS.get(..left.min(ZEROS.len())).unwrap_or_default(), queue)?;
-        }
-        Ok(())
     }
 
     /// Whether nothing has failed for good.
@@ -319,6 +269,12 @@ impl Writer {
             }
             Phase::Closed(why) => Err(fail!(State, "{why}")),
         }
+    }
+
+    /// The manifest as it was.
+    fn roll_back_manifest(&mut self, checkpoint: &Checkpoint) {
+        self.manifest.rollback(checkpoint);
+        self.last_entry = None; // its role's name may be gone
     }
 
     /// Whether an object of that name is there.

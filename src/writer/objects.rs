@@ -23,7 +23,7 @@ impl Writer {
                 Ok(())
             }
             Err(e) => {
-                self.manifest.rollback(&checkpoint);
+                self.roll_back_manifest(&checkpoint);
                 Err(in_object(e))
             }
         }
@@ -145,7 +145,7 @@ impl Writer {
     pub(super) fn forget_object(&mut self) {
         if let Phase::Object { checkpoint, .. } = &self.state {
             let checkpoint = *checkpoint;
-            self.manifest.rollback(&checkpoint);
+            self.roll_back_manifest(&checkpoint);
             self.component = None;
             self.state = Phase::Idle;
         }

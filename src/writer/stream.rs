@@ -19,9 +19,9 @@ use rules::{check_final_size, check_index_dtype, expected_size, known};
 pub struct OpenComponent {
     pub(super) entry: Component,
     rare: RareNames,
-    pub(super) hasher: Option<(Algorithm, Hasher)>,
+    pub(super) hasher: Option<Hasher>,
     /// Bytes given so far.
-    bytes_in: u64,
+    pub(super) bytes_in: u64,
     /// Bytes that have to come, where that is known.
     expected: Option<u64>,
     /// What is not compressed yet.
@@ -120,7 +120,7 @@ impl Writer {
         self.manifest.rare_names.try_reserve(1)?;
         let checkpoint = self.manifest.checkpoint();
         let (entry, rare) =
-            component_entry(self, spec).inspect_err(|_| self.manifest.rollback(&checkpoint))?;
+            component_entry(self, spec).inspect_err(|_| self.roll_back_manifest(&checkpoint))?;
         let algorithm = spec.digest.unwrap_or(self.options.digest);
         self.start_component(entry, rare, algorithm, expected, streamed)
     }
@@ -145,7 +145,7 @@ impl Writer {
         self.component = Some(OpenComponent {
             entry,
             rare,
-            hasher: algorithm.map(|a| (a, Hasher::new(a))),
+            hasher: algorithm.map(Hasher::new),
             bytes_in: 0,
             expected,
             pending: Vec::new(),
@@ -179,7 +179,7 @@ impl Writer {
     pub(super) fn try_entry(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
         let checkpoint = self.manifest.checkpoint();
         let made = component_entry(self, spec);
-        self.manifest.rollback(&checkpoint);
+        self.roll_back_manifest(&checkpoint);
         made.map(drop)
     }
 
@@ -275,7 +275,7 @@ impl Writer {
         &mut self,
         codec: Codec,
         inputs: Inputs<'_, '_>,
-        mut put: impl FnMut(&mut Writer, &[u8]) -> Result<()> + Send,
+        mut put: impl FnMut(&mut Writer, &[u8]) -> Result<()>,
     ) -> Result<()> {
         /// Below, starting a thread costs more than it saves.
         const MIN_THREADED: usize = 128 << 10;
@@ -305,32 +305,24 @@ impl Writer {
 
     fn close_component(&mut self) -> Result<()> {
         self.last_frame()?;
-        let bytes_in = self.component.as_ref().map_or(0, |open| open.bytes_in);
-        match self.take_component(bytes_in)? {
-            Some((entry, rare)) => self.push_component(entry, rare),
-            None => Ok(()),
-        }
+        self.finish_component()
     }
 
-    /// What follows from the bytes of the component that was open; so many were given, and all are stored.
-    pub(super) fn take_component(&mut self, bytes_in: u64) -> Result<Option<(Component, RareNames)>> {
-        let Some(open) = self.component.take() else { return Ok(None) };
-        let OpenComponent { mut entry, mut rare, hasher, .. } = open;
-        rare.digest = hasher.map(|(_, hasher)| self.push_digest(&hasher.finish())).transpose()?;
-        self.record_input_size(&mut entry, bytes_in);
-        Ok(Some((entry, rare)))
+    /// Puts the component that was open into the manifest; all of its bytes are stored.
+    pub(super) fn finish_component(&mut self) -> Result<()> {
+        let Some(OpenComponent { mut entry, mut rare, hasher, bytes_in, .. }) = self.component.take() else {
+            return Ok(());
+        };
+        rare.digest = hasher.map(|hasher| self.push_digest(&hasher.finish())).transpose()?;
+        entry.set_size(Some(bytes_in));
+        entry.set_size_declared(entry.encoding.has_declared_size());
+        self.data_bytes = self.data_bytes.saturating_add(bytes_in);
+        self.push_component(entry, rare)
     }
 
     /// A digest as the manifest has it.
     pub(super) fn push_digest(&mut self, digest: &Digest) -> Result<TextId> {
         self.manifest.texts.add(&digest::to_text(digest)?)
-    }
-
-    /// Notes how many bytes a component had before encoding.
-    pub(super) fn record_input_size(&mut self, entry: &mut Component, bytes_in: u64) {
-        entry.set_size(Some(bytes_in));
-        entry.set_size_declared(entry.encoding.has_declared_size());
-        self.data_bytes = self.data_bytes.saturating_add(bytes_in);
     }
 
     /// What is left for a frame, compressed; even a component of nothing takes a frame.

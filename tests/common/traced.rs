@@ -33,6 +33,21 @@ impl Stop {
         i32::from_str_radix(flags.trim(), 8).unwrap() & libc::O_DIRECT != 0
     }
 
+    /// The bytes that a call to write takes, if it is one.
+    pub fn written(&self) -> Option<Vec<u8>> {
+        let [_, second, third, ..] = self.arguments;
+        match self.number {
+            libc::SYS_write | libc::SYS_pwrite64 => Some(self.memory(second, third)),
+            libc::SYS_writev => {
+                let parts = self.memory(second, third * 16); // a pointer and a size each
+                let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
+                let part = |part: &[u8]| self.memory(word(&part[..8]), word(&part[8..]));
+                Some(parts.chunks(16).flat_map(part).collect())
+            }
+            _ => None,
+        }
+    }
+
     /// Bytes of the child's memory.
     pub fn memory(&self, address: u64, size: u64) -> Vec<u8> {
         let mut bytes = vec![0; size as usize];

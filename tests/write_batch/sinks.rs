@@ -1,17 +1,15 @@
 //! Which thread hands what to a sink, and what becomes of its failure.
 
 use super::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use ztensor::sink::file_sink::FileSink;
-use ztensor::sink::write_behind::WriteBehind;
-use ztensor::sink::ByteSink;
+use ztensor::sink::{ByteSink, WriteThreads};
 
-/// A file's sink, and how many bytes were left to another thread.
+/// A file's sink, and what came to it for several threads: bytes, threads, and whether there was other work.
 struct Watched {
     file: FileSink,
-    left: Arc<AtomicUsize>,
+    calls: Arc<Mutex<Vec<(usize, usize, bool)>>>,
 }
 
 impl ByteSink for Watched {
@@ -19,13 +17,9 @@ impl ByteSink for Watched {
         self.file.write(bytes)
     }
 
-    fn write_behind_queue(&mut self) -> Option<WriteBehind> {
-        self.file.write_behind_queue()
-    }
-
-    fn write_behind(&mut self, bytes: &[u8], write_behind_queue: &WriteBehind) -> Result<()> {
-        self.left.fetch_add(bytes.len(), Ordering::Relaxed);
-        self.file.write_behind(bytes, write_behind_queue)
+    fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<()> {
+        self.calls.lock().unwrap().push((bytes.len(), threads.count, threads.other_work.is_some()));
+        self.file.write_with_threads(bytes, threads)
     }
 
     fn publish(&mut self) -> Result<()> {
@@ -34,31 +28,34 @@ impl ByteSink for Watched {
 }
 
 #[test]
-fn another_thread_writes_small_ones_where_there_are_enough_and_it_may() {
+fn large_ones_are_written_with_threads_and_small_ones_are_not() {
     let (data, folder) = (data(), Folder::new());
     let path = folder.path("file.zt");
     let (crc32c, sha256) = (Some(Algorithm::Crc32c), Some(Algorithm::Sha256));
-    for (count, size, threads, durable, digest, is_left) in [
-        (1200, 4096, 2, false, None, true),
-        (1200, 4096, 8, false, crc32c, true),
-        (1200, 4096, 1, false, None, false),    // the caller's thread alone
-        (900, 4096, 2, false, None, false),     // too little
-        (20, 300 << 10, 2, false, None, false), // each a write of its own
-        (1200, 4096, 2, true, None, false),     // past the page cache
-        (1200, 4096, 2, false, sha256, false),  // the other one hashes
+    let (large, medium) = (5 << 20, 2 << 20);
+    for (size, count, threads, digest, expected) in [
+        (large, 2, 2, None, vec![(large, 2, false); 2]),
+        (large, 2, 4, crc32c, vec![(large, 4, true); 2]),
+        (large, 1, 2, sha256, vec![(large, 2, true)]),
+        (medium, 1, 2, sha256, vec![(medium, 2, true)]),
+        (medium, 2, 2, crc32c, Vec::new()),
+        (medium, 2, 2, None, Vec::new()),
+        (large, 2, 1, sha256, Vec::new()), // the caller's thread alone
+        (large, 2, 2, sha256, Vec::new()), // the other one hashes all of them
     ] {
         let objects: Vec<One> = (0..count).map(|at| one(format!("{at}"), size)).collect();
-        let left = Arc::default();
-        let sink = Watched { file: FileSink::create(&path, durable).unwrap(), left: Arc::clone(&left) };
-        let options = WriterOptions { threads, durable, digest, ..WriterOptions::default() };
-        let mut writer = Writer::to_sink(Box::new(sink), &options).unwrap();
-        writer.write_batch(&requests(&objects, &data)).unwrap();
-        let summary = writer.finish().unwrap();
-        assert_eq!(summary.data_bytes, (count * size) as u64);
-        let left = left.load(Ordering::Relaxed);
-        let what = format!("{count} of {size}, {threads} threads, durable {durable}, {digest:?}: {left}");
-        assert!(if is_left { left >= count * size } else { left == 0 }, "{what}");
-        common::verify(&common::open(std::fs::read(&path).unwrap())).unwrap();
+        for durable in [false, true] {
+            let calls = Arc::default();
+            let sink = Watched { file: FileSink::create(&path, durable).unwrap(), calls: Arc::clone(&calls) };
+            let options = WriterOptions { threads, durable, digest, ..WriterOptions::default() };
+            let mut writer = Writer::to_sink(Box::new(sink), &options).unwrap();
+            writer.write_batch(&requests(&objects, &data)).unwrap();
+            assert_eq!(writer.finish().unwrap().data_bytes, (count * size) as u64);
+            let what = format!("{count} of {size}, {threads} threads, durable {durable}, {digest:?}");
+            let calls = calls.lock().unwrap().clone();
+            assert_eq!(calls, expected, "{what}");
+            common::verify(&common::open(std::fs::read(&path).unwrap())).unwrap();
+        }
     }
 }
 

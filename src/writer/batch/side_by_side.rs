@@ -1,6 +1,8 @@
-//! Small objects that are compressed: one after the other they would leave all threads but one idle.
+//! Fast path: frames of neighbours that are compressed are made side by side, however small each object is; one object
+//! after the other would leave all threads but one idle where each is a frame or few. It is not for a single object, whose
+//! own frames are made side by side as they are.
 
-use super::{DenseSpec, LastEntry};
+use super::DenseSpec;
 use crate::codec::Codec;
 use crate::error::{fail, Result};
 use crate::model::manifest::RareNames;
@@ -9,7 +11,7 @@ use crate::writer::Writer;
 
 impl Writer {
     /// Neighbours that are compressed: side by side, however small each is.
-    pub(super) fn write_compressed(&mut self, codec: Codec, run: &[DenseSpec<'_>]) -> Result<()> {
+    pub(super) fn compress_side_by_side(&mut self, codec: Codec, run: &[DenseSpec<'_>]) -> Result<()> {
         let frame_size = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
         // Even nothing takes a frame.
         let count_of = |request: &DenseSpec<'_>| request.data.len().div_ceil(frame_size).max(1);
@@ -26,22 +28,25 @@ impl Writer {
         let most = frames.iter().map(|frame| frame.len()).max().unwrap_or(0);
         let inputs =
             Inputs { count: frames.len(), most, input: &|at| frames.get(at).copied().unwrap_or_default() };
-        let (mut requests, mut made) = (run.iter(), LastEntry::default());
+        let mut requests = run.iter();
         let mut current: Option<(&DenseSpec<'_>, usize)> = None;
         self.compress_all(codec, inputs, |writer, frame| {
             let (request, left) = match current.take() {
                 Some(current) => current,
                 None => {
                     let request = requests.next().ok_or_else(|| fail!(Internal, "a frame of no request"))?;
-                    let (entry, size) = (made.entry(writer, request)?, request.data.len() as u64);
+                    let (entry, size) = (writer.dense_entry(request)?, request.data.len() as u64);
                     let algorithm = request.digest.unwrap_or(writer.options.digest);
                     writer.start_component(entry, RareNames::default(), algorithm, Some(size), false)?;
+                    if let Some(open) = writer.component.as_mut() {
+                        open.bytes_in = size;
+                    }
                     (request, count_of(request))
                 }
             };
             writer.store(frame)?;
             match left.saturating_sub(1) {
-                0 => writer.enter_compressed(request),
+                0 => writer.enter(request),
                 left => {
                     current = Some((request, left));
                     Ok(())
