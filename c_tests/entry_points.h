@@ -136,6 +136,28 @@ static zt_status append_to(const char *path)
 }
 
 static zt_status append_tensors(void) { return append_to(entry_target); }
+
+static zt_status edit_objects(void)
+{
+    const uint64_t few = ENTRY_FEW;
+    const zt_attribute null = attribute(ZT_ATTRIBUTE_NULL), gone = attribute(ZT_ATTRIBUTE_REMOVE);
+    zt_writer *w = NULL;
+    zt_status status;
+    TRY(zt_writer_append(entry_target, NULL, &w));
+    TRY(zt_writer_remove_object(w, "u8", 0));
+    TRY(zt_writer_add_dense(w, "u8", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
+    TRY(zt_writer_rename_object(w, "f32", 0, "swap", 0));
+    TRY(zt_writer_rename_object(w, "f64", 0, "f32", 0));
+    TRY(zt_writer_rename_object(w, "swap", 0, "f64", 0));
+    TRY(zt_writer_set_object_attribute(w, "f64", 0, "one", &null));
+    TRY(zt_writer_set_object_attribute(w, "f64", 0, "two", &null));
+    TRY(zt_writer_set_object_attribute(w, "f64", 0, "one", &gone));
+    if ((status = zt_writer_rename_object(w, "i8", 0, "u8", 0)) == ZT_ERROR_EXISTS)
+        status = zt_writer_remove_object(w, "nobody", 0) == ZT_ERROR_NOT_FOUND ? ZT_OK : ZT_ERROR_INTERNAL;
+end:
+    return entry_finish(w, status);
+}
+
 static zt_status append_to_nothing(void) { return append_to(entry_long); }
 static zt_status append_to_a_cut_file(void) { return append_to(entry_cut); }
 static zt_status append_to_0_1(void) { return append_to(data_path("v0.1/py-0.1.4-shapes.zt")); }
@@ -636,7 +658,7 @@ static const struct entry_scene {
     SCENE(write_threads, ZT_OK), SCENE(write_durable, ZT_OK), SCENE(write_nowhere, ZT_ERROR_NO_FILE),
     SCENE(write_on_a_folder, ZT_ERROR_IO), SCENE(write_what_is_refused, ZT_ERROR_EXISTS),
     SCENE(nest_attributes, ZT_OK), SCENE(sink_tensors, ZT_OK), SCENE(sink_that_fails, ZT_ERROR_IO), SCENE(copy_tensors, ZT_OK),
-    SCENE(append_tensors, ZT_OK), SCENE(append_to_nothing, ZT_ERROR_NO_FILE), SCENE(append_to_a_cut_file, ZT_ERROR_CORRUPT),
+    SCENE(append_tensors, ZT_OK), SCENE(edit_objects, ZT_OK), SCENE(append_to_nothing, ZT_ERROR_NO_FILE), SCENE(append_to_a_cut_file, ZT_ERROR_CORRUPT),
     SCENE(append_to_0_1, ZT_ERROR_UNSUPPORTED), SCENE(repair_good, ZT_OK), SCENE(repair_torn, ZT_OK),
     SCENE(repair_nothing, ZT_ERROR_NO_FILE), SCENE(repair_a_cut_file, ZT_ERROR_CORRUPT),
 #undef SCENE

@@ -185,6 +185,22 @@ done:
     return;
 }
 
+static void editing(struct outcome *out)
+{
+    zt_writer_options o = options();
+    zt_attribute a;
+    zt_writer *w = NULL;
+    INIT(a);
+    TRY(zt_writer_append(target(), &o, &w));
+    TRY(zt_writer_remove_object(w, "u8", 0));
+    TRY(zt_writer_rename_object(w, "f32", 0, "u8", 0));
+    TRY(zt_writer_set_object_attribute(w, "u8", 0, "null", &a));
+    add(out, w);
+    finishing(out, w);
+done:
+    return;
+}
+
 static void copying(struct outcome *out)
 {
     zt_writer_options o = options();
@@ -316,6 +332,7 @@ int main(void)
         scenario("replace a file by one of many", put_old, creating_many, replaced);
         threads = 1;
         scenario("append", put_old, appending, appended);
+        scenario("edit", put_old, editing, appended);
         scenario("copy", put_old, copying, replaced);
     }
     scenario("repair", put_torn, repairing, repaired);

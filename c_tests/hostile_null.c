@@ -259,6 +259,9 @@ static void no_writer(void)
     zt_writer_abort(NULL);
     CHECK_STATUS(zt_writer_set_attribute(NULL, "k", &attr), INVALID);
     CHECK_STATUS(zt_writer_set_open_object_attribute(NULL, "k", &attr), INVALID);
+    CHECK_STATUS(zt_writer_remove_object(NULL, "a", 0), INVALID);
+    CHECK_STATUS(zt_writer_rename_object(NULL, "a", 0, "b", 0), INVALID);
+    CHECK_STATUS(zt_writer_set_object_attribute(NULL, "a", 0, "k", &attr), INVALID);
 }
 
 /* With a writer, and without each thing that it needs; then it finishes a good file. */
@@ -281,6 +284,13 @@ static void nothing_to_write(void)
     CHECK_STATUS(zt_writer_add_dense(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
     CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, space, 4), INVALID);
     CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);
+    CHECK_STATUS(zt_writer_remove_object(w, NULL, 0), INVALID);
+    CHECK_STATUS(zt_writer_remove_object(w, NULL, 1), INVALID);
+    CHECK_STATUS(zt_writer_rename_object(w, NULL, 0, "b", 0), INVALID);
+    CHECK_STATUS(zt_writer_rename_object(w, "a", 0, NULL, 0), INVALID);
+    CHECK_STATUS(zt_writer_set_object_attribute(w, NULL, 0, "k", &attr), INVALID);
+    CHECK_STATUS(zt_writer_set_object_attribute(w, "a", 0, NULL, &attr), INVALID);
+    CHECK_STATUS(zt_writer_set_object_attribute(w, "a", 0, "k", NULL), INVALID);
     INIT(r);
     CHECK_STATUS(zt_writer_add_batch(w, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_writer_add_batch(w, NULL, 1), INVALID);

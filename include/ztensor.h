@@ -1309,7 +1309,8 @@ typedef struct zt_verify_report {
     uint64_t digests_absent; ///< Components without a digest.
     /// Digests of an algorithm that this version does not know: not verified.
     uint64_t digests_unknown;
-    /// Bytes of padding that are not zero; writers must not leave any, readers may ignore them.
+    /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
+    /// zt_writer_remove_object left.
     uint64_t padding_nonzero;
 } zt_verify_report;
 
@@ -1538,7 +1539,7 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 /// The file's version is raised to 1.2.0 where 1.2 features are added, unless an object that is there
 /// would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
 /// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace
-/// those of the same key.
+/// those of the same key. What the file has can be edited: zt_writer_remove_object.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 0.9.
@@ -1765,6 +1766,36 @@ zt_status zt_writer_set_attribute(zt_writer *writer, const char *key,
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_open_object_attribute(zt_writer *writer, const char *key,
     const zt_attribute *attribute);
+
+/// Takes away an object of the file that zt_writer_append opened. Its name is free then: to replace an object, remove
+/// it and write another one of that name, in any way. The new one stands behind the others.
+///
+/// An edit is part of the append: the file is as it was until zt_writer_finish, and a crash leaves the old
+/// file or the new one. What is not edited stays as it is encoded. The bytes of a removed object stay in the
+/// file, where ZT_VERIFY_PADDING counts them; copying to a new file leaves them out.
+/// name, name_len: UTF-8 of name_len bytes, NUL-ended if that is 0; not NULL.
+/// Returns ZT_ERROR_NOT_FOUND if the file has no such object, ZT_ERROR_STATE if this writer wrote it, if an
+/// object is open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: one at a time. Since 0.9.
+zt_status zt_writer_remove_object(zt_writer *writer, const char *name, size_t name_len);
+
+/// Gives such an object another name; it keeps its place among the others. May be called again, so that two
+/// objects can exchange their names by a third one.
+///
+/// name, name_len, new_name, new_name_len: as for zt_writer_remove_object.
+/// Returns the same, ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB.
+/// Threads: one at a time. Since 0.9.
+zt_status zt_writer_rename_object(zt_writer *writer, const char *name, size_t name_len,
+    const char *new_name, size_t new_name_len);
+
+/// Sets an attribute of such an object, or takes it away by ZT_ATTRIBUTE_REMOVE. One that is there keeps its
+/// place, a new one comes last.
+///
+/// name, name_len: as for zt_writer_remove_object, and it returns the same. key, attribute: as for
+/// zt_writer_set_attribute; ZT_ERROR_NOT_FOUND also if there is no attribute to remove.
+/// Threads: one at a time. Since 0.9.
+zt_status zt_writer_set_object_attribute(zt_writer *writer, const char *name, size_t name_len,
+    const char *key, const zt_attribute *attribute);
 
 // -------------------------------------------------------------------------------------------------
 // 11. Your own input and output

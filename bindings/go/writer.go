@@ -189,6 +189,23 @@ func (w *Writer) RemoveAttribute(key string) error {
 	return call(func() C.zt_status { return C.zt_writer_set_attribute(w.handle, k, &attribute) })
 }
 
+// RemoveObject takes an object away that the file had before an append; another of that name may be written.
+func (w *Writer) RemoveObject(name string) error {
+	n := C.CString(name)
+	defer C.free(unsafe.Pointer(n))
+	return call(func() C.zt_status { return C.zt_writer_remove_object(w.handle, n, C.size_t(len(name))) })
+}
+
+// RenameObject gives an object another name that the file had before an append.
+func (w *Writer) RenameObject(name, newName string) error {
+	n, to := C.CString(name), C.CString(newName)
+	defer C.free(unsafe.Pointer(n))
+	defer C.free(unsafe.Pointer(to))
+	return call(func() C.zt_status {
+		return C.zt_writer_rename_object(w.handle, n, C.size_t(len(name)), to, C.size_t(len(newName)))
+	})
+}
+
 // Finish publishes the file and ends the writer, whatever comes of it.
 func (w *Writer) Finish() error {
 	if w.handle == nil {

@@ -66,6 +66,12 @@ test "written, read, sliced, converted, appended" {
     const more = try zt.Writer.append(path, options);
     more.abort();
     try equal(@as(usize, 3), (try zt.File.open(path)).len());
+    const edits = try zt.Writer.append(path, options);
+    try edits.renameObject("scalar", "renamed");
+    try edits.removeObject("renamed");
+    try std.testing.expectError(error.NotFound, edits.removeObject("scalar"));
+    try edits.finish();
+    try equal(@as(usize, 2), (try zt.File.open(path)).len());
 }
 
 test "failures are errors with a message" {

@@ -305,6 +305,13 @@ pub const Writer = struct {
         attribute.kind = c.ZT_ATTRIBUTE_REMOVE;
         try check(c.zt_writer_set_attribute(self.handle, key, &attribute));
     }
+    /// Of an append: an object of the file is taken away, or gets another name.
+    pub fn removeObject(self: Writer, name: [:0]const u8) Error!void {
+        try check(c.zt_writer_remove_object(self.handle, name, name.len));
+    }
+    pub fn renameObject(self: Writer, name: [:0]const u8, new_name: [:0]const u8) Error!void {
+        try check(c.zt_writer_rename_object(self.handle, name, name.len, new_name, new_name.len));
+    }
     pub fn finish(self: Writer) Error!void {
         try check(c.zt_writer_finish(self.handle, null));
     }

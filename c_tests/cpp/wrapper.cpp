@@ -179,6 +179,20 @@ void mapped()
     moved.finish();
     { zt::writer dropped = zt::writer::append(path); } /* leaves no trace */
     CHECK(zt::file::open(path).size() == 4);
+    zt::writer edits = zt::writer::append(path);
+    edits.remove_object("b");
+    edits.copy(zt::file::open(path).at("a"), "b");
+    edits.rename_object("a", std::string("first"));
+    edits.set_object_attribute("first", "scale", 0.5);
+    edits.set_object_attribute("first", "gone", "x");
+    edits.remove_object_attribute("first", "gone");
+    CHECK_STATUS(status_of([&] { edits.remove_object("b"); }), ZT_ERROR_STATE);
+    edits.finish();
+    {
+        zt::file edited = zt::file::open(path);
+        CHECK(edited.size() == 4 && !edited.find("a") && edited.at("b").data().as<std::int16_t>().size() == 3);
+        CHECK_U64(zt_value_count(zt_object_attributes(edited.at("first").get())), 1);
+    }
     CHECK_U64(zt::repair(path).objects, 4);
     CHECK_STATUS(status_of([&] { (void)zt::file::open(scratch("missing.zt")); }), ZT_ERROR_NO_FILE);
     std::remove(path.c_str());

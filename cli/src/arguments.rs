@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::PathBuf;
 
-/// List, verify, convert and repair zTensor .zt files (spec 0.1, 1.0, 1.1 and 1.2)
+/// List, verify, convert, edit and repair zTensor .zt files (spec 0.1, 1.0, 1.1 and 1.2)
 #[derive(Parser)]
 #[command(name = "zt", version)]
 pub struct Arguments {
@@ -20,6 +20,8 @@ pub enum Command {
     Verify(Verify),
     /// Make a .zt file (spec 1.2) of a .safetensors file or of a .zt file of any version
     Convert(Convert),
+    /// Remove and rename objects of a file, in place, and change their attributes
+    Edit(Edit),
     /// Cut a file that ends in an unfinished append back to its last good end
     Repair(Repair),
 }
@@ -110,6 +112,27 @@ pub enum Digest {
     Sha256,
     /// CRC-32C
     Crc32c,
+}
+
+#[derive(Args)]
+pub struct Edit {
+    /// The file, of version 1.1 or later
+    pub file: PathBuf,
+    /// Take an object away, before all else; its bytes stay in the file until it is converted
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["rename", "unset", "set"])]
+    pub remove: Vec<String>,
+    /// Give an object another name; names after this one are the new ones
+    #[arg(long, num_args = 2, value_names = ["NAME", "NEW"])]
+    pub rename: Vec<String>,
+    /// Take an attribute of an object away
+    #[arg(long, num_args = 2, value_names = ["NAME", "KEY"])]
+    pub unset: Vec<String>,
+    /// Set an attribute of an object to a value in JSON
+    #[arg(long, num_args = 3, value_names = ["NAME", "KEY", "JSON"])]
+    pub set: Vec<String>,
+    /// Sync the file to the disk before the end
+    #[arg(long)]
+    pub durable: bool,
 }
 
 #[derive(Args)]

@@ -1,10 +1,11 @@
-//! `zt`: lists, verifies, converts and repairs zTensor `.zt` files.
+//! `zt`: lists, verifies, converts, edits and repairs zTensor `.zt` files.
 //!
 //! Results go to standard output, everything else to standard error. Exit status: 0 done, 1 a file
 //! failed, 2 wrong usage.
 
 mod arguments;
 mod convert;
+mod edit;
 mod failure;
 mod interrupt;
 mod json;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Ls(arguments) => ls::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
+        Command::Edit(arguments) => edit::run(arguments),
         Command::Repair(arguments) => repair::run(arguments),
     };
     match std::panic::catch_unwind(run) {

@@ -39,7 +39,7 @@ fn options_in_page(page: &str) -> BTreeSet<String> {
 fn every_option_of_zt_is_in_its_page() {
     let page = page("zt.1");
     let mut expected = options_in_help(&run(&[&"--help"]).good());
-    for command in ["ls", "verify", "convert", "repair"] {
+    for command in ["ls", "verify", "convert", "edit", "repair"] {
         assert!(page.contains(&format!("\n.Ss {command}\n")), "{command}");
         expected.extend(options_in_help(&run(&[&command, &"--help"]).good()));
     }

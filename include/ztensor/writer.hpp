@@ -177,6 +177,24 @@ class writer {
     returns<void> attribute_json(text key, text value) { return attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
     returns<void> remove_attribute(text key) { return set_attribute(key, describe(ZT_ATTRIBUTE_REMOVE)); }
 
+    /* Of an append: what the file has is taken away, renamed, and gets other attributes. */
+    returns<void> remove_object(text name) { return give(zt_writer_remove_object(get(), name.c_str(), 0)); }
+    returns<void> rename_object(text name, text new_name)
+    {
+        return give(zt_writer_rename_object(get(), name.c_str(), 0, new_name.c_str(), 0));
+    }
+    template <class T> returns<void> set_object_attribute(text name, text key, const T &value)
+    {
+        auto call = [&](zt_writer *w, const char *its_key, const zt_attribute *made) {
+            return zt_writer_set_object_attribute(w, name.c_str(), 0, its_key, made);
+        };
+        return give_attribute(call, key, value);
+    }
+    returns<void> remove_object_attribute(text name, text key)
+    {
+        return set_object_attribute(name, key, describe(ZT_ATTRIBUTE_REMOVE));
+    }
+
     /* Publishes the file and ends the writer, whatever comes of it. */
     returns<write_summary> finish()
     {
@@ -199,8 +217,7 @@ class writer {
         out.data = data;
         return out;
     }
-    template <class T>
-    returns<void> give_attribute(zt_status (*call)(zt_writer *, const char *, const zt_attribute *), text key, const T &value)
+    template <class F, class T> returns<void> give_attribute(F call, text key, const T &value)
     {
         zt_attribute made = describe(ZT_ATTRIBUTE_NULL);
         if constexpr (std::is_same_v<T, zt_attribute>) {

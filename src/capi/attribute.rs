@@ -80,7 +80,7 @@ sized_struct!(zt_attribute: kind, dtype, i64, u64, f64, data, size, count, lengt
 ///
 /// # Safety
 /// `attribute` and what it points to are as its docs say.
-unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
+pub(super) unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
     // SAFETY: passed on.
     let given = unsafe { arg::required_struct(attribute)? };
     let is = |kind: kind| given.kind == kind as zt_attribute_kind;

@@ -31,6 +31,7 @@ mod component;
 mod component_list;
 /// cbindgen:ignore
 mod dlpack;
+mod edit;
 mod handle_table;
 mod hooks;
 mod identity;

@@ -72,7 +72,8 @@ pub struct zt_verify_report {
     pub digests_absent: u64,
     /// Digests of an algorithm that this version does not know: not verified.
     pub digests_unknown: u64,
-    /// Bytes of padding that are not zero; writers must not leave any, readers may ignore them.
+    /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
+    /// zt_writer_remove_object left.
     pub padding_nonzero: u64,
 }
 

@@ -119,7 +119,7 @@ pub unsafe extern "C" fn zt_writer_create(
 /// The file's version is raised to 1.2.0 where 1.2 features are added, unless an object that is there
 /// would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
 /// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace
-/// those of the same key.
+/// those of the same key. What the file has can be edited: zt_writer_remove_object.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 0.9.

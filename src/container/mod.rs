@@ -22,6 +22,7 @@
 pub mod capabilities;
 pub mod cbor;
 mod detect;
+mod edits;
 mod frame;
 pub mod json;
 mod row;
@@ -32,6 +33,7 @@ mod ztensor_1;
 
 pub use capabilities::Capabilities;
 pub(crate) use detect::END_BYTES;
+pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub(crate) use frame::HEADER_SIZE;
 pub use frame::{Detected, Ends, Frame, Limits};
 pub use validate::Validated;
@@ -42,7 +44,6 @@ pub use ztensor_1::footer::{possible_ends, PossibleEnd};
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest, Object};
-use crate::model::value::Value;
 use detect::begins_with;
 use row::{never, Encode, Row};
 use std::ops::Range;
@@ -173,16 +174,17 @@ pub fn encode_footer(container: Container, size: u64, out: &mut Vec<u8>) -> Resu
 }
 
 /// The manifest of a file to which objects are appended: `old` once more, which is `encoded` as the file has it, with
-/// the objects of `added` behind its own and `attributes`, if there are any, for those of the file.
+/// what `attributes` and `objects` change of it, and the objects of `added` behind its own.
 pub fn extend(
     encoded: &[u8],
     old: &Manifest,
     added: &Manifest,
-    attributes: Option<Value<'_>>,
+    attributes: &AttributeEdits,
+    objects: &ObjectEdits,
 ) -> Result<Vec<u8>> {
     let container = capabilities_of(old).appends_as;
     let extend = container.and_then(|container| Some((container, row(container).encode.as_ref()?.extend?)));
     let refused = || fail!(Unsupported, "a file of version {} cannot be appended to", old.version_text());
     let (container, extend) = extend.ok_or_else(refused)?;
-    extend(encoded, old, added, capabilities(container), attributes)
+    extend(encoded, old, added, capabilities(container), attributes, objects)
 }

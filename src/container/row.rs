@@ -1,11 +1,11 @@
 //! A container as the rest of the library meets it: one row of the table in `mod.rs`.
 
 use super::capabilities::Capabilities;
+use super::edits::{AttributeEdits, ObjectEdits};
 use super::frame::{Detected, Ends, Frame, Limits};
 use crate::error::Result;
 use crate::memory::Budget;
 use crate::model::manifest::{Manifest, Object};
-use crate::model::value::Value;
 
 /// Whether a file is of the container. What can only be one and breaks its rules is an error.
 pub type Detect = fn(Ends<'_>, &Limits) -> Result<Detected>;
@@ -25,10 +25,13 @@ pub struct Encode {
     pub object: fn(&Manifest, &Object, &Capabilities, &mut Vec<u8>) -> Result<()>,
     /// What stands behind a manifest of that size.
     pub footer: fn(u64, &mut Vec<u8>) -> Result<()>,
-    /// An encoded manifest with more objects, and with those attributes if there are any.
-    #[allow(clippy::type_complexity, reason = "each is named in `container::extend`")]
-    pub extend: Option<fn(&[u8], &Manifest, &Manifest, &Capabilities, Option<Value<'_>>) -> Result<Vec<u8>>>,
+    /// An encoded manifest with more objects and with edits.
+    pub extend: Option<Extend>,
 }
+
+/// The arguments are those of `container::extend`, and what the added objects are encoded as.
+type Extend =
+    fn(&[u8], &Manifest, &Manifest, &Capabilities, &AttributeEdits, &ObjectEdits) -> Result<Vec<u8>>;
 
 /// A container.
 pub struct Row {

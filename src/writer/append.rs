@@ -1,16 +1,20 @@
 //! More objects for a file that is there, whose manifest is carried over.
 
+use super::attributes::owned_text;
 use super::{Phase, Summary, Writer, WriterOptions};
-use crate::container::{self, AppendRecord, Limits};
+use crate::container::{self, AppendRecord, Limits, ObjectEdit, ObjectEdits};
 use crate::error::{fail, try_format, Result};
 use crate::memory::try_box;
 use crate::memory::AlignedBuffer;
-use crate::model::manifest::Version;
-use crate::model::value::{Attributes, OwnedValue, Value};
+use crate::model::manifest::{table_position, Version};
+use crate::model::value::Value;
 use crate::reader::{record_of, File, Mode, OpenOptions};
 use crate::sink::append_sink::{AppendSink, HeadRecord};
 use crate::sink::file_sink::FileSink;
 use crate::sink::ByteSink;
+use foldhash::fast::SeedableRandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
 use std::path::Path;
 
 /// The file that is appended to.
@@ -18,33 +22,87 @@ pub struct AppendBase {
     file: File,
     /// Its manifest as it is encoded.
     manifest: AlignedBuffer,
-    /// Keys of attributes that are taken away.
-    removed: Vec<String>,
+    /// What becomes of its objects.
+    edits: ObjectEdits,
+    /// Objects that have another name, by that name.
+    renamed: HashTable<u32>,
+    hasher: SeedableRandomState,
 }
 
 impl AppendBase {
-    /// Takes an attribute away; false if there is none.
-    pub fn remove_attribute(&mut self, key: &str) -> Result<bool> {
-        let is_there = self.file.attributes().is_some_and(|map| map.get(key).is_some());
-        if !is_there || self.removed.iter().any(|removed| removed == key) {
-            return Ok(false);
-        }
-        let mut copy = String::new();
-        copy.try_reserve_exact(key.len())?;
-        copy.push_str(key);
-        self.removed.try_reserve(1)?;
-        self.removed.push(copy);
-        Ok(true)
+    fn new(file: File, manifest: AlignedBuffer) -> AppendBase {
+        let (edits, renamed) = (ObjectEdits::default(), HashTable::new());
+        AppendBase { file, manifest, edits, renamed, hasher: crate::hash::state() }
     }
 
-    fn is_removed(&self, key: Value<'_>) -> bool {
-        key.as_text().is_some_and(|key| self.removed.iter().any(|removed| removed == key))
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
-    /// Whether an object of that name is in it.
+    /// Whether an object of it has that name now.
     pub fn has(&self, name: &str) -> bool {
-        self.file.find_position(name).is_some()
+        self.find(name).is_some()
     }
+
+    /// The position of the object that has that name now.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        let renamed = self.renamed.find(self.hash(name), |at| new_name(&self.edits, *at) == name);
+        let keeps_its_name =
+            |at: &usize| self.edits.get(*at).is_none_or(|edit| edit.name.is_none() && !edit.is_removed);
+        match renamed {
+            Some(at) => Some(*at as usize),
+            None => self.file.find_position(name).filter(keeps_its_name),
+        }
+    }
+
+    /// The edit of the object at that position, and the attributes that the file has of it.
+    pub fn edit(&mut self, at: usize) -> Result<(&mut ObjectEdit, Option<Value<'_>>)> {
+        let manifest = self.file.manifest();
+        self.edits.reserve(at, manifest.objects.len())?;
+        let old = manifest.objects.get(at).and_then(|object| manifest.object_attributes(object));
+        let edit = self.edits.get_mut(at).ok_or_else(|| fail!(Internal, "the file has no object {at}"))?;
+        Ok((edit, old))
+    }
+
+    /// Takes the object at that position away.
+    pub fn remove(&mut self, at: usize) -> Result<()> {
+        self.edit(at)?.0.is_removed = true;
+        self.forget_new_name(at);
+        Ok(())
+    }
+
+    /// Gives the object at that position another name, which no object has.
+    pub fn rename(&mut self, at: usize, name: &str) -> Result<()> {
+        let (hash, name, number) = (self.hash(name), owned_text(name)?, table_position(at)?);
+        self.edit(at)?;
+        let (edits, hasher) = (&self.edits, &self.hasher);
+        let hash_of = |at: &u32| hasher.hash_one(new_name(edits, *at));
+        let reserved = self.renamed.try_reserve(1, hash_of);
+        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of names"))?;
+        self.forget_new_name(at);
+        self.edit(at)?.0.name = Some(name);
+        let (edits, hasher) = (&self.edits, &self.hasher);
+        self.renamed.insert_unique(hash, number, |at| hasher.hash_one(new_name(edits, *at)));
+        Ok(())
+    }
+
+    fn hash(&self, name: &str) -> u64 {
+        self.hasher.hash_one(name)
+    }
+
+    /// Nobody finds the object by its new name any more, if it has one.
+    fn forget_new_name(&mut self, at: usize) {
+        let Some(name) = self.edits.get(at).and_then(|edit| edit.name.as_deref()) else { return };
+        if let Ok(place) = self.renamed.find_entry(self.hash(name), |other| *other as usize == at) {
+            place.remove();
+        }
+    }
+}
+
+/// The new name of an object that has one.
+fn new_name(edits: &ObjectEdits, at: u32) -> &str {
+    edits.get(at as usize).and_then(|edit| edit.name.as_deref()).unwrap_or_default()
 }
 
 impl Writer {
@@ -67,7 +125,7 @@ impl Writer {
             let version = file.version();
             return Err(fail!(
                 Unsupported,
-                "a file of version {version:?} cannot be appended to; copy it to a new one"
+                "a file of version {version:?} cannot be appended to or edited; copy it to a new one"
             ));
         };
         let range = file.frame().manifest.clone();
@@ -85,7 +143,7 @@ impl Writer {
         // Whether the file then says that it is of this version is decided at the end.
         let options = WriterOptions { version, ..options.clone() };
         let mut writer = Writer::over(sink, &options, end);
-        writer.append_base = Some(AppendBase { file, manifest, removed: Vec::new() });
+        writer.append_base = Some(AppendBase::new(file, manifest));
         Ok(writer)
     }
 
@@ -93,10 +151,8 @@ impl Writer {
         if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
-        let attributes = self.merged_attributes(&base)?;
         let (encoded, old) = (base.manifest.as_slice(), base.file.manifest());
-        let bytes =
-            container::extend(encoded, old, &self.manifest, attributes.as_ref().map(OwnedValue::get))?;
+        let bytes = container::extend(encoded, old, &self.manifest, &self.attributes, &base.edits)?;
         let combined = self.check_combined(&bytes)?;
         drop(base); // where a file that is open cannot be replaced, it is to be closed by then
         self.write_end(&bytes)?;
@@ -110,22 +166,6 @@ impl Writer {
         let limits = Limits { objects: u64::from(u32::MAX), ..Limits::default() };
         let manifest = container::decode(&frame, bytes, &limits)?.into_inner();
         Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
-    }
-
-    /// The file's attributes without those that are removed and with the new ones, if anything changes.
-    fn merged_attributes(&mut self, base: &AppendBase) -> Result<Option<OwnedValue>> {
-        if self.attributes.is_empty() && base.removed.is_empty() {
-            return Ok(None);
-        }
-        let mut merged = Attributes::default();
-        let old = base.file.attributes().unwrap_or(Value::EMPTY_MAP);
-        for (key, value) in old.pairs().filter(|(key, _)| !base.is_removed(*key)) {
-            merged.push(key, value)?;
-        }
-        for (key, value) in self.attributes.iter() {
-            merged.set_any(key, value)?; // not only texts are keys
-        }
-        merged.to_map().map(Some)
     }
 }
 

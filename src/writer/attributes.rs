@@ -1,6 +1,7 @@
 //! Attributes of the file and of the object that is open.
 
 use super::{Phase, Writer};
+use crate::container::AttributeEdits;
 use crate::error::{fail, Result};
 use crate::model::value::{self, Attributes, Value};
 
@@ -11,7 +12,7 @@ impl Writer {
             return Err(fail!(State, "{why}"));
         }
         self.capabilities().check_file_attributes()?;
-        set_pair(&mut self.attributes, key, value)
+        set_pair(&mut self.attributes.set, key, value)
     }
 
     /// Sets all attributes of the file at once; keys may be of any kind.
@@ -23,22 +24,17 @@ impl Writer {
             self.capabilities().check_file_attributes()?;
         }
         check_attributes(&attributes)?;
-        self.attributes = attributes;
+        self.attributes.set = attributes;
         Ok(())
     }
 
     /// Takes an attribute of the file away.
     pub fn remove_attribute(&mut self, key: &str) -> Result<()> {
-        match self.state {
-            Phase::Closed(why) => Err(fail!(State, "{why}")),
-            _ => {
-                let is_new = remove_pair(&mut self.attributes, key);
-                match self.append_base.as_mut().map_or(Ok(false), |base| base.remove_attribute(key))? {
-                    true => Ok(()),
-                    false => is_new,
-                }
-            }
+        if let Phase::Closed(why) = self.state {
+            return Err(fail!(State, "{why}"));
         }
+        let old = self.append_base.as_ref().and_then(|base| base.file().attributes());
+        remove_key(&mut self.attributes, old, key)
     }
 
     /// Takes an attribute of the object that is open away.
@@ -65,7 +61,7 @@ impl Writer {
 }
 
 /// Sets an attribute; one of the same key is replaced.
-fn set_pair(attributes: &mut Attributes, key: &str, value: Value<'_>) -> Result<()> {
+pub(super) fn set_pair(attributes: &mut Attributes, key: &str, value: Value<'_>) -> Result<()> {
     value::check_writable(value).map_err(|e| e.within(format_args!("attribute {key:?}")))?;
     attributes.set(key, value)
 }
@@ -76,6 +72,29 @@ fn remove_pair(attributes: &mut Attributes, key: &str) -> Result<()> {
         true => Ok(()),
         false => Err(fail!(NotFound, "there is no attribute {key:?} to remove")),
     }
+}
+
+/// Takes a key away: of those that were set, and of those that are there, which are `old`.
+pub(super) fn remove_key(edits: &mut AttributeEdits, old: Option<Value<'_>>, key: &str) -> Result<()> {
+    let is_removed = edits.removed.iter().any(|removed| removed == key);
+    let is_there = !is_removed && old.is_some_and(|map| map.get(key).is_some());
+    if is_there {
+        let key = owned_text(key)?;
+        edits.removed.try_reserve(1)?;
+        edits.removed.push(key);
+    }
+    match remove_pair(&mut edits.set, key) {
+        Err(_) if is_there => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// A copy of a text.
+pub(super) fn owned_text(text: &str) -> Result<String> {
+    let mut copy = String::new();
+    copy.try_reserve_exact(text.len())?;
+    copy.push_str(text);
+    Ok(copy)
 }
 
 /// Attributes that came all at once: no key twice, nothing that no reader takes.

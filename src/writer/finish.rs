@@ -28,8 +28,8 @@ impl Writer {
     fn finish_new(&mut self) -> Result<Summary> {
         let mut manifest = std::mem::take(&mut self.manifest);
         manifest.container = Some(self.options.version);
-        if !self.attributes.is_empty() {
-            manifest.attributes = Some(self.attributes.put(&mut manifest.values, None)?);
+        if !self.attributes.set.is_empty() {
+            manifest.attributes = Some(self.attributes.set.put(&mut manifest.values, None)?);
         }
         let bytes = self.encode_manifest(&manifest)?;
         let (objects, components) = (manifest.objects.len() as u64, manifest.components.len() as u64);

@@ -5,6 +5,7 @@ mod append;
 mod attributes;
 mod batch;
 mod copy;
+mod edit;
 mod finish;
 mod frames;
 mod objects;
@@ -17,7 +18,7 @@ pub use batch::DenseSpec;
 pub use copy::Recode;
 pub use repair::{repair, repair_with_progress, RepairOptions, RepairReport};
 
-use crate::container::{self, Capabilities};
+use crate::container::{self, AttributeEdits, Capabilities};
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::memory::try_box;
 use crate::model::dtype::{Dtype, Logical};
@@ -184,7 +185,8 @@ pub struct Writer {
     sink: Option<Box<dyn ByteSink>>,
     position: u64,
     manifest: Manifest,
-    attributes: Attributes,
+    /// Those of the file.
+    attributes: AttributeEdits,
     names: HashTable<u32>,
     hasher: SeedableRandomState,
     state: Phase,
@@ -234,7 +236,7 @@ impl Writer {
             sink: Some(sink),
             position,
             manifest: Manifest::default(),
-            attributes: Attributes::default(),
+            attributes: AttributeEdits::default(),
             names: HashTable::new(),
             hasher: crate::hash::state(),
             state: Phase::Idle,

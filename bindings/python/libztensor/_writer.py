@@ -39,6 +39,12 @@ def _types(dtype) -> tuple:
     return number.value, kind.value
 
 
+def _sized(name: str) -> tuple:
+    """A name and its length."""
+    text = name.encode()
+    return text, len(text)
+
+
 class Writer:
     """Writes a file that appears whole when the ``with`` block ends well, and not at all when it raises."""
 
@@ -98,6 +104,13 @@ class Writer:
 
     def set_attribute(self, key: str, value) -> None:
         """An attribute of the file: anything that JSON has, bytes, or a NumPy array of numbers."""
+        self._give_attribute(lib.zt_writer_set_attribute, (), key, value)
+
+    def set_object_attribute(self, name: str, key: str, value) -> None:
+        """The same of an object that the file had before an append."""
+        self._give_attribute(lib.zt_writer_set_object_attribute, _sized(name), key, value)
+
+    def _give_attribute(self, call, of, key: str, value) -> None:
         attribute = options(c.zt_attribute)
         if hasattr(value, "__array_interface__"):
             value = value.ravel()  # contiguous
@@ -110,13 +123,27 @@ class Writer:
             attribute.kind = c.ZT_ATTRIBUTE_BYTES if is_bytes else c.ZT_ATTRIBUTE_JSON
             text = bytes(value) if is_bytes else json.dumps(value).encode()
             attribute.data, attribute.size = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), len(text)
-        check(lib.zt_writer_set_attribute(self._live(), key.encode(), ctypes.byref(attribute)))
+        check(call(self._live(), *of, key.encode(), ctypes.byref(attribute)))
 
     def remove_attribute(self, key: str) -> None:
         """Takes an attribute of the file away."""
         attribute = options(c.zt_attribute)
         attribute.kind = c.ZT_ATTRIBUTE_REMOVE
         check(lib.zt_writer_set_attribute(self._live(), key.encode(), ctypes.byref(attribute)))
+
+    def remove_object_attribute(self, name: str, key: str) -> None:
+        """Takes an attribute of an object away that the file had before an append."""
+        attribute = options(c.zt_attribute)
+        attribute.kind = c.ZT_ATTRIBUTE_REMOVE
+        check(lib.zt_writer_set_object_attribute(self._live(), *_sized(name), key.encode(), ctypes.byref(attribute)))
+
+    def remove_object(self, name: str) -> None:
+        """Takes an object away that the file had before an append; another of that name may be written."""
+        check(lib.zt_writer_remove_object(self._live(), *_sized(name)))
+
+    def rename_object(self, name: str, new_name: str) -> None:
+        """Gives an object another name that the file had before an append."""
+        check(lib.zt_writer_rename_object(self._live(), *_sized(name), *_sized(new_name)))
 
     def finish(self) -> dict:
         """Publishes the file; what was written."""

@@ -155,6 +155,20 @@ def test_failures_are_exceptions(path):
         raise RuntimeError
     with libztensor.append(path) as w, libztensor.open(path) as f:
         w.copy(f["a"], "c")
+    with libztensor.append(path) as w:
+        w.remove_object("a")
+        w.add("a", np.ones(3))
+        w.rename_object("c", "d")
+        w.set_object_attribute("d", "unit", "m")
+        w.set_object_attribute("d", "ids", np.array([1, 2], "uint8"))
+        w.remove_object_attribute("d", "unit")
+        with pytest.raises(KeyError):
+            w.remove_object("c")
+    with libztensor.open(path) as f:
+        assert list(f) == ["d", "a"] and f["d"].attributes == {"ids": [1, 2]} and f["a"].numpy()[0] == 1
+    with libztensor.append(path) as w, libztensor.open(path) as f:
+        w.copy(f["d"], "c")
+        w.remove_object("d")
     f = libztensor.open(path)
     assert list(f) == ["a", "c"] and "b" not in f
     with pytest.raises(KeyError):

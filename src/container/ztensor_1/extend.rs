@@ -1,70 +1,182 @@
-//! The manifest of a file to which objects are appended. The old one is carried over as it is encoded: its entries are
-//! copied byte for byte, unknown fields included, and new ones are put behind them.
+//! The manifest of a file that grows or is edited. The old one is carried over as it is encoded: what nobody changes is
+//! copied byte for byte, unknown fields included, and new entries are put behind its own.
 
 use super::encode::encode_object;
 use crate::container::capabilities::Capabilities;
 use crate::container::cbor::{encode as put, Cursor, Head};
+use crate::container::edits::{AttributeEdits, ObjectEdits};
 use crate::error::{broken, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, Manifest, Object};
-use crate::model::value::Value;
+use crate::model::value::order;
+use std::borrow::Cow;
 use std::ops::Range;
 
-/// The whole manifest, encoded: `old`, which is `encoded`, with `added` encoded as `to`, and `attributes` for its own.
+/// The whole manifest, encoded: `old`, which is `encoded`, with what `attributes` and `edits` change of it, and with
+/// `added` encoded as `to`.
 pub fn extend(
     encoded: &[u8],
     old: &Manifest,
     added: &Manifest,
     to: &Capabilities,
-    attributes: Option<Value<'_>>,
+    attributes: &AttributeEdits,
+    edits: &ObjectEdits,
 ) -> Result<Vec<u8>> {
-    let parts = ManifestParts::of(encoded)?;
     let mut bytes = Vec::new();
     bytes.try_reserve(encoded.len())?;
-    let has_attributes = parts.pairs.iter().any(|(key, _)| *key == RootKey::Attributes);
-    let pairs = (parts.pairs.len() as u64).saturating_add(u64::from(attributes.is_some() && !has_attributes));
-    put::map(&mut bytes, pairs)?;
-    if let (Some(attributes), false) = (attributes, has_attributes) {
-        put::text(&mut bytes, "attributes")?;
-        put::value(&mut bytes, attributes)?;
+    copy_fields(&mut bytes, encoded, attributes, "objects", &mut |bytes, field| match &*field.key {
+        "version" if raises_version(old, added, to, edits) => {
+            put::text(bytes, "version")?;
+            put::text(bytes, to.name)?;
+            Ok(true)
+        }
+        "objects" => {
+            let kept = old.objects.len().saturating_sub(edits.removed_count());
+            put::text(bytes, "objects")?;
+            put::map(bytes, kept.saturating_add(added.objects.len()) as u64)?;
+            copy_entries(bytes, encoded.get(field.value.clone()).unwrap_or_default(), edits)?;
+            for object in added.objects.iter() {
+                encode_object(added, object, to, bytes)?;
+            }
+            Ok(true)
+        }
+        _ => Ok(false),
+    })?;
+    Ok(bytes)
+}
+
+/// The entries of `objects`, which is `encoded`, as `edits` have them, without the map's head.
+fn copy_entries(out: &mut Vec<u8>, encoded: &[u8], edits: &ObjectEdits) -> Result<()> {
+    let mut cursor = Cursor::new(encoded, 0);
+    let part = |range: Range<usize>| encoded.get(range).unwrap_or_default();
+    let mut left = map_length(&mut cursor)?;
+    let mut copied = cursor.position(); // up to there
+    if edits.is_empty() {
+        let end = encoded.len().saturating_sub(usize::from(left.is_none())); // of an indefinite length its break
+        return copy(out, part(copied..end));
     }
-    for (key, pair) in &parts.pairs {
-        match (key, attributes) {
-            (RootKey::Version, _) if raises_version(old, added, to) => {
-                put::text(&mut bytes, "version")?;
-                put::text(&mut bytes, to.name)?;
-            }
-            (RootKey::Attributes, Some(attributes)) => {
-                put::text(&mut bytes, "attributes")?;
-                put::value(&mut bytes, attributes)?;
-            }
-            (RootKey::Objects, _) => {
-                let objects = old.objects.len().saturating_add(added.objects.len());
-                put::text(&mut bytes, "objects")?;
-                put::map(&mut bytes, objects as u64)?;
-                copy(&mut bytes, encoded.get(parts.entries.clone()).unwrap_or_default())?;
-                for object in added.objects.iter() {
-                    encode_object(added, object, to, &mut bytes)?;
-                }
-            }
-            _ => copy(&mut bytes, encoded.get(pair.clone()).unwrap_or_default())?,
+    let mut end = copied;
+    for object in 0.. {
+        if !cursor.another(&mut left)? {
+            break;
+        }
+        let start = cursor.position();
+        skip_checked(&mut cursor)?;
+        let definition = cursor.position();
+        skip_checked(&mut cursor)?;
+        end = cursor.position();
+        let Some(edit) = edits.get(object) else { continue };
+        copy(out, part(copied..start))?;
+        copied = end;
+        if edit.is_removed {
+            continue;
+        }
+        match &edit.name {
+            Some(name) => put::text(out, name)?,
+            None => copy(out, part(start..definition))?,
+        }
+        let definition = part(definition..end);
+        match edit.attributes.is_empty() {
+            true => copy(out, definition)?,
+            false => copy_fields(out, definition, &edit.attributes, "components", &mut |_, _| Ok(false))?,
         }
     }
-    Ok(bytes)
+    copy(out, part(copied..end))
+}
+
+/// The fields of a map, which is `encoded`, with other attributes. Where there were none they come in front of the
+/// field `next`, as [`encode_object`] has them. `replace` may write a field in another way, and says whether it did.
+fn copy_fields(
+    out: &mut Vec<u8>,
+    encoded: &[u8],
+    edits: &AttributeEdits,
+    next: &str,
+    replace: &mut dyn FnMut(&mut Vec<u8>, &Field<'_>) -> Result<bool>,
+) -> Result<()> {
+    let fields = fields(encoded)?;
+    let part = |range: &Range<usize>| encoded.get(range.clone()).unwrap_or_default();
+    let old = fields.iter().find(|field| field.key == "attributes");
+    let (mut kept, mut new) = (fields.len(), Vec::new());
+    if !edits.is_empty() {
+        kept = kept.saturating_sub(usize::from(old.is_some()));
+        new = edited_attributes(old.map(|field| part(&field.value)), edits)?;
+    }
+    put::map(out, kept.saturating_add(usize::from(!new.is_empty())) as u64)?;
+    let place = if old.is_some() { "attributes" } else { next };
+    for field in &fields {
+        if field.key == place && !new.is_empty() {
+            put::text(out, "attributes")?;
+            copy(out, &new)?;
+        }
+        let is_replaced = field.key == "attributes" && !edits.is_empty();
+        if !is_replaced && !replace(out, field)? {
+            copy(out, part(&field.whole))?;
+        }
+    }
+    Ok(())
+}
+
+/// An attribute map once more, which is `encoded`, with what is to change of it; nothing if it is empty then.
+fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<Vec<u8>> {
+    let (mut pairs, mut count) = (Vec::new(), 0u64);
+    let mut is_written: Vec<bool> = Vec::new();
+    is_written.try_reserve_exact(edits.set.iter().len())?;
+    is_written.resize(edits.set.iter().len(), false);
+    let encoded = encoded.unwrap_or_default();
+    let part = |range: Range<usize>| encoded.get(range).unwrap_or_default();
+    let mut cursor = Cursor::new(encoded, 0);
+    let mut left = match encoded.is_empty() {
+        true => Some(0),
+        false => match cursor.head()? {
+            Head::Map(length) => length,
+            _ => Some(0), // null
+        },
+    };
+    while cursor.another(&mut left)? {
+        let start = cursor.position();
+        let key = cursor.value()?;
+        let value = cursor.position();
+        skip_checked(&mut cursor)?;
+        if edits.removes(key.get()) {
+            continue;
+        }
+        count = count.saturating_add(1);
+        let mut set = edits.set.iter().zip(&mut is_written);
+        match set.find(|((other, _), _)| order(*other, key.get()).is_eq()) {
+            Some(((_, new), is_written)) => {
+                *is_written = true;
+                copy(&mut pairs, part(start..value))?;
+                put::value(&mut pairs, new)?;
+            }
+            None => copy(&mut pairs, part(start..cursor.position()))?,
+        }
+    }
+    for ((key, value), _) in edits.set.iter().zip(&is_written).filter(|(_, is_written)| !**is_written) {
+        count = count.saturating_add(1);
+        put::value(&mut pairs, key)?;
+        put::value(&mut pairs, value)?;
+    }
+    let mut map = Vec::new();
+    if count > 0 {
+        put::map(&mut map, count)?;
+        copy(&mut map, &pairs)?;
+    }
+    Ok(map)
 }
 
 /// A 1.1 file becomes 1.2 when something of 1.2 is added, unless an object that is there would
 /// break a rule of 1.2: then the version stays, as the releases leave it, and readers take the new
 /// fields all the same. What is added keeps the rules of both.
-fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities) -> bool {
+fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities, edits: &ObjectEdits) -> bool {
     let mut added = added.components.iter();
     let needs_it = |c: &Component| {
         c.encoding.is_compressed()
             || c.logical != LogicalType::Absent && !c.known_logical().is_some_and(Logical::is_block_type)
     };
+    let mut old_objects = old.objects.iter().enumerate();
     old.container != Some(to.container)
         && added.any(needs_it)
-        && old.objects.iter().all(|o| keeps_1_2(old, o))
+        && old_objects.all(|(at, object)| edits.removes(at) || keeps_1_2(old, object))
 }
 
 /// Whether an object of a 1.1 file keeps the rules that only 1.2 has. A logical type may stand in its dtype, as
@@ -84,61 +196,32 @@ fn copy(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RootKey {
-    Version,
-    Attributes,
-    Objects,
-    Other,
+/// A field of a map, and where it stands in the map's bytes.
+struct Field<'a> {
+    key: Cow<'a, str>,
+    /// From its key to the end of its value.
+    whole: Range<usize>,
+    value: Range<usize>,
 }
 
-/// Where the parts of a manifest stand in its bytes. It was decoded before, so it is well-formed.
-struct ManifestParts {
-    /// The root's pairs, each from its key to the end of its value.
-    pairs: Vec<(RootKey, Range<usize>)>,
-    /// The entries of `objects`, without the map's head and end.
-    entries: Range<usize>,
-}
-
-impl ManifestParts {
-    fn of(bytes: &[u8]) -> Result<ManifestParts> {
-        let mut cursor = Cursor::new(bytes, 0);
-        let mut parts = ManifestParts { pairs: Vec::new(), entries: 0..0 };
-        let mut left = map_length(&mut cursor)?;
-        while cursor.another(&mut left)? {
-            let start = cursor.position();
-            let key = match cursor.head()? {
-                Head::Text(length) => cursor.text_body(length)?,
-                _ => return Err(unexpected()),
-            };
-            let key = match &*key {
-                "version" => RootKey::Version,
-                "attributes" => RootKey::Attributes,
-                "objects" => RootKey::Objects,
-                _ => RootKey::Other,
-            };
-            if key == RootKey::Objects {
-                parts.entries = entries(&mut cursor)?;
-            } else {
-                skip_checked(&mut cursor)?;
-            }
-            parts.pairs.try_reserve(1)?;
-            parts.pairs.push((key, start..cursor.position()));
-        }
-        Ok(parts)
-    }
-}
-
-fn entries(cursor: &mut Cursor<'_>) -> Result<Range<usize>> {
-    let mut left = map_length(cursor)?;
-    let start = cursor.position();
-    let mut end = start;
+/// The fields of a map that was decoded before, so that it is well-formed.
+fn fields(bytes: &[u8]) -> Result<Vec<Field<'_>>> {
+    let mut cursor = Cursor::new(bytes, 0);
+    let mut fields = Vec::new();
+    let mut left = map_length(&mut cursor)?;
     while cursor.another(&mut left)? {
-        skip_checked(cursor)?;
-        skip_checked(cursor)?;
-        end = cursor.position();
+        let start = cursor.position();
+        let key = match cursor.head()? {
+            Head::Text(length) => cursor.text_body(length)?,
+            _ => return Err(unexpected()),
+        };
+        let value = cursor.position();
+        skip_checked(&mut cursor)?;
+        let end = cursor.position();
+        fields.try_reserve(1)?;
+        fields.push(Field { key, whole: start..end, value: value..end });
     }
-    Ok(start..end)
+    Ok(fields)
 }
 
 /// Steps over an item of what was decoded before, and checked then: heads and lengths are enough.
