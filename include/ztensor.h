@@ -216,7 +216,7 @@ typedef enum zt_dtype_value {
 typedef int32_t zt_type;
 
 /// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as
-/// dtype and type.
+/// dtype and type. ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
 typedef enum zt_type_value {
     ZT_TYPE_NONE = 0, ///< Absent: the elements are what the dtype says.
     ZT_TYPE_F8_E4M3FN = 1, ///< 8-bit float, 4 exponent bits, finite: stored as u8.
@@ -227,6 +227,38 @@ typedef enum zt_type_value {
     ZT_TYPE_COMPLEX128 = 6, ///< Pairs of f64: real, imaginary.
     /// A name that this version does not know; zt_component_type_name returns it.
     ZT_TYPE_OTHER = 7,
+    ZT_TYPE_F8_E8M0 = 8, ///< 8-bit power of two: a scale. Stored as u8.
+    ZT_TYPE_F4_E2M1 = 9, ///< 4-bit float: 2 elements in a byte, the first one in its low bits.
+    ZT_TYPE_F6_E2M3 = 10, ///< 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
+    ZT_TYPE_F6_E3M2 = 11, ///< 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
+    ZT_TYPE_COMPLEX32 = 12, ///< Pairs of f16: real, imaginary.
+    ZT_TYPE_GGUF_Q4_0 = 32,
+    ZT_TYPE_GGUF_Q4_1 = 33,
+    ZT_TYPE_GGUF_Q5_0 = 34,
+    ZT_TYPE_GGUF_Q5_1 = 35,
+    ZT_TYPE_GGUF_Q8_0 = 36,
+    ZT_TYPE_GGUF_Q8_1 = 37,
+    ZT_TYPE_GGUF_Q2_K = 38,
+    ZT_TYPE_GGUF_Q3_K = 39,
+    ZT_TYPE_GGUF_Q4_K = 40,
+    ZT_TYPE_GGUF_Q5_K = 41,
+    ZT_TYPE_GGUF_Q6_K = 42,
+    ZT_TYPE_GGUF_Q8_K = 43,
+    ZT_TYPE_GGUF_IQ2_XXS = 44,
+    ZT_TYPE_GGUF_IQ2_XS = 45,
+    ZT_TYPE_GGUF_IQ3_XXS = 46,
+    ZT_TYPE_GGUF_IQ1_S = 47,
+    ZT_TYPE_GGUF_IQ4_NL = 48,
+    ZT_TYPE_GGUF_IQ3_S = 49,
+    ZT_TYPE_GGUF_IQ2_S = 50,
+    ZT_TYPE_GGUF_IQ4_XS = 51,
+    ZT_TYPE_GGUF_IQ1_M = 52,
+    ZT_TYPE_GGUF_TQ1_0 = 53,
+    ZT_TYPE_GGUF_TQ2_0 = 54,
+    ZT_TYPE_GGUF_MXFP4 = 55,
+    ZT_TYPE_GGUF_NVFP4 = 56,
+    ZT_TYPE_GGUF_Q1_0 = 57,
+    ZT_TYPE_GGUF_Q2_0 = 58,
 } zt_type_value;
 
 /// A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
@@ -241,6 +273,8 @@ typedef enum zt_format_value {
     ZT_FORMAT_SPARSE_COO = 3, ///< Coordinate list: "values", "coords".
     /// Quantized groups: "packed_weight", "scales" and, if there are zero points, "zeros".
     ZT_FORMAT_QUANTIZED_GROUP = 4,
+    /// Blocks of a ZT_TYPE_GGUF_ type: component "data". The shape counts elements, see zt_type_block.
+    ZT_FORMAT_BLOCKS = 5,
 } zt_format_value;
 
 /// How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
@@ -1773,28 +1807,28 @@ zt_status zt_writer_set_open_object_attribute(zt_writer *writer, const char *key
 /// An edit is part of the append: the file is as it was until zt_writer_finish, and a crash leaves the old
 /// file or the new one. What is not edited stays as it is encoded. The bytes of a removed object stay in the
 /// file, where ZT_VERIFY_PADDING counts them; copying to a new file leaves them out.
-/// name, name_len: UTF-8 of name_len bytes, NUL-ended if that is 0; not NULL.
+/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL.
 /// Returns ZT_ERROR_NOT_FOUND if the file has no such object, ZT_ERROR_STATE if this writer wrote it, if an
 /// object is open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_remove_object(zt_writer *writer, const char *name, size_t name_len);
+zt_status zt_writer_remove_object(zt_writer *writer, const char *name, size_t name_length);
 
 /// Gives such an object another name; it keeps its place among the others. May be called again, so that two
 /// objects can exchange their names by a third one.
 ///
-/// name, name_len, new_name, new_name_len: as for zt_writer_remove_object.
+/// name, name_length, new_name, new_name_length: as for zt_writer_remove_object.
 /// Returns the same, ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_rename_object(zt_writer *writer, const char *name, size_t name_len,
-    const char *new_name, size_t new_name_len);
+zt_status zt_writer_rename_object(zt_writer *writer, const char *name, size_t name_length,
+    const char *new_name, size_t new_name_length);
 
 /// Sets an attribute of such an object, or takes it away by ZT_ATTRIBUTE_REMOVE. One that is there keeps its
 /// place, a new one comes last.
 ///
-/// name, name_len: as for zt_writer_remove_object, and it returns the same. key, attribute: as for
+/// name, name_length: as for zt_writer_remove_object, and it returns the same. key, attribute: as for
 /// zt_writer_set_attribute; ZT_ERROR_NOT_FOUND also if there is no attribute to remove.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_set_object_attribute(zt_writer *writer, const char *name, size_t name_len,
+zt_status zt_writer_set_object_attribute(zt_writer *writer, const char *name, size_t name_length,
     const char *key, const zt_attribute *attribute);
 
 // -------------------------------------------------------------------------------------------------

@@ -57,11 +57,44 @@ ZT_TYPE_F8_E5M2FNUZ = 4
 ZT_TYPE_COMPLEX64 = 5
 ZT_TYPE_COMPLEX128 = 6
 ZT_TYPE_OTHER = 7
+ZT_TYPE_F8_E8M0 = 8
+ZT_TYPE_F4_E2M1 = 9
+ZT_TYPE_F6_E2M3 = 10
+ZT_TYPE_F6_E3M2 = 11
+ZT_TYPE_COMPLEX32 = 12
+ZT_TYPE_GGUF_Q4_0 = 32
+ZT_TYPE_GGUF_Q4_1 = 33
+ZT_TYPE_GGUF_Q5_0 = 34
+ZT_TYPE_GGUF_Q5_1 = 35
+ZT_TYPE_GGUF_Q8_0 = 36
+ZT_TYPE_GGUF_Q8_1 = 37
+ZT_TYPE_GGUF_Q2_K = 38
+ZT_TYPE_GGUF_Q3_K = 39
+ZT_TYPE_GGUF_Q4_K = 40
+ZT_TYPE_GGUF_Q5_K = 41
+ZT_TYPE_GGUF_Q6_K = 42
+ZT_TYPE_GGUF_Q8_K = 43
+ZT_TYPE_GGUF_IQ2_XXS = 44
+ZT_TYPE_GGUF_IQ2_XS = 45
+ZT_TYPE_GGUF_IQ3_XXS = 46
+ZT_TYPE_GGUF_IQ1_S = 47
+ZT_TYPE_GGUF_IQ4_NL = 48
+ZT_TYPE_GGUF_IQ3_S = 49
+ZT_TYPE_GGUF_IQ2_S = 50
+ZT_TYPE_GGUF_IQ4_XS = 51
+ZT_TYPE_GGUF_IQ1_M = 52
+ZT_TYPE_GGUF_TQ1_0 = 53
+ZT_TYPE_GGUF_TQ2_0 = 54
+ZT_TYPE_GGUF_MXFP4 = 55
+ZT_TYPE_GGUF_NVFP4 = 56
+ZT_TYPE_GGUF_Q1_0 = 57
+ZT_TYPE_GGUF_Q2_0 = 58
 ZT_FORMAT_OTHER = 0
 ZT_FORMAT_DENSE = 1
 ZT_FORMAT_SPARSE_CSR = 2
 ZT_FORMAT_SPARSE_COO = 3
 ZT_FORMAT_QUANTIZED_GROUP = 4
+ZT_FORMAT_BLOCKS = 5
 ZT_ENCODING_DEFAULT = 0
 ZT_ENCODING_RAW = 1
 ZT_ENCODING_ZSTD = 2
@@ -624,6 +657,9 @@ FUNCTIONS = {
     "zt_writer_add_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
     "zt_writer_set_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
     "zt_writer_set_open_object_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
+    "zt_writer_remove_object": (zt_status, [c_void_p, c_char_p, c_size_t]),
+    "zt_writer_rename_object": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, c_size_t]),
+    "zt_writer_set_object_attribute": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, POINTER(zt_attribute)]),
     "zt_open_source": (zt_status, [POINTER(zt_source), POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_writer_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_object_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
