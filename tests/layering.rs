@@ -200,7 +200,7 @@ fn no_file_is_over_400_lines() {
 }
 
 /// Folders of which no two files import each other, straight or by others between.
-const WITHOUT_CIRCLES: [&str; 4] = ["model", "codec", "digest", "convert"];
+const WITHOUT_CIRCLES: [&str; 5] = ["model", "codec", "digest", "convert", "sink"];
 
 #[test]
 fn files_of_a_folder_import_each_other_in_no_circle() {

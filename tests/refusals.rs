@@ -199,6 +199,39 @@ impl ByteSink for Failing {
     }
 }
 
+/// Takes everything, and cannot take it back.
+struct Stuck;
+
+impl ByteSink for Stuck {
+    fn write(&mut self, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn publish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn roll_back(&mut self) -> Result<()> {
+        Err(Error::new(Cause::Io, format_args!("the file could not be cut back")))
+    }
+}
+
+#[test]
+fn who_gives_up_hears_of_a_rollback_that_fails() {
+    let mut writer = Writer::to_sink(Box::new(Stuck), &WriterOptions::default()).unwrap();
+    writer.begin(&ObjectSpec { name: "x", format: "other", shape: &[] }, Attributes::default()).unwrap();
+    let open = writer.finish().unwrap_err();
+    assert_eq!(open.cause(), Cause::State);
+    let error = writer.give_up(open);
+    assert_eq!(error.cause(), Cause::State);
+    for part in ["object \"x\" is still open", "the file could not be cut back"] {
+        assert!(error.message().contains(part), "{error}");
+    }
+    assert_eq!(cause(writer.end()), Some(Cause::State), "it is over");
+    let again = writer.give_up(Error::new(Cause::State, format_args!("once more")));
+    assert_eq!(again.message(), "once more");
+}
+
 #[test]
 fn a_sink_that_fails_at_any_byte_fails_the_writer_for_good() {
     for encoding in common::ENCODINGS {

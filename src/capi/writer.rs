@@ -277,7 +277,8 @@ pub unsafe extern "C" fn zt_writer_finish(
         let mut close_guard = unsafe { CloseGuard::new(writer)? };
         // SAFETY: summary NULL or of the size it says.
         unsafe { arg::struct_size(summary.cast_const())? };
-        let did = close_guard.writer().finish()?;
+        let writer = close_guard.writer();
+        let did = writer.finish().map_err(|e| writer.give_up(e))?;
         let filled = zt_write_summary {
             struct_size: 0,
             file_size: did.file_size,

@@ -20,8 +20,15 @@ impl Writer {
                 self.state = Phase::Closed("the writer is finished");
                 Ok(summary)
             }
-            Err(e) if !self.is_open() => Err(e),
-            Err(e) => Err(self.poison(e)),
+            Err(e) => Err(self.give_up(e)),
+        }
+    }
+
+    /// Ends the writer, which leaves the destination as it was before; where that fails, `error` says so, too.
+    pub fn give_up(&mut self, error: Error) -> Error {
+        match self.is_open() {
+            true => self.poison(error),
+            false => error,
         }
     }
 
