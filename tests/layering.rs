@@ -199,22 +199,24 @@ fn no_file_is_over_400_lines() {
     }
 }
 
-/// Folders of which no two files import each other, straight or by others between.
-const WITHOUT_CIRCLES: [&str; 5] = ["model", "codec", "digest", "convert", "sink"];
+/// Folders of which files still import each other in circles.
+const WITH_CIRCLES: [&str; 2] = ["reader", "writer"];
 
 #[test]
 fn files_of_a_folder_import_each_other_in_no_circle() {
-    for folder in WITHOUT_CIRCLES {
+    for (folder, _) in ALLOWED_IMPORTS {
         let circle = files_in_circles(folder);
-        assert!(circle.is_empty(), "src/{folder}: {circle:#?}");
+        assert!(WITH_CIRCLES.contains(&folder) || circle.is_empty(), "src/{folder}: {circle:#?}");
     }
 }
 
 /// The imports of files that are in a circle, or import from one, each as "file imports file". Tests aside.
 fn files_in_circles(folder: &str) -> Vec<String> {
-    let files: Vec<(Vec<String>, String)> = all(&format!("src/{folder}"))
+    let is_in = |path: &str| module(path).first().is_some_and(|first| first == folder);
+    let files: Vec<(Vec<String>, String)> = all("src")
         .into_iter()
-        .map(|(path, text)| (module(&path), without_tests(&text)))
+        .filter(|(path, _)| is_in(path))
+        .map(|(path, text)| (module(&path), in_one_module(&without_tests(&text))))
         .filter(|(module, _)| !module.iter().any(|name| name.ends_with("tests")))
         .collect();
     let find = |path: &[String]| files.iter().position(|(module, _)| module == path);
@@ -261,6 +263,25 @@ fn without_tests(text: &str) -> String {
             && lines[at + 1..].iter().find(|l| !l.starts_with("#[")).is_some_and(|l| l.starts_with("mod "))
     });
     lines[..test.unwrap_or(lines.len())].join("\n")
+}
+
+/// Code in which `super` is the folder, also of a module within the file.
+fn in_one_module(text: &str) -> String {
+    let mut end = None;
+    let line = |line: &str| {
+        let inner = line.trim_start();
+        if end.is_none() && inner.contains("mod ") && inner.ends_with('{') {
+            end = Some(format!("{}}}", &line[..line.len() - inner.len()]));
+        } else if end.as_deref() == Some(line) {
+            end = None;
+        }
+        if end.is_some() {
+            line.replace("super::", "self::")
+        } else {
+            line.to_owned()
+        }
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Paths of the crate that a file names: by `crate::`, `super::`, `self::`, or by the name of a module below it.
@@ -331,6 +352,8 @@ fn circles_are_found() {
     assert_eq!(paths(&["a", "b"], "use super::c::{self, d::E, f};"), ["a::c", "a::c::d::E", "a::c::f"]);
     assert_eq!(paths(&["a", "b"], "use child::X; other::Y; crate::z::W"), ["a::b::child::X", "z::W"]);
     assert_eq!(paths(&["a", "b", "c"], "super::super::x()"), ["a::x"]);
+    let text = "use super::a;\nmod inner {\n    use super::b;\n}\nuse super::c;";
+    assert_eq!(in_one_module(text), text.replace("super::b", "self::b"));
     let mut edges = vec![(0, 1), (1, 2), (2, 3), (2, 1), (4, 3)];
     keep_circles(&mut edges);
     assert_eq!(edges, [(0, 1), (1, 2), (2, 1)]);

@@ -2,9 +2,8 @@
 
 use super::arg;
 use super::guard::guard;
-use super::handle_table::Handle;
+pub use super::handle_table::zt_component;
 use super::mode::{self, zt_advice};
-use super::open::zt_file;
 use super::status::zt_status;
 use super::types::{
     self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
@@ -32,16 +31,7 @@ pub const ZT_CAP_VERIFY: u32 = 16;
 /// ZT_ADVICE_EVICT reach all of it and nothing else.
 pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
-/// One blob of an object; borrowed, lives until the file's last zt_close.
-pub struct zt_component {
-    pub(super) place: Handle,
-}
-
 impl zt_component {
-    pub(super) fn owner(&self) -> &zt_file {
-        self.place.owner()
-    }
-
     pub(super) fn component(&self) -> Result<Component<'_>> {
         let (owner, index) = (self.owner(), self.place.index());
         let found = owner.file().component_at(owner.handles().owner_of(index), index);

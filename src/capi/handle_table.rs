@@ -1,13 +1,101 @@
-//! What a handle of an object or a component points at: a slot in one table of the file, which leads to
+//! The handles of an open file, and of its objects and components. What a handle of an object or a component points at: a slot in one table of the file, which leads to
 //! the file, and by its position also to the object or component. Place n stands for object n and
 //! for component n, so that each costs an open file of many objects as little as can be.
 
-use super::component::zt_component;
-use super::object::zt_object;
-use super::open::zt_file;
 use crate::error::Result;
 use crate::model::manifest::Manifest;
+use crate::reader::File;
 use std::ptr::null;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// An open .zt file. It never changes: any number of threads may use it at once.
+///
+/// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
+/// bytes) lives until its last zt_close.
+pub struct zt_file {
+    references: AtomicUsize,
+    file: File,
+    handles: HandleTable,
+}
+
+impl zt_file {
+    /// On the heap, with a reference; the places that C borrows point back to it.
+    pub(super) fn new(file: File) -> Result<*mut zt_file> {
+        let handles = HandleTable::reserve(file.manifest())?;
+        let mut one = Vec::new();
+        one.try_reserve_exact(1)?;
+        one.push(zt_file { references: AtomicUsize::new(1), file, handles });
+        // A box of one, asked for fallibly; `release` takes it back.
+        let handle = Box::into_raw(one.into_boxed_slice()).cast::<zt_file>();
+        // SAFETY: fresh from the box above, and nobody else has it yet.
+        let this = unsafe { &mut *handle };
+        this.handles.fill(handle, this.file.manifest());
+        Ok(handle)
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(super) fn handles(&self) -> &HandleTable {
+        &self.handles
+    }
+
+    pub(super) fn object_handle(&self, index: usize) -> *const zt_object {
+        self.handles.object(index, self.file.manifest())
+    }
+
+    pub(super) fn component_handle(&self, index: usize) -> *const zt_component {
+        self.handles.component(index, self.file.manifest())
+    }
+
+    /// One more reference.
+    pub(super) fn retain(&self) {
+        self.references.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One reference less; the last one frees.
+    ///
+    /// # Safety
+    /// `handle` came from [`zt_file::new`] and the caller owns one of its references.
+    pub(super) unsafe fn release(handle: *mut zt_file) {
+        // SAFETY: alive, as the caller still owns a reference.
+        let before = unsafe { (*handle).references.fetch_sub(1, Ordering::Release) };
+        if before == 1 {
+            // A load where a fence would do: ThreadSanitizer knows no fences.
+            // SAFETY: alive until just below.
+            unsafe { (*handle).references.load(Ordering::Acquire) };
+            // SAFETY: the last reference; the memory is a boxed slice of one (see `new`).
+            drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(handle, 1)) });
+        }
+    }
+}
+
+/// A named tensor of an open file; borrowed, lives until the file's last zt_close.
+pub struct zt_object {
+    place: Handle,
+}
+
+impl zt_object {
+    pub(super) fn owner(&self) -> &zt_file {
+        self.place.owner()
+    }
+
+    pub(super) fn index(&self) -> usize {
+        self.place.index()
+    }
+}
+
+/// One blob of an object; borrowed, lives until the file's last zt_close.
+pub struct zt_component {
+    pub(super) place: Handle,
+}
+
+impl zt_component {
+    pub(super) fn owner(&self) -> &zt_file {
+        self.place.owner()
+    }
+}
 
 /// An entry of the table.
 pub(super) struct Handle {

@@ -45,6 +45,7 @@ mod open;
 mod open_options;
 mod progress;
 mod read_options;
+mod running_sink;
 mod sink;
 mod source;
 mod value;

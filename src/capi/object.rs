@@ -3,8 +3,7 @@
 use super::arg;
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
-use super::handle_table::Handle;
-use super::open::zt_file;
+pub use super::handle_table::zt_object;
 use super::status::zt_status;
 use super::types::{format_number, zt_format};
 use super::value_record::{address, zt_value};
@@ -14,27 +13,14 @@ use crate::reader::{Hyperslab, Object};
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
 
-/// A named tensor of an open file; borrowed, lives until the file's last zt_close.
-pub struct zt_object {
-    place: Handle,
-}
-
 impl zt_object {
-    pub(super) fn owner(&self) -> &zt_file {
-        self.place.owner()
-    }
-
     pub(super) fn object(&self) -> Result<Object<'_>> {
-        let found = self.owner().file().object(self.place.index());
+        let found = self.owner().file().object(self.index());
         found.ok_or_else(|| fail!(Internal, "an object without its entry"))
     }
 
-    pub(super) fn index(&self) -> usize {
-        self.place.index()
-    }
-
     fn entry(&self) -> Option<&manifest::Object> {
-        self.owner().file().manifest().objects.get(self.place.index())
+        self.owner().file().manifest().objects.get(self.index())
     }
 
     fn text(&self, text: manifest::TextId) -> *const c_char {

@@ -1,10 +1,9 @@
 //! Files: opening, counting references, what they say of themselves.
 
 use super::arg;
-use super::component::zt_component;
 use super::guard::{guard, guard_value};
-use super::handle_table::HandleTable;
-use super::object::zt_object;
+pub use super::handle_table::zt_file;
+use super::handle_table::zt_object;
 use super::open_options::{open_options, verified, zt_open_options};
 use super::status::zt_status;
 use super::value_record::{address, zt_value};
@@ -13,70 +12,6 @@ use crate::reader::File;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// An open .zt file. It never changes: any number of threads may use it at once.
-///
-/// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
-/// bytes) lives until its last zt_close.
-pub struct zt_file {
-    references: AtomicUsize,
-    file: File,
-    handles: HandleTable,
-}
-
-impl zt_file {
-    /// On the heap, with a reference; the places that C borrows point back to it.
-    fn new(file: File) -> Result<*mut zt_file> {
-        let handles = HandleTable::reserve(file.manifest())?;
-        let mut one = Vec::new();
-        one.try_reserve_exact(1)?;
-        one.push(zt_file { references: AtomicUsize::new(1), file, handles });
-        // A box of one, asked for fallibly; `release` takes it back.
-        let handle = Box::into_raw(one.into_boxed_slice()).cast::<zt_file>();
-        // SAFETY: fresh from the box above, and nobody else has it yet.
-        let this = unsafe { &mut *handle };
-        this.handles.fill(handle, this.file.manifest());
-        Ok(handle)
-    }
-
-    pub(super) fn file(&self) -> &File {
-        &self.file
-    }
-
-    pub(super) fn handles(&self) -> &HandleTable {
-        &self.handles
-    }
-
-    pub(super) fn object_handle(&self, index: usize) -> *const zt_object {
-        self.handles.object(index, self.file.manifest())
-    }
-
-    pub(super) fn component_handle(&self, index: usize) -> *const zt_component {
-        self.handles.component(index, self.file.manifest())
-    }
-
-    /// One more reference.
-    pub(super) fn retain(&self) {
-        self.references.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// One reference less; the last one frees.
-    ///
-    /// # Safety
-    /// `handle` came from [`zt_file::new`] and the caller owns one of its references.
-    pub(super) unsafe fn release(handle: *mut zt_file) {
-        // SAFETY: alive, as the caller still owns a reference.
-        let before = unsafe { (*handle).references.fetch_sub(1, Ordering::Release) };
-        if before == 1 {
-            // A load where a fence would do: ThreadSanitizer knows no fences.
-            // SAFETY: alive until just below.
-            unsafe { (*handle).references.load(Ordering::Acquire) };
-            // SAFETY: the last reference; the memory is a boxed slice of one (see `new`).
-            drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(handle, 1)) });
-        }
-    }
-}
 
 pub(super) fn deliver(
     out: Option<&mut MaybeUninit<*mut zt_file>>,
@@ -231,7 +166,7 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     let Some(file) = file else { return null() };
-    let manifest = file.file.manifest();
+    let manifest = file.file().manifest();
     manifest.version_text.map_or(null(), |t| manifest.texts.get_c_bytes(t).as_ptr().cast())
 }
 
@@ -240,7 +175,7 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
-    file.map_or(0, |f| f.file.size())
+    file.map_or(0, |f| f.file().size())
 }
 
 /// The file's own attributes.
@@ -249,7 +184,7 @@ pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const zt_value {
-    address(file.and_then(|f| f.file.attributes()))
+    address(file.and_then(|f| f.file().attributes()))
 }
 
 /// Number of objects; 0 for NULL.
@@ -257,7 +192,7 @@ pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const zt_value 
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
-    file.map_or(0, |f| f.file.object_count())
+    file.map_or(0, |f| f.file().object_count())
 }
 
 /// The object at index, in file order.
@@ -303,7 +238,7 @@ pub unsafe extern "C" fn zt_object_find_n(
 
 /// A lookup is a hash and a comparison, which cannot fail: no guard, which would cost as much again.
 fn find(file: &zt_file, name: &[u8]) -> *const zt_object {
-    file.file.find_position(name).map_or(null(), |at| file.handles.address(at).cast())
+    file.file().find_position(name).map_or(null(), |at| file.handles().address(at).cast())
 }
 
 const _: () = {

@@ -2,6 +2,7 @@
 
 use super::arg;
 use super::progress::outcome;
+use super::running_sink::while_running;
 use super::sized::sized_struct;
 use super::status::zt_status;
 use super::writer::{deliver, zt_writer};
@@ -10,10 +11,8 @@ use crate::error::{fail, Result};
 use crate::memory::try_box;
 use crate::sink::ByteSink;
 use crate::writer::Writer;
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where the bytes of a written file go: the caller's functions, called with context from the thread
@@ -46,29 +45,6 @@ pub(super) struct CallbackSink {
     id: u64,
 }
 
-/// A sink whose function runs on this thread right now, and the one around it.
-struct Running {
-    sink: u64,
-    outer: *const Running,
-}
-
-thread_local! {
-    static RUNNING: Cell<*const Running> = const { Cell::new(null()) };
-}
-
-/// Whether a function of that sink is under way on this thread: then its writer must not be used.
-pub(super) fn is_running(sink: u64) -> bool {
-    let mut place = RUNNING.with(Cell::get);
-    // SAFETY: each stands on this thread's stack, below us, for as long as its function runs.
-    while let Some(running) = unsafe { place.as_ref() } {
-        if running.sink == sink {
-            return true;
-        }
-        place = running.outer;
-    }
-    false
-}
-
 // SAFETY: a writer belongs to one thread at a time; the context moves with it.
 unsafe impl Send for CallbackSink {}
 
@@ -90,13 +66,7 @@ impl CallbackSink {
 
     /// Calls one of its functions.
     fn run<T>(&self, function: impl FnOnce() -> T) -> T {
-        RUNNING.with(|top| {
-            let this = Running { sink: self.id, outer: top.get() };
-            top.set(&raw const this);
-            let outcome = function();
-            top.set(this.outer);
-            outcome
-        })
+        while_running(self.id, function)
     }
 }
 

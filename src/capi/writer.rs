@@ -3,7 +3,7 @@
 use super::arg;
 use super::guard::{guard, guard_value};
 use super::object::zt_object;
-use super::sink::is_running;
+use super::running_sink::is_running;
 use super::status::zt_status;
 use super::writer_options::{
     self as description, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options,
