@@ -149,11 +149,6 @@ impl HandleTable {
         self.table.extend(std::iter::repeat_with(|| Handle { file }).take(count));
     }
 
-    /// Whether component n is of object n.
-    pub(super) fn is_one_each(&self) -> bool {
-        self.owners.is_empty()
-    }
-
     /// Where the place of an object or a component is that is known to be there.
     #[inline]
     pub(super) fn address(&self, index: usize) -> *const Handle {

@@ -7,7 +7,7 @@ use super::handle_table::Handle;
 use super::object::zt_object;
 use super::open::zt_file;
 use super::sized::{sized_struct, SizedStruct};
-use super::status::{value, zt_status};
+use super::status::zt_status;
 use super::types::{
     dtype_number, encoding_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type,
     ZT_UNKNOWN_SIZE,
@@ -82,16 +82,12 @@ pub unsafe extern "C" fn zt_object_list(
     count: usize,
     filled: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
-    let Some(filled) = filled else { return guard(|| Err(fail!(InvalidArgument, "filled is NULL"))) };
-    // No guard around what cannot panic: it would take as long as filling several structs.
-    // SAFETY: passed on.
-    match unsafe { list(file, first, infos, count) } {
-        Ok(listed) => {
-            filled.write(listed);
-            value::ZT_OK as zt_status
-        }
-        Err(error) => guard(|| Err(error)),
-    }
+    guard(|| {
+        let filled = arg::required(filled, "filled")?;
+        // SAFETY: passed on.
+        filled.write(unsafe { list(file, first, infos, count)? });
+        Ok(())
+    })
 }
 
 /// How many were filled.
@@ -107,15 +103,25 @@ unsafe fn list(
     let file = arg::required(file, "file")?;
     let objects = file.file().manifest().objects.get(first..).unwrap_or_default();
     let objects = objects.get(..count).unwrap_or(objects);
-    if count > 0 {
-        // SAFETY: the first struct is of the size that it says, and the others are as far from each other.
+    if count == 0 {
+        return Ok(0);
+    }
+    // SAFETY: the first struct is of the size that it says.
+    let stride = unsafe { stride(infos, count)? };
+    let writer = InfoWriter::new(file);
+    let mut place = infos;
+    for (object, index) in objects.iter().zip(first..) {
+        // SAFETY: a struct of `stride` bytes, of which there are `count`; what a newer header has in it is zeroed.
         unsafe {
-            let stride = stride(infos, count)?;
-            match stride >= zt_object_info::SIZE {
-                true => fill_newer(file, first, objects, infos, stride),
-                false => fill_older(file, first, objects, infos, stride),
+            if stride >= size_of::<zt_object_info>() {
+                place.write(writer.info(stride, index, object));
+                arg::zero_unknown(place, stride);
+            } else {
+                let info = writer.info(stride, index, object);
+                copy_nonoverlapping((&raw const info).cast::<u8>(), place.cast(), stride);
             }
         }
+        place = place.wrapping_byte_add(stride);
     }
     Ok(objects.len())
 }
@@ -137,138 +143,12 @@ pub(super) unsafe fn stride<T: SizedStruct>(infos: *const T, count: usize) -> Re
     }
 }
 
-/// Fills the structs, of which the first is of the object at `first`.
-///
-/// # Safety
-/// `infos` has as many structs of `stride` bytes as there are objects; a struct is not larger.
-#[inline(never)] // so that it has the registers for itself
-unsafe fn fill_all(
-    file: &zt_file,
-    first: usize,
-    objects: &[Object],
-    infos: *mut zt_object_info,
-    stride: usize,
-) {
-    const PREFETCH_DISTANCE: usize = 160; // objects; in less time than those take, memory answers
-    let writer = InfoWriter::new(file);
-    let mut handle = writer.handles.wrapping_add(first);
-    let mut place = infos;
-    // Component n is of object n, and no object has attributes: so are most files, of which there is less to ask.
-    let plain = file.handles().is_one_each() && !writer.has_values;
-    let alone = writer.components.get(first..).filter(|_| plain).unwrap_or_default();
-    for (object, component) in objects.iter().zip(alone) {
-        prefetch(std::ptr::from_ref(object).wrapping_add(PREFETCH_DISTANCE));
-        prefetch(std::ptr::from_ref(component).wrapping_add(PREFETCH_DISTANCE));
-        // SAFETY: there is room for all of it, aligned, and every value of every field is valid.
-        let info = unsafe { &mut *place };
-        info.struct_size = stride;
-        writer.fill_object(info, handle.cast(), object);
-        (info.attributes, info.component_count) = (null(), 1);
-        fill_component(info, handle.cast(), component);
-        handle = handle.wrapping_add(1);
-        place = place.wrapping_byte_add(stride);
-    }
-    for object in objects.get(alone.len()..).unwrap_or_default() {
-        prefetch(std::ptr::from_ref(object).wrapping_add(PREFETCH_DISTANCE));
-        prefetch(
-            writer
-                .components
-                .as_ptr()
-                .wrapping_add(object.component_start as usize)
-                .wrapping_add(PREFETCH_DISTANCE),
-        );
-        // SAFETY: likewise.
-        let info = unsafe { &mut *place };
-        info.struct_size = stride;
-        writer.fill(info, handle.cast(), object);
-        handle = handle.wrapping_add(1);
-        place = place.wrapping_byte_add(stride);
-    }
-}
-
-/// Prefetches memory that is read next, where the processor can be asked; it may be nobody's memory.
-#[inline(always)]
-fn prefetch<T>(place: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: only a hint: nothing is read, and nothing faults.
-    unsafe {
-        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        _mm_prefetch::<_MM_HINT_T0>(place.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
-}
-
-/// The same for structs that may be larger, of a newer header: what is not known here is zeroed.
-///
-/// # Safety
-/// As [`fill_all`].
-unsafe fn fill_newer(
-    file: &zt_file,
-    first: usize,
-    objects: &[Object],
-    infos: *mut zt_object_info,
-    stride: usize,
-) {
-    // SAFETY: passed on.
-    unsafe { fill_all(file, first, objects, infos, stride) };
-    if stride > zt_object_info::SIZE {
-        for at in 0..objects.len() {
-            // SAFETY: there are as many structs of `stride` bytes.
-            unsafe { arg::zero_unknown(infos.wrapping_byte_add(at.wrapping_mul(stride)), stride) };
-        }
-    }
-}
-
-/// Fills structs of an older header, which are smaller.
-///
-/// # Safety
-/// `infos` has as many structs of `stride` bytes as there are objects; a struct is larger.
-#[cold]
-unsafe fn fill_older(
-    file: &zt_file,
-    first: usize,
-    objects: &[Object],
-    infos: *mut zt_object_info,
-    stride: usize,
-) {
-    let writer = InfoWriter::new(file);
-    let mut place = infos.cast::<u8>();
-    for (object, index) in objects.iter().zip(first..) {
-        let mut info = zt_object_info { struct_size: stride, ..EMPTY_INFO };
-        writer.fill(&mut info, writer.handles.wrapping_add(index).cast(), object);
-        // SAFETY: there is room for that much of it, by this function's contract.
-        unsafe { copy_nonoverlapping((&raw const info).cast::<u8>(), place, stride) };
-        place = place.wrapping_add(stride);
-    }
-}
-
-const EMPTY_INFO: zt_object_info = zt_object_info {
-    struct_size: 0,
-    object: null(),
-    name: null(),
-    name_length: 0,
-    shape: null(),
-    rank: 0,
-    attributes: null(),
-    component_count: 0,
-    component: null(),
-    offset: 0,
-    stored_size: 0,
-    size: 0,
-    format: 0,
-    dtype: 0,
-    r#type: 0,
-    encoding: 0,
-};
-
 /// What a listing looks at. Kept by itself, as a table's place would be read anew for each object: for all that the
 /// compiler knows, it may change when a struct is filled.
 struct InfoWriter<'f> {
     manifest: &'f Manifest,
     components: &'f [Component],
     values: *const u8,
-    has_values: bool,
     texts: *const u8,
     dimensions: *const u64,
     /// Of both objects and components.
@@ -282,41 +162,36 @@ impl<'f> InfoWriter<'f> {
             manifest,
             components: &manifest.components,
             values: manifest.values.as_ptr(),
-            has_values: manifest.values.size() > 0,
             texts: manifest.texts.as_ptr(),
             dimensions: manifest.dimensions.as_ptr(),
             handles: file.handles().address(0),
         }
     }
 
-    /// Fills all but the size. Each field is stored when it is known, which leaves the compiler nothing to remember.
+    /// The struct of an object.
     #[inline(always)]
-    fn fill(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
-        self.fill_object(info, handle, object);
-        info.attributes = match object.attributes {
-            Some(at) => self.values.wrapping_add(at.index()).cast(),
-            None => null(),
-        };
-        info.component_count = object.component_count as usize;
-        let primary = self.primary_component(object);
-        if let Some((at, component)) = primary.and_then(|at| Some((at, self.components.get(at)?))) {
-            fill_component(info, self.handles.wrapping_add(at).cast(), component);
-        } else {
-            info.component = null();
-            (info.offset, info.stored_size, info.size) = (0, 0, 0);
-            (info.dtype, info.r#type, info.encoding) = (0, 0, 0);
+    fn info(&self, struct_size: usize, index: usize, object: &Object) -> zt_object_info {
+        let at = self.primary_component(object);
+        let component = at.and_then(|at| self.components.get(at));
+        let handle = at.filter(|_| component.is_some()).map(|at| self.handles.wrapping_add(at).cast());
+        zt_object_info {
+            struct_size,
+            object: self.handles.wrapping_add(index).cast(),
+            name: self.texts.wrapping_add(object.name.start()).cast(),
+            name_length: object.name.size(),
+            shape: self.dimensions.wrapping_add(object.shape_start as usize),
+            rank: object.rank as usize,
+            attributes: object.attributes.map_or(null(), |at| self.values.wrapping_add(at.index()).cast()),
+            component_count: object.component_count as usize,
+            component: handle.unwrap_or(null()),
+            offset: component.map_or(0, |c| c.offset),
+            stored_size: component.map_or(0, |c| c.stored_size),
+            size: component.map_or(0, |c| c.size().unwrap_or(ZT_UNKNOWN_SIZE)),
+            format: format_number(object.format),
+            dtype: component.map_or(0, |c| dtype_number(c.dtype)),
+            r#type: component.map_or(0, |c| logical_number(c.logical)),
+            encoding: component.map_or(0, |c| encoding_number(c.encoding)),
         }
-    }
-
-    /// What is of the object alone, but for its attributes and how many components it has.
-    #[inline(always)]
-    fn fill_object(&self, info: &mut zt_object_info, handle: *const zt_object, object: &Object) {
-        info.object = handle;
-        info.name = self.texts.wrapping_add(object.name.start()).cast();
-        info.name_length = object.name.size();
-        info.shape = self.dimensions.wrapping_add(object.shape_start as usize);
-        info.rank = object.rank as usize;
-        info.format = format_number(object.format);
     }
 
     /// The component that a listing describes.
@@ -331,26 +206,9 @@ impl<'f> InfoWriter<'f> {
     }
 }
 
-#[inline(always)]
-fn fill_component(info: &mut zt_object_info, handle: *const zt_component, component: &Component) {
-    info.component = handle;
-    info.offset = component.offset;
-    info.stored_size = component.stored_size;
-    info.size = known_size(component);
-    info.dtype = dtype_number(component.dtype);
-    info.r#type = logical_number(component.logical);
-    info.encoding = encoding_number(component.encoding);
-}
-
-/// Where among its components the data of an array is.
+/// Where among its components the data of a dense object is.
 #[cold]
 fn dense_data(manifest: &Manifest, object: &Object) -> Option<usize> {
     let mut components = manifest.components(object).iter();
     components.position(|c| object.format.is_array() && manifest.texts.get_bytes(c.role) == b"data")
-}
-
-/// The decoded size as far as the manifest declares it.
-#[inline(always)]
-fn known_size(component: &Component) -> u64 {
-    component.size().unwrap_or(ZT_UNKNOWN_SIZE)
 }

@@ -39,7 +39,7 @@ impl NameIndex {
         for (at, object) in manifest.objects.iter().enumerate() {
             let at = u32::try_from(at).map_err(|_| fail!(Limit, "more than 2^32 objects"))?;
             let name = manifest.texts.get_bytes(object.name);
-            let same = |other: &u32| is_same(name, name_at(*other));
+            let same = |other: &u32| name == name_at(*other);
             match table.entry(hash(&hasher, name), same, |at: &u32| hash(&hasher, name_at(*at))) {
                 Entry::Vacant(place) => drop(place.insert(at)),
                 Entry::Occupied(_) if first_wins => {}
@@ -57,7 +57,7 @@ impl NameIndex {
         let hash = hash(&self.hasher, name);
         let found = self.table.find(hash, |at| {
             let object = manifest.objects.get(*at as usize);
-            object.is_some_and(|o| is_same(name, manifest.texts.get_bytes(o.name)))
+            object.is_some_and(|o| name == manifest.texts.get_bytes(o.name))
         });
         found.map(|at| *at as usize)
     }
@@ -69,22 +69,6 @@ fn hash(hasher: &SeedableRandomState, name: &[u8]) -> u64 {
     let mut state = hasher.build_hasher();
     state.write(name);
     state.finish()
-}
-
-/// Whether the name that is looked for is this one. Usual lengths are compared in two pieces that overlap:
-/// memcmp is called through the dynamic linker, which can take as long as all the rest, and a loop is
-/// left at a place that the processor guesses wrong.
-#[inline(always)]
-fn is_same(wanted: &[u8], other: &[u8]) -> bool {
-    fn ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
-        a.first_chunk::<N>() == b.first_chunk() && a.last_chunk::<N>() == b.last_chunk()
-    }
-    wanted.len() == other.len()
-        && match wanted.len() {
-            33..=64 => ends::<32>(wanted, other),
-            17..=32 => ends::<16>(wanted, other),
-            _ => wanted == other,
-        }
 }
 
 /// Marks the components whose pages hold no byte of another component, nor of what the file is part of.
