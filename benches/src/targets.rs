@@ -23,13 +23,14 @@ const fn t(
 }
 
 pub const TARGETS: &[Target] = &[
-    t("W1/100000", "open", "libztensor zt_open", "limit: walk", 3.0),
+    t("W1/100000", "open", "libztensor zt_open", "limit: walk", 4.0),
+    t("W1/1000", "open", "libztensor zt_open", "limit: walk", 2.5),
     t("W1/100000", "find", "libztensor zt_open", "idea: index", 1.1),
     t("W1/1000", "find", "libztensor zt_open", "idea: index", 1.1),
     t("W1/100000", "list", "libztensor zt_open", "idea: index", 3.0),
-    t("W1/crc32c", "open", "libztensor zt_open", "limit: walk", 3.0),
-    t("W1/sha256", "open", "libztensor zt_open", "limit: walk", 3.0),
-    t("W1/quantized", "open", "libztensor zt_open", "limit: walk", 3.0),
+    t("W1/crc32c", "open", "libztensor zt_open", "limit: walk", 4.0),
+    t("W1/sha256", "open", "libztensor zt_open", "limit: walk", 4.0),
+    t("W1/quantized", "open", "libztensor zt_open", "limit: walk", 4.0),
     t("W2a", "touch", "libztensor view", "limit: mmap, touch, munmap", 1.02),
     t("W2a", "touch", "libztensor populate", "limit: mmap, touch, munmap", 0.95),
     t("W2b", "load", "libztensor batch, 2 threads", "limit: pread into", 0.87),

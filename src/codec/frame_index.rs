@@ -2,8 +2,8 @@
 //! then found without the headers of all of them.
 
 use super::frames::{Header, KnownSize};
-use super::kind::Codec;
 use crate::error::Result;
+use crate::model::encoding::Codec;
 use std::ops::Range;
 
 /// Places that are kept at most, of however many frames: 4 KiB.

@@ -1,7 +1,7 @@
 //! What every codec tells of the stored bytes: frames that can be decoded one by one, and the sizes that they say.
 
-use super::kind::Codec;
 use crate::error::{broken, Result};
+use crate::model::encoding::Codec;
 use std::ops::Range;
 
 /// What the headers of one frame say.

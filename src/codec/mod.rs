@@ -1,7 +1,7 @@
 //! The codecs: how stored bytes become decoded ones and back, for each encoding that this version knows.
 //!
 //! Who reads or writes asks for a [`Coding`] first. An encoding that is unknown has none, so that its stored bytes are
-//! never taken for decoded ones. One that is added gets a variant here, and the compiler names what it has to do.
+//! never taken for decoded ones. One that is added gets a row and a variant in `model::encoding`, and the compiler names what it has to do.
 
 #![cfg_attr(
     not(test),
@@ -19,14 +19,13 @@
 
 mod frame_index;
 mod frames;
-mod kind;
 mod zstd;
 
 use crate::error::Result;
 
+pub(crate) use crate::model::encoding::{Codec, Coding};
 pub(crate) use frame_index::{FrameIndex, Seek};
 pub(crate) use frames::{FrameRun, KnownSize, Stored, StoredPart};
-pub(crate) use kind::{Codec, Coding};
 
 /// Compresses blocks of bytes, each into a frame of its own that can be decoded by itself.
 pub(crate) enum Encoder {

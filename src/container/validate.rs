@@ -125,7 +125,8 @@ fn check_component(
     if c.encoding.is_compressed() && !c.is_size_declared() && rules.capabilities.declares_sizes {
         return Err(broken!(
             Rule::UncompressedLengthMissing,
-            "its encoding is zstd, but it has no \"uncompressed_length\", which spec 1.2 demands"
+            "its encoding is {}, but it has no \"uncompressed_length\", which spec 1.2 demands",
+            c.encoding.name().unwrap_or_default()
         ));
     }
     if c.encoding == Encoding::Raw {

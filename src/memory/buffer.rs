@@ -1,6 +1,7 @@
 //! Memory for decoded bytes: 64-byte aligned, zeroed, asked for fallibly.
 
 use super::host::{HostAllocator, HostMemory};
+use super::huge_pages::Pages;
 use crate::error::{Error, Result};
 
 /// One cache line; what the specs align to.
@@ -15,18 +16,10 @@ pub(super) const ALIGNMENT: usize = align_of::<Line>();
 /// kernel may give huge ones.
 const FROM_SYSTEM: usize = 1 << 20;
 
-/// What Linux calls huge: one entry of a table instead of 512, cleared in one go. Only whole ones at
-/// their multiples count.
-pub(crate) const HUGE_PAGE: usize = 2 << 20;
-
 enum Backing {
     Heap(Vec<Line>),
     Host(HostMemory),
-    /// The bytes begin at `start`.
-    System {
-        map: memmap2::MmapMut,
-        start: usize,
-    },
+    System(Pages),
 }
 
 /// Zeroed memory at a multiple of 64 bytes.
@@ -39,7 +32,7 @@ impl AlignedBuffer {
     /// `size` zero bytes.
     pub fn zeroed(size: usize) -> Result<Self> {
         if size >= FROM_SYSTEM {
-            return Ok(AlignedBuffer { memory: from_system(size)?, size });
+            return Ok(AlignedBuffer { memory: Backing::System(Pages::map(size)?), size });
         }
         let lines = size.div_ceil(size_of::<Line>());
         let mut heap: Vec<Line> = Vec::new();
@@ -59,9 +52,7 @@ impl AlignedBuffer {
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         match &self.memory {
-            Backing::System { map, start } => {
-                map.get(*start..).and_then(|m| m.get(..self.size)).unwrap_or_default()
-            }
+            Backing::System(pages) => pages.as_slice(),
             Backing::Host(memory) => memory.as_slice(),
             // SAFETY: `heap` owns `heap.len() * 64 >= size` initialised bytes, and any byte is a u8.
             Backing::Heap(heap) => unsafe { std::slice::from_raw_parts(heap.as_ptr().cast(), self.size) },
@@ -71,9 +62,7 @@ impl AlignedBuffer {
     /// The bytes, to be written.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         match &mut self.memory {
-            Backing::System { map, start } => {
-                map.get_mut(*start..).and_then(|m| m.get_mut(..self.size)).unwrap_or_default()
-            }
+            Backing::System(pages) => pages.as_mut_slice(),
             Backing::Host(memory) => memory.as_mut_slice(),
             // SAFETY: as above, and `&mut self` is the only way to them meanwhile.
             Backing::Heap(heap) => unsafe {
@@ -83,29 +72,10 @@ impl AlignedBuffer {
     }
 }
 
-/// Fresh pages; huge ones for as much as they fit, if the kernel has them, and no more than that: the rest
-/// takes what it fills.
-fn from_system(size: usize) -> Result<Backing> {
-    let ask = |size: usize| memmap2::MmapMut::map_anon(size).map_err(|_| Error::out_of_memory(size));
-    let huge = size - size % HUGE_PAGE;
-    if huge == 0 || cfg!(not(target_os = "linux")) {
-        return Ok(Backing::System { map: ask(size)?, start: 0 });
-    }
-    // Recent kernels place what is a multiple of a huge page at one; elsewhere there has to be room for it.
-    let lead = |map: &memmap2::MmapMut| map.as_ptr().addr().wrapping_neg() % HUGE_PAGE;
-    let mut map = ask(size.checked_next_multiple_of(HUGE_PAGE).ok_or_else(|| Error::out_of_memory(size))?)?;
-    if lead(&map) != 0 {
-        map = ask(size.checked_add(HUGE_PAGE).ok_or_else(|| Error::out_of_memory(size))?)?;
-    }
-    let start = lead(&map);
-    #[cfg(target_os = "linux")]
-    let _ = map.advise_range(memmap2::Advice::HugePage, start, huge); // only a wish
-    Ok(Backing::System { map, start })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::huge_pages::HUGE_PAGE;
 
     #[test]
     fn memory_is_aligned_zero_and_of_the_size_asked_for() {

@@ -1,7 +1,8 @@
 //! A growing table of plain entries. A large one is on huge pages: the system gives memory in small pages one by one
 //! as they are touched, which took a third of the time in which a file of 100,000 objects is opened.
 
-use super::buffer::{AlignedBuffer, ALIGNMENT, HUGE_PAGE};
+use super::buffer::{AlignedBuffer, ALIGNMENT};
+use super::huge_pages::HUGE_PAGE;
 use crate::error::{Error, Result};
 use std::fmt::{Debug, Formatter};
 use std::ops::{Deref, DerefMut};

@@ -7,6 +7,7 @@ mod buffer;
 mod decoded_cache;
 #[allow(unsafe_code)] // calls functions of the host's, and views their memory as bytes
 mod host;
+mod huge_pages;
 #[allow(unsafe_code)] // views its own memory as entries
 mod huge_vec;
 #[allow(unsafe_code)] // asks for a box fallibly
@@ -15,8 +16,8 @@ mod try_box;
 pub(crate) use budget::bytes_of;
 pub use budget::Budget;
 pub use buffer::AlignedBuffer;
-pub(crate) use buffer::HUGE_PAGE;
 pub(crate) use decoded_cache::DecodedCache;
 pub use host::HostAllocator;
+pub(crate) use huge_pages::HUGE_PAGE;
 pub use huge_vec::HugeVec;
 pub use try_box::try_box;

@@ -7,8 +7,8 @@ use super::stream::{StreamDecoder, WINDOW_LOG};
 use super::walk::Walk;
 use crate::codec::frame_index::{FramePoint, Seek};
 use crate::codec::frames::{with_data, Header, StoredPart};
-use crate::codec::kind::Codec;
 use crate::error::{broken, fail, Result, Rule};
+use crate::model::encoding::Codec;
 
 /// Bytes decoded at once where they are only passed on.
 const SCRATCH: usize = 128 << 10;

@@ -5,8 +5,8 @@ use super::stream::StreamDecoder;
 use super::*;
 use crate::codec::frame_index::FrameIndex;
 use crate::codec::frames::{FrameRun, KnownSize, Stored, StoredPart};
-use crate::codec::kind::Codec;
 use crate::error::{Cause, Result, Rule};
+use crate::model::encoding::Codec;
 
 fn known_size(stored: impl Stored) -> Result<KnownSize> {
     Codec::Zstd.known_size(stored)

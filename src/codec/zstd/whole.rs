@@ -3,8 +3,8 @@
 use super::context::{code_number, context, frame_error, CODE_DST_TOO_SMALL};
 use super::walk::Walk;
 use crate::codec::frames::{sum, with_data, StoredPart};
-use crate::codec::kind::Codec;
 use crate::error::{broken, Result, Rule};
+use crate::model::encoding::Codec;
 
 /// Decodes all of these frames straight into `dst`: exactly as many bytes as it has, or an error.
 ///

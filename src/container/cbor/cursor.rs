@@ -126,6 +126,13 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
+    /// Steps over `bytes` if they come next; says whether they do.
+    pub fn take_if(&mut self, bytes: &[u8]) -> bool {
+        let rest = self.rest.strip_prefix(bytes);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
     #[cold]
     fn cut_short(&self, count: u64) -> crate::error::Error {
         broken!(

@@ -71,7 +71,7 @@ impl<'a> MapInterner<'a> {
     pub fn read(&self, cursor: &mut Cursor<'_>) -> Option<Position> {
         // What begins with all bytes of a whole item is that item.
         let mut known = self.known.iter().flatten();
-        known.find(|(encoded, _)| cursor.skip_literal(encoded).is_some()).map(|(_, position)| *position)
+        known.find(|(encoded, _)| cursor.take_if(encoded)).map(|(_, position)| *position)
     }
 
     /// A map was read, from `start` on up to where the cursor is, and is kept at `position`.

@@ -3,7 +3,7 @@
 use crate::container::capabilities::Capabilities;
 use crate::container::cbor::encode as put;
 use crate::error::Result;
-use crate::model::manifest::{Encoding, Format, LogicalType, Manifest, Object};
+use crate::model::manifest::{Format, LogicalType, Manifest, Object};
 use crate::model::value::Value;
 
 /// The role that a 0.1 tensor's bytes get.
@@ -59,14 +59,10 @@ fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &
     put::array(out, shape.len() as u64)?;
     shape.iter().try_for_each(|d| put::unsigned(out, *d))?;
     put::text(out, "encoding")?;
-    match component.encoding {
-        Encoding::Raw => {
-            put::text(out, "raw")?;
-            put::text(out, "data_endianness")?;
-            put::text(out, if component.is_big_endian() { "big" } else { "little" })?;
-        }
-        Encoding::Zstd => put::text(out, "zstd")?,
-        Encoding::Other => return Err(to.cannot_represent("its encoding")),
+    put::text(out, component.encoding.name().ok_or_else(|| to.cannot_represent("its encoding"))?)?;
+    if !component.encoding.is_compressed() {
+        put::text(out, "data_endianness")?;
+        put::text(out, if component.is_big_endian() { "big" } else { "little" })?;
     }
     if let Some(digest) = digest {
         put::text(out, "checksum")?;

@@ -26,8 +26,6 @@ const UNCOMPRESSED_LENGTH: u64 = packed(b"uncompressed_length");
 const ENCODING: u64 = packed(b"encoding");
 const DIGEST: u64 = packed(b"digest");
 const DENSE: u64 = packed(b"dense");
-const RAW: u64 = packed(b"raw");
-const ZSTD: u64 = packed(b"zstd");
 
 const DIALECT: Dialect = Dialect { objects_key: "objects", dtype: dtype_by_name, dtype_in_object: false };
 
@@ -249,13 +247,7 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
             }
             ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;
-                encoding = if d.take_packed(RAW) {
-                    Encoding::Raw
-                } else if d.take_packed(ZSTD) {
-                    Encoding::Zstd
-                } else {
-                    encoding_slow(d, &mut rare)?
-                };
+                encoding = encoding_by_name(d, &mut rare)?;
             }
             DIGEST => {
                 keys.once(6, &key)?;
@@ -310,8 +302,7 @@ fn dtype_slow(d: &mut Decoder<'_>, dialect: &Dialect, rare: &mut RareNames) -> R
     Ok(dtype)
 }
 
-#[inline(never)]
-fn encoding_slow(d: &mut Decoder<'_>, rare: &mut RareNames) -> Result<Encoding> {
+fn encoding_by_name(d: &mut Decoder<'_>, rare: &mut RareNames) -> Result<Encoding> {
     Ok(match d.optional_text(Rule::EncodingType, "\"encoding\"")?.as_deref() {
         None => Encoding::Raw,
         Some(name) => match Encoding::from_name(name) {

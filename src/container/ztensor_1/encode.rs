@@ -82,8 +82,8 @@ fn encode_component(manifest: &Manifest, c: &Component, to: &Capabilities, out: 
     }
     let encoding = match c.encoding {
         Encoding::Raw => None,
-        Encoding::Zstd => c.encoding.name(),
         Encoding::Other => Some(name(rare.encoding)),
+        known => known.name(),
     };
     let size = c.size().filter(|_| to.declares_sizes && c.encoding.has_declared_size());
     let optional = [logical.is_some(), size.is_some(), encoding.is_some(), rare.digest.is_some()];

@@ -1,0 +1,80 @@
+//! A fast path: memory from the system on huge pages. Small ones come one by one as they are touched, which takes 40 %
+//! of the time in which a file of 100,000 objects is opened (13.4 ms instead of 7.8), and without it that row would be
+//! above 4 times the walk. It does not apply below 2 MiB, off Linux, nor where the kernel has no huge page to give: then
+//! the same memory is on small pages.
+
+use crate::error::{Error, Result};
+use memmap2::MmapMut;
+
+/// What Linux calls huge: one entry of a table instead of 512, cleared in one go. Only whole ones at
+/// their multiples count.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
+
+/// Zeroed pages of the system.
+pub(super) struct Pages {
+    map: MmapMut,
+    /// Where the bytes begin.
+    start: usize,
+    size: usize,
+}
+
+impl Pages {
+    /// `size` zero bytes.
+    pub(super) fn map(size: usize) -> Result<Pages> {
+        match cfg!(target_os = "linux") && size >= HUGE_PAGE {
+            true => huge(size),
+            false => plain(size),
+        }
+    }
+
+    /// The bytes.
+    pub(super) fn as_slice(&self) -> &[u8] {
+        self.map.get(self.start..).and_then(|m| m.get(..self.size)).unwrap_or_default()
+    }
+
+    /// The bytes, to be written.
+    pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
+        self.map.get_mut(self.start..).and_then(|m| m.get_mut(..self.size)).unwrap_or_default()
+    }
+}
+
+fn ask(size: usize) -> Result<MmapMut> {
+    MmapMut::map_anon(size).map_err(|_| Error::out_of_memory(size))
+}
+
+fn plain(size: usize) -> Result<Pages> {
+    Ok(Pages { map: ask(size)?, start: 0, size })
+}
+
+/// Huge pages for as much as they fit, and no more than that: the rest takes what it fills.
+fn huge(size: usize) -> Result<Pages> {
+    // Recent kernels place what is a multiple of a huge page at one; elsewhere there has to be room for it.
+    let lead = |map: &MmapMut| map.as_ptr().addr().wrapping_neg() % HUGE_PAGE;
+    let mut map = ask(size.checked_next_multiple_of(HUGE_PAGE).ok_or_else(|| Error::out_of_memory(size))?)?;
+    if lead(&map) != 0 {
+        map = ask(size.checked_add(HUGE_PAGE).ok_or_else(|| Error::out_of_memory(size))?)?;
+    }
+    let start = lead(&map);
+    #[cfg(target_os = "linux")]
+    let _ = map.advise_range(memmap2::Advice::HugePage, start, size - size % HUGE_PAGE); // only a wish
+    Ok(Pages { map, start, size })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_the_same_on_huge_and_on_plain_pages() {
+        for size in [HUGE_PAGE, HUGE_PAGE + 7, 3 * HUGE_PAGE - 1, 5 * HUGE_PAGE] {
+            let (mut huge, mut plain) = (huge(size).unwrap(), plain(size).unwrap());
+            assert_eq!(huge.as_slice().len(), size);
+            assert!(huge.as_slice() == plain.as_slice() && huge.as_slice().iter().all(|byte| *byte == 0));
+            for pages in [&mut huge, &mut plain] {
+                pages.as_mut_slice().iter_mut().enumerate().for_each(|(at, byte)| *byte = (at % 251) as u8);
+            }
+            assert!(huge.as_slice() == plain.as_slice());
+        }
+        assert!(Pages::map(usize::MAX).is_err() && Pages::map(usize::MAX / 2).is_err());
+    }
+}
