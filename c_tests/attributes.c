@@ -317,7 +317,7 @@ static void read_in_bulk(void)
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     map = zt_value_find(zt_file_attributes(file), "all");
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, i16, 4), ZT_OK); /* more room than needed */
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, i16, 4), ZT_OK); /* more than needed */
     CHECK(i16[0] == 0 && i16[1] == 255 && i16[2] == -1 && i16[3] == 77);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_U8, u8, 3), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(strstr(zt_last_error(), "element 2") != NULL && u8[0] == 77);

@@ -251,7 +251,7 @@ static void one_bad_request(const char *name, const char *object, const char *ro
     o.on_done = on_done;
     o.verify = 1;
     CHECK_STATUS(zt_read_batch(file, &r, 1, &o, &stats), want);
-    CHECK(s->done == s->failed); /* if anything was told, then the failure */
+    CHECK(s->done == s->failed); /* if anything was reported, then the failure */
     CHECK_U64(stats.requests, 0);
     zt_close(file);
     free(s);
@@ -303,7 +303,7 @@ static void failures(void)
     zt_close(file);
 }
 
-/* One damaged component among good ones: it is the only one that is told to have failed. */
+/* One damaged component among good ones: it is the only one that is reported as failed. */
 static void failure_among_others(void)
 {
     uint32_t threads;

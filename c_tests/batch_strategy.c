@@ -191,7 +191,7 @@ static void strategies(const char *path, uint64_t alignment, zt_mode mode)
     zt_close(file);
 }
 
-/* A part of it in memory. A handle that is told so does not read ahead what is not. */
+/* A part of it in memory. A handle with that advice does not read ahead what is not. */
 static void in_part(const char *path)
 {
     zt_file *file = NULL;
@@ -251,7 +251,7 @@ static void wide(const char *path)
 }
 
 #if defined(__linux__)
-/* The same inside a larger file, at an offset that is a multiple of nothing. */
+/* A zTensor file inside a larger file, at an offset that is a multiple of nothing. */
 static void inside(const char *path)
 {
     static const char lead[777] = {0};
@@ -340,7 +340,7 @@ static void own_source(const char *path)
 
 int main(void)
 {
-    const char *path = scratch_path("roads.zt");
+    const char *path = scratch_path("strategy.zt");
     large = (unsigned char *)malloc(LARGE);
     middle = (unsigned char *)malloc(MIDDLE);
     REQUIRE(large != NULL && middle != NULL);

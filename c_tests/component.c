@@ -94,7 +94,7 @@ static const row rows[] = {
      "c0522e48b7d17602f6f09ca7182ed4d283708f66fdbf9312f398ec28af7e109b"},
 };
 
-/* What the host holds of little-endian bytes, back in the order of the file, so that the digest can be told. */
+/* What the host holds of little-endian bytes, back in the order of the file, so that the digest can be computed. */
 static void to_little_endian(unsigned char *bytes, size_t size, size_t width)
 {
     const uint16_t one = 1;

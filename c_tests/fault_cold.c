@@ -5,86 +5,11 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <errno.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "entry_points.h"
-
-#ifdef __cplusplus
-#define NOTHROW throw()
-extern "C" {
-#else
-#define NOTHROW
-#endif
-void *__libc_malloc(size_t);
-void *__libc_calloc(size_t, size_t);
-void *__libc_realloc(void *, size_t);
-void *__libc_memalign(size_t, size_t);
-
-static int armed, persistent;
-static long left, refused;
-
-static int refuse(void)
-{
-    long before;
-    if (!__atomic_load_n(&armed, __ATOMIC_RELAXED))
-        return 0;
-    before = __atomic_fetch_sub(&left, 1, __ATOMIC_RELAXED);
-    if (before == 1 || (persistent && before < 1)) {
-        __atomic_fetch_add(&refused, 1, __ATOMIC_RELAXED);
-        errno = ENOMEM;
-        return 1;
-    }
-    return 0;
-}
-
-/* The program's own take the place of the C library's, for the library under test, too. */
-void *malloc(size_t size) NOTHROW
-{
-    return refuse() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size) NOTHROW
-{
-    return refuse() ? NULL : __libc_calloc(count, size);
-}
-
-void *realloc(void *memory, size_t size) NOTHROW
-{
-    return refuse() ? NULL : __libc_realloc(memory, size);
-}
-
-int posix_memalign(void **place, size_t alignment, size_t size) NOTHROW
-{
-    void *memory = refuse() ? NULL : __libc_memalign(alignment, size);
-    if (memory)
-        *place = memory;
-    return memory ? 0 : ENOMEM;
-}
-
-void *aligned_alloc(size_t alignment, size_t size) NOTHROW
-{
-    return refuse() ? NULL : __libc_memalign(alignment, size);
-}
-
-#if defined(__x86_64__) || defined(__aarch64__)
-/* Mappings, too; elsewhere the system call has another form. */
-void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) NOTHROW
-{
-    return refuse() ? MAP_FAILED : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
-}
-
-void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset) NOTHROW
-{
-    return refuse() ? MAP_FAILED : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
-}
-#endif
-#ifdef __cplusplus
-}
-#endif
+#include "failing_malloc.h"
 
 enum { HIT = 64, BAD = 128 };
 static FILE *printed; /* what a child prints goes there */

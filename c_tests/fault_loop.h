@@ -62,7 +62,7 @@ static inline const char *in_folder(const char *name)
     return path;
 }
 
-/* Files in a folder; the hidden ones among them removed, where told to. */
+/* Files in a folder; the hidden ones among them removed, where asked for. */
 static inline size_t entries_of(const char *folder, int remove_hidden)
 {
     DIR *d = opendir(folder);

@@ -228,7 +228,7 @@ done:
     return;
 }
 
-/* A few hundred ended writers are remembered, to be told from live ones: then the heap no longer grows. */
+/* A few hundred ended writers are remembered, to be known from live ones: then the heap no longer grows. */
 static void fill_memory_of_writers(void)
 {
     zt_writer *w = NULL;

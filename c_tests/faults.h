@@ -1,4 +1,4 @@
-/* Calls of the system that fail when they are told to. The program defines the functions of libc itself, so that
+/* Calls of the system that fail when a test says so. The program defines the functions of libc itself, so that
  * they stand in front of libc's for the shared and for the static library; disarmed, they only pass the call on.
  * Wants _GNU_SOURCE before the first header. Linux. */
 #ifndef FAULTS_H

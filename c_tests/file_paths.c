@@ -150,7 +150,7 @@ static size_t files_in(const char *folder)
 
 enum { FULL_DISK_SKIPPED = 77 };
 
-/* A disk of 800 KiB with a file of one megabyte to come, in every way that a file is written; then there is room. */
+/* A disk of 800 KiB with a file of one megabyte to come, in every way that a file is written; then it fits. */
 static int full_disk(const char *folder)
 {
     static unsigned char data[1 << 20];

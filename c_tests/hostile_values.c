@@ -166,7 +166,7 @@ static void absurd_sizes(void)
     zt_file *f = file;
     zt_status status;
     CHECK(zt_object_find_n(file, "f32", SIZE_MAX) == NULL);
-    /* More room than there can be is room enough, or refused; no byte past the component is touched. */
+    /* More memory than there can be is enough, or refused; no byte past the component is touched. */
     memset(space, 0xa5, sizeof space);
     status = zt_component_read(component, space, SIZE_MAX);
     CHECK(status == ZT_OK || status == INVALID);

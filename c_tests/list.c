@@ -3,7 +3,7 @@
 
 static unsigned long odd_files, objects, primary_differs, unknown_sizes;
 
-/* The component that is told of: "data" of a dense object, else the first. */
+/* The component that is described: "data" of a dense object, else the first. */
 static const zt_component *reported(const zt_object *object)
 {
     const zt_component *data = zt_component_find(object, "data");

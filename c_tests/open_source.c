@@ -78,7 +78,7 @@ static void bad_memory(void)
     free(bytes);
 }
 
-/* A source over bytes in memory that counts its calls and can be told to fail. */
+/* A source over bytes in memory that counts its calls and fails when a test says so. */
 typedef struct source_state {
     const unsigned char *bytes;
     size_t size;

@@ -40,7 +40,7 @@ static zt_status write_to(const char *path, zt_encoding encoding, zt_digest dige
     return zt_writer_finish(w, NULL);
 }
 
-/* Every way by which bytes reach a file: told in steps; when it stops, what is at the path stays. */
+/* Every way by which bytes reach a file, reported in steps; when it stops, what is at the path stays. */
 static void writing(void)
 {
     static const struct { zt_encoding encoding; zt_digest digest; uint32_t durable; } cases[] = {

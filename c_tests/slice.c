@@ -135,7 +135,7 @@ static void scalars_and_nothing(void)
     CHECK(value > 0.514669f && value < 0.514670f);
     CHECK_STATUS(zt_object_read_slice(scalar, NULL, NULL, NULL, &value, 3), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_object_read_slice(s5, zero, all, NULL, whole, sizeof whole), ZT_OK);
-    /* No elements: nothing is written, and no room is needed. */
+    /* No elements: nothing is written, and no memory is needed. */
     whole[0] = 42;
     CHECK_STATUS(zt_object_read_slice(s5, zero, none, NULL, whole, sizeof whole), ZT_OK);
     CHECK(whole[0] == 42);
@@ -244,7 +244,7 @@ static void stored_bytes(void)
     r[1].dst = got;
     CHECK_STATUS(zt_read_batch(file, r, 2, NULL, &stats), ZT_ERROR_INVALID_ARGUMENT);
     r[1].dst = got + 10000;
-    r[0].dst_size = sizeof got; /* room that is not used may be shared */
+    r[0].dst_size = sizeof got; /* memory that is not used may be shared */
     CHECK_STATUS(zt_read_batch(file, r, 2, NULL, &stats), ZT_OK);
     CHECK(memcmp(got, data + 500000, 10000) == 0 && memcmp(got + 10000, data + 7, 5000) == 0);
     zt_close(file);

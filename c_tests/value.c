@@ -245,7 +245,7 @@ static void json_is(const zt_value *value, const char *want)
     CHECK_U64(strlen(text), needed - 1);
     CHECK(text[needed] == 0x7f);
     CHECK_STATUS(zt_value_to_json(value, text, needed + 8, NULL), ZT_OK);
-    /* As much as fits, NUL-ended where there is room for one byte. */
+    /* As much as fits, NUL-ended where one byte fits. */
     for (size = 1; size < needed; size += 1 + size / 4) {
         char *part = (char *)malloc(size + 1);
         REQUIRE(part != NULL);

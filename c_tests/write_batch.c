@@ -211,7 +211,7 @@ static void out_of_turn(void)
     zt_writer_abort(w);
 }
 
-/* Threads of this process; 0 where that is not told. */
+/* Threads of this process; 0 where that is not known. */
 static size_t threads_now(void)
 {
     size_t n = 0;

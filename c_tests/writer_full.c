@@ -31,7 +31,7 @@ static size_t files_in(const char *folder)
     return n - 2;
 }
 
-/* Writes a mebibyte with room for less, and tells that it failed. */
+/* Writes a mebibyte where less fits, and reports that it failed. */
 static void fails(zt_writer *w, int give_up)
 {
     zt_status status;

@@ -125,7 +125,7 @@ static void impossible(const char *folder)
     CHECK_U64(files_in(folder), 0);
 }
 
-/* A sink into memory that can be told to fail. */
+/* A sink into memory that fails when a test says so. */
 typedef struct sink_state {
     unsigned char *bytes;
     size_t size, fail_at; /* fails when it has that many bytes */

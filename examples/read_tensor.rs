@@ -14,7 +14,7 @@ fn read(path: &str, name: &str) -> Result<()> {
     let data =
         data.ok_or_else(|| Error::new(Cause::NotFound, format_args!("{path}: no dense object {name:?}")))?;
 
-    // Lent by the mapping where that can be, decoded into fresh memory where not.
+    // Borrowed from the mapping where that can be, decoded into fresh memory where not.
     let bytes = data.load()?;
     println!("{name}: {} {:?}, {} bytes", data.dtype_name(), data.object().shape(), bytes.as_slice().len());
 

@@ -31,7 +31,7 @@ fn crashed(folder: &Folder, new: &[Sample]) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// A file that ends in an unfinished append, with other places where it could end: an open says so, a repair does
-/// nothing, and where it is told the place it makes the file `before`.
+/// nothing, and where it is given the place it makes the file `before`.
 fn assert_in_doubt(path: &Path, image: &[u8], before: &[u8], what: &str) {
     std::fs::write(path, image).unwrap();
     for outcome in [

@@ -40,7 +40,7 @@ fn write_new(writer: &mut Writer) {
     new().iter().for_each(|s| s.write(writer).unwrap());
 }
 
-/// The same in pieces, with digests and compressed in frames.
+/// Writes in pieces, with digests and compressed in frames.
 fn stream_new(writer: &mut Writer) {
     new().iter().for_each(|s| s.stream(writer, 300_000).unwrap());
 }

@@ -102,7 +102,7 @@ fn folder(path: &str) -> &str {
     inner.split(['/', '.']).next().unwrap()
 }
 
-/// Rooms that a file names by `crate::`, outside of comments.
+/// Folders that a file names by `crate::`, outside of comments.
 fn imports(text: &str) -> Vec<String> {
     let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
     let mut found = Vec::new();

@@ -241,7 +241,7 @@ impl Objects {
         self.map(object)
     }
 
-    /// The same for a tensor of spec 0.1.0.
+    /// A tensor of spec 0.1.0, made by chance.
     fn old(&mut self, n: u64, wrong: u64) -> Vec<u8> {
         let offset = 64 * (2 * n + 1);
         let shapes: [(&[u64], &str, u64); 4] =
@@ -318,7 +318,7 @@ fn file_0_1(tensors: &[Numbered<'_>]) -> Vec<u8> {
     file
 }
 
-/// Objects of one file, made by chance, mean what each means in a file of its own. `head`: what is told of an empty one.
+/// Objects of one file, made by chance, mean what each means in a file of its own. `head`: what is reported of an empty one.
 fn check_after_each_other(
     head: &str,
     file_of: fn(&[Numbered<'_>]) -> Vec<u8>,

@@ -28,7 +28,7 @@ fn file_1_2(manifest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The same of another container, whose end is the size alone.
+/// A file of another container, whose end is the size alone.
 fn file_before(magic: &[u8; 8], manifest: &[u8]) -> Vec<u8> {
     let mut bytes = magic.to_vec();
     bytes.resize(64, 0);

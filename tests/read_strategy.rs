@@ -143,7 +143,7 @@ fn batch(file: &File, parts: &Parts<'_>, options: &BatchOptions) -> (Vec<Vec<u8>
         .collect();
     let (jobs, mut stats) = (AtomicU64::new(0), BatchStats::default());
     let count = |_, _| {
-        jobs.fetch_add(1, Ordering::Relaxed); // progress is told after each
+        jobs.fetch_add(1, Ordering::Relaxed); // progress is reported after each
         true
     };
     file.read_batch(&mut requests, options, &|_, _| (), &count, &mut stats).unwrap();

@@ -112,7 +112,7 @@ fn ranges_of_more_components_than_are_remembered_by_several_threads() {
         }
     });
 
-    // A frame that is not one is told by every range, the first and the next ones, wherever it is.
+    // A frame that is not one is reported by every range, the first and the next ones, wherever it is.
     let stored = common::data(file, "5").offset() + common::data(file, "5").stored_size();
     let last = bytes[..stored as usize].windows(4).rposition(|w| w == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
     bytes[last] ^= 1;

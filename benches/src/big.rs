@@ -96,7 +96,7 @@ pub struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Allocates room for the whole model by itself.
+    /// Allocates memory for the whole model by itself.
     pub fn owns(&self) -> bool {
         self.into != Dest::Caller
     }
@@ -200,7 +200,7 @@ fn read_each(b: &Big, dst: &mut [u8]) {
     }
 }
 
-/// A mapped file's raw components are lent, so only ZT_MODE_READ fills memory of the library's own.
+/// A mapped file's raw components are borrowed, so only ZT_MODE_READ fills memory of the library's own.
 fn load_each(b: &Big, mode: i32) {
     let f = zt::Zt::open_with(&b.zt, mode, 0);
     let load = |n| {

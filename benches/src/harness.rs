@@ -120,7 +120,7 @@ fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>], missing: &[Option<String>]) 
 pub static ONLY: std::sync::OnceLock<String> = std::sync::OnceLock::new();
 
 /// Runs every case once per round, in another order each round, so that drift of
-/// the machine and what the previous case left behind fall on all cases alike.
+/// the machine and what the previous case left behind fall on all cases equally.
 pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
     let only = ONLY.get().map_or("", |s| s);
     g.cases.retain(|c| c.name.contains(only) || c.role == Role::Limit);

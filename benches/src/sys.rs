@@ -45,7 +45,7 @@ impl Anon {
         }
         buf
     }
-    /// The same, but nothing of it is there yet.
+    /// Such memory of which nothing is there yet.
     pub fn untouched(len: usize, huge: bool) -> Anon {
         let cap = len.next_multiple_of(2 << 20).max(2 << 20);
         let ptr = unsafe {

@@ -52,7 +52,7 @@ pub const TARGETS: &[Target] = &[
     t("W5", "write", "libztensor crc32c", "limit: write()", 1.30),
     t("W5", "write", "libztensor batch no digest", "limit: write()", 1.25),
     t("W5", "write", "libztensor batch crc32c", "limit: write()", 1.30),
-    // The same in one call, and one by one, beside the faster way to write the concatenation.
+    // In one call, and one by one, beside the faster way to write the concatenation.
     t("W5", "write", "libztensor batch no digest", "limit: 256 KiB", 1.25),
     t("W5", "write", "libztensor batch crc32c", "limit: 256 KiB", 1.30),
     t("W5", "write", "libztensor no digest", "limit: 256 KiB", 1.25),
@@ -123,7 +123,7 @@ pub fn unjudged(t: &Target, why: &str) {
     note(&row_of(t), &format!(" (reach {}x): not measured: {why}", t.reach), Verdict::NotMeasured);
 }
 
-/// The same of all rows of a group ("W9a/cold") or a workload ("W9") that have no verdict.
+/// Notes of all rows of a group ("W9a/cold") or a workload ("W9") that have no verdict that they were not measured.
 pub fn not_measured(id: &str, why: &str) {
     let of = |t: &&Target| {
         let rest = t.group.strip_prefix(id);

@@ -243,7 +243,7 @@ impl Zt {
         c
     }
 
-    /// The tensor's bytes, lent by the mapping.
+    /// The tensor's bytes, borrowed from the mapping.
     pub fn view(&self, name: &CStr) -> &[u8] {
         let (mut p, mut n) = (null(), 0);
         ok(unsafe { zt_component_ptr(self.component(name), &mut p, &mut n) });
@@ -292,7 +292,7 @@ pub fn request(component: *const Component, dst: &mut [u8]) -> Request {
     }
 }
 
-/// Room for a listing.
+/// Structs for a listing.
 pub fn object_infos<const N: usize>() -> [ObjectInfo; N] {
     let o: ObjectInfo = unsafe { std::mem::zeroed() };
     [ObjectInfo { size: std::mem::size_of::<ObjectInfo>(), ..o }; N]
@@ -327,7 +327,7 @@ pub fn write(path: &Path, specs: &[Spec], names: &[CString], data: &[u8], dtype:
     fill(w, specs, names, data, dtype);
 }
 
-/// The same in one call.
+/// Writes a file in one call.
 pub fn write_batch(
     path: &Path,
     specs: &[Spec],

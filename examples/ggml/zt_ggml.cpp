@@ -134,7 +134,7 @@ load_stats model::load(ggml_backend_t backend, const load_options &options)
     return stats;
 }
 
-// One buffer over the part of the mapping where the tensors are that can be lent. Gives back the others.
+// One buffer over the part of the mapping where the tensors are that can be borrowed. Gives back the others.
 std::vector<model::entry> model::map(load_stats &stats)
 {
     size_t alignment = ggml_backend_buft_get_alignment(ggml_backend_cpu_buffer_type());

@@ -93,7 +93,7 @@ extern "C" {
     pub fn zt_writer_abort(w: Pointer);
 }
 
-/// A status that may be: known, told in words, and no bug of the library.
+/// A status that may be: known, with words, and no bug of the library.
 pub fn check(status: Status) -> Status {
     assert!((0..=13).contains(&status), "status {status}: {}", last_error());
     assert!(status == OK || !last_error().is_empty());

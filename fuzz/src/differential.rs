@@ -18,7 +18,7 @@ fn guarded<T, E>(call: impl FnOnce() -> Result<T, E>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(call)).ok()?.ok()
 }
 
-/// Panics of the release are none of ours, and are not told.
+/// Panics of the release are none of ours, and are not reported.
 pub fn quiet() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

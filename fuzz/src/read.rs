@@ -32,7 +32,7 @@ pub fn options(strict: bool) -> OpenOptions {
     OpenOptions { strict, max_decoded_size: Some(MOST_DECODED), ..OpenOptions::default() }
 }
 
-/// Opens bytes from memory, where they can be lent.
+/// Opens bytes from memory, where they can be borrowed.
 pub fn open(bytes: &[u8], strict: bool) -> Result<File> {
     File::open_memory(bytes.to_vec(), &options(strict))
 }
@@ -123,7 +123,7 @@ fn every_component(file: &File, unlent: &File, random: &mut Random) {
     for (a, b) in pairs.take(CLOSELY) {
         let bytes = component(&a, random);
         let other = component(&b, random);
-        assert_eq!(bytes, other, "{:?}/{:?}: lent and not lent", a.object().name(), a.role());
+        assert_eq!(bytes, other, "{:?}/{:?}: borrowed and read", a.object().name(), a.role());
         if let Some(bytes) = bytes {
             loaded.push((a, bytes));
         }

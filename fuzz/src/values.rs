@@ -4,7 +4,7 @@ use arbitrary::{Result, Unstructured};
 use ciborium::Value as Other;
 use ztensor::model::value::Value;
 
-/// The same as ciborium has it; none for what it lacks or makes something else of.
+/// The value as ciborium has it; none for what it lacks or makes something else of.
 pub fn other(value: &Value) -> Option<Other> {
     Some(match value {
         Value::Null => Other::Null,

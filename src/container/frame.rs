@@ -60,7 +60,7 @@ pub struct Limits {
 
 /// Memory that opening any file may take by default.
 const LEAST_MEMORY: u64 = 256 << 20;
-/// The same for a file with a large manifest, in bytes for each of its bytes.
+/// Memory that opening a file with a large manifest may take by default, in bytes for each of its bytes.
 const MEMORY_PER_BYTE: u64 = 16;
 
 impl Limits {

@@ -112,7 +112,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Validated>
     decode_within(frame, bytes, limits, &Budget::new(limits.memory_for(bytes.len() as u64)))
 }
 
-/// The same; what it takes is charged to `budget`.
+/// Decodes a manifest; what it takes is charged to `budget`.
 pub(crate) fn decode_within(
     frame: &Frame,
     bytes: &[u8],

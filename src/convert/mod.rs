@@ -148,7 +148,7 @@ fn wider(kind: Half, src: &[u8], dst: &mut [u8], all: u64) {
     wider_each(kind, src, dst.get_mut(done.saturating_mul(2)..).unwrap_or_default());
 }
 
-/// The same on any processor. Widening is exact, so `half` may do it; a NaN becomes quiet and keeps its sign and
+/// 16-bit floats to f32 on any processor. Widening is exact, so `half` may do it; a NaN becomes quiet and keeps its sign and
 /// payload there, too.
 fn wider_each(kind: Half, src: &[u8], dst: &mut [u8]) {
     if kind == Half::Bf16 {

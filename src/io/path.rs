@@ -146,7 +146,7 @@ mod platform {
             found.try_reserve_exact(LONGEST).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
             found.resize(LONGEST, 0); // within what was reserved
 
-            // SAFETY: a NUL-ended string that lives here, and room for as many bytes as are told.
+            // SAFETY: a NUL-ended string that lives here, and room for as many bytes as it is asked to write.
             let size = unsafe { libc::readlink(self.as_ptr(), found.as_mut_ptr().cast(), LONGEST) };
             match usize::try_from(size).ok().and_then(|size| found.get(..size)) {
                 Some(target) if target.len() < LONGEST => copy(Path::new(OsStr::from_bytes(target)))

@@ -35,7 +35,7 @@ pub fn read_exact_at(file: &File, offset: u64, dst: &mut [u8]) -> Result<()> {
     exactly(offset, size, |at, done| read_some_at(file, dst.get_mut(done..).unwrap_or_default(), at))
 }
 
-/// The same for pieces of memory that are filled one after the other; false, with nothing read, where the system refuses
+/// Fills pieces of memory one after the other; false, with nothing read, where the system refuses
 /// that.
 pub fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
     let size = pieces.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.len()));

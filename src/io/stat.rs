@@ -12,7 +12,7 @@ pub enum Kind {
     Regular,
     /// A folder.
     Folder,
-    /// A block device, whose size is not told.
+    /// A block device, whose size is not known.
     BlockDevice,
     /// A FIFO, a socket, a character device.
     Other,

@@ -83,7 +83,7 @@ impl<T: Copy> HugeVec<T> {
         if self.capacity.saturating_sub(self.filled) < entries.len() {
             self.try_reserve(entries.len())?;
         }
-        // SAFETY: the table owns room for so many behind the filled ones, which `entries`, lent, cannot be.
+        // SAFETY: the table owns room for so many behind the filled ones, which `entries`, borrowed, cannot be.
         unsafe {
             NonNull::from(entries).cast().copy_to_nonoverlapping(self.first.add(self.filled), entries.len())
         };

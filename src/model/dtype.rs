@@ -147,7 +147,7 @@ macro_rules! types {
                 self.row().name.text
             }
 
-            /// The same with a NUL behind it.
+            /// Its name in the spec, with a NUL behind it.
             pub const fn c_name(self) -> &'static std::ffi::CStr {
                 self.row().name.c
             }

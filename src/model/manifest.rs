@@ -73,7 +73,7 @@ impl Format {
         self.known_name().map(|name| name.text)
     }
 
-    /// The same with a NUL behind it.
+    /// Its name in the spec, with a NUL behind it.
     pub fn c_name(self) -> Option<&'static CStr> {
         self.known_name().map(|name| name.c)
     }

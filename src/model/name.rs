@@ -6,7 +6,7 @@ use std::ffi::CStr;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
     pub(super) text: &'static str,
-    /// The same, with the NUL behind it.
+    /// The text, with a NUL behind it.
     pub(super) c: &'static CStr,
 }
 

@@ -1,4 +1,4 @@
-//! What the system is told about bytes: of a mapping, of the page cache.
+//! What the system can be advised about bytes: of a mapping, of the page cache.
 
 use super::pages::Pages;
 use crate::error::{fail, Error, Result, SystemText};

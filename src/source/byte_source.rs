@@ -14,7 +14,7 @@ pub trait ByteSource: Send + Sync {
     /// These bytes, if they can be looked at without copying.
     fn slice(&self, range: Range<u64>) -> Option<&[u8]>;
 
-    /// These bytes for the caller to keep, if they can be lent: those of [`ByteSource::slice`], or a view that the
+    /// These bytes for the caller to keep, if they can be borrowed: those of [`ByteSource::slice`], or a view that the
     /// caller may change.
     fn borrow(&self, range: Range<u64>) -> Option<&[u8]> {
         self.slice(range)

@@ -1,4 +1,4 @@
-//! A file seen through the page cache: bytes are lent, not copied.
+//! A file seen through the page cache: bytes are borrowed, not copied.
 //!
 //! A mapping is only as steady as the file. If somebody cuts it short while it is mapped, touching
 //! the lost pages raises SIGBUS, and if somebody writes to it, the bytes change. That is why mapping
@@ -49,7 +49,7 @@ fn map(file: &FileSource, private: bool) -> Result<Memory> {
     options.offset(base).len(length);
     // SAFETY: nobody else has the map, and no code of ours writes to it. That nobody truncates or writes the
     // file meanwhile is asked of the caller by the header's words on ZT_MODE_MAP; of a private one the caller may
-    // change bytes, and then nothing but what was lent to it is looked at (see `slice`).
+    // change bytes, and then nothing but what it borrowed is looked at (see `slice`).
     let mapped = unsafe {
         match private {
             false => options.map(handle).map(Memory::Shared),
@@ -75,7 +75,7 @@ pub struct MapSource {
 
 impl MapSource {
     /// Maps all of `file`'s range; gives the file back where that cannot be. `private`: the caller may change the
-    /// bytes that it is lent, which nobody else sees.
+    /// bytes that it borrows, which nobody else sees.
     pub fn new(file: FileSource, private: bool) -> std::result::Result<Self, (FileSource, Error)> {
         match map(&file, private) {
             Ok(memory) => Ok(MapSource { file, memory, locked: Mutex::default() }),

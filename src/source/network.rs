@@ -18,7 +18,7 @@ pub fn is_remote(file: &File) -> bool {
     is_remote_kind(kind as u64)
 }
 
-/// The same by the numbers of the kernel's linux/magic.h and of file systems that are not in it.
+/// Whether a file system is remote, by the numbers of the kernel's linux/magic.h and of file systems that are not in it.
 #[cfg(target_os = "linux")]
 fn is_remote_kind(kind: u64) -> bool {
     const REMOTE: [u32; 19] = [

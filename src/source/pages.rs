@@ -21,7 +21,7 @@ impl Pages {
         Pages { page, start, limit: if to_end { u64::MAX } else { size } }
     }
 
-    /// The same with pages of another size.
+    /// These bytes in pages of another size.
     pub fn with_page(self, page: u64) -> Pages {
         Pages { page, ..self }
     }
@@ -100,7 +100,7 @@ mod tests {
                 for (from, to) in
                     [(0, 1), (0, page), (5, 3 * page), (page, 2 * page), (7, 7), (page + 1, 9 * page)]
                 {
-                    // Told byte by byte: a page is inside if all its bytes are.
+                    // Byte by byte: a page is inside if all its bytes are.
                     let is_inside =
                         |number: u64| number * page >= start + from && (number + 1) * page <= start + to;
                     let numbers: Vec<u64> = (0..120).filter(|n| is_inside(*n)).collect();

@@ -1,4 +1,4 @@
-//! The allocator of a test program that counts, for each thread, what is held, and refuses what it is told to.
+//! The allocator of a test program that counts, for each thread, what is held, and refuses what the test chooses.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -147,7 +147,7 @@ fn stop(pid: libc::pid_t) -> Stop {
     const WORDS: usize = 11;
     const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
     let mut info = [0u64; WORDS];
-    // SAFETY: the kernel writes no more than the size that it is told.
+    // SAFETY: the kernel writes no more than the size that it is given.
     let got = unsafe { libc::ptrace(GET_SYSCALL_INFO, pid, WORDS * 8, info.as_mut_ptr()) };
     assert!(got > 0, "the kernel does not report the system call");
     let entry = info[0].to_ne_bytes()[0] == 1;

@@ -43,7 +43,7 @@ impl Tree {
         }
     }
 
-    /// The same as the library keeps it; an error where it nests too deep.
+    /// The value as the library keeps it; an error where it nests too deep.
     pub fn try_owned(&self) -> Result<OwnedValue> {
         OwnedValue::build(|to| self.put(to))
     }

@@ -151,7 +151,7 @@ fn copy(cfg: &Cfg, b: &Big, dst: &mut Buf, notes: Vec<String>) -> Value {
         limit("limit: memcpy memory to memory, 2 threads", mem(2)),
     ];
     for l in loaders(b).into_iter().filter(|l| !l.owns()) {
-        // Room for the copies of single tensors that some peers allocate.
+        // Memory for the copies of single tensors that some peers allocate.
         cases.push(timed(l.role, l.name, move || borrow(256 << 20, || secs(|| (l.load)(d())).0, || ())));
     }
     let g = Group {

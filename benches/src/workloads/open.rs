@@ -62,7 +62,7 @@ fn libztensor(path: &Path, names: &[CString], mode: i32) -> Sample {
     vec![open, find, listed, t.lap()]
 }
 
-/// The same by other calls: names with their lengths, and a call for each number.
+/// Find and list by other calls: names with their lengths, and a call for each number.
 fn other_calls(path: &Path, names: &[CString]) -> Sample {
     let f = zt::Zt::open(path);
     let mut t = Lap::start();

@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
         Cursor { rest: input, size: input.len(), base, budget: None }
     }
 
-    /// The same, with memory charged to `budget`.
+    /// This cursor, with memory charged to `budget`.
     pub fn within(self, budget: &'a Budget) -> Self {
         Cursor { budget: Some(budget), ..self }
     }

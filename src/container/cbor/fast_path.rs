@@ -162,7 +162,9 @@ impl<'a> Cursor<'a> {
 mod tests {
     use super::super::cursor::{Cursor, Head};
     use super::{is_ascii, packed};
-    use crate::container::{decode, detect::detect, frame::Limits};
+    use crate::container::frame::{Detected, Ends, Limits};
+    use crate::container::{decode, detect};
+    use crate::error::fail;
     use std::cell::Cell;
     use std::path::Path;
 
@@ -174,12 +176,15 @@ mod tests {
     /// The manifest of a file, or what is wrong with it.
     fn outcome(file: &[u8], plain: bool) -> String {
         PLAIN.set(plain);
-        let tail = &file[file.len().saturating_sub(64)..];
-        let frame = detect(file.len() as u64, &file[..file.len().min(64)], tail, &Limits::default());
-        let manifest = frame.and_then(|frame| {
-            let bytes = &file[frame.manifest.start as usize..frame.manifest.end as usize];
-            decode(&frame, bytes, &Limits::default())
-        });
+        let ends = Ends { file_size: file.len() as u64, head: file, tail: file };
+        let manifest = match detect(ends, &Limits::default()) {
+            Ok(Detected::Frame(frame)) => {
+                let bytes = &file[frame.manifest.start as usize..frame.manifest.end as usize];
+                decode(&frame, bytes, &Limits::default())
+            }
+            Ok(Detected::NeedsHead(_) | Detected::Other) => Err(fail!(Internal, "no frame")),
+            Err(error) => Err(error),
+        };
         PLAIN.set(false);
         format!("{manifest:?}")
     }

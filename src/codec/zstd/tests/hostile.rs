@@ -52,7 +52,7 @@ fn headers_that_are_wrong() {
     let mut out = vec![0; 1000];
     decode_into(&honest, &mut out).unwrap();
     assert_eq!(out, [7; 1000]);
-    // More than the blocks can hold: told without decoding, so nothing is sized by it.
+    // More than the blocks can hold: found without decoding, so nothing is sized by it.
     for promised in [1001, 1 << 40, u64::MAX - 1, u64::MAX] {
         let error = known_size(&by_hand(promised, &rle(1000))).unwrap_err();
         assert_eq!(error.rule(), Some(Rule::ZstdCorrupt), "{promised}");
