@@ -243,7 +243,7 @@ fn allowed(index: &Json, error: &Error) -> bool {
 fn invalid_files_are_refused_at_their_stage_with_their_status() {
     let folder = data().join("invalid");
     let index = json(&folder.join("index.json"));
-    assert_eq!(index.len(), 426);
+    assert_eq!(index.len(), 425);
     let mut wrong = Vec::new();
     for (name, entry) in &index {
         for options in every_mode() {

@@ -217,7 +217,10 @@ mod tests {
                 let at = file.len().saturating_sub(1 + (random >> 33) as usize % 400);
                 let Some(byte) = file.get_mut(at) else { continue };
                 let before = std::mem::replace(byte, (random >> 24) as u8);
-                assert_eq!(outcome(file, false), outcome(file, true), "byte {at}");
+                // Of several rules that are broken either may be named: keys that are known are not checked to be UTF-8.
+                let (fast, plain) = (outcome(file, false), outcome(file, true));
+                let refused = fast.starts_with("Err") && plain.starts_with("Err");
+                assert!(refused || fast == plain, "byte {at}: {fast} {plain}");
                 file[at] = before;
             }
         }
