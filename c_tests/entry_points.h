@@ -333,6 +333,7 @@ static zt_status entry_value(const zt_value *value)
         TRY(zt_value_get_bytes(value, &bytes, &size));
         break;
     case ZT_VALUE_TAG:
+        (void)zt_value_dtype(value);
         TRY(zt_value_get_tag(value, &above));
         break;
     default:

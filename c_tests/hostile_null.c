@@ -161,6 +161,7 @@ static void values(void)
     CHECK_STATUS(zt_value_get_f64(NULL, &f), INVALID);
     CHECK_STATUS(zt_value_get_string(NULL, &s, &n), INVALID);
     CHECK_STATUS(zt_value_get_bytes(NULL, &y, &n), INVALID);
+    CHECK(zt_value_dtype(NULL) == 0);
     CHECK_STATUS(zt_value_get_tag(NULL, &u), INVALID);
     CHECK_STATUS(zt_value_read_numbers(NULL, ZT_DTYPE_U64, &u, 1), INVALID);
     CHECK_STATUS(zt_value_read_numbers(NULL, ZT_DTYPE_U64, NULL, 0), INVALID);

@@ -3,7 +3,7 @@
 
 use ciborium::Value as Other;
 use ztensor::error::{Cause, Rule};
-use ztensor::model::value::{check_writable, Value};
+use ztensor::model::value::{check_writable, Tape};
 use ztensor::container::cbor::Cursor;
 use ztensor::container::cbor::encode as cbor_encode;
 use ztensor_fuzz::values::{other, same, same_other};
@@ -32,22 +32,23 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         }
     };
     assert_eq!(reading.position(), skipping.position());
-    if let (Some(own), Some(reference)) = (other(&value), &reference) {
+    if let (Some(own), Some(reference)) = (other(value.get()), &reference) {
         assert!(same_other(&own, reference), "{own:?} {reference:?}");
     }
-    assert!(other(&value).is_none() || reference.is_some(), "ciborium refuses {value:?}");
+    assert!(other(value.get()).is_none() || reference.is_some(), "ciborium refuses {value:?}");
     let mut encoded = Vec::new();
-    cbor_encode::value(&mut encoded, &value).unwrap();
+    cbor_encode::value(&mut encoded, value.get()).unwrap();
     // An indefinite length costs two bytes, that of 256 items and more three to nine; a NaN in single
     // precision is written in double.
     let most = 2 * reading.position();
     assert!(encoded.len() <= most, "the shortest form is longer: {} of {}", encoded.len(), reading.position());
     let mut again = Cursor::new(&encoded, 0);
-    let back: Value = again.value().unwrap();
-    assert!(same(&value, &back) && again.remaining() == 0, "{value:?} {back:?}");
-    let copy = value.try_clone().unwrap();
-    assert!(same(&value, &copy));
+    let back = again.value().unwrap();
+    assert!(same(value.get(), back.get()) && again.remaining() == 0, "{value:?} {back:?}");
+    let mut copies = Tape::default();
+    let copy = copies.add(value.get()).unwrap();
+    assert!(same(value.get(), copies.get(copy)));
     // An attribute may be 64 levels deep, the map of attributes around it is one more.
-    let writable = check_writable(&value);
+    let writable = check_writable(value.get());
     assert!(writable.as_ref().err().is_none_or(|e| e.message().contains("deeper than 64")), "{writable:?}");
 });

@@ -5,7 +5,7 @@ use crate::random::Random;
 use crate::read::{open, check_error};
 use ztensor::error::Cause;
 use ztensor::model::manifest::Version;
-use ztensor::model::value::Value;
+use ztensor::model::value::{Attributes, Value};
 use ztensor::reader::{File, Object};
 use ztensor::container::json;
 use ztensor::writer::{Writer, WriterOptions};
@@ -31,13 +31,13 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
                 if cause == Cause::State {
                     panic!("a copy left the writer in the middle: {e}");
                 }
-                if writer.set_attribute("k", Value::Null).is_err_and(|e| e.cause() == Cause::State) {
+                if writer.set_attribute("k", Value::NULL).is_err_and(|e| e.cause() == Cause::State) {
                     // Nothing of the source ends a writer.
                     assert!(e.message().contains("the sink is full"), "{e}");
                     return;
                 }
                 if version != Version::V0_1 {
-                    writer.set_attributes(Vec::new()).unwrap();
+                    writer.set_attributes(Attributes::default()).unwrap();
                 }
             }
         }
@@ -53,7 +53,7 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
     for (a, b) in copied.iter().zip(copy.objects()) {
         assert_eq!((a.name(), a.shape(), a.format_name()), (b.name(), b.shape(), b.format_name()));
         let text = |o: &Object<'_>| match o.attributes() {
-            Some(v) if v.pairs().is_some_and(|p| !p.is_empty()) => json::write(v).unwrap(),
+            Some(v) if v.pairs().len() > 0 => json::write(v).unwrap(),
             _ => String::new(),
         };
         assert_eq!(text(a), text(&b));

@@ -5,7 +5,7 @@ use crate::item::{bend, map, text, Item, EncodingStyle};
 use crate::values;
 use arbitrary::{Result, Unstructured};
 use ztensor::model::dtype::{Dtype, Logical};
-use ztensor::model::value::Value;
+use crate::tree::Tree;
 use ztensor::container::cbor::encode as cbor_encode;
 
 /// A file, and whether it may break rules.
@@ -78,9 +78,9 @@ fn bend_bytes(bytes: &mut Vec<u8>, from: usize, u: &mut Unstructured<'_>) -> Res
     Ok(())
 }
 
-fn raw(value: &Value) -> Item {
+fn raw(value: &Tree) -> Item {
     let mut bytes = Vec::new();
-    cbor_encode::value(&mut bytes, value).unwrap();
+    cbor_encode::value(&mut bytes, value.owned().get()).unwrap();
     Item::Raw(bytes)
 }
 
@@ -100,7 +100,7 @@ fn root(u: &mut Unstructured<'_>, version: Version, objects: Vec<(String, Vec<(&
     };
     let mut fields = vec![("version", text(said)), (key, objects)];
     if u.ratio(1, 3)? {
-        fields.push(("attributes", raw(&Value::Map(values::attributes(u)?))));
+        fields.push(("attributes", raw(&Tree::Map(values::attributes(u)?))));
     }
     if u.ratio(1, 8)? {
         fields.insert(0, ("unknown", raw(&values::value(u, 3)?)));
@@ -241,9 +241,9 @@ fn object(u: &mut Unstructured<'_>, version: Version, layout: &mut Layout) -> Re
             let (rows, columns) = (u.int_in_range(1..=3)?, 8 * u.int_in_range(1..=2)?);
             let groups = rows * columns / 8;
             for (key, value) in [("bits", 4), ("group_size", 8)] {
-                attributes.push((Value::text(key).unwrap(), Value::Unsigned(value)));
+                attributes.push((Tree::text(key), Tree::Unsigned(value)));
             }
-            attributes.push((Value::text("packing").unwrap(), Value::text("8_per_i32").unwrap()));
+            attributes.push((Tree::text("packing"), Tree::text("8_per_i32")));
             let packed = Part { dtype: Dtype::I32, logical: None, bytes: data(u, Dtype::I32, groups)? };
             let mut parts = vec![("packed_weight", packed), ("scales", values(u, groups)?)];
             if u.arbitrary()? {
@@ -267,7 +267,7 @@ fn object(u: &mut Unstructured<'_>, version: Version, layout: &mut Layout) -> Re
         fields.push(("dtype", text(dtype.old_name())));
     }
     if !attributes.is_empty() {
-        fields.push(("attributes", raw(&Value::Map(attributes))));
+        fields.push(("attributes", raw(&Tree::Map(attributes))));
     }
     if u.ratio(1, 8)? {
         fields.push(("unknown", raw(&values::value(u, 3)?)));

@@ -14,6 +14,8 @@ pub mod memory;
 pub mod random;
 pub mod read;
 pub mod slice;
+#[path = "../../tests/common/tree.rs"]
+pub mod tree;
 pub mod values;
 pub mod views;
 pub mod write;

@@ -2,23 +2,25 @@
 
 use arbitrary::{Result, Unstructured};
 use ciborium::Value as Other;
-use ztensor::model::value::Value;
+use ztensor::model::value::{order, Kind, Value};
 
-/// The value as ciborium has it; none for what it lacks or makes something else of.
-pub fn other(value: &Value) -> Option<Other> {
-    Some(match value {
-        Value::Null => Other::Null,
-        Value::Bool(v) => Other::Bool(*v),
-        Value::Unsigned(v) => Other::Integer((*v).into()),
-        Value::Negative(n) => Other::Integer((-1 - i128::from(*n)).try_into().unwrap()),
-        Value::Float(v) => Other::Float(*v),
-        Value::Text(t) => Other::Text(t.as_str().to_owned()),
-        Value::Bytes(b) => Other::Bytes(b.to_vec()),
-        Value::Array(items) => Other::Array(items.iter().map(other).collect::<Option<_>>()?),
-        Value::Map(pairs) => {
+pub use crate::tree::Tree;
+
+/// The same as ciborium has it; none for what it lacks or makes something else of.
+pub fn other(value: Value<'_>) -> Option<Other> {
+    Some(match value.kind() {
+        Kind::Null => Other::Null,
+        Kind::Bool(v) => Other::Bool(v),
+        Kind::Unsigned(v) => Other::Integer(v.into()),
+        Kind::Negative(n) => Other::Integer((-1 - i128::from(n)).try_into().unwrap()),
+        Kind::Float(v) => Other::Float(v),
+        Kind::Text(t) => Other::Text(t.as_str().to_owned()),
+        Kind::Bytes(b) => Other::Bytes(b.to_vec()),
+        Kind::Array(items) => Other::Array(items.iter().map(other).collect::<Option<_>>()?),
+        Kind::Map(pairs) => {
             Other::Map(pairs.iter().map(|(k, v)| Some((other(k)?, other(v)?))).collect::<Option<_>>()?)
         }
-        Value::Tag(..) | Value::Simple(_) => return None,
+        Kind::Tag(..) | Kind::Simple(_) => return None,
     })
 }
 
@@ -34,33 +36,36 @@ pub fn same_other(a: &Other, b: &Other) -> bool {
     }
 }
 
-/// As [`same_other`], of our values.
-pub fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Float(x), Value::Float(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
-        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y)),
-        (Value::Map(x), Value::Map(y)) => {
-            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(&x.0, &y.0) && same(&x.1, &y.1))
+/// As [`same_other`], of our values; items found by number are those that are found one after the other.
+pub fn same(a: Value<'_>, b: Value<'_>) -> bool {
+    match (a.kind(), b.kind()) {
+        (Kind::Float(x), Kind::Float(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
+        (Kind::Array(x), Kind::Array(y)) => {
+            x.len() == y.len() && x.iter().enumerate().all(|(at, x)| same(x, y.get(at).unwrap()))
         }
-        (Value::Tag(s, x), Value::Tag(t, y)) => s == t && same(&x[0], &y[0]),
-        _ => a.order(b).is_eq(),
+        (Kind::Map(x), Kind::Map(y)) => {
+            let pair = |x: (Value<'_>, Value<'_>), y: (Value<'_>, Value<'_>)| same(x.0, y.0) && same(x.1, y.1);
+            x.len() == y.len() && x.iter().enumerate().all(|(at, x)| pair(x, y.get(at).unwrap()))
+        }
+        (Kind::Tag(s, x), Kind::Tag(t, y)) => s == t && same(x, y),
+        _ => order(a, b).is_eq(),
     }
 }
 
 /// A value that may be written; keys differ.
-pub fn value(u: &mut Unstructured<'_>, depth: u32) -> Result<Value> {
+pub fn value(u: &mut Unstructured<'_>, depth: u32) -> Result<Tree> {
     Ok(match u.int_in_range(0..=if depth == 0 { 7u8 } else { 10 })? {
-        0 => Value::Null,
-        1 => Value::Bool(u.arbitrary()?),
-        2 => Value::Unsigned(u.arbitrary()?),
-        3 => Value::Negative(u.arbitrary()?),
-        4 => Value::Float(u.arbitrary()?),
-        5 => Value::text(u.arbitrary()?).unwrap(),
-        6 => Value::bytes(u.arbitrary()?).unwrap(),
-        7 => Value::Simple([0, 19, 23, 32, 255][u.choose_index(5)?]),
+        0 => Tree::Null,
+        1 => Tree::Bool(u.arbitrary()?),
+        2 => Tree::Unsigned(u.arbitrary()?),
+        3 => Tree::Negative(u.arbitrary()?),
+        4 => Tree::Float(u.arbitrary()?),
+        5 => Tree::text(u.arbitrary()?),
+        6 => Tree::Bytes(u.arbitrary::<&[u8]>()?.to_vec()),
+        7 => Tree::Simple([0, 19, 23, 32, 255][u.choose_index(5)?]),
         8 => {
             let count = u.int_in_range(0..=4)?;
-            Value::Array((0..count).map(|_| value(u, depth - 1)).collect::<Result<_>>()?)
+            Tree::Array((0..count).map(|_| value(u, depth - 1)).collect::<Result<_>>()?)
         }
         9 => {
             let count = u.int_in_range(0..=4)?;
@@ -68,22 +73,22 @@ pub fn value(u: &mut Unstructured<'_>, depth: u32) -> Result<Value> {
             for at in 0..count {
                 pairs.push((key(u, at)?, value(u, depth - 1)?));
             }
-            Value::Map(pairs)
+            Tree::Map(pairs)
         }
-        _ => Value::tagged(u.arbitrary()?, value(u, depth - 1)?).unwrap(),
+        _ => Tree::Tag(u.arbitrary()?, Box::new(value(u, depth - 1)?)),
     })
 }
 
-fn key(u: &mut Unstructured<'_>, at: u64) -> Result<Value> {
+fn key(u: &mut Unstructured<'_>, at: u64) -> Result<Tree> {
     Ok(match u.int_in_range(0..=5u8)? {
-        0 => Value::Unsigned(at),
-        _ => Value::text(&format!("{}{at}", u.arbitrary::<&str>()?)).unwrap(),
+        0 => Tree::Unsigned(at),
+        _ => Tree::Text(format!("{}{at}", u.arbitrary::<&str>()?)),
     })
 }
 
 /// Attribute pairs with text keys.
-pub fn attributes(u: &mut Unstructured<'_>) -> Result<Vec<(Value, Value)>> {
+pub fn attributes(u: &mut Unstructured<'_>) -> Result<Vec<(Tree, Tree)>> {
     let count = u.int_in_range(0..=3)?;
-    let pair = |at| Ok((Value::text(&format!("a{at}")).unwrap(), value(u, 3)?));
+    let pair = |at| Ok((Tree::Text(format!("a{at}")), value(u, 3)?));
     (0..count).map(pair).collect()
 }

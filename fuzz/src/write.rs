@@ -6,6 +6,7 @@ use arbitrary::{Result, Unstructured};
 use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
+use crate::tree::{attributes, Tree};
 use ztensor::model::value::Value;
 use ztensor::reader::{File, VerifyOptions, VerifyReport};
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
@@ -27,7 +28,7 @@ pub struct Given {
     name: String,
     format: &'static str,
     shape: Vec<u64>,
-    attributes: Vec<(Value, Value)>,
+    attributes: Vec<(Tree, Tree)>,
     parts: Vec<Part>,
 }
 
@@ -35,7 +36,7 @@ pub struct Given {
 #[derive(Debug, Default)]
 pub struct Model {
     pub objects: Vec<Given>,
-    pub attributes: Vec<(Value, Value)>,
+    pub attributes: Vec<(Tree, Tree)>,
     open: Option<Given>,
     /// The component that is open for bytes.
     streaming: Option<Part>,
@@ -50,6 +51,7 @@ const FORMATS: [&str; 6] = ["dense", "dense", "sparse_csr", "sparse_coo", "quant
 /// Options that stay within what memory takes.
 pub fn options(u: &mut Unstructured<'_>) -> Result<WriterOptions> {
     Ok(WriterOptions {
+        thread_hooks: Default::default(),
         version: [Version::V1_2, Version::V1_2, Version::V1_1, Version::V0_1][u.choose_index(4)?],
         alignment: 64 << u.int_in_range(0..=7)?,
         large_alignment: [0, 64, 4096, 65536][u.choose_index(4)?],
@@ -126,14 +128,10 @@ fn given(u: &mut Unstructured<'_>) -> Result<Given> {
     })
 }
 
-fn copies(pairs: &[(Value, Value)]) -> Vec<(Value, Value)> {
-    pairs.iter().map(|(k, v)| (k.try_clone().unwrap(), v.try_clone().unwrap())).collect()
-}
-
-fn set(pairs: &mut Vec<(Value, Value)>, key: &str, value: Value) {
-    match pairs.iter_mut().find(|(k, _)| k.as_text() == Some(key)) {
+fn set(pairs: &mut Vec<(Tree, Tree)>, key: &str, value: Tree) {
+    match pairs.iter_mut().find(|(k, _)| matches!(k, Tree::Text(k) if k == key)) {
         Some((_, place)) => *place = value,
-        None => pairs.push((Value::text(key).unwrap(), value)),
+        None => pairs.push((Tree::text(key), value)),
     }
 }
 
@@ -146,7 +144,7 @@ pub fn script(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) 
             model.over |= cause == Cause::Io;
         }
         if model.over {
-            let after = writer.set_attribute("k", Value::Null).unwrap_err();
+            let after = writer.set_attribute("k", Value::NULL).unwrap_err();
             assert!(matches!(after.cause(), Cause::State), "{after}");
             return Ok(());
         }
@@ -165,13 +163,13 @@ fn step(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Res
                 new.parts.push(part(u, whole.filter(|_| at == 0))?);
             }
             let parts: Vec<_> = new.parts.iter().map(|p| (p.spec(), &p.data[..])).collect();
-            let outcome = writer.write_object(&new.spec(), copies(&new.attributes), &parts);
+            let outcome = writer.write_object(&new.spec(), attributes(&new.attributes), &parts);
             drop(parts);
             outcome.map(|()| model.objects.push(new))
         }
         2 | 3 => {
             let new = given(u)?;
-            writer.begin(&new.spec(), copies(&new.attributes)).map(|()| model.open = Some(new))
+            writer.begin(&new.spec(), attributes(&new.attributes)).map(|()| model.open = Some(new))
         }
         4 | 5 => {
             let size = open.and_then(Given::elements).filter(|n| *n < 1000);
@@ -199,12 +197,12 @@ fn step(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Res
         8 => writer.end().map(|()| finish_object(model)),
         9 => {
             let value = values::value(u, 3)?;
-            let outcome = writer.set_object_attribute("set", value.try_clone().unwrap());
+            let outcome = writer.set_object_attribute("set", value.owned().get());
             outcome.map(|()| set(&mut model.open.as_mut().unwrap().attributes, "set", value))
         }
         10 => {
             let (key, value) = (["k", "", "other"][u.choose_index(3)?], values::value(u, 3)?);
-            writer.set_attribute(key, value.try_clone().unwrap()).map(|()| set(&mut model.attributes, key, value))
+            writer.set_attribute(key, value.owned().get()).map(|()| set(&mut model.attributes, key, value))
         }
         _ => fill_up(u, writer, model)?,
     })
@@ -266,11 +264,13 @@ pub fn check(file: &File, model: &Model) {
 }
 
 /// Whether the file holds what was given besides what was in it; attributes replace those of their key.
-pub fn holds(file: &File, model: &Model, old: Option<&Value>) {
+pub fn holds(file: &File, model: &Model, old: Option<Value<'_>>) {
     objects(file, model);
-    let mut wanted = copies(old.and_then(Value::pairs).unwrap_or_default());
-    for (key, value) in copies(&model.attributes) {
-        set(&mut wanted, key.as_text().unwrap(), value);
+    let old = old.unwrap_or(Value::EMPTY_MAP).pairs();
+    let mut wanted: Vec<_> = old.map(|(k, v)| (Tree::of(k), Tree::of(v))).collect();
+    for (key, value) in model.attributes.clone() {
+        let Tree::Text(key) = key else { panic!("{key:?}") };
+        set(&mut wanted, &key, value);
     }
     same_attributes(file.attributes(), &wanted);
 }
@@ -293,9 +293,8 @@ fn objects(file: &File, model: &Model) {
     }
 }
 
-fn same_attributes(found: Option<&Value>, wanted: &[(Value, Value)]) {
-    let wanted = Value::Map(copies(wanted));
-    let none = Value::Map(Vec::new());
-    let found = found.unwrap_or(&none);
-    assert!(values::same(found, &wanted), "{found:?}, not {wanted:?}");
+fn same_attributes(found: Option<Value<'_>>, wanted: &[(Tree, Tree)]) {
+    let wanted = Tree::Map(wanted.to_vec()).owned();
+    let found = found.unwrap_or(Value::EMPTY_MAP);
+    assert!(values::same(found, wanted.get()), "{found:?}, not {wanted:?}");
 }

@@ -23,11 +23,11 @@ pub enum zt_attribute_kind_value {
     ZT_ATTRIBUTE_NULL = 0,
     /// i64: 0 or 1.
     ZT_ATTRIBUTE_BOOL = 1,
-    /// i64.
+    /// i64; dtype.
     ZT_ATTRIBUTE_I64 = 2,
-    /// u64.
+    /// u64; dtype.
     ZT_ATTRIBUTE_U64 = 3,
-    /// f64, also infinity and NaN.
+    /// f64, also infinity and NaN; dtype.
     ZT_ATTRIBUTE_F64 = 4,
     /// data: UTF-8 of size bytes, or NUL-ended if size is 0.
     ZT_ATTRIBUTE_STRING = 5,
@@ -55,7 +55,8 @@ pub struct zt_attribute {
     pub struct_size: usize,
     /// Which of the fields below are looked at.
     pub kind: zt_attribute_kind,
-    /// Of the elements of ZT_ATTRIBUTE_NUMBERS.
+    /// Of the elements of ZT_ATTRIBUTE_NUMBERS. Of a number: what it is stated to be where the container can
+    /// (.zt cannot), and has to fit without rounding; 0 for nothing.
     pub dtype: zt_dtype,
     /// A bool or a signed integer.
     pub i64: i64,
@@ -98,11 +99,11 @@ pub(super) unsafe fn value(attribute: *const zt_attribute) -> Result<Option<Owne
         } else if is(kind::ZT_ATTRIBUTE_BOOL) {
             to.boolean(arg::flag(u32::try_from(given.i64).unwrap_or(u32::MAX), "the bool")?)
         } else if is(kind::ZT_ATTRIBUTE_I64) {
-            to.integer(given.i64)
+            number(|to| to.integer(given.i64), given.dtype, to)
         } else if is(kind::ZT_ATTRIBUTE_U64) {
-            to.unsigned(given.u64)
+            number(|to| to.unsigned(given.u64), given.dtype, to)
         } else if is(kind::ZT_ATTRIBUTE_F64) {
-            to.float(given.f64)
+            number(|to| to.float(given.f64), given.dtype, to)
         } else if is(kind::ZT_ATTRIBUTE_STRING) {
             // SAFETY: "of size bytes, or NUL-ended".
             to.text(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })
@@ -127,6 +128,18 @@ pub(super) unsafe fn value(attribute: *const zt_attribute) -> Result<Option<Owne
         }
     })
     .map(Some)
+}
+
+/// A number that is stated to be of a dtype, unless that is 0.
+fn number(
+    plain: impl FnOnce(&mut ValueBuilder<'_>) -> Result<()>,
+    dtype: zt_dtype,
+    to: &mut ValueBuilder<'_>,
+) -> Result<()> {
+    match dtype {
+        0 => plain(to),
+        dtype => numbers::state(OwnedValue::build(plain)?.get(), types::dtype(dtype)?, to),
+    }
 }
 
 /// # Safety

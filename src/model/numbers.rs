@@ -14,6 +14,14 @@ pub(crate) fn array(dtype: Dtype, bytes: &[u8], to: &mut ValueBuilder<'_>) -> Re
     }
 }
 
+/// A number that is stated to be of `dtype`, which has it exactly.
+pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) -> Result<()> {
+    let Some(element) = element(number, dtype) else {
+        return Err(fail!(InvalidArgument, "{} cannot hold {number:?} exactly", dtype.name()));
+    };
+    to.number(dtype, element.get(..dtype.size()).unwrap_or_default())
+}
+
 /// Fills `dst` with the items of an array, of which `dst` has room for all. It is untouched unless all of them fit.
 pub(crate) fn read(items: Array<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
     let size = dtype.size();

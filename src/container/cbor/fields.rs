@@ -81,7 +81,7 @@ impl SeenKeys {
     #[inline(always)]
     pub fn end(self, cursor: &Cursor<'_>) -> Result<()> {
         if self.unknown.is_some() {
-            let memory = self.into_unknown()?.map_or(0, |unknown| unknown.memory());
+            let memory = self.into_unknown()?.map_or(0, |unknown| unknown.charged());
             cursor.give_back(memory);
         }
         Ok(())
@@ -322,7 +322,7 @@ impl<'a> Decoder<'a> {
     pub fn push_attributes(&mut self, attributes: &Attributes) -> Result<Position> {
         reserve_value(&self.cursor, &mut self.manifest)?;
         let position = attributes.put(&mut self.manifest.values, self.cursor.budget)?;
-        self.cursor.give_back(attributes.memory());
+        self.cursor.give_back(attributes.charged());
         Ok(position)
     }
 
@@ -354,7 +354,8 @@ impl<'a> Decoder<'a> {
     }
 
     /// The manifest is one item: nothing may follow it.
-    pub fn end(self) -> Result<Manifest> {
+    pub fn end(mut self) -> Result<Manifest> {
+        self.manifest.values.trim(self.cursor.budget)?;
         match self.cursor.remaining() {
             0 => Ok(self.manifest),
             left => Err(broken!(

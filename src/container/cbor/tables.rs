@@ -30,11 +30,14 @@ pub fn reserve_entry(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize)
 pub fn reserve_value(cursor: &Cursor<'_>, manifest: &mut Manifest) -> Result<()> {
     const SMALL: usize = 256;
     let values = &mut manifest.values;
-    if values.spare_capacity() < SMALL {
-        let (filled, capacity) = (values.size(), values.capacity());
-        charged::<u8>(cursor, filled, capacity, SMALL, "attributes", |more| values.try_reserve_exact(more))?;
+    match cursor.budget {
+        Some(budget) if values.spare_capacity() < SMALL => {
+            let more = cursor.estimate_remaining(values.size(), SMALL);
+            let fits = budget.has(values.size().saturating_add(more) as u64);
+            values.reserve_within(if fits { more } else { SMALL }, budget)
+        }
+        _ => Ok(()), // where nothing is charged, it grows as it is filled
     }
-    Ok(())
 }
 
 /// Keeps the less usual texts of a component, unless there are none.

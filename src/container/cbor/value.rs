@@ -73,7 +73,7 @@ impl Cursor<'_> {
             Head::Array(_) | Head::Map(_) | Head::Tag(_) | Head::Bytes(None) => {
                 let mut tape = Tape::default();
                 self.value_to(&mut tape)?;
-                self.give_back(tape.capacity() as u64);
+                self.give_back(tape.charged());
                 Ok(())
             }
             Head::Text(length) => {

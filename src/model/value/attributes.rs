@@ -112,9 +112,9 @@ impl Attributes {
         self.pairs.iter().map(|(key, value)| (self.tape.get(*key), self.tape.get(*value)))
     }
 
-    /// Bytes of memory that are held.
-    pub fn memory(&self) -> u64 {
-        bytes_of::<(Position, Position)>(self.pairs.capacity()).saturating_add(self.tape.capacity() as u64)
+    /// Bytes that were charged.
+    pub fn charged(&self) -> u64 {
+        bytes_of::<(Position, Position)>(self.pairs.capacity()).saturating_add(self.tape.charged())
     }
 
     /// A map of all pairs.

@@ -7,7 +7,6 @@ use crate::error::{fail, Result};
 use crate::model::text::Position;
 
 /// A value in a tape of its own.
-#[derive(Debug)]
 pub struct OwnedValue {
     tape: Tape,
     position: Position,
@@ -46,5 +45,11 @@ impl OwnedValue {
     /// The value.
     pub fn get(&self) -> Value<'_> {
         self.tape.get(self.position)
+    }
+}
+
+impl std::fmt::Debug for OwnedValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
     }
 }

@@ -3,7 +3,7 @@
 use super::layout;
 use super::record::Value;
 use crate::error::{fail, Result};
-use crate::memory::{bytes_of, Budget, HugeVec};
+use crate::memory::{Budget, HugeVec};
 use crate::model::text::Position;
 
 /// An array, map or tagged value that is being built.
@@ -21,6 +21,8 @@ pub(super) struct Open {
 #[derive(Debug, Default)]
 pub struct Tape {
     records: HugeVec<u8>,
+    /// Bytes that were charged for it.
+    charged: u64,
     /// Kept from one value to the next, as its memory is.
     pub(super) open: Vec<Open>,
 }
@@ -45,6 +47,11 @@ impl Tape {
         self.records.len()
     }
 
+    /// Bytes that were charged for it, where a budget was given.
+    pub fn charged(&self) -> u64 {
+        self.charged
+    }
+
     /// Bytes of memory that it has.
     pub fn capacity(&self) -> usize {
         self.records.capacity()
@@ -67,6 +74,24 @@ impl Tape {
         self.records.try_reserve_exact(bytes)
     }
 
+    /// Gives memory back that no record is in, if it is much; what is kept instead is charged.
+    pub fn trim(&mut self, budget: Option<&Budget>) -> Result<()> {
+        const LITTLE: usize = 64 << 10;
+        let filled = self.records.len();
+        let is_little = self.spare_capacity() <= (filled / 8).max(LITTLE);
+        if is_little || budget.is_some_and(|budget| !budget.has(filled as u64)) {
+            return Ok(()); // or both cannot be there
+        }
+        budget.map_or(Ok(()), |budget| budget.charge(filled as u64, "attributes"))?;
+        let mut exact = HugeVec::default();
+        exact.try_reserve_exact(filled)?;
+        exact.extend(&self.records)?;
+        self.records = exact;
+        budget.inspect(|budget| budget.give_back(self.charged));
+        self.charged = budget.map_or(0, |_| filled as u64);
+        Ok(())
+    }
+
     /// Forgets what comes behind the first `size` bytes, where a record ends.
     pub fn truncate(&mut self, size: usize) {
         self.records.truncate(size);
@@ -83,22 +108,28 @@ impl Tape {
 
     #[cold]
     fn grow(&mut self, more: usize, budget: Option<&Budget>) -> Result<()> {
-        let (filled, capacity) = (self.records.len(), self.records.capacity());
+        let filled = self.records.len();
         if filled.checked_add(more).is_none_or(|size| u32::try_from(size).is_err()) {
             return Err(fail!(Limit, "the values of attributes pass 4 GiB"));
         }
         let Some(budget) = budget else {
             return self.records.try_reserve(more);
         };
-        let size = |more: usize| bytes_of::<u8>(filled.saturating_add(more));
         let mut wanted = filled.max(more);
-        if !budget.has(size(wanted)) {
+        if !budget.has(filled.saturating_add(wanted) as u64) {
             wanted = (filled / 4).max(more);
         }
+        self.reserve_within(wanted, budget)
+    }
+
+    /// Room for `more` bytes and not many more, charged before it is asked for.
+    pub(crate) fn reserve_within(&mut self, more: usize, budget: &Budget) -> Result<()> {
         // Both buffers are there while one is copied to the other.
-        budget.charge(size(wanted), "attributes")?;
-        self.records.try_reserve_exact(wanted)?;
-        budget.give_back(capacity as u64);
+        let size = self.records.len().saturating_add(more) as u64;
+        budget.charge(size, "attributes")?;
+        self.records.try_reserve_exact(more)?;
+        budget.give_back(self.charged);
+        self.charged = size;
         Ok(())
     }
 
