@@ -1299,6 +1299,13 @@ zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t
 /// Threads: any. Since 0.9.
 const zt_value *zt_value_find_n(const zt_value *value, const char *key, size_t length);
 
+/// The dtype that the container states for a number, or for the elements of an array: GGUF does, CBOR does
+/// not. Of a bool ZT_DTYPE_BOOL.
+///
+/// Returns 0 if none is stated, for other kinds, and for NULL.
+/// Threads: any. Since 0.9.
+zt_dtype zt_value_dtype(const zt_value *value);
+
 // -------------------------------------------------------------------------------------------------
 // 9. Verification and repair
 //
@@ -1738,9 +1745,9 @@ typedef int32_t zt_attribute_kind;
 typedef enum zt_attribute_kind_value {
     ZT_ATTRIBUTE_NULL = 0, ///< null; no field.
     ZT_ATTRIBUTE_BOOL = 1, ///< i64: 0 or 1.
-    ZT_ATTRIBUTE_I64 = 2, ///< i64.
-    ZT_ATTRIBUTE_U64 = 3, ///< u64.
-    ZT_ATTRIBUTE_F64 = 4, ///< f64, also infinity and NaN.
+    ZT_ATTRIBUTE_I64 = 2, ///< i64; dtype.
+    ZT_ATTRIBUTE_U64 = 3, ///< u64; dtype.
+    ZT_ATTRIBUTE_F64 = 4, ///< f64, also infinity and NaN; dtype.
     ZT_ATTRIBUTE_STRING = 5, ///< data: UTF-8 of size bytes, or NUL-ended if size is 0.
     ZT_ATTRIBUTE_BYTES = 6, ///< data: size bytes; (NULL, 0) is empty.
     /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what
@@ -1760,7 +1767,9 @@ typedef enum zt_attribute_kind_value {
 typedef struct zt_attribute {
     size_t struct_size; ///< sizeof (zt_attribute).
     zt_attribute_kind kind; ///< Which of the fields below are looked at.
-    zt_dtype dtype; ///< Of the elements of ZT_ATTRIBUTE_NUMBERS.
+    /// Of the elements of ZT_ATTRIBUTE_NUMBERS. Of a number: what it is stated to be where the container can
+    /// (.zt cannot), and has to fit without rounding; 0 for nothing.
+    zt_dtype dtype;
     int64_t i64; ///< A bool or a signed integer.
     uint64_t u64; ///< An unsigned integer.
     double f64; ///< A float.

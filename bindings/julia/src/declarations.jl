@@ -560,6 +560,7 @@ zt_value_key_at(value, index) = ccall((:zt_value_key_at, libztensor), Ptr{Cvoid}
 zt_value_find(value, key) = ccall((:zt_value_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), value, key)
 zt_value_to_json(value, buf, size, needed) = ccall((:zt_value_to_json, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Ptr{Csize_t}), value, buf, size, needed)
 zt_value_find_n(value, key, length) = ccall((:zt_value_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), value, key, length)
+zt_value_dtype(value) = ccall((:zt_value_dtype, libztensor), Int32, (Ptr{Cvoid},), value)
 zt_verify(file, options, report) = ccall((:zt_verify, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_verify_options}, Ptr{zt_verify_report}), file, options, report)
 zt_object_verify(object) = ccall((:zt_object_verify, libztensor), Int32, (Ptr{Cvoid},), object)
 zt_repair(path, options, report) = ccall((:zt_repair, libztensor), Int32, (Cstring, Ptr{zt_repair_options}, Ptr{zt_repair_report}), path, options, report)

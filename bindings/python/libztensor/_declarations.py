@@ -637,6 +637,7 @@ FUNCTIONS = {
     "zt_value_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_value_to_json": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)]),
     "zt_value_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_value_dtype": (zt_dtype, [c_void_p]),
     "zt_verify": (zt_status, [c_void_p, POINTER(zt_verify_options), POINTER(zt_verify_report)]),
     "zt_object_verify": (zt_status, [c_void_p]),
     "zt_repair": (zt_status, [c_char_p, POINTER(zt_repair_options), POINTER(zt_repair_report)]),
