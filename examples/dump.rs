@@ -6,6 +6,7 @@ use serde_json::{json, Map, Value};
 use sha2::{Digest, Sha256};
 use ztensor::error::Result;
 use ztensor::model::manifest::{Encoding, LogicalType};
+use ztensor::model::value::{Element, Kind, Value as Attribute};
 use ztensor::reader::{Component, File, Object, OpenOptions};
 
 fn main() -> std::process::ExitCode {
@@ -26,14 +27,104 @@ fn main() -> std::process::ExitCode {
 pub fn dump(file: &File) -> Value {
     let objects: Vec<Value> = file.objects().map(|object| object_of(&object)).collect();
     let container = file.container().name();
-    let attributes = file.attributes().map(|map| map.pairs()).into_iter().flatten();
-    let texts = attributes.filter_map(|(key, value)| Some((key.as_text()?, value.as_text()?)));
+    let attributes = || file.attributes().into_iter().flat_map(|map| map.pairs());
+    let texts = attributes().filter_map(|(key, value)| Some((key.as_text()?, value.as_text()?)));
     let metadata: Map<String, Value> = texts.map(|(key, value)| (key.into(), value.into())).collect();
-    json!({"container": container, "objects": objects, "metadata": metadata})
+    let typed: Vec<Value> = attributes().map(|(key, value)| typed(key, value)).collect();
+    json!({"container": container, "objects": objects, "metadata": metadata, "kv": typed})
+}
+
+/// Bytes that may be text.
+fn text(bytes: &[u8]) -> Value {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let of_three = |three: &[u8]| -> String {
+            let bits = (0..3).fold(0, |bits, at| bits << 8 | three.get(at).map_or(0, |b| usize::from(*b)));
+            let digits = (0..4).map(|at| char::from(DIGITS[bits >> (18 - 6 * at) & 63]));
+            digits.take(three.len() + 1).chain("==".chars()).take(4).collect()
+        };
+        return json!({"b64": bytes.chunks(3).map(of_three).collect::<String>()});
+    };
+    text.into()
+}
+
+/// A string: a text or bytes.
+fn string(value: Attribute<'_>) -> Option<&[u8]> {
+    match value.kind() {
+        Kind::Text(text) => Some(text.as_bytes()),
+        Kind::Bytes(bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// An attribute with the type that the file states.
+fn typed(key: Attribute<'_>, value: Attribute<'_>) -> Value {
+    let mut encoded = Vec::new();
+    let number = encode(value, &mut encoded);
+    let mut out = json!({"key": text(string(key).unwrap_or_default()), "type": TYPES.get(number)});
+    match value.kind() {
+        Kind::Array(items) => {
+            out["elem_type"] = TYPES.get(element(items.element())).copied().into();
+            out["count"] = items.len().into();
+            out["sha256_le"] = hex(&encoded).into();
+        }
+        Kind::Bool(truth) => out["value"] = truth.into(),
+        Kind::Unsigned(v) => out["value"] = v.to_string().into(),
+        Kind::Negative(n) => out["value"] = (-1 - i128::from(n)).to_string().into(),
+        Kind::Float(_) => {
+            let bits: String = encoded.iter().rev().map(|byte| format!("{byte:02x}")).collect();
+            out["bits"] = format!("0x{bits}").into();
+        }
+        _ => out["value"] = text(string(value).unwrap_or_default()),
+    }
+    out
+}
+
+/// Types of values, at their numbers in GGUF.
+const TYPES: [&str; 13] =
+    ["u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "str", "arr", "u64", "i64", "f64"];
+
+/// The number of what an array states about its items.
+fn element(element: Element) -> usize {
+    let name = match element {
+        Element::Number(dtype) => dtype.name(),
+        Element::Text => "str",
+        Element::Array => "arr",
+        Element::Any => "",
+    };
+    TYPES.iter().position(|known| *known == name).unwrap_or(TYPES.len())
+}
+
+/// Appends a value as GGUF 3 has it on a little-endian machine; gives the number of its type.
+fn encode(value: Attribute<'_>, out: &mut Vec<u8>) -> usize {
+    let size = value.dtype().map_or(8, |dtype| dtype.size());
+    match value.kind() {
+        Kind::Array(items) => {
+            let kind = element(items.element());
+            out.extend((kind as u32).to_le_bytes());
+            out.extend((items.len() as u64).to_le_bytes());
+            for item in items.iter() {
+                encode(item, out);
+            }
+            return element(Element::Array);
+        }
+        Kind::Bool(truth) => out.push(u8::from(truth)),
+        Kind::Unsigned(v) => out.extend(&v.to_le_bytes()[..size]),
+        Kind::Negative(n) => out.extend(&(!n).to_le_bytes()[..size]),
+        Kind::Float(v) if size == 4 => out.extend((v as f32).to_le_bytes()),
+        Kind::Float(v) => out.extend(v.to_le_bytes()),
+        _ => {
+            let bytes = string(value).unwrap_or_default();
+            out.extend((bytes.len() as u64).to_le_bytes());
+            out.extend(bytes);
+            return element(Element::Text);
+        }
+    }
+    value.dtype().map_or(TYPES.len(), |dtype| element(Element::Number(dtype)))
 }
 
 fn object_of(object: &Object<'_>) -> Value {
-    let (name, shape) = (object.name(), object.shape());
+    let (name, shape) = (text(object.name_bytes()), object.shape());
     let Some(data) = object.component("data") else {
         return json!({"name": name, "shape": shape, "error": "it has no data"});
     };

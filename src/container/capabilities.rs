@@ -94,6 +94,8 @@ pub struct Capabilities {
     pub index_dtypes: IndexDtypes,
     /// Whether a compressed component says its decoded size.
     pub declares_sizes: bool,
+    /// Whether two components may be the same bytes (tied weights); part of them they never share.
+    pub shared_bytes: bool,
     /// Whether two objects may have one name.
     pub duplicate_names: bool,
     /// Whether elements may be big-endian.
@@ -118,6 +120,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     unknown_names: false,
     index_dtypes: IndexDtypes::Integers,
     declares_sizes: false,
+    shared_bytes: false,
     duplicate_names: false,
     big_endian: false,
     any_byte_is_true: true,

@@ -26,7 +26,7 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
     for row in table {
         match (row.detect)(ends, limits)? {
             Detected::Other => {}
-            Detected::Frame(_) | Detected::NeedsHead(_) if row.decode.is_none() => {
+            Detected::Frame(_) | Detected::NeedsHead(_) | Detected::Front(_) if row.decode.is_none() => {
                 let name = row.capabilities.container.name();
                 return Err(fail!(Unsupported, "this is a file of {name}; {} are read here", Read(table)));
             }

@@ -42,6 +42,8 @@ pub enum Detected {
     Other,
     /// It is this one, and its manifest stands there.
     Frame(Frame),
+    /// It is this one; its manifest is in front, and reading it tells where it ends.
+    Front(Container),
     /// It is this one, but so many bytes of its front have to be seen to tell where the manifest ends. More than there
     /// were, and no more than the file has.
     NeedsHead(u64),

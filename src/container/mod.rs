@@ -24,10 +24,13 @@ pub mod cbor;
 mod detect;
 mod edits;
 mod frame;
+mod gguf;
 pub mod json;
 mod row;
 mod safetensors;
+mod tables;
 mod validate;
+mod window;
 mod ztensor_0_1;
 mod ztensor_1;
 
@@ -37,6 +40,7 @@ pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub(crate) use frame::HEADER_SIZE;
 pub use frame::{Detected, Ends, Frame, Limits};
 pub use validate::Validated;
+pub use window::Window;
 pub use ztensor_1::append_record::AppendRecord;
 pub(crate) use ztensor_1::append_record::HEAD_BYTES;
 pub use ztensor_1::footer::{possible_ends, PossibleEnd};
@@ -45,7 +49,7 @@ use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest, Object};
 use detect::begins_with;
-use row::{never, Encode, Row};
+use row::{never, Decode, Encode, Row};
 use std::ops::Range;
 
 /// What is written where nothing else is asked for.
@@ -59,7 +63,7 @@ static TABLE: [&Row; 9] = [
     &ztensor_1::ROW_1_2,
     &not_read(Container::V2, detect::later_container),
     &safetensors::ROW,
-    &not_read(Container::Gguf, never),
+    &gguf::ROW,
     &not_read(Container::Npz, |ends, _| begins_with(b"PK\x03\x04", Container::Npz, ends)),
     &not_read(Container::Torch, never),
 ];
@@ -119,9 +123,30 @@ pub(crate) fn decode_within(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Validated> {
-    let decode = row(frame.container).decode;
-    let decode = decode.ok_or_else(|| fail!(Internal, "files of {} are not read", frame.container.name()))?;
+    let Some(Decode::Whole(decode)) = row(frame.container).decode else {
+        return Err(fail!(Internal, "files of {} have no manifest of known size", frame.container.name()));
+    };
     let manifest = decode(frame, bytes, limits, budget)?;
+    validate_within(manifest, frame, budget)
+}
+
+/// The manifest of a container that is read from the front of a file, checked likewise; what it takes is charged to
+/// `budget`, which holds more the longer the manifest is.
+pub(crate) fn decode_front(
+    container: Container,
+    window: &mut dyn Window,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<(Frame, Validated)> {
+    let Some(Decode::Front(decode)) = row(container).decode else {
+        return Err(fail!(Internal, "files of {} have a manifest of known size", container.name()));
+    };
+    let (frame, manifest) = decode(window, limits, budget)?;
+    let validated = validate_within(manifest, &frame, budget)?;
+    Ok((frame, validated))
+}
+
+fn validate_within(manifest: Manifest, frame: &Frame, budget: &Budget) -> Result<Validated> {
     // Validation sorts components by reference, and then by their places.
     let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
     budget.charge(sorted, "components that are sorted")?;

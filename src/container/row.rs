@@ -3,6 +3,7 @@
 use super::capabilities::Capabilities;
 use super::edits::{AttributeEdits, ObjectEdits};
 use super::frame::{Detected, Ends, Frame, Limits};
+use super::window::Window;
 use crate::error::Result;
 use crate::memory::Budget;
 use crate::model::manifest::{Manifest, Object};
@@ -10,8 +11,16 @@ use crate::model::manifest::{Manifest, Object};
 /// Whether a file is of the container. What can only be one and breaks its rules is an error.
 pub type Detect = fn(Ends<'_>, &Limits) -> Result<Detected>;
 
-/// The manifest from its bytes, those of [`Frame::manifest`].
-pub type Decode = fn(&Frame, &[u8], &Limits, &Budget) -> Result<Manifest>;
+/// The manifest from the front of a file, and where it stands.
+pub type DecodeFront = fn(&mut dyn Window, &Limits, &Budget) -> Result<(Frame, Manifest)>;
+
+/// How a manifest is read.
+pub enum Decode {
+    /// From its bytes, those of [`Frame::manifest`].
+    Whole(fn(&Frame, &[u8], &Limits, &Budget) -> Result<Manifest>),
+    /// From the front of a file, where only reading it tells where it ends.
+    Front(DecodeFront),
+}
 
 /// How files of a container are written.
 pub struct Encode {

@@ -41,7 +41,7 @@ pub fn validate(mut manifest: Manifest, frame: &Frame, capabilities: &Capabiliti
     }
     manifest.components = components;
     if !in_order {
-        check_overlaps(&manifest)?; // writers put blobs in order: then there is nothing to sort
+        check_overlaps(&manifest, capabilities)?; // writers put blobs in order: then there is nothing to sort
     }
     Ok(Validated(manifest))
 }
@@ -199,14 +199,16 @@ fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
     }
 }
 
-/// Two components may be the same bytes (tied weights), but not share some of them.
-fn check_overlaps(manifest: &Manifest) -> Result<()> {
+/// Refuses two components that share bytes, unless they may be the same and are.
+fn check_overlaps(manifest: &Manifest, capabilities: &Capabilities) -> Result<()> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     ranges.try_reserve_exact(manifest.components.len())?;
     let occupied = manifest.components.iter().filter(|c| c.stored_size > 0);
     ranges.extend(occupied.map(|c| (c.offset, c.end())));
     ranges.sort_unstable();
-    ranges.dedup();
+    if capabilities.shared_bytes {
+        ranges.dedup();
+    }
     let overlap = ranges.windows(2).find_map(|pair| match pair {
         [a, b] if b.0 < a.1 => Some((*a, *b)),
         _ => None,

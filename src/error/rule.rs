@@ -96,6 +96,15 @@ rules! {
     JsonDepth c"json-depth",
     JsonDuplicateKey c"json-duplicate-key",
     DataTiling c"data-tiling",
+    MetadataTruncated c"metadata-truncated",
+    KeyEmpty c"key-empty",
+    KeyDuplicate c"key-duplicate",
+    ValueType c"value-type",
+    ValueDepth c"value-depth",
+    AlignmentValue c"alignment-value",
+    ShapeRank c"shape-rank",
+    BlockRow c"block-row",
+    TypeRemoved c"type-removed",
 }
 
 #[cfg(test)]

@@ -6,14 +6,19 @@ use std::cell::Cell;
 /// Bytes that are held and may be held.
 #[derive(Debug)]
 pub struct Budget {
-    limit: u64,
+    limit: Cell<u64>,
     held: Cell<u64>,
 }
 
 impl Budget {
     /// Nothing is held yet, and at most `limit` bytes may be.
     pub fn new(limit: u64) -> Budget {
-        Budget { limit, held: Cell::new(0) }
+        Budget { limit: Cell::new(limit), held: Cell::new(0) }
+    }
+
+    /// Lets up to `limit` bytes be held, or as many as before if that is more.
+    pub fn raise(&self, limit: u64) {
+        self.limit.set(self.limit.get().max(limit));
     }
 
     /// Bytes that are held.
@@ -23,7 +28,7 @@ impl Budget {
 
     /// Whether `bytes` more may be held.
     pub fn has(&self, bytes: u64) -> bool {
-        self.held.get().checked_add(bytes).is_some_and(|sum| sum <= self.limit)
+        self.held.get().checked_add(bytes).is_some_and(|sum| sum <= self.limit.get())
     }
 
     /// Counts `bytes` for `what` as held; an error, and nothing is counted, if that is more than may be.
@@ -50,7 +55,7 @@ impl Budget {
         fail!(
             Limit,
             "opening it takes {sum} bytes of memory, {bytes} of them for {what}, above the limit of {} (max_memory)",
-            self.limit
+            self.limit.get()
         )
     }
 }

@@ -34,12 +34,12 @@ pub struct TextArena {
 impl TextArena {
     /// Keeps a copy of `text`.
     pub fn add(&mut self, text: &str) -> Result<TextId> {
-        self.add_utf8(text.as_bytes())
+        self.add_bytes(text.as_bytes())
     }
 
-    /// Appends bytes that were found to be UTF-8.
+    /// Appends bytes, which [`TextArena::get`] takes for none where they are not UTF-8.
     #[inline]
-    pub(crate) fn add_utf8(&mut self, text: &[u8]) -> Result<TextId> {
+    pub(crate) fn add_bytes(&mut self, text: &[u8]) -> Result<TextId> {
         let too_many = || fail!(Limit, "the manifest's names pass 4 GiB");
         let start = u32::try_from(self.arena.len()).map_err(|_| too_many())?;
         let length = u32::try_from(text.len()).map_err(|_| too_many())?;

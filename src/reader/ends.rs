@@ -1,7 +1,7 @@
 //! Both ends of a file, in as few reads as they take where a read may be a journey.
 
 use super::stored::{with_range, zeroed};
-use crate::container::{self, Detected, Frame, Limits, END_BYTES, HEAD_BYTES};
+use crate::container::{self, Detected, Limits, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};
 use crate::memory::AlignedBuffer;
 use crate::source::{ByteSource, ReadMany, ReadRange};
@@ -61,12 +61,12 @@ impl Ends {
     }
 
     /// Which container it is, by as much of its front as that takes.
-    pub fn detect(&mut self, source: &dyn ByteSource, limits: &Limits) -> Result<Frame> {
+    pub fn detect(&mut self, source: &dyn ByteSource, limits: &Limits) -> Result<Detected> {
         loop {
             let seen = container::Ends { file_size: self.size, head: self.head(source), tail: self.tail() };
             let shown = seen.head.len() as u64;
             match container::detect(seen, limits)? {
-                Detected::Frame(frame) => return Ok(frame),
+                found @ (Detected::Frame(_) | Detected::Front(_)) => return Ok(found),
                 Detected::NeedsHead(size) if shown < size && size <= self.size => {
                     self.extend_head(source, size)?;
                 }

@@ -10,6 +10,7 @@ mod bytes;
 mod decoded;
 mod ends;
 mod frame_index;
+mod front;
 mod identity;
 mod index;
 mod item_extent;
@@ -40,7 +41,7 @@ pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
 pub use crate::source::{Advice, ByteSource};
 
-use crate::container::{self, Capabilities, Frame, Limits};
+use crate::container::{self, Capabilities, Detected, Frame, Limits};
 use crate::error::{fail, Cause, Error, Result};
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache, HostAllocator};
@@ -52,6 +53,7 @@ use crate::source::memory::MemorySource;
 use crate::source::network::is_remote;
 use crate::threads::ThreadHooks;
 use ends::Ends;
+use front::FrontWindow;
 use std::path::Path;
 
 /// An open `.zt` file.
@@ -332,7 +334,19 @@ fn read_within(
     if let Some(record) = recovery::pending(ends.head(source), size) {
         return Err(recovery::has_record(&record, size)); // whatever the file ends in
     }
-    let frame = ends.detect(source, limits).map_err(explain)?;
+    let frame = match ends.detect(source, limits).map_err(explain)? {
+        Detected::Frame(frame) => frame,
+        Detected::Front(container) => {
+            let budget = Budget::new(limits.memory_for(0));
+            let mut window = FrontWindow::new(source, &budget)?;
+            let (frame, validated) = container::decode_front(container, &mut window, limits, &budget)?;
+            drop(window);
+            return Ok((frame, validated.into_inner(), budget));
+        }
+        Detected::Other | Detected::NeedsHead(_) => {
+            return Err(fail!(Internal, "nothing tells what the file is"))
+        }
+    };
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     let budget = Budget::new(limits.memory_for(manifest_size));

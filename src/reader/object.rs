@@ -14,9 +14,14 @@ pub struct Object<'f> {
 }
 
 impl<'f> Object<'f> {
-    /// Its name.
+    /// Its name; "" where that is no UTF-8, as other containers allow.
     pub fn name(&self) -> &'f str {
         self.file.manifest.texts.get(self.entry.name)
+    }
+
+    /// Its name, which need not be UTF-8.
+    pub fn name_bytes(&self) -> &'f [u8] {
+        self.file.manifest.texts.get_bytes(self.entry.name)
     }
 
     /// Its dimensions.

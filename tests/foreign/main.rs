@@ -12,16 +12,21 @@ use ztensor::error::Result;
 use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
 
 /// Those whose files are looked at, as `manifest.json` names them, and by what their names end.
-const CONTAINERS: [(&str, &str); 1] = [("safetensors", ".safetensors")];
+const CONTAINERS: [(&str, &str); 2] = [("safetensors", ".safetensors"), ("gguf", ".gguf")];
 
 fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/foreign").join(name)
 }
 
-fn list(path: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(folder(path)).unwrap();
-    let list: Value = serde_json::from_str(&text).unwrap();
-    list["files"].as_array().unwrap().clone()
+/// The entries of all lists in a folder.
+fn list(name: &str) -> Vec<Value> {
+    let paths = std::fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path());
+    let lists = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let entries = lists.flat_map(|path| {
+        let list: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        list["files"].as_array().unwrap().clone()
+    });
+    entries.collect()
 }
 
 /// In every way in which bytes are reached.
@@ -58,6 +63,23 @@ fn differences(expected: &Value, found: &Value) -> Vec<String> {
             wrong.push(format!("{}: {}", wanted["name"], found["error"]));
         }
     }
+    if let Some(kv) = expected["kv"].as_array() {
+        let found = found["kv"].as_array().unwrap();
+        if kv.len() != found.len() {
+            wrong.push(format!("{} keys, not {}", found.len(), kv.len()));
+        }
+        for (wanted, found) in kv.iter().zip(found) {
+            // What no double says as it is written is compared by its bits.
+            let fields = ["key", "type", "elem_type", "count", "sha256_le"];
+            let value = if wanted["bits"].is_null() { "value" } else { "bits" };
+            for key in fields.into_iter().chain([value]) {
+                if !wanted[key].is_null() && wanted[key] != found[key] {
+                    let name = &wanted["key"];
+                    wrong.push(format!("key {name}: {key} is {}, not {}", found[key], wanted[key]));
+                }
+            }
+        }
+    }
     let none = serde_json::json!({});
     let metadata = if expected["metadata"].is_null() { &none } else { &expected["metadata"] };
     if expected["container"] == "safetensors" && *metadata != found["metadata"] {
@@ -69,7 +91,7 @@ fn differences(expected: &Value, found: &Value) -> Vec<String> {
 #[test]
 fn valid_files_give_what_their_manifest_says() {
     let mut looked_at = 0;
-    for entry in list("valid/manifest.json") {
+    for entry in list("valid") {
         let container = entry["container"].as_str().unwrap();
         if !CONTAINERS.iter().any(|(name, _)| *name == container) {
             continue;
@@ -88,7 +110,8 @@ fn valid_files_give_what_their_manifest_says() {
             let report = verify(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(report.objects as usize, file.object_count(), "{name}");
             for object in file.objects() {
-                assert_eq!(file.find(object.name()).unwrap().name(), object.name(), "{name}");
+                let found = file.find_position(object.name_bytes()).and_then(|at| file.object(at)).unwrap();
+                assert_eq!(found.name_bytes(), object.name_bytes(), "{name}");
                 if let Some(view) = object.tensor_view().ok().filter(|_| object.component("data").is_some()) {
                     let size = object.component("data").unwrap().size().unwrap();
                     assert_eq!(view.data.bytes().len() as u64, size, "{name} {:?}", object.name());
@@ -97,13 +120,13 @@ fn valid_files_give_what_their_manifest_says() {
             looked_at += 1;
         }
     }
-    assert!(looked_at >= 3 * 19, "{looked_at}");
+    assert!(looked_at >= 3 * (19 + 30), "{looked_at}");
 }
 
 #[test]
 fn invalid_files_are_refused_where_they_have_to_be() {
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
-    for entry in list("invalid/index.json") {
+    for entry in list("invalid") {
         let name = entry["file"].as_str().unwrap();
         if !CONTAINERS.iter().any(|(_, end)| name.ends_with(end)) {
             continue;
@@ -128,5 +151,31 @@ fn invalid_files_are_refused_where_they_have_to_be() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(looked_at > 100, "{looked_at}");
+    assert!(looked_at > 300, "{looked_at}");
+}
+
+#[test]
+fn a_refusal_names_the_rule() {
+    let rules = [
+        ("offset-overlap-same", "range-overlap"),
+        ("offset-overlap-partial", "range-overlap"),
+        ("bool-array-2", "bool-byte"),
+        ("key-duplicate", "key-duplicate"),
+        ("key-empty", "key-empty"),
+        ("name-duplicate", "name-duplicate"),
+        ("type-removed-31", "type-removed"),
+        ("row-not-block-q4_k", "block-row"),
+        ("alignment-3", "alignment-value"),
+        ("array-depth-17", "value-depth"),
+        ("value-type-13", "value-type"),
+        ("offset-unaligned", "offset-align"),
+        ("ndims-9", "shape-rank"),
+        ("kv-count-2p60", "metadata-truncated"),
+    ];
+    for (name, rule) in rules {
+        for outcome in open_each(&folder("invalid").join(format!("amber-gguf-{name}.gguf"))) {
+            let error = outcome.expect_err(name);
+            assert_eq!(error.rule_name().to_str(), Ok(rule), "{name}: {error}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::model::manifest::{Manifest, Position, RareNames, TextId};
 #[inline(always)]
 pub fn push_text(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
     reserve_entry(cursor, manifest, text.len())?;
-    manifest.texts.add_utf8(text)
+    manifest.texts.add_bytes(text)
 }
 
 /// Makes room for a text of so many bytes in the manifest's arena.

@@ -1,8 +1,8 @@
 //! A header to a manifest: straight into its tables.
 
 use super::scan::Scan;
-use super::tables::{add, add_text, extend, push};
 use crate::container::frame::{Frame, Limits};
+use crate::container::tables::{add, add_text, extend, push};
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::dtype::{Dtype, Logical};

@@ -5,11 +5,10 @@
 
 mod decode;
 mod scan;
-mod tables;
 
 use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{over_limit, Detected, Ends, Frame, Limits};
-use super::row::Row;
+use super::row::{Decode, Row};
 use crate::error::{broken, Result, Rule};
 use crate::model::manifest::Container;
 
@@ -22,7 +21,7 @@ const SIZE_BYTES: u64 = 8;
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities { container: Container::Safetensors, manifest_limit: MAX_HEADER, ..FOREIGN },
     detect,
-    decode: Some(decode::decode),
+    decode: Some(Decode::Whole(decode::decode)),
     encode: None,
 };
 

@@ -1,6 +1,6 @@
 //! JSON text from front to back: no tree, no recursion, no memory but for texts with escapes.
 
-use super::tables::extend;
+use crate::container::tables::extend;
 use crate::error::{broken, Error, Result, Rule};
 use crate::memory::Budget;
 

@@ -6,7 +6,7 @@ pub mod footer;
 
 use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles};
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
-use crate::container::row::{Encode, Row};
+use crate::container::row::{Decode, Encode, Row};
 use crate::model::manifest::Container;
 
 /// What it can represent.
@@ -25,6 +25,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     unknown_names: false,
     index_dtypes: IndexDtypes::Integers,
     declares_sizes: false,
+    shared_bytes: true,
     duplicate_names: true,
     big_endian: true,
     any_byte_is_true: true,
@@ -34,7 +35,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: footer::detect,
-    decode: Some(decode::decode),
+    decode: Some(Decode::Whole(decode::decode)),
     encode: Some(Encode {
         header: footer::MAGIC,
         footer_size: footer::FOOTER_SIZE,

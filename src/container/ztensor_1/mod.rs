@@ -10,7 +10,7 @@ pub mod v1_0;
 
 use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles};
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
-use crate::container::row::{never, Encode, Row};
+use crate::container::row::{never, Decode, Encode, Row};
 use crate::model::manifest::Container;
 
 /// What 1.2 and later minor versions can represent.
@@ -29,6 +29,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     unknown_names: true,
     index_dtypes: IndexDtypes::U64,
     declares_sizes: true,
+    shared_bytes: true,
     duplicate_names: false,
     big_endian: false,
     any_byte_is_true: false,
@@ -70,7 +71,7 @@ const ENCODE: Encode = Encode {
 pub(crate) const ROW_1_2: Row = Row {
     capabilities: CAPABILITIES_1_2,
     detect: footer::detect,
-    decode: Some(decode::decode),
+    decode: Some(Decode::Whole(decode::decode)),
     encode: Some(ENCODE),
 };
 
@@ -78,5 +79,9 @@ pub(crate) const ROW_1_2: Row = Row {
 pub(crate) const ROW_1_1: Row = Row { capabilities: CAPABILITIES_1_1, detect: never, ..ROW_1_2 };
 
 /// The row of 1.0, which is not written.
-pub(crate) const ROW_1_0: Row =
-    Row { capabilities: CAPABILITIES_1_0, detect: never, decode: Some(v1_0::decode), encode: None };
+pub(crate) const ROW_1_0: Row = Row {
+    capabilities: CAPABILITIES_1_0,
+    detect: never,
+    decode: Some(Decode::Whole(v1_0::decode)),
+    encode: None,
+};

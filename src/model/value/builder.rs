@@ -82,9 +82,17 @@ impl<'t> ValueBuilder<'t> {
 
     /// An array of such numbers all at once: a whole number of elements, in the host's byte order.
     pub fn numbers(&mut self, dtype: Dtype, elements: &[u8]) -> Result<()> {
+        let count = elements.len().checked_div(dtype.size()).unwrap_or_default();
+        self.begin_array(Element::Number(dtype), Some(count as u64))?;
+        self.elements(dtype, elements)?;
+        self.end().map(drop)
+    }
+
+    /// Items of an array of such numbers that was begun: a whole number of elements, in the host's byte order.
+    pub fn elements(&mut self, dtype: Dtype, elements: &[u8]) -> Result<()> {
         let size = dtype.size();
         let count = elements.len().checked_div(size).unwrap_or_default();
-        self.begin_array(Element::Number(dtype), Some(count as u64))?;
+        self.count_items(u32::try_from(count).map_err(|_| too_many())?)?;
         let places = self.fill(count.saturating_mul(size.saturating_add(1)))?;
         let tag = layout::number_tag(dtype);
         match size {
@@ -94,11 +102,7 @@ impl<'t> ValueBuilder<'t> {
             8 => tag_each::<8>(tag, elements, places),
             _ => return Err(misused()),
         }
-        if let Some(open) = self.tape.open.last_mut() {
-            open.count = u32::try_from(count).map_err(|_| too_many())?;
-            open.left = Some(0);
-        }
-        self.end().map(drop)
+        Ok(())
     }
 
     /// UTF-8 text.
@@ -227,14 +231,21 @@ impl<'t> ValueBuilder<'t> {
     /// Counts an item of what is open, in which there is room for it.
     #[inline(always)]
     fn count_item(&mut self) -> Result<()> {
-        let Some(open) = self.tape.open.last_mut() else {
-            return if self.tape.size() == self.start { Ok(()) } else { Err(misused()) };
-        };
-        if open.left == Some(0) {
-            return Err(misused());
+        match self.tape.open.is_empty() {
+            true if self.tape.size() == self.start => Ok(()),
+            true => Err(misused()),
+            false => self.count_items(1),
         }
-        open.left = open.left.map(|left| left.saturating_sub(1));
-        open.count = open.count.checked_add(1).ok_or_else(too_many)?;
+    }
+
+    /// The same for several items.
+    #[inline(always)]
+    fn count_items(&mut self, count: u32) -> Result<()> {
+        let open = self.tape.open.last_mut().ok_or_else(misused)?;
+        if let Some(left) = &mut open.left {
+            *left = left.checked_sub(count.into()).ok_or_else(misused)?;
+        }
+        open.count = open.count.checked_add(count).ok_or_else(too_many)?;
         Ok(())
     }
 

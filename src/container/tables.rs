@@ -36,6 +36,17 @@ pub fn add<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, entry: T) -> Result
     table.push(entry)
 }
 
+/// Makes room for as many entries as are claimed, unless that is more than opening may take: then it grows as they come.
+pub fn expect<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, claimed: u64) -> Result<()> {
+    match usize::try_from(claimed) {
+        Ok(claimed) if budget.has(bytes_of::<T>(claimed)) => {
+            budget.charge(bytes_of::<T>(claimed), "objects")?;
+            table.try_reserve_exact(claimed)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Appends to a table.
 #[inline(always)]
 pub fn push<T>(budget: &Budget, table: &mut Vec<T>, entry: T) -> Result<()> {
@@ -57,7 +68,7 @@ pub fn extend(budget: &Budget, table: &mut Vec<u8>, bytes: &[u8]) -> Result<()> 
     Ok(())
 }
 
-/// Keeps a text of UTF-8.
+/// Keeps a text.
 #[inline(always)]
 pub fn add_text(budget: &Budget, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
     let texts = &mut manifest.texts;
@@ -66,5 +77,5 @@ pub fn add_text(budget: &Budget, manifest: &mut Manifest, text: &[u8]) -> Result
         let capacity = texts.size().saturating_add(texts.spare_capacity());
         growing::<u8>(budget, "names", capacity, size.max(4096), |more| texts.reserve(more))?;
     }
-    texts.add_utf8(text)
+    texts.add_bytes(text)
 }

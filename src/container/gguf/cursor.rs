@@ -1,0 +1,224 @@
+//! Where a reader of GGUF is in the bytes that it was given so far: whole fields, or a stop that says what is missing.
+
+use super::kind::Kind;
+use crate::error::{broken, fail, Error, Rule};
+
+/// Why a field was not read.
+#[derive(Debug)]
+pub enum Stop {
+    /// The bytes at hand end before this offset in the file, which has them.
+    More(u64),
+    /// It never will be.
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    #[cold]
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+/// A field, or why there is none.
+pub type Read<T> = Result<T, Stop>;
+
+/// How the fields of a file are encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Encoding {
+    /// Most significant byte first.
+    pub big_endian: bool,
+    /// Lengths, counts and dimensions have 32 bits, as in version 1.
+    pub narrow: bool,
+}
+
+/// How far fields may reach.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// Bytes of the file.
+    pub file_size: u64,
+    /// Bytes that its metadata may have.
+    pub limit: u64,
+}
+
+/// A place in the bytes at hand.
+pub struct Cursor<'a> {
+    rest: &'a [u8],
+    offset: u64,
+    /// Where the last whole item ended: from there on it is read again when there are more bytes.
+    done: u64,
+    encoding: Encoding,
+    reach: Reach,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of `bytes`, which begin `offset` bytes into the file.
+    pub fn new(bytes: &'a [u8], offset: u64, encoding: Encoding, reach: Reach) -> Self {
+        Cursor { rest: bytes, offset, done: offset, encoding, reach }
+    }
+
+    /// Offset in the file of the next byte.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes of the file that are left, at hand or not.
+    pub fn left(&self) -> u64 {
+        self.reach.file_size.saturating_sub(self.offset)
+    }
+
+    /// How the fields are encoded.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// An item is whole.
+    pub fn end_item(&mut self) {
+        self.done = self.offset;
+    }
+
+    /// Where the last whole item ended.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// The next `size` bytes.
+    #[inline]
+    pub fn bytes(&mut self, size: u64) -> Read<&'a [u8]> {
+        let split = usize::try_from(size).ok().and_then(|size| self.rest.split_at_checked(size));
+        let Some((bytes, rest)) = split else { return Err(self.stop(size)) };
+        self.rest = rest;
+        self.offset = self.offset.saturating_add(size);
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn fixed<const N: usize>(&mut self) -> Read<&'a [u8; N]> {
+        let Some((bytes, rest)) = self.rest.split_first_chunk::<N>() else {
+            return Err(self.stop(N as u64));
+        };
+        self.rest = rest;
+        self.offset = self.offset.saturating_add(N as u64);
+        Ok(bytes)
+    }
+
+    /// Why the next `size` bytes are not at hand.
+    #[cold]
+    fn stop(&self, size: u64) -> Stop {
+        let (offset, left) = (self.offset, self.left());
+        let end = offset.saturating_add(size);
+        if size > left {
+            let rule = Rule::MetadataTruncated;
+            return Stop::Failed(broken!(
+                rule,
+                "{size} bytes are promised at offset {offset}, {left} are left"
+            ));
+        }
+        if end > self.reach.limit {
+            return Stop::Failed(fail!(
+                Limit,
+                "the metadata reaches to byte {end} at least, above the limit of {} bytes",
+                self.reach.limit
+            ));
+        }
+        Stop::More(end)
+    }
+
+    /// The magic and the version behind it, by which all other fields are read: written in the other byte order, its
+    /// lower half is zero.
+    pub fn version(&mut self, magic: &[u8; 4]) -> Read<u32> {
+        if self.fixed::<4>()? != magic {
+            return Err(fail!(NotZtensor, "it does not begin with {}", magic.escape_ascii()).into());
+        }
+        let mut version = self.u32()?;
+        if version & 0xffff == 0 {
+            self.encoding.big_endian = true;
+            version = version.swap_bytes();
+        }
+        self.encoding.narrow = version == 1;
+        match version {
+            1..=3 => Ok(version),
+            _ => Err(fail!(Unsupported, "it is of GGUF version {version}; 1, 2 and 3 are read here").into()),
+        }
+    }
+
+    /// A u32.
+    #[inline]
+    pub fn u32(&mut self) -> Read<u32> {
+        let bytes = *self.fixed()?;
+        Ok(if self.encoding.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    }
+
+    /// A u64.
+    #[inline]
+    pub fn u64(&mut self) -> Read<u64> {
+        let bytes = *self.fixed()?;
+        Ok(if self.encoding.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+    }
+
+    /// A length, a count or a dimension.
+    #[inline]
+    pub fn size(&mut self) -> Read<u64> {
+        match self.encoding.narrow {
+            true => self.u32().map(u64::from),
+            false => self.u64(),
+        }
+    }
+
+    /// Bytes of such a number.
+    #[inline]
+    pub fn size_width(&self) -> u64 {
+        if self.encoding.narrow {
+            4
+        } else {
+            8
+        }
+    }
+
+    /// A string: its length and its bytes.
+    #[inline]
+    pub fn string(&mut self) -> Read<&'a [u8]> {
+        let size = self.size()?;
+        self.bytes(size)
+    }
+
+    /// As many whole elements of `width` bytes as are at hand, of `most`; at least one.
+    pub fn elements(&mut self, width: u64, most: u64) -> Read<&'a [u8]> {
+        let available = (self.rest.len() as u64).checked_div(width).unwrap_or(0);
+        self.bytes(available.clamp(1, most).saturating_mul(width))
+    }
+
+    /// The number of what a value is.
+    #[inline]
+    pub fn kind(&mut self) -> Read<Kind> {
+        let number = self.u32()?;
+        Kind::from_number(number).ok_or_else(|| {
+            let at = self.offset.saturating_sub(4);
+            Stop::Failed(broken!(
+                Rule::ValueType,
+                "the value type at offset {at} is {number}, which GGUF has not"
+            ))
+        })
+    }
+
+    /// A count of elements of at least `each` bytes, for which there is room in the file.
+    #[inline]
+    pub fn count(&mut self, each: u64, what: &str) -> Read<u64> {
+        let count = self.size()?;
+        self.check_count(count, each, what)?;
+        Ok(count)
+    }
+
+    /// Refuses a count of elements of at least `each` bytes that cannot be in the rest of the file.
+    #[inline]
+    pub fn check_count(&self, count: u64, each: u64, what: &str) -> Read<()> {
+        match count.checked_mul(each).is_some_and(|size| size <= self.left()) {
+            true => Ok(()),
+            false => Err(Stop::Failed(broken!(
+                Rule::MetadataTruncated,
+                "{count} {what} of at least {each} bytes are promised in front of offset {}, {} bytes are left",
+                self.offset,
+                self.left()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The metadata of a file to the tables of a manifest.
+
+use super::cursor::{Cursor, Encoding, Reach, Read, Stop};
+use super::key_map::KeyMap;
+use super::keys::Keys;
+use super::tensors::{self, Info};
+use super::types::{Type, Types};
+use crate::container::frame::{Frame, Limits};
+use crate::container::tables::{add, add_text, expect, push};
+use crate::container::window::Window;
+use crate::error::{broken, fail, try_format, Quoted, Result, Rule};
+use crate::memory::Budget;
+use crate::model::manifest::{
+    element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, RareNames,
+    TextId,
+};
+use crate::model::value::Tape;
+
+/// First bytes.
+pub(crate) const MAGIC: &[u8; 4] = b"GGUF";
+
+/// Bytes that are read at once, or one item if that is more.
+const STEP: u64 = 4 << 20;
+
+/// The role of a tensor's bytes.
+const ROLE: &str = "data";
+
+/// Reads the metadata, where it ends and what it says.
+pub fn decode(window: &mut dyn Window, limits: &Limits, budget: &Budget) -> Result<(Frame, Manifest)> {
+    let mut tape = Tape::default();
+    let mut keys = KeyMap::new(&mut tape, budget)?;
+    let reach = Reach { file_size: window.file_size(), limit: limits.manifest_size };
+    let mut decoder = Decoder::new(limits, budget)?;
+    let (mut start, mut least) = (0, 0);
+    loop {
+        let bytes = window.bytes(start, least)?;
+        // What may be held grows with what was read, also where all bytes of the file are at hand.
+        let end = start.saturating_add(least.max(STEP)).min(reach.limit);
+        let bytes = usize::try_from(end.saturating_sub(start))
+            .map_or(bytes, |size| bytes.get(..size).unwrap_or(bytes));
+        budget.raise(limits.memory_for(end.min(reach.file_size)));
+        let mut cursor = Cursor::new(bytes, start, decoder.encoding, reach);
+        match decoder.read(&mut cursor, &mut keys) {
+            Ok(()) => {
+                let end = cursor.offset();
+                let attributes = keys.finish()?;
+                let (data, mut manifest) = decoder.finish(end)?;
+                manifest.container = Some(Container::Gguf);
+                manifest.attributes = Some(attributes);
+                manifest.values = tape;
+                let frame = Frame::with_manifest_first(Container::Gguf, 0..end, data, reach.file_size);
+                return Ok((frame, manifest));
+            }
+            Err(Stop::Failed(e)) => return Err(e),
+            Err(Stop::More(until)) => {
+                start = cursor.done();
+                least = until.saturating_sub(start);
+            }
+        }
+    }
+}
+
+/// What was read so far.
+struct Decoder<'b> {
+    manifest: Manifest,
+    limits: &'b Limits,
+    budget: &'b Budget,
+    encoding: Encoding,
+    role: TextId,
+    /// None until the header was read.
+    keys: Option<Keys>,
+    tensors_left: u64,
+    types: Types,
+    last_shape: (u32, u32),
+}
+
+impl<'b> Decoder<'b> {
+    fn new(limits: &'b Limits, budget: &'b Budget) -> Result<Self> {
+        let mut manifest = Manifest::default();
+        let role = manifest.intern_role(ROLE)?;
+        Ok(Decoder {
+            manifest,
+            limits,
+            budget,
+            encoding: Encoding::default(),
+            role,
+            keys: None,
+            tensors_left: 0,
+            types: Types::default(),
+            last_shape: (0, 0),
+        })
+    }
+
+    /// Reads all that is at hand.
+    fn read(&mut self, cursor: &mut Cursor<'_>, values: &mut KeyMap<'_>) -> Read<()> {
+        if self.keys.is_none() {
+            self.header(cursor)?;
+            values.set_order(self.encoding.big_endian);
+            cursor.end_item();
+        }
+        let Some(keys) = &mut self.keys else { return Ok(()) };
+        keys.read(cursor, values)?;
+        let alignment = keys.alignment();
+        while self.tensors_left > 0 {
+            let info = tensors::info(cursor)?;
+            self.tensor(&info, alignment).map_err(|e| info.blame(e))?;
+            self.tensors_left = self.tensors_left.saturating_sub(1);
+            cursor.end_item();
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, cursor: &mut Cursor<'_>) -> Read<()> {
+        let version = cursor.version(MAGIC)?;
+        let tensors = cursor.count(tensors::least_size(cursor.size_width()), "tensors")?;
+        // A key, the number of its type, and a value of one byte.
+        let keys = cursor.count(cursor.size_width().saturating_add(4 + 1), "keys")?;
+        let limit = self.limits.objects;
+        if tensors > limit {
+            return Err(fail!(Limit, "it has {tensors} tensors, above the limit of {limit}").into());
+        }
+        self.encoding = cursor.encoding();
+        let version = try_format(format_args!("{version}"))?;
+        self.manifest.version_text = Some(self.manifest.texts.add(&version)?);
+        self.tensors_left = tensors;
+        self.keys = Some(Keys::new(keys));
+        expect(self.budget, &mut self.manifest.objects, tensors)?;
+        expect(self.budget, &mut self.manifest.components, tensors)?;
+        Ok(())
+    }
+
+    /// Keeps a tensor; its offset counts from the start of all data until that is known.
+    fn tensor(&mut self, info: &Info<'_>, alignment: u64) -> Result<()> {
+        let kind = self.types.find(info.kind)?;
+        let shape = info.shape();
+        if info.offset & alignment.saturating_sub(1) != 0 {
+            let offset = info.offset;
+            return Err(broken!(Rule::OffsetAlign, "its offset {offset} is not a multiple of {alignment}"));
+        }
+        let name = add_text(self.budget, &mut self.manifest, info.name)?;
+        let mut component = Component::new(self.role, kind.dtype());
+        let mut format = Format::Dense;
+        component.set_big_endian(self.encoding.big_endian);
+        match kind {
+            Type::Plain(_) => {}
+            Type::Blocks(blocks) => {
+                format = Format::Blocks(blocks);
+                component.logical = LogicalType::Known(blocks);
+            }
+            Type::Other => {
+                let unknown = try_format(format_args!("ggml.{}", info.kind))?;
+                let unknown = add_text(self.budget, &mut self.manifest, unknown.as_bytes())?;
+                format = Format::Other(unknown);
+                let rare = RareNames { dtype: Some(unknown), ..RareNames::default() };
+                component.rare = self.manifest.add_rare_names(rare)?;
+            }
+        }
+        component.offset = info.offset;
+        component.stored_size = size_of(kind, info)?;
+        component.set_size(Some(component.stored_size));
+        let (shape_start, rank) = self.shape(shape)?;
+        let component_start = table_position(self.manifest.components.len())?;
+        add(self.budget, &mut self.manifest.components, component)?;
+        let object =
+            Object { name, format, shape_start, rank, component_start, component_count: 1, attributes: None };
+        add(self.budget, &mut self.manifest.objects, object)
+    }
+
+    /// Keeps a shape, unless the last tensor has the same.
+    fn shape(&mut self, shape: &[u64]) -> Result<(u32, u32)> {
+        let dimensions = &mut self.manifest.dimensions;
+        let last = dimensions.get(self.last_shape.0 as usize..).unwrap_or_default();
+        if last == shape {
+            return Ok(self.last_shape);
+        }
+        let start = table_position(dimensions.len())?;
+        shape.iter().try_for_each(|dimension| push(self.budget, dimensions, *dimension))?;
+        self.last_shape = (start, table_position(shape.len())?);
+        Ok(self.last_shape)
+    }
+
+    /// All metadata was read, and ends there: the data begins at the next multiple of the alignment.
+    fn finish(mut self, end: u64) -> Result<(u64, Manifest)> {
+        let alignment = self.keys.as_ref().map_or(1, Keys::alignment);
+        let overflow = || broken!(Rule::RangeOverflow, "the start of the data leaves 64 bits");
+        let data = end.checked_next_multiple_of(alignment).ok_or_else(overflow)?;
+        for (object, component) in self.manifest.objects.iter().zip(self.manifest.components.iter_mut()) {
+            let (offset, name) = (component.offset, object.name);
+            component.offset = offset.checked_add(data).ok_or_else(|| {
+                let name = Quoted(self.manifest.texts.get_bytes(name));
+                broken!(Rule::RangeOverflow, "tensor {name}: its offset {offset} leaves 64 bits")
+            })?;
+        }
+        Ok((data, self.manifest))
+    }
+}
+
+/// Stored bytes of a tensor; none of a type that is unknown, of which nobody can say it.
+fn size_of(kind: Type, info: &Info<'_>) -> Result<u64> {
+    let Some(block) = kind.block() else { return Ok(0) };
+    let (shape, row) = (info.shape(), info.row());
+    if !block.divides(row) {
+        let elements = block.elements;
+        return Err(broken!(Rule::BlockRow, "its rows of {row} elements are not whole blocks of {elements}"));
+    }
+    let size = element_count(shape).and_then(|count| block.size(count));
+    size.ok_or_else(|| broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits"))
+}

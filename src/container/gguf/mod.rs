@@ -1,0 +1,37 @@
+//! GGUF, versions 1 to 3, in either byte order: keys and descriptions of tensors in front of all data.
+//!
+//! How long they are stands nowhere: they are read item by item, over a window that moves through the file where its bytes
+//! cannot be lent. What is read where ggml's document leaves room is in docs/formats.md.
+
+mod cursor;
+mod decode;
+mod key_map;
+mod keys;
+mod kind;
+mod tensors;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use super::capabilities::{Capabilities, FOREIGN};
+use super::frame::{Detected, Ends, Limits};
+use super::row::{Decode, Row};
+use super::ztensor_1;
+use crate::error::Result;
+use crate::model::manifest::Container;
+
+/// What it can represent: read only.
+const CAPABILITIES: Capabilities =
+    Capabilities { container: Container::Gguf, unknown_names: true, big_endian: true, ..FOREIGN };
+
+/// How it is read.
+pub(crate) const ROW: Row =
+    Row { capabilities: CAPABILITIES, detect, decode: Some(Decode::Front(decode::decode)), encode: None };
+
+/// What ends as a `.zt` file does is one that lost its beginning.
+fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
+    match ends.head.starts_with(decode::MAGIC) && !ends.tail.ends_with(ztensor_1::footer::MAGIC) {
+        true => Ok(Detected::Front(Container::Gguf)),
+        false => Ok(Detected::Other),
+    }
+}

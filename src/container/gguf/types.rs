@@ -1,0 +1,77 @@
+//! Types of tensors, by their numbers in ggml.
+
+use crate::error::{broken, Result, Rule};
+use crate::model::dtype::{Block, Dtype, Logical};
+
+/// Numbers that ggml had for layouts that it gave up.
+const REMOVED: [u32; 8] = [4, 5, 31, 32, 33, 36, 37, 38];
+
+/// What the elements of a tensor are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Elements one by one.
+    Plain(Dtype),
+    /// Several to a block.
+    Blocks(Logical),
+    /// Unknown here.
+    Other,
+}
+
+impl Type {
+    /// By its number.
+    fn find(number: u32) -> Result<Type> {
+        if REMOVED.contains(&number) {
+            return Err(broken!(Rule::TypeRemoved, "its type is {number}, which ggml has removed"));
+        }
+        let plain = match number {
+            0 => Some(Dtype::F32),
+            1 => Some(Dtype::F16),
+            24 => Some(Dtype::I8),
+            25 => Some(Dtype::I16),
+            26 => Some(Dtype::I32),
+            27 => Some(Dtype::I64),
+            28 => Some(Dtype::F64),
+            30 => Some(Dtype::Bf16),
+            _ => None,
+        };
+        let blocks = || Logical::from_ggml_type(number).map(Type::Blocks);
+        Ok(plain.map(Type::Plain).or_else(blocks).unwrap_or(Type::Other))
+    }
+
+    /// The storage type, if it is known.
+    pub fn dtype(self) -> Option<Dtype> {
+        match self {
+            Type::Plain(dtype) => Some(dtype),
+            Type::Blocks(logical) => Some(logical.dtype()),
+            Type::Other => None,
+        }
+    }
+
+    /// How its elements lie in bytes, if that is known.
+    pub fn block(self) -> Option<Block> {
+        match self {
+            Type::Plain(dtype) => Some(Block { elements: 1, bytes: dtype.size() as u64 }),
+            Type::Blocks(logical) => Some(logical.block()),
+            Type::Other => None,
+        }
+    }
+}
+
+/// Types by number; the one that was looked up last is at hand, as neighbours often have the same.
+#[derive(Default)]
+pub struct Types(Option<(u32, Type)>);
+
+impl Types {
+    /// The type of that number. A removed one is refused: nobody knows how large it is.
+    #[inline]
+    pub fn find(&mut self, number: u32) -> Result<Type> {
+        match self.0 {
+            Some((last, found)) if last == number => Ok(found),
+            _ => {
+                let found = Type::find(number)?;
+                self.0 = Some((number, found));
+                Ok(found)
+            }
+        }
+    }
+}
