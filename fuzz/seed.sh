@@ -15,7 +15,8 @@ for target in open append; do
         fi
     done
 done
-mkdir -p corpus/cbor corpus/json
+mkdir -p corpus/cbor corpus/json corpus/gguf
+find ../tests/data/foreign -name '*.gguf' -size -4k -exec cp {} corpus/gguf/ \;
 python3 - <<'END'
 import glob, os
 for path in glob.glob("../tests/data/**/*.zt", recursive=True):
