@@ -249,7 +249,7 @@ static zt_status copy_tensors(void)
     TRY(zt_open(entry_good, NULL, &file));
     TRY(zt_writer_create(entry_target, NULL, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_writer_add_copy(w, zt_object_at(file, i), i == 0 ? "another name" : NULL));
+        TRY(zt_writer_add_copy(w, zt_object_at(file, i), i == 0 ? "another name" : NULL, 0));
     status = zt_writer_finish(w, NULL);
     w = NULL;
 end:

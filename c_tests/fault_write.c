@@ -213,7 +213,7 @@ static void copying(struct outcome *out)
     TRY(zt_open(data_path("v1.2/py-1.2.3-zstd.zt"), &read, &file));
     TRY(zt_writer_create(target(), &o, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_writer_add_copy(w, zt_object_at(file, i), NULL));
+        TRY(zt_writer_add_copy(w, zt_object_at(file, i), NULL, 0));
     finishing(out, w);
     w = NULL;
 done:

@@ -320,7 +320,7 @@ static const field zt_write_request_fields[] = {
     F(zt_write_request, struct_size), F(zt_write_request, name), F(zt_write_request, shape),
     F(zt_write_request, rank), F(zt_write_request, data), F(zt_write_request, size),
     F(zt_write_request, dtype), F(zt_write_request, type), F(zt_write_request, encoding),
-    F(zt_write_request, digest)};
+    F(zt_write_request, digest), F(zt_write_request, name_length)};
 static const field zt_writer_options_fields[] = {
     F(zt_writer_options, struct_size), F(zt_writer_options, spec_version), F(zt_writer_options, encoding),
     F(zt_writer_options, alignment), F(zt_writer_options, large_alignment), F(zt_writer_options, large_size),
@@ -349,7 +349,7 @@ static const field zt_quantized_desc_fields[] = {
 static const field zt_attribute_fields[] = {
     F(zt_attribute, struct_size), F(zt_attribute, kind), F(zt_attribute, dtype), F(zt_attribute, i64),
     F(zt_attribute, u64), F(zt_attribute, f64), F(zt_attribute, data), F(zt_attribute, size),
-    F(zt_attribute, count), F(zt_attribute, lengths)};
+    F(zt_attribute, count), F(zt_attribute, lengths), F(zt_attribute, key_length)};
 static const field zt_write_summary_fields[] = {
     F(zt_write_summary, struct_size), F(zt_write_summary, file_size), F(zt_write_summary, objects),
     F(zt_write_summary, components), F(zt_write_summary, stored_bytes), F(zt_write_summary, data_bytes)};
@@ -488,7 +488,7 @@ static void inputs(void)
     wr.data = data;
     wr.size = 8;
     wr.dtype = ZT_DTYPE_U8;
-    sizes("zt_write_request", &wr, sizeof wr, offsetof(zt_write_request, type), 0, call_write_request, zt_write_request_fields,
+    sizes("zt_write_request", &wr, sizeof wr, offsetof(zt_write_request, encoding), 0, call_write_request, zt_write_request_fields,
           COUNT(zt_write_request_fields));
     INIT(c);
     c.role = "data";

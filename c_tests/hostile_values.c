@@ -43,7 +43,7 @@ static void names(void)
         CHECK_STATUS(zt_writer_add_csr(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
         CHECK_STATUS(zt_writer_add_coo(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
         CHECK_STATUS(zt_writer_add_quantized(w, bad, two, 2, &q), INVALID);
-        CHECK_STATUS(zt_writer_add_copy(w, object, bad), INVALID);
+        CHECK_STATUS(zt_writer_add_copy(w, object, bad, 0), INVALID);
         INIT(o);
         o.name = bad;
         o.format = ZT_FORMAT_DENSE;
@@ -313,7 +313,7 @@ static void failed_writer(void)
     CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_STATE);
     CHECK_STATUS(zt_writer_add_data(w, space, 1), ZT_ERROR_STATE);
     CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_copy(w, object, "b"), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_add_copy(w, object, "b", 0), ZT_ERROR_STATE);
     o.components = &c;
     o.component_count = 1;
     c.data = space;

@@ -229,7 +229,7 @@ static inline zt_status scene_copy(void)
     TRY(zt_open(scene_source, NULL, &file));
     TRY(zt_writer_create(scene_target, NULL, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_writer_add_copy(w, zt_object_at(file, i), NULL));
+        TRY(zt_writer_add_copy(w, zt_object_at(file, i), NULL, 0));
     status = zt_writer_finish(w, NULL);
     w = NULL;
 end:

@@ -201,7 +201,7 @@ static void copies(void)
             zt_writer *w = NULL;
             CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
             for (o = 0; o < zt_object_count(from); o++)
-                if (!CHECK_STATUS(zt_writer_add_copy(w, zt_object_at(from, o), NULL), ZT_OK))
+                if (!CHECK_STATUS(zt_writer_add_copy(w, zt_object_at(from, o), NULL, 0), ZT_OK))
                     fprintf(stderr, "    of %s\n", names[i]);
             CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
             to = open_path(path);
@@ -241,13 +241,13 @@ static void copies_between_versions(void)
     INIT(o);
     o.spec_version = ZT_SPEC_0_1_0;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(from, "complex64"), NULL), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(lz4, "a"), NULL), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one"), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one"), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "two"), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, NULL, "three"), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "\xff"), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(from, "complex64"), NULL, 0), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(lz4, "a"), NULL, 0), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one", 0), ZT_OK);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one", 0), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "two", 0), ZT_OK);
+    CHECK_STATUS(zt_writer_add_copy(w, NULL, "three", 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "\xff", 0), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     to = open_path(path);
     CHECK_STR(zt_file_version(to), "0.1.0");
@@ -255,7 +255,7 @@ static void copies_between_versions(void)
     zt_close(to);
     /* Big-endian elements cannot stay as they are in 1.2; what they say has to. */
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    if (zt_writer_add_copy(w, zt_object_find(big, "f64"), NULL) == ZT_OK) {
+    if (zt_writer_add_copy(w, zt_object_find(big, "f64"), NULL, 0) == ZT_OK) {
         CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
         to = open_path(path);
         x = read_component(component_of(big, "f64", "data"), &n);

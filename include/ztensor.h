@@ -143,7 +143,6 @@ const char *zt_version(void);
 
 /// The version of the binary interface that is loaded. It moves only when programs have to be
 /// compiled anew.
-///
 /// Threads: any. Since 0.9.
 uint32_t zt_abi_version(void);
 
@@ -290,7 +289,6 @@ typedef enum zt_encoding_value {
 } zt_encoding_value;
 
 /// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
-///
 /// The string lives as long as the library.
 /// Threads: any. Since 0.9.
 const char *zt_dtype_name(zt_dtype dtype);
@@ -303,12 +301,10 @@ const char *zt_dtype_name(zt_dtype dtype);
 zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
 
 /// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
-///
 /// Threads: any. Since 0.9.
 size_t zt_dtype_size(zt_dtype dtype);
 
 /// The name of a logical type in spec 1.2, "f8_e4m3fn"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
-///
 /// The string lives as long as the library.
 /// Threads: any. Since 0.9.
 const char *zt_type_name(zt_type type);
@@ -321,13 +317,11 @@ const char *zt_type_name(zt_type type);
 zt_status zt_type_from_name(const char *name, zt_type *type);
 
 /// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER.
-///
 /// The string lives as long as the library.
 /// Threads: any. Since 0.9.
 const char *zt_format_name(zt_format format);
 
 /// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
-///
 /// The string lives as long as the library.
 /// Threads: any. Since 0.9.
 const char *zt_encoding_name(zt_encoding encoding);
@@ -503,7 +497,6 @@ void zt_close(zt_file *file);
 const char *zt_file_version(const zt_file *file);
 
 /// Bytes of the file; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 uint64_t zt_file_size(const zt_file *file);
 
@@ -514,7 +507,6 @@ uint64_t zt_file_size(const zt_file *file);
 const zt_value *zt_file_attributes(const zt_file *file);
 
 /// Number of objects; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 size_t zt_object_count(const zt_file *file);
 
@@ -561,7 +553,6 @@ zt_status zt_file_identity(const zt_file *file, zt_identity *identity);
 /// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
 /// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
 /// ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
-///
 /// Threads: any. Since 0.9.
 zt_mode zt_file_mode(const zt_file *file);
 
@@ -584,52 +575,43 @@ zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint
 // By position or by name. Getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.
 
 /// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_length).
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 const char *zt_object_name(const zt_object *object);
 
 /// Bytes of the object's name, without the NUL at its end; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 size_t zt_object_name_length(const zt_object *object);
 
 /// Number of dimensions; 0 for a scalar, and for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 size_t zt_object_rank(const zt_object *object);
 
 /// The dimensions, zt_object_rank of them, outermost first.
-///
 /// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const uint64_t *zt_object_shape(const zt_object *object);
 
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
 /// and unknown formats may have such shapes).
-///
 /// Threads: any. Since 0.9.
 uint64_t zt_object_element_count(const zt_object *object);
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_format zt_object_format(const zt_object *object);
 
 /// The layout's name, the file's own where it is unknown.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 const char *zt_object_format_name(const zt_object *object);
 
 /// The object's attributes.
-///
 /// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const zt_value *zt_object_attributes(const zt_object *object);
 
 /// Number of components; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 size_t zt_component_count(const zt_object *object);
 
@@ -692,64 +674,53 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start,
 #define ZT_CAP_PAGE_EXCLUSIVE 32
 
 /// The component's name within its object: UTF-8 and NUL-ended.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 const char *zt_component_role(const zt_component *component);
 
 /// Bytes of the role, without the NUL at its end; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 size_t zt_component_role_length(const zt_component *component);
 
 /// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 2.
 zt_dtype zt_component_dtype(const zt_component *component);
 
 /// The storage type's name in spec 1.2, or the file's own where it is unknown.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 const char *zt_component_dtype_name(const zt_component *component);
 
 /// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
 /// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 2.
 zt_type zt_component_type(const zt_component *component);
 
 /// The logical type's name, the file's own where it is unknown.
-///
 /// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
 /// Threads: any. Since 0.9.
 const char *zt_component_type_name(const zt_component *component);
 
 /// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_encoding zt_component_encoding(const zt_component *component);
 
 /// The encoding's name, the file's own where it is unknown.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 const char *zt_component_encoding_name(const zt_component *component);
 
 /// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 uint64_t zt_component_offset(const zt_component *component);
 
 /// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 uint64_t zt_component_stored_size(const zt_component *component);
 
 /// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not
 /// declare it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not
 /// found it yet.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 uint64_t zt_component_size(const zt_component *component);
 
@@ -763,13 +734,11 @@ uint64_t zt_component_size(const zt_component *component);
 zt_status zt_component_measure(const zt_component *component, uint64_t *size);
 
 /// The digest of the stored bytes as the file has it, "sha256:8f4a...".
-///
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_component_digest(const zt_component *component);
 
 /// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 uint32_t zt_component_caps(const zt_component *component);
 
@@ -918,7 +887,6 @@ zt_status zt_component_load(const zt_component *component, const zt_read_options
 const void *zt_buffer_data(const zt_buffer *buffer);
 
 /// Number of bytes of a buffer; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 size_t zt_buffer_size(const zt_buffer *buffer);
 
@@ -1179,7 +1147,6 @@ typedef enum zt_kind_value {
 } zt_kind_value;
 
 /// What kind of thing a value is; ZT_VALUE_NULL for NULL.
-///
 /// Threads: any. Since 0.9.
 zt_kind zt_value_kind(const zt_value *value);
 
@@ -1257,7 +1224,6 @@ zt_status zt_value_read_strings(const zt_value *value, const char **strings, siz
 zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
 
 /// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
-///
 /// Threads: any. Since 0.9.
 size_t zt_value_count(const zt_value *value);
 
@@ -1630,13 +1596,15 @@ zt_status zt_writer_end_object(zt_writer *writer);
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written:
 /// an object that is refused leaves the writer as it was.
-/// object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
+/// object: of any open file; not NULL. new_name: NULL for the same name. new_name_length: its
+/// bytes; 0 if it is NUL-ended.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
 /// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
 /// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_writer_add_dense and
 /// zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
-zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const char *new_name);
+zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const char *new_name,
+    size_t new_name_length);
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
 ///
@@ -1657,7 +1625,7 @@ void zt_writer_abort(zt_writer *writer);
 
 /// Writes a dense object at once.
 ///
-/// name: NUL-ended UTF-8. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
+/// name: NUL-ended UTF-8; for one that holds a NUL zt_writer_add_batch or zt_writer_add_object. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
 /// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
 /// row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
 /// ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
@@ -1711,7 +1679,7 @@ zt_status zt_writer_add_object(zt_writer *writer, const zt_object_desc *desc);
 /// size and dtype are the usual one.
 typedef struct zt_write_request {
     size_t struct_size; ///< sizeof (zt_write_request), the same in every request of a call.
-    const char *name; ///< The name, NUL-ended UTF-8, not NULL.
+    const char *name; ///< The name, UTF-8, not NULL.
     /// The dimensions, rank of them, outermost first; NULL only if rank is 0.
     const uint64_t *shape;
     size_t rank; ///< Number of dimensions.
@@ -1722,6 +1690,7 @@ typedef struct zt_write_request {
     zt_type type; ///< The logical type: ZT_TYPE_NONE or a known one that goes with dtype.
     zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
     zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
+    size_t name_length; ///< Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
 } zt_write_request;
 
 /// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each
@@ -1777,6 +1746,7 @@ typedef struct zt_attribute {
     size_t size; ///< Bytes of a text or byte string.
     size_t count; ///< Elements of an array.
     const size_t *lengths; ///< Bytes of each text of ZT_ATTRIBUTE_STRINGS; NULL: all are NUL-ended.
+    size_t key_length; ///< Bytes of the key, which may hold a NUL then; 0 if it is NUL-ended.
 } zt_attribute;
 
 #ifndef __cplusplus
@@ -1794,7 +1764,7 @@ typedef struct zt_attribute {
 /// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE.
 /// In C: zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
 ///
-/// key: UTF-8, NUL-ended, not NULL. attribute: not NULL; nothing of it is kept.
+/// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
 /// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent
 /// it, ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all
 /// attributes are as they were.

@@ -161,7 +161,7 @@ func (w *Writer) part(part Part) error {
 
 // Copy copies an object of an open file as it is stored.
 func (w *Writer) Copy(from Object) error {
-	return call(func() C.zt_status { return C.zt_writer_add_copy(w.handle, from.handle, nil) })
+	return call(func() C.zt_status { return C.zt_writer_add_copy(w.handle, from.handle, nil, 0) })
 }
 
 // SetAttribute sets an attribute of the file to anything that JSON has.

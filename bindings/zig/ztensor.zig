@@ -290,7 +290,7 @@ pub const Writer = struct {
         try check(c.zt_writer_end_object(self.handle));
     }
     pub fn copy(self: Writer, from: Object) Error!void {
-        try check(c.zt_writer_add_copy(self.handle, from.handle, null));
+        try check(c.zt_writer_add_copy(self.handle, from.handle, null, 0));
     }
     /// json: the value as JSON text.
     pub fn setAttribute(self: Writer, key: [:0]const u8, json: [:0]const u8) Error!void {

@@ -294,7 +294,7 @@ AT(zt_object_desc, component_count, 64);
 AT(zt_object_desc, attributes, 72);
 AT(zt_object_desc, attributes_json, 80);
 
-SIZE(zt_write_request, 64);
+SIZE(zt_write_request, 72);
 AT(zt_write_request, struct_size, 0);
 AT(zt_write_request, name, 8);
 AT(zt_write_request, shape, 16);
@@ -305,6 +305,7 @@ AT(zt_write_request, dtype, 48);
 AT(zt_write_request, type, 52);
 AT(zt_write_request, encoding, 56);
 AT(zt_write_request, digest, 60);
+AT(zt_write_request, name_length, 64);
 
 SIZE(zt_write_summary, 48);
 AT(zt_write_summary, struct_size, 0);
@@ -314,7 +315,7 @@ AT(zt_write_summary, components, 24);
 AT(zt_write_summary, stored_bytes, 32);
 AT(zt_write_summary, data_bytes, 40);
 
-SIZE(zt_attribute, 72);
+SIZE(zt_attribute, 80);
 AT(zt_attribute, struct_size, 0);
 AT(zt_attribute, kind, 8);
 AT(zt_attribute, dtype, 12);
@@ -325,5 +326,6 @@ AT(zt_attribute, data, 40);
 AT(zt_attribute, size, 48);
 AT(zt_attribute, count, 56);
 AT(zt_attribute, lengths, 64);
+AT(zt_attribute, key_length, 72);
 
 #endif

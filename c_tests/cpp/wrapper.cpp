@@ -122,6 +122,18 @@ void reading()
     const zt::span<const float> floats = loaded.as<float>();
     CHECK(floats.size() == 6 && floats[5] == 6);
     CHECK_STATUS(status_of([&] { (void)loaded.as<double>(); }), ZT_ERROR_INVALID_ARGUMENT);
+    zt::read_options by;
+    by.threads = 1;
+    CHECK(weight.data().load(by).size() == loaded.size());
+    const zt::tensor_view view = weight.tensor();
+    CHECK(view.size == loaded.size() && view.rank == 2);
+    weight.verify();
+    const zt::identity same = file.identify();
+    CHECK(same.size == file.file_size());
+    std::vector<unsigned char> stored(static_cast<std::size_t>(weight.data().stored_size()));
+    weight.data().read_stored(stored.data(), stored.size());
+    CHECK(std::memcmp(stored.data(), loaded.data(), stored.size()) == 0 || stored.size() != loaded.size());
+    CHECK_STATUS(status_of([&] { weight.data().read_stored(stored.data(), stored.size() - 1); }), ZT_ERROR_BUFFER_SIZE);
     float corner[2] = {};
     weight.read_slice({0, 2}, {2, 1}, corner, sizeof corner);
     CHECK(corner[0] == 3 && corner[1] == 6);

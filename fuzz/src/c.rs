@@ -85,7 +85,7 @@ extern "C" {
     pub fn zt_writer_add_component(w: Pointer, desc: Pointer) -> Status;
     pub fn zt_writer_add_data(w: Pointer, data: Pointer, size: usize) -> Status;
     pub fn zt_writer_end_object(w: Pointer) -> Status;
-    pub fn zt_writer_add_copy(w: Pointer, object: Pointer, name: *const c_char) -> Status;
+    pub fn zt_writer_add_copy(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
     pub fn zt_writer_set_attribute(w: Pointer, key: *const c_char, attribute: Pointer) -> Status;
     pub fn zt_value_read_numbers(value: Pointer, dtype: i32, dst: *mut c_void, count: usize) -> Status;
     pub fn zt_value_read_strings(value: Pointer, strings: *mut *const c_char, lengths: *mut usize, count: usize) -> Status;

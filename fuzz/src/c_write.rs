@@ -10,7 +10,7 @@ const WRITER_NUMBERS: usize = 64; // pointers lie behind
 const COMPONENT: usize = 64;
 const OBJECT: usize = 88;
 const QUANTIZED: usize = 96;
-const ATTRIBUTE: usize = 72;
+const ATTRIBUTE: usize = 80;
 
 /// zt_write_request.
 #[repr(C)]
@@ -171,7 +171,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
         7 => zt_writer_end_object(w),
         8 => {
             let count = zt_object_count(file);
-            zt_writer_add_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?)
+            zt_writer_add_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?, 0)
         }
         9 => {
             let mut attribute = Block::exact(ATTRIBUTE);

@@ -123,6 +123,13 @@ class file {
         const zt_status status = zt_file_bytes(get(), part, &data, &size);
         return detail::give(status, span<const std::byte>(static_cast<const std::byte *>(data), static_cast<std::size_t>(size)));
     }
+    /* What changes when the file does. */
+    [[nodiscard]] returns<identity> identify() const
+    {
+        identity found;
+        const zt_status status = zt_file_identity(get(), &found);
+        return detail::give(status, found);
+    }
     [[nodiscard]] value attributes() const noexcept { return zt_file_attributes(get()); }
     [[nodiscard]] std::size_t size() const noexcept { return zt_object_count(get()); }
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }

@@ -223,13 +223,15 @@ class component {
             return detail::fail<span<const T>>(status);
         return detail::typed<T>(dtype(), type(), data, size);
     }
-    [[nodiscard]] returns<buffer> load() const
-    {
-        zt_buffer *loaded = nullptr;
-        const zt_status status = zt_component_load(component_, nullptr, &loaded);
-        return detail::give(status, buffer(loaded, dtype(), type()));
-    }
+    [[nodiscard]] returns<buffer> load() const { return load_by(nullptr); }
+    /* With threads, a digest, progress: as a batch of this one. */
+    [[nodiscard]] returns<buffer> load(const read_options &options) const { return load_by(&options); }
     returns<void> read(void *dst, std::size_t dst_size) const { return detail::give(zt_component_read(component_, dst, dst_size)); }
+    /* The stored bytes as they are: compressed, of an unknown encoding. */
+    returns<void> read_stored(void *dst, std::size_t dst_size) const
+    {
+        return detail::give(zt_component_read_stored(component_, dst, dst_size));
+    }
     returns<void> read_range(std::uint64_t offset, void *dst, std::size_t n) const
     {
         return detail::give(zt_component_read_range(component_, offset, dst, n));
@@ -245,6 +247,12 @@ class component {
     static component at(const zt_object *owner, std::size_t index) noexcept { return zt_component_at(owner, index); }
 
   private:
+    returns<buffer> load_by(const zt_read_options *options) const
+    {
+        zt_buffer *loaded = nullptr;
+        const zt_status status = zt_component_load(component_, options, &loaded);
+        return detail::give(status, buffer(loaded, dtype(), type()));
+    }
     const zt_component *component_;
 };
 
@@ -262,13 +270,23 @@ class object {
     [[nodiscard]] value attributes() const noexcept { return zt_object_attributes(object_); }
     [[nodiscard]] std::size_t size() const noexcept { return zt_component_count(object_); }
     [[nodiscard]] component operator[](std::size_t index) const noexcept { return zt_component_at(object_, index); }
-    [[nodiscard]] component find(text role) const noexcept { return zt_component_find(object_, role.c_str()); }
+    [[nodiscard]] component find(std::string_view role) const noexcept
+    {
+        return zt_component_find_n(object_, role.data() ? role.data() : "", role.size());
+    }
     /* The component of a dense object; null if there is none. */
     [[nodiscard]] component data() const noexcept { return find("data"); }
     using iterator = detail::indexed<component, zt_object>;
     [[nodiscard]] iterator begin() const noexcept { return {object_, 0}; }
     [[nodiscard]] iterator end() const noexcept { return {object_, size()}; }
 
+    [[nodiscard]] returns<tensor_view> tensor() const
+    {
+        tensor_view view;
+        const zt_status status = zt_tensor_view(object_, &view);
+        return detail::give(status, view);
+    }
+    returns<void> verify() const { return detail::give(zt_object_verify(object_)); }
     [[nodiscard]] returns<csr_view> csr() const
     {
         csr_view view;

@@ -145,8 +145,11 @@ class writer {
         return give(zt_writer_add_quantized(get(), name.c_str(), shape.data(), shape.size(), &desc));
     }
     returns<void> object(const zt_object_desc &desc) { return give(zt_writer_add_object(get(), &desc)); }
-    returns<void> copy(zt::object from) { return give(zt_writer_add_copy(get(), from.get(), nullptr)); }
-    returns<void> copy(zt::object from, text new_name) { return give(zt_writer_add_copy(get(), from.get(), new_name.c_str())); }
+    returns<void> copy(zt::object from) { return give(zt_writer_add_copy(get(), from.get(), nullptr, 0)); }
+    returns<void> copy(zt::object from, std::string_view new_name)
+    {
+        return give(zt_writer_add_copy(get(), from.get(), new_name.empty() ? "" : new_name.data(), new_name.size()));
+    }
 
     /* In pieces: begin, then for each component() its data(), then end. */
     returns<void> begin(std::string_view name, zt_format format, span<const std::uint64_t> shape)

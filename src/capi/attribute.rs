@@ -72,10 +72,12 @@ pub struct zt_attribute {
     pub count: usize,
     /// Bytes of each text of ZT_ATTRIBUTE_STRINGS; NULL: all are NUL-ended.
     pub lengths: *const usize,
+    /// Bytes of the key, which may hold a NUL then; 0 if it is NUL-ended.
+    pub key_length: usize,
 }
 
 // All zeros are null, numbers of 0 and null pointers.
-sized_struct!(zt_attribute: kind, dtype, i64, u64, f64, data, size, count, lengths);
+sized_struct!(zt_attribute: kind, dtype, i64, u64, f64, data, size, count, lengths, key_length);
 
 /// The value that is described; None to remove it.
 ///
@@ -165,10 +167,19 @@ unsafe fn strings(given: &zt_attribute, to: &mut ValueBuilder<'_>) -> Result<()>
     to.end().map(drop)
 }
 
+/// The key of an attribute.
+///
+/// # Safety
+/// `attribute` is as its docs say, and `key` NUL-ended or of the length that it has.
+pub(super) unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> Result<&'a str> {
+    // SAFETY: passed on.
+    unsafe { arg::sized_text(key, arg::required_struct(attribute)?.key_length, "key") }
+}
+
 /// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE.
 /// In C: zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
 ///
-/// key: UTF-8, NUL-ended, not NULL. attribute: not NULL; nothing of it is kept.
+/// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
 /// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent
 /// it, ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all
 /// attributes are as they were.
@@ -181,8 +192,8 @@ pub unsafe extern "C" fn zt_writer_set_attribute(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: "key: NUL-ended".
-        let key = unsafe { arg::text(key, "key")? };
+        // SAFETY: "key: NUL-ended unless attribute has its key_length".
+        let key = unsafe { sized_key(key, attribute)? };
         // SAFETY: "attribute".
         match unsafe { value(attribute)? } {
             Some(value) => writer.set_attribute(key, value.get()),
@@ -204,8 +215,8 @@ pub unsafe extern "C" fn zt_writer_set_open_object_attribute(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: "key: NUL-ended".
-        let key = unsafe { arg::text(key, "key")? };
+        // SAFETY: "key: NUL-ended unless attribute has its key_length".
+        let key = unsafe { sized_key(key, attribute)? };
         // SAFETY: "attribute".
         match unsafe { value(attribute)? } {
             Some(value) => writer.set_object_attribute(key, value.get()),

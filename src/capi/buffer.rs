@@ -72,7 +72,6 @@ pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
 }
 
 /// Number of bytes of a buffer; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_buffer_size(buffer: Option<&zt_buffer>) -> usize {

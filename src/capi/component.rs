@@ -56,7 +56,6 @@ impl zt_component {
 }
 
 /// The component's name within its object: UTF-8 and NUL-ended.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
@@ -65,7 +64,6 @@ pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const 
 }
 
 /// Bytes of the role, without the NUL at its end; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_role_length(component: Option<&zt_component>) -> usize {
@@ -73,7 +71,6 @@ pub extern "C" fn zt_component_role_length(component: Option<&zt_component>) -> 
 }
 
 /// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dtype {
@@ -81,7 +78,6 @@ pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dty
 }
 
 /// The storage type's name in spec 1.2, or the file's own where it is unknown.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -95,7 +91,6 @@ pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *
 
 /// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
 /// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type {
@@ -103,7 +98,6 @@ pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type
 }
 
 /// The logical type's name, the file's own where it is unknown.
-///
 /// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -117,7 +111,6 @@ pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *c
 }
 
 /// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_encoding {
@@ -125,7 +118,6 @@ pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_
 }
 
 /// The encoding's name, the file's own where it is unknown.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -141,7 +133,6 @@ pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -
 }
 
 /// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {
@@ -149,7 +140,6 @@ pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {
 }
 
 /// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> u64 {
@@ -159,7 +149,6 @@ pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> 
 /// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not
 /// declare it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not
 /// found it yet.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
@@ -198,7 +187,6 @@ pub extern "C" fn zt_component_measure(
 }
 
 /// The digest of the stored bytes as the file has it, "sha256:8f4a...".
-///
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
@@ -207,7 +195,6 @@ pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *cons
 }
 
 /// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {

@@ -1,7 +1,7 @@
 //! Changes of the objects that a file has to which is appended.
 
 use super::arg;
-use super::attribute::{value, zt_attribute};
+use super::attribute::{sized_key, value, zt_attribute};
 use super::guard::guard;
 use super::status::zt_status;
 use super::writer::{open, zt_writer};
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn zt_writer_set_object_attribute(
         // SAFETY: as for zt_writer_remove_object.
         let name = unsafe { arg::sized_text(name, name_length, "name")? };
         // SAFETY: as for zt_writer_set_attribute.
-        let (key, value) = unsafe { (arg::text(key, "key")?, value(attribute)?) };
+        let (key, value) = unsafe { (sized_key(key, attribute)?, value(attribute)?) };
         match value {
             Some(value) => writer.set_attribute_of(name, key, value.get()),
             None => writer.remove_attribute_of(name, key),

@@ -31,7 +31,6 @@ pub extern "C" fn zt_version() -> *const c_char {
 
 /// The version of the binary interface that is loaded. It moves only when programs have to be
 /// compiled anew.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_abi_version() -> u32 {

@@ -12,7 +12,6 @@ use std::mem::MaybeUninit;
 /// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
 /// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
 /// ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {

@@ -12,7 +12,6 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
-///
 /// The string lives as long as the library.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -42,7 +41,6 @@ pub unsafe extern "C" fn zt_dtype_from_name(
 }
 
 /// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
@@ -50,7 +48,6 @@ pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
 }
 
 /// The name of a logical type in spec 1.2, "f8_e4m3fn"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
-///
 /// The string lives as long as the library.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -83,7 +80,6 @@ pub unsafe extern "C" fn zt_type_from_name(
 }
 
 /// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER.
-///
 /// The string lives as long as the library.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -92,7 +88,6 @@ pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
 }
 
 /// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
-///
 /// The string lives as long as the library.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]

@@ -29,7 +29,6 @@ impl zt_object {
 }
 
 /// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_length).
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -38,7 +37,6 @@ pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
 }
 
 /// Bytes of the object's name, without the NUL at its end; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name_length(object: Option<&zt_object>) -> usize {
@@ -46,7 +44,6 @@ pub extern "C" fn zt_object_name_length(object: Option<&zt_object>) -> usize {
 }
 
 /// Number of dimensions; 0 for a scalar, and for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
@@ -54,7 +51,6 @@ pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
 }
 
 /// The dimensions, zt_object_rank of them, outermost first.
-///
 /// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
@@ -64,7 +60,6 @@ pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
 
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
 /// and unknown formats may have such shapes).
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
@@ -72,7 +67,6 @@ pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
 }
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
@@ -80,7 +74,6 @@ pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
 }
 
 /// The layout's name, the file's own where it is unknown.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -94,7 +87,6 @@ pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_
 }
 
 /// The object's attributes.
-///
 /// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
@@ -103,7 +95,6 @@ pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const zt_
 }
 
 /// Number of components; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_count(object: Option<&zt_object>) -> usize {

@@ -171,7 +171,6 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
 }
 
 /// Bytes of the file; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
@@ -188,7 +187,6 @@ pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const zt_value 
 }
 
 /// Number of objects; 0 for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {

@@ -47,7 +47,6 @@ fn not_a(kind: &str) -> Error {
 }
 
 /// What kind of thing a value is; ZT_VALUE_NULL for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_kind(value: *const zt_value) -> zt_kind {
@@ -298,7 +297,6 @@ pub unsafe extern "C" fn zt_value_get_tag(
 }
 
 /// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {

@@ -14,7 +14,7 @@ use std::ffi::{c_char, c_void};
 
 /// Writes a dense object at once.
 ///
-/// name: NUL-ended UTF-8. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
+/// name: NUL-ended UTF-8; for one that holds a NUL zt_writer_add_batch or zt_writer_add_object. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
 /// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
 /// row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
 /// ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.

@@ -18,7 +18,7 @@ use std::ffi::{c_char, c_void};
 pub struct zt_write_request {
     /// sizeof (zt_write_request), the same in every request of a call.
     pub struct_size: usize,
-    /// The name, NUL-ended UTF-8, not NULL.
+    /// The name, UTF-8, not NULL.
     pub name: *const c_char,
     /// The dimensions, rank of them, outermost first; NULL only if rank is 0.
     pub shape: *const u64,
@@ -36,10 +36,12 @@ pub struct zt_write_request {
     pub encoding: zt_encoding,
     /// The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
     pub digest: zt_digest,
+    /// Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
+    pub name_length: usize,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
-sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, encoding, digest);
+sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, encoding, digest, name_length);
 
 /// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each
 /// in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
@@ -87,7 +89,7 @@ unsafe fn objects<'a>(requests: *const zt_write_request, count: usize) -> Result
 
 unsafe fn one<'a>(request: &zt_write_request) -> Result<DenseSpec<'a>> {
     // SAFETY: as the fields say.
-    let name = unsafe { arg::text(request.name, "name")? };
+    let name = unsafe { arg::sized_text(request.name, request.name_length, "name")? };
     let of = || {
         Ok(DenseSpec {
             logical: types::logical(request.r#type)?,

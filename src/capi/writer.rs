@@ -231,7 +231,8 @@ pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_sta
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written:
 /// an object that is refused leaves the writer as it was.
-/// object: of any open file; not NULL. new_name: NUL-ended; NULL for the same name.
+/// object: of any open file; not NULL. new_name: NULL for the same name. new_name_length: its
+/// bytes; 0 if it is NUL-ended.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
 /// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
 /// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_writer_add_dense and
@@ -242,6 +243,7 @@ pub unsafe extern "C" fn zt_writer_add_copy(
     writer: Option<&mut zt_writer>,
     object: Option<&zt_object>,
     new_name: *const c_char,
+    new_name_length: usize,
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
@@ -249,8 +251,8 @@ pub unsafe extern "C" fn zt_writer_add_copy(
         let name = if new_name.is_null() {
             object.name()
         } else {
-            // SAFETY: "new_name: NUL-ended".
-            unsafe { arg::text(new_name, "new_name")? }
+            // SAFETY: "its bytes; 0 if it is NUL-ended".
+            unsafe { arg::sized_text(new_name, new_name_length, "new_name")? }
         };
         writer.copy(object, name)
     })

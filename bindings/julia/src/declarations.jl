@@ -427,6 +427,7 @@ struct zt_write_request
     type_::Int32
     encoding::Int32
     digest::Int32
+    name_length::Csize_t
 end
 
 struct zt_attribute
@@ -440,6 +441,7 @@ struct zt_attribute
     size::Csize_t
     count::Csize_t
     lengths::Ptr{Csize_t}
+    key_length::Csize_t
 end
 
 struct zt_source_range
@@ -570,7 +572,7 @@ zt_writer_begin_object(writer, desc) = ccall((:zt_writer_begin_object, libztenso
 zt_writer_add_component(writer, desc) = ccall((:zt_writer_add_component, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_component_desc}), writer, desc)
 zt_writer_add_data(writer, data, size) = ccall((:zt_writer_add_data, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), writer, data, size)
 zt_writer_end_object(writer) = ccall((:zt_writer_end_object, libztensor), Int32, (Ptr{Cvoid},), writer)
-zt_writer_add_copy(writer, object, new_name) = ccall((:zt_writer_add_copy, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Cstring), writer, object, new_name)
+zt_writer_add_copy(writer, object, new_name, new_name_length) = ccall((:zt_writer_add_copy, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Cstring, Csize_t), writer, object, new_name, new_name_length)
 zt_writer_finish(writer, summary) = ccall((:zt_writer_finish, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_summary}), writer, summary)
 zt_writer_abort(writer) = ccall((:zt_writer_abort, libztensor), Cvoid, (Ptr{Cvoid},), writer)
 zt_writer_add_dense(writer, name, dtype, type_, shape, rank, data, size) = ccall((:zt_writer_add_dense, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, dtype, type_, shape, rank, data, size)

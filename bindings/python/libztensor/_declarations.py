@@ -494,6 +494,7 @@ class zt_write_request(Structure):
         ("type", zt_type),
         ("encoding", zt_encoding),
         ("digest", zt_digest),
+        ("name_length", c_size_t),
     ]
 
 
@@ -509,6 +510,7 @@ class zt_attribute(Structure):
         ("size", c_size_t),
         ("count", c_size_t),
         ("lengths", POINTER(c_size_t)),
+        ("key_length", c_size_t),
     ]
 
 
@@ -647,7 +649,7 @@ FUNCTIONS = {
     "zt_writer_add_component": (zt_status, [c_void_p, POINTER(zt_component_desc)]),
     "zt_writer_add_data": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_writer_end_object": (zt_status, [c_void_p]),
-    "zt_writer_add_copy": (zt_status, [c_void_p, c_void_p, c_char_p]),
+    "zt_writer_add_copy": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t]),
     "zt_writer_finish": (zt_status, [c_void_p, POINTER(zt_write_summary)]),
     "zt_writer_abort": (None, [c_void_p]),
     "zt_writer_add_dense": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),

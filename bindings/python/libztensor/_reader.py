@@ -109,6 +109,12 @@ class Component:
         check(lib.zt_component_read(self._live(), buffer, len(buffer)))
         return buffer.raw
 
+    def read_stored(self) -> bytes:
+        """The stored bytes as they are: compressed, of an unknown encoding."""
+        buffer = (ctypes.c_char * self.stored_size)()
+        check(lib.zt_component_read_stored(self._live(), buffer, len(buffer)))
+        return buffer.raw
+
     def read_into(self, target) -> None:
         """Fills a writable buffer of the component's size: a NumPy array, a bytearray."""
         view = memoryview(target).cast("B")
@@ -161,7 +167,8 @@ class Object(Mapping):
         return (Component(self._file, lib.zt_component_at(self._live(), i)).role for i in range(len(self)))
 
     def __getitem__(self, role: str) -> Component:
-        found = lib.zt_component_find(self._live(), role.encode())
+        text = role.encode()
+        found = lib.zt_component_find_n(self._live(), text, len(text))
         if not found:
             raise NotFound(f"object {self.name!r} has no component {role!r}")
         return Component(self._file, found)
@@ -171,6 +178,10 @@ class Object(Mapping):
         if self.format != "dense":
             raise Unsupported(f"object {self.name!r} is {self.format}, not dense: take its components")
         return self["data"].numpy(self.shape)
+
+    def verify(self) -> None:
+        """Checks digests and contents of its components, and how they fit each other."""
+        check(lib.zt_object_verify(self._live()))
 
     def read_slice(self, start, count, step=None):
         """A hyperslab of a dense object as a new array; only its bytes are read, as far as the encoding allows."""
@@ -296,6 +307,13 @@ class File(Mapping):
         if not found:
             raise NotFound(f"there is no object {name!r}")
         return Object(self, found)
+
+    @property
+    def identity(self) -> dict:
+        """What changes when the file does: for caches."""
+        found = options(c.zt_identity)
+        check(lib.zt_file_identity(self._live(), ctypes.byref(found)))
+        return {name: getattr(found, name) for name, _ in found._fields_[1:]}
 
     def verify(self, progress: Optional[Callable[[int, int], Any]] = None) -> dict:
         """Checks every digest and all contents; what was looked at. progress(done, total) may return False to stop."""

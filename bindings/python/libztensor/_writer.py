@@ -100,7 +100,8 @@ class Writer:
 
     def copy(self, source: Object, new_name: Optional[str] = None) -> None:
         """Copies an object of an open file as it is stored."""
-        check(lib.zt_writer_add_copy(self._live(), source._live(), None if new_name is None else new_name.encode()))
+        text = None if new_name is None else new_name.encode()
+        check(lib.zt_writer_add_copy(self._live(), source._live(), text, len(text or b"")))
 
     def set_attribute(self, key: str, value) -> None:
         """An attribute of the file: anything that JSON has, bytes, or a NumPy array of numbers."""
@@ -123,19 +124,25 @@ class Writer:
             attribute.kind = c.ZT_ATTRIBUTE_BYTES if is_bytes else c.ZT_ATTRIBUTE_JSON
             text = bytes(value) if is_bytes else json.dumps(value).encode()
             attribute.data, attribute.size = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), len(text)
-        check(call(self._live(), *of, key.encode(), ctypes.byref(attribute)))
+        name = key.encode()
+        attribute.key_length = len(name)
+        check(call(self._live(), *of, name, ctypes.byref(attribute)))
 
     def remove_attribute(self, key: str) -> None:
         """Takes an attribute of the file away."""
         attribute = options(c.zt_attribute)
         attribute.kind = c.ZT_ATTRIBUTE_REMOVE
-        check(lib.zt_writer_set_attribute(self._live(), key.encode(), ctypes.byref(attribute)))
+        name = key.encode()
+        attribute.key_length = len(name)
+        check(lib.zt_writer_set_attribute(self._live(), name, ctypes.byref(attribute)))
 
     def remove_object_attribute(self, name: str, key: str) -> None:
         """Takes an attribute of an object away that the file had before an append."""
         attribute = options(c.zt_attribute)
         attribute.kind = c.ZT_ATTRIBUTE_REMOVE
-        check(lib.zt_writer_set_object_attribute(self._live(), *_sized(name), key.encode(), ctypes.byref(attribute)))
+        text = key.encode()
+        attribute.key_length = len(text)
+        check(lib.zt_writer_set_object_attribute(self._live(), *_sized(name), text, ctypes.byref(attribute)))
 
     def remove_object(self, name: str) -> None:
         """Takes an object away that the file had before an append; another of that name may be written."""

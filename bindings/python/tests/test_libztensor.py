@@ -43,6 +43,28 @@ def test_names_of_any_kind_and_number_are_listed():
         list(names)
 
 
+def test_stored_bytes_identity_and_names_with_a_nul(path):
+    with libztensor.create(path, encoding="zstd", digest="sha256") as w:
+        w.add("a\0b", np.zeros(1000, "<f4"))
+        w.set_attribute("k\0ey", 7)
+    with libztensor.open(path) as f:
+        part = f["a\0b"]["data"]
+        assert len(part.read_stored()) == part.stored_size < part.size
+        f["a\0b"].verify()
+        assert f.attributes == {"k\0ey": 7} and f.identity["size"] == f.size
+        with pytest.raises(libztensor.NotFound):
+            f["a\0b"]["data\0"]
+        with libztensor.create(path.with_suffix(".copy")) as w:
+            w.copy(f["a\0b"], "c\0d")
+    with libztensor.open(path.with_suffix(".copy")) as copy:
+        assert list(copy) == ["c\0d"]
+    damaged = bytearray(path.read_bytes())
+    damaged[70] ^= 1
+    path.write_bytes(damaged)
+    with libztensor.open(path) as f, pytest.raises(libztensor.ZTensorError):
+        f["a\0b"].verify()
+
+
 def test_every_dtype_of_a_released_file():
     with libztensor.open(DATA / "v1.2/py-1.2.3-all-dtypes.zt") as f:
         assert len(f) == 13 and set(f) == {o.name for o in f.values()}
