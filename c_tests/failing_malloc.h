@@ -21,7 +21,7 @@ void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 void __libc_free(void *);
 
-/* Counted by several threads: the compiler's atomics, which C99 and C++17 have alike. */
+/* Counted by several threads: the compiler's atomics, which both C99 and C++17 have. */
 static int armed, persistent;
 static long left, live, refused;
 

@@ -215,7 +215,7 @@ impl Objects {
             _ => {}
         }
         let mut components = vec![("data", self.map(component))];
-        // In the 64 bytes that come next, unless they begin a page or are taken; more of them than are told alike.
+        // In the 64 bytes that come next, unless they begin a page or are taken: up to three more.
         let full = (offset + 64) % 4096 == 0 || at.saturating_add(length) > offset + 64;
         let more = if full { 0 } else { self.chance(6).saturating_sub(2) };
         for (role, at) in ["scales", "zeros", "other"].into_iter().take(more as usize).zip(0..) {

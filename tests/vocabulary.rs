@@ -185,6 +185,46 @@ fn retired_words_are_in_no_identifier() {
     assert!(wrong.is_empty(), "retired words:\n{}", wrong.join("\n"));
 }
 
+/// Words that no comment has: they have no other use in this field.
+const RETIRED_IN_COMMENTS: [&str; 9] =
+    ["untold", "shelf", "shelves", "unsaid", "teller", "respell", "roads", "spelled", "alike"];
+
+/// The comments of a source file, one after the other.
+fn comments(text: &str, hashes: bool) -> String {
+    let (mut found, mut at) = (String::new(), 0);
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let mut skip = skipped(rest, hashes).min(rest.len());
+        while !rest.is_char_boundary(skip) {
+            skip += 1;
+        }
+        if skip > 0 && (rest.starts_with('/') || hashes && first == '#') {
+            found.push_str(&rest[..skip]);
+            found.push('\n');
+        }
+        at += skip.max(first.len_utf8());
+    }
+    found
+}
+
+#[test]
+fn retired_words_are_in_no_comment() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    FOLDERS.iter().for_each(|folder| sources(&root.join(folder), &mut files));
+    let mut wrong = Vec::new();
+    for path in files.iter().filter(|path| !path.ends_with("vocabulary.rs")) {
+        let hashes = path.extension().is_some_and(|e| e == "py" || e == "jl");
+        let text = comments(&std::fs::read_to_string(path).unwrap(), hashes).to_lowercase();
+        let mut words = text.split(|c: char| !c.is_ascii_alphabetic());
+        wrong.extend(
+            words.find(|word| RETIRED_IN_COMMENTS.contains(word)).map(|word| format!("{path:?}: {word}")),
+        );
+    }
+    assert!(wrong.is_empty(), "retired words in comments:\n{}", wrong.join("\n"));
+    assert_eq!(comments("a // b\n\"// c\" /* d */", false), "// b\n\n/* d */\n");
+}
+
 #[test]
 fn identifiers_are_split_into_words_and_found_outside_of_comments_and_strings() {
     for (identifier, split) in [

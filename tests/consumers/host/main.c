@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     }
     zt_close(file);
 
-    least = (unsigned)atoi(argv[2]); /* 1 is the look-alike's version, and no real one's */
+    least = (unsigned)atoi(argv[2]); /* 1 is the imitation's version, and no real one's */
     if (version < least || (least == 1 && version != 1)) {
         fprintf(stderr, "the host's zstd has become version %u\n", version);
         return 1;
