@@ -1435,12 +1435,9 @@ typedef struct zt_writer_options {
     /// to write a large one of a durable file; 0 for as many as there are processors, at most 16. The bytes
     /// written do not depend on it.
     uint32_t threads;
-    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file
-    /// then goes past the page cache, unless it is small, where the file system can (on Linux, with
-    /// O_DIRECT), which is faster; its bytes are the same, but whoever reads it next reads it from the
-    /// disk. Large components go straight from the caller's memory where that and their place in the file
-    /// are multiples of the device's blocks (memory at 4096 and large_alignment of 4096), and through 2 to
-    /// 4 MiB of the library's memory elsewhere.
+    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
+    /// small then goes past the page cache where the file system can, which is faster; its bytes are the same,
+    /// but whoever reads it next reads it from the disk (docs/performance.md).
     uint32_t durable;
     /// A compressed component of more bytes than this is written as independent zstd frames of this
     /// many bytes, so that it decodes in parallel and by range: from 1024 to 2^30; 0 for 1 MiB.
