@@ -27,6 +27,10 @@ static void keys(const zt_file *file)
     CHECK(u == UINT64_MAX);
     CHECK_STATUS(zt_value_get_i64(zt_value_find(map, "amber.i16"), &i), ZT_OK);
     CHECK(i == INT16_MIN);
+    CHECK(zt_value_dtype(zt_value_find(map, "amber.i16")) == ZT_DTYPE_I16);
+    CHECK(zt_value_dtype(zt_value_find(map, "amber.u8")) == ZT_DTYPE_U8);
+    CHECK(zt_value_dtype(zt_value_find(map, "amber.f32")) == ZT_DTYPE_F32);
+    CHECK(zt_value_dtype(zt_value_find(map, "arr.empty_u8")) == ZT_DTYPE_U8);
     CHECK_STATUS(zt_value_get_f64(zt_value_find(map, "amber.f64"), &d), ZT_OK);
     CHECK(d == 0.0);
     CHECK_STATUS(zt_value_get_bool(zt_value_find(map, "amber.bool_t"), &truth), ZT_OK);
