@@ -359,6 +359,7 @@ static zt_status entry_metadata(const zt_file *file)
     INIT(parts[0]);
     TRY(zt_component_list(file, NULL, 0, parts, COUNT(parts), &n));
     (void)(zt_file_version(file) && zt_file_size(file) && zt_file_mode(file));
+    (void)zt_container_name(zt_file_container(file, 0));
     {
         const void *bytes;
         uint64_t length;
@@ -636,6 +637,7 @@ static zt_status names_of_numbers(void)
            zt_encoding_name(ZT_ENCODING_RAW));
     TRY(zt_dtype_from_name("f32", &dtype));
     TRY(zt_type_from_name("complex64", &type));
+    TRY(zt_type_block(type, NULL, NULL));
     status = zt_dtype_from_name("no such dtype", &dtype);
 end:
     return status;

@@ -22,6 +22,7 @@ static void library_and_open(void)
     CHECK_STATUS(zt_dtype_from_name("f32", NULL), INVALID);
     CHECK_STATUS(zt_type_from_name(NULL, &type), INVALID);
     CHECK_STATUS(zt_type_from_name("complex64", NULL), INVALID);
+    CHECK_STATUS(zt_type_block(ZT_TYPE_COMPLEX64, NULL, NULL), ZT_OK); /* either may be NULL */
     CHECK(dtype == 1 && type == 1);
     CHECK_STATUS(zt_open(NULL, NULL, &f), INVALID);
     CHECK(f == NULL);
@@ -121,6 +122,7 @@ static void objects_and_components(void)
     CHECK(zt_component_offset(NULL) == 0 && zt_component_stored_size(NULL) == 0 && zt_component_size(NULL) == 0);
     CHECK(zt_component_digest(NULL) == NULL && zt_component_caps(NULL) == 0);
     CHECK(zt_file_mode(NULL) == ZT_MODE_MAP);
+    CHECK(zt_file_container(NULL, 0) == ZT_CONTAINER_NONE);
     CHECK_STATUS(zt_file_bytes(NULL, 0, &ptr, NULL), INVALID);
     CHECK_STATUS(zt_file_bytes(file, 0, NULL, NULL), INVALID);
     CHECK_STATUS(zt_component_ptr(NULL, &ptr, &size), INVALID);

@@ -248,7 +248,7 @@ static const field zt_open_options_fields[] = {
     F(zt_open_options, struct_size), F(zt_open_options, mode), F(zt_open_options, verify),
     F(zt_open_options, strict), F(zt_open_options, advice), F(zt_open_options, max_manifest_size),
     F(zt_open_options, max_decoded_size), F(zt_open_options, max_objects), F(zt_open_options, threads),
-    F(zt_open_options, reserved), F(zt_open_options, max_memory), F(zt_open_options, context),
+    F(zt_open_options, containers), F(zt_open_options, max_memory), F(zt_open_options, context),
     F(zt_open_options, progress), F(zt_open_options, name), F(zt_open_options, allocator),
     F(zt_open_options, thread_hooks)};
 static const field zt_allocator_fields[] = {

@@ -40,6 +40,10 @@ static const named types[] = {
     {ZT_TYPE_F8_E4M3FN, 1, "f8_e4m3fn"},     {ZT_TYPE_F8_E5M2, 2, "f8_e5m2"},
     {ZT_TYPE_F8_E4M3FNUZ, 3, "f8_e4m3fnuz"}, {ZT_TYPE_F8_E5M2FNUZ, 4, "f8_e5m2fnuz"},
     {ZT_TYPE_COMPLEX64, 5, "complex64"},     {ZT_TYPE_COMPLEX128, 6, "complex128"},
+    {ZT_TYPE_F8_E8M0, 8, "f8_e8m0"},         {ZT_TYPE_F4_E2M1, 9, "f4_e2m1"},
+    {ZT_TYPE_F6_E2M3, 10, "f6_e2m3"},        {ZT_TYPE_F6_E3M2, 11, "f6_e3m2"},
+    {ZT_TYPE_COMPLEX32, 12, "complex32"},    {ZT_TYPE_GGUF_Q4_0, 32, "gguf.q4_0"},
+    {ZT_TYPE_GGUF_IQ4_XS, 51, "gguf.iq4_xs"}, {ZT_TYPE_GGUF_Q2_0, 58, "gguf.q2_0"},
 };
 
 static const named formats[] = {
@@ -127,9 +131,39 @@ static void dtype_names(void)
     CHECK_STATUS(zt_dtype_from_name(NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
 }
 
+static void containers_and_blocks(void)
+{
+    static const char *const names[] = {"zTensor 0.1", "zTensor 1.0", "zTensor 1.1", "zTensor 1.2", "zTensor 2",
+                                        "safetensors", "GGUF", "npz", "PyTorch"};
+    size_t elements = 7, bytes = 7, i;
+    zt_type type;
+    for (i = 0; i < COUNT(names); i++)
+        CHECK_STR(zt_container_name((zt_container)i + 1), names[i]);
+    CHECK(ZT_CONTAINER_ZT_0_1 == 1 && ZT_CONTAINER_SAFETENSORS == 6 && ZT_CONTAINER_TORCH == 9);
+    CHECK(zt_container_name(ZT_CONTAINER_NONE) == NULL && zt_container_name(10) == NULL);
+    CHECK(zt_file_container(NULL, 0) == ZT_CONTAINER_NONE);
+    CHECK_STATUS(zt_type_block(ZT_TYPE_NONE, &elements, &bytes), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_type_block(ZT_TYPE_OTHER, &elements, &bytes), ZT_ERROR_INVALID_ARGUMENT);
+    for (i = 0; i < COUNT(strange); i++) {
+        CHECK_STATUS(zt_type_block(strange[i], &elements, &bytes), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK(zt_container_name(strange[i]) == NULL);
+    }
+    CHECK(elements == 7 && bytes == 7);
+    CHECK_STATUS(zt_type_block(ZT_TYPE_F4_E2M1, &elements, &bytes), ZT_OK);
+    CHECK(elements == 2 && bytes == 1);
+    CHECK_STATUS(zt_type_block(ZT_TYPE_COMPLEX64, NULL, &bytes), ZT_OK);
+    CHECK(bytes == 8);
+    CHECK_STATUS(zt_type_block(ZT_TYPE_GGUF_Q6_K, &elements, NULL), ZT_OK);
+    CHECK(elements == 256);
+    for (type = ZT_TYPE_GGUF_Q4_0; type <= ZT_TYPE_GGUF_Q2_0; type++) {
+        CHECK_STATUS(zt_type_block(type, &elements, &bytes), ZT_OK);
+        CHECK(elements >= 32 && bytes >= 17 && zt_type_name(type) != NULL);
+    }
+}
+
 static void type_names(void)
 {
-    static const char *const unknown[] = {"", "F8_E5M2", "f8", "f4_e2m1", "complex", "complex256"};
+    static const char *const unknown[] = {"", "F8_E5M2", "f8", "f4_e3m0", "complex", "complex256"};
     zt_type type;
     size_t i;
     for (i = 0; i < COUNT(types); i++) {
@@ -147,7 +181,8 @@ static void type_names(void)
     CHECK(ZT_TYPE_NONE == 0 && ZT_TYPE_OTHER == 7);
     CHECK(zt_type_name(ZT_TYPE_NONE) == NULL);
     CHECK(zt_type_name(ZT_TYPE_OTHER) == NULL);
-    CHECK(zt_type_name(8) == NULL);
+    CHECK(zt_type_name(13) == NULL && zt_type_name(31) == NULL && zt_type_name(ZT_TYPE_GGUF_Q2_0 + 1) == NULL);
+    containers_and_blocks();
     for (i = 0; i < COUNT(strange); i++)
         CHECK(zt_type_name(strange[i]) == NULL);
     CHECK_STATUS(zt_type_from_name(NULL, &type), ZT_ERROR_INVALID_ARGUMENT);

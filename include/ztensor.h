@@ -67,7 +67,7 @@
 extern "C" {
 #endif
 
-/// An open .zt file. It never changes: any number of threads may use it at once.
+/// An open file. It never changes: any number of threads may use it at once.
 ///
 /// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
 /// bytes) lives until its last zt_close.
@@ -105,7 +105,7 @@ typedef enum zt_status_value {
     ZT_ERROR_INVALID_ARGUMENT = 1,
     ZT_ERROR_IO = 2, ///< The operating system or a callback of the caller failed.
     ZT_ERROR_NOT_FOUND = 3, ///< No such object, component, attribute or key.
-    ZT_ERROR_NOT_ZTENSOR = 4, ///< Neither end of the file says that it is a zTensor file.
+    ZT_ERROR_NOT_ZTENSOR = 4, ///< No container that is read here, by the file's content.
     ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of the format; the message names the rule.
     /// The bytes do not have the digest that the file gives for them.
     ZT_ERROR_DIGEST_MISMATCH = 6,
@@ -231,33 +231,14 @@ typedef enum zt_type_value {
     ZT_TYPE_F6_E2M3 = 10, ///< 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
     ZT_TYPE_F6_E3M2 = 11, ///< 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
     ZT_TYPE_COMPLEX32 = 12, ///< Pairs of f16: real, imaginary.
-    ZT_TYPE_GGUF_Q4_0 = 32,
-    ZT_TYPE_GGUF_Q4_1 = 33,
-    ZT_TYPE_GGUF_Q5_0 = 34,
-    ZT_TYPE_GGUF_Q5_1 = 35,
-    ZT_TYPE_GGUF_Q8_0 = 36,
-    ZT_TYPE_GGUF_Q8_1 = 37,
-    ZT_TYPE_GGUF_Q2_K = 38,
-    ZT_TYPE_GGUF_Q3_K = 39,
-    ZT_TYPE_GGUF_Q4_K = 40,
-    ZT_TYPE_GGUF_Q5_K = 41,
-    ZT_TYPE_GGUF_Q6_K = 42,
-    ZT_TYPE_GGUF_Q8_K = 43,
-    ZT_TYPE_GGUF_IQ2_XXS = 44,
-    ZT_TYPE_GGUF_IQ2_XS = 45,
-    ZT_TYPE_GGUF_IQ3_XXS = 46,
-    ZT_TYPE_GGUF_IQ1_S = 47,
-    ZT_TYPE_GGUF_IQ4_NL = 48,
-    ZT_TYPE_GGUF_IQ3_S = 49,
-    ZT_TYPE_GGUF_IQ2_S = 50,
-    ZT_TYPE_GGUF_IQ4_XS = 51,
-    ZT_TYPE_GGUF_IQ1_M = 52,
-    ZT_TYPE_GGUF_TQ1_0 = 53,
-    ZT_TYPE_GGUF_TQ2_0 = 54,
-    ZT_TYPE_GGUF_MXFP4 = 55,
-    ZT_TYPE_GGUF_NVFP4 = 56,
-    ZT_TYPE_GGUF_Q1_0 = 57,
-    ZT_TYPE_GGUF_Q2_0 = 58,
+    ZT_TYPE_GGUF_Q4_0 = 32, ZT_TYPE_GGUF_Q4_1 = 33, ZT_TYPE_GGUF_Q5_0 = 34, ZT_TYPE_GGUF_Q5_1 = 35,
+    ZT_TYPE_GGUF_Q8_0 = 36, ZT_TYPE_GGUF_Q8_1 = 37, ZT_TYPE_GGUF_Q2_K = 38, ZT_TYPE_GGUF_Q3_K = 39,
+    ZT_TYPE_GGUF_Q4_K = 40, ZT_TYPE_GGUF_Q5_K = 41, ZT_TYPE_GGUF_Q6_K = 42, ZT_TYPE_GGUF_Q8_K = 43,
+    ZT_TYPE_GGUF_IQ2_XXS = 44, ZT_TYPE_GGUF_IQ2_XS = 45, ZT_TYPE_GGUF_IQ3_XXS = 46,
+    ZT_TYPE_GGUF_IQ1_S = 47, ZT_TYPE_GGUF_IQ4_NL = 48, ZT_TYPE_GGUF_IQ3_S = 49,
+    ZT_TYPE_GGUF_IQ2_S = 50, ZT_TYPE_GGUF_IQ4_XS = 51, ZT_TYPE_GGUF_IQ1_M = 52,
+    ZT_TYPE_GGUF_TQ1_0 = 53, ZT_TYPE_GGUF_TQ2_0 = 54, ZT_TYPE_GGUF_MXFP4 = 55,
+    ZT_TYPE_GGUF_NVFP4 = 56, ZT_TYPE_GGUF_Q1_0 = 57, ZT_TYPE_GGUF_Q2_0 = 58,
 } zt_type_value;
 
 /// A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
@@ -287,44 +268,6 @@ typedef enum zt_encoding_value {
     ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
     ZT_ENCODING_OTHER = 3, ///< A name that this version does not know; its bytes cannot be read.
 } zt_encoding_value;
-
-/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
-/// The string lives as long as the library.
-/// Threads: any. Since 0.9.
-const char *zt_dtype_name(zt_dtype dtype);
-
-/// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
-///
-/// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
-/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
-
-/// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
-/// Threads: any. Since 0.9.
-size_t zt_dtype_size(zt_dtype dtype);
-
-/// The name of a logical type in spec 1.2, "f8_e4m3fn"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
-/// The string lives as long as the library.
-/// Threads: any. Since 0.9.
-const char *zt_type_name(zt_type type);
-
-/// The logical type of a name in spec 1.2, such as "f8_e4m3fn".
-///
-/// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
-/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_type_from_name(const char *name, zt_type *type);
-
-/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER.
-/// The string lives as long as the library.
-/// Threads: any. Since 0.9.
-const char *zt_format_name(zt_format format);
-
-/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
-/// The string lives as long as the library.
-/// Threads: any. Since 0.9.
-const char *zt_encoding_name(zt_encoding encoding);
 
 // -------------------------------------------------------------------------------------------------
 // 3. Opening
@@ -427,7 +370,8 @@ typedef struct zt_open_options {
     /// it waits for them. 0: a few. 1: only the caller's. A zt_source is read by its concurrency's number
     /// of them at most.
     uint32_t threads;
-    uint32_t reserved; ///< Must be 0.
+    /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are ZT_ERROR_UNSUPPORTED.
+    uint32_t containers;
     /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
     /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
     /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
@@ -441,7 +385,8 @@ typedef struct zt_open_options {
     const zt_thread_hooks *thread_hooks;
 } zt_open_options;
 
-/// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
+/// Opens the file at path, whatever its name: .zt (0.1, 1.0, 1.1, 1.2 or a later minor version of 1) or another
+/// container that is read (docs/formats.md); zt_file_container says which.
 ///
 /// Checks everything that the manifest and the file's size can show, in time and memory proportional
 /// to the manifest; no component's bytes are read (but see zt_open_options.verify).
@@ -490,14 +435,13 @@ zt_file *zt_retain(zt_file *file);
 /// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
 void zt_close(zt_file *file);
 
-/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
+/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_file_version(const zt_file *file);
 
-/// Bytes of the file; 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Bytes of the file; 0 for NULL. Threads: any. Since 0.9.
 uint64_t zt_file_size(const zt_file *file);
 
 /// The file's own attributes.
@@ -506,8 +450,7 @@ uint64_t zt_file_size(const zt_file *file);
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const zt_value *zt_file_attributes(const zt_file *file);
 
-/// Number of objects; 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Number of objects; 0 for NULL. Threads: any. Since 0.9.
 size_t zt_object_count(const zt_file *file);
 
 /// The object at index, in file order.
@@ -569,6 +512,59 @@ zt_mode zt_file_mode(const zt_file *file);
 /// a file that changes under us does. Threads: any. Since 0.9.
 zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint64_t *size);
 
+/// How a file is laid out: one of the ZT_CONTAINER_ values.
+typedef int32_t zt_container;
+
+/// What the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0.
+///
+/// Threads: any. Since 0.9.
+zt_container zt_file_container(const zt_file *file, size_t part);
+
+/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none.
+/// The string lives as long as the library. Threads: any. Since 0.9.
+const char *zt_container_name(zt_container container);
+
+/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
+/// The string lives as long as the library. Threads: any. Since 0.9.
+const char *zt_dtype_name(zt_dtype dtype);
+
+/// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
+///
+/// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
+/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Threads: any. Since 0.9.
+zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
+
+/// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
+/// Threads: any. Since 0.9.
+size_t zt_dtype_size(zt_dtype dtype);
+
+/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
+/// The string lives as long as the library. Threads: any. Since 0.9.
+const char *zt_type_name(zt_type type);
+
+/// The logical type of a name, such as "f8_e4m3fn" of spec 1.2.
+///
+/// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
+/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Threads: any. Since 0.9.
+zt_status zt_type_from_name(const char *name, zt_type *type);
+
+/// How elements of a type lie in bytes: 2 in 1 for ZT_TYPE_F4_E2M1, 32 in 18 for ZT_TYPE_GGUF_Q4_0, 1 in 8 for
+/// ZT_TYPE_COMPLEX64. elements, bytes: receive that, untouched on failure; either may be NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for ZT_TYPE_NONE, ZT_TYPE_OTHER and numbers that are none.
+/// Threads: any. Since 0.9.
+zt_status zt_type_block(zt_type type, size_t *elements, size_t *bytes);
+
+/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name for
+/// each type (zt_object_format_name).
+/// The string lives as long as the library. Threads: any. Since 0.9.
+const char *zt_format_name(zt_format format);
+
+/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
+/// The string lives as long as the library. Threads: any. Since 0.9.
+const char *zt_encoding_name(zt_encoding encoding);
+
 // -------------------------------------------------------------------------------------------------
 // 4. Objects and components
 //
@@ -579,8 +575,7 @@ zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint
 /// Threads: any. Since 0.9.
 const char *zt_object_name(const zt_object *object);
 
-/// Bytes of the object's name, without the NUL at its end; 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Bytes of the object's name, without the NUL at its end; 0 for NULL. Threads: any. Since 0.9.
 size_t zt_object_name_length(const zt_object *object);
 
 /// Number of dimensions; 0 for a scalar, and for NULL.
@@ -593,8 +588,7 @@ size_t zt_object_rank(const zt_object *object);
 const uint64_t *zt_object_shape(const zt_object *object);
 
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
-/// and unknown formats may have such shapes).
-/// Threads: any. Since 0.9.
+/// and unknown formats may have such shapes). Threads: any. Since 0.9.
 uint64_t zt_object_element_count(const zt_object *object);
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
@@ -611,8 +605,7 @@ const char *zt_object_format_name(const zt_object *object);
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const zt_value *zt_object_attributes(const zt_object *object);
 
-/// Number of components; 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Number of components; 0 for NULL. Threads: any. Since 0.9.
 size_t zt_component_count(const zt_object *object);
 
 /// The component at index, in file order.

@@ -29,7 +29,7 @@ pub enum Cause {
     NoFile,
     /// No such object, component or attribute.
     NotFound,
-    /// Neither end of the file says that it is a zTensor file.
+    /// The file is of no container that is read here, by its content.
     NotZtensor,
     /// The file breaks this rule of the format.
     Broken(Rule),

@@ -52,7 +52,7 @@ AT(zt_open_options, max_manifest_size, 24);
 AT(zt_open_options, max_decoded_size, 32);
 AT(zt_open_options, max_objects, 40);
 AT(zt_open_options, threads, 48);
-AT(zt_open_options, reserved, 52);
+AT(zt_open_options, containers, 52);
 AT(zt_open_options, max_memory, 56);
 AT(zt_open_options, context, 64);
 AT(zt_open_options, progress, 72);

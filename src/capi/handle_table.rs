@@ -8,7 +8,7 @@ use crate::reader::File;
 use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An open .zt file. It never changes: any number of threads may use it at once.
+/// An open file. It never changes: any number of threads may use it at once.
 ///
 /// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
 /// bytes) lives until its last zt_close.

@@ -29,6 +29,7 @@ mod batch;
 mod buffer;
 mod component;
 mod component_list;
+mod container;
 /// cbindgen:ignore
 mod dlpack;
 mod edit;

@@ -36,8 +36,7 @@ pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
     object.and_then(|o| o.entry().map(|e| o.text(e.name))).unwrap_or(null())
 }
 
-/// Bytes of the object's name, without the NUL at its end; 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Bytes of the object's name, without the NUL at its end; 0 for NULL. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name_length(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.name.size())
@@ -59,8 +58,7 @@ pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
 }
 
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
-/// and unknown formats may have such shapes).
-/// Threads: any. Since 0.9.
+/// and unknown formats may have such shapes). Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
     object.and_then(|o| o.object().ok()).map_or(0, |o| o.element_count().unwrap_or(u64::MAX))
@@ -94,8 +92,7 @@ pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const zt_
     address(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
 }
 
-/// Number of components; 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Number of components; 0 for NULL. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_count(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.component_count as usize)

@@ -27,7 +27,8 @@ pub(super) fn deliver(
     })
 }
 
-/// Opens the .zt file at path: 0.1, 1.0, 1.1, 1.2 or a later minor version of 1.
+/// Opens the file at path, whatever its name: .zt (0.1, 1.0, 1.1, 1.2 or a later minor version of 1) or another
+/// container that is read (docs/formats.md); zt_file_container says which.
 ///
 /// Checks everything that the manifest and the file's size can show, in time and memory proportional
 /// to the manifest; no component's bytes are read (but see zt_open_options.verify).
@@ -159,7 +160,7 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     }
 }
 
-/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0".
+/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
@@ -170,8 +171,7 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     manifest.version_text.map_or(null(), |t| manifest.texts.get_c_bytes(t).as_ptr().cast())
 }
 
-/// Bytes of the file; 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Bytes of the file; 0 for NULL. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
     file.map_or(0, |f| f.file().size())
@@ -186,8 +186,7 @@ pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const zt_value 
     address(file.and_then(|f| f.file().attributes()))
 }
 
-/// Number of objects; 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Number of objects; 0 for NULL. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |f| f.file().object_count())

@@ -1,11 +1,12 @@
 //! How a file is opened.
 
 use super::arg;
+use super::container::containers;
 use super::hooks::{self, zt_allocator, zt_thread_hooks};
 use super::mode::{self, zt_advice, zt_mode};
 use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
-use crate::error::{fail, try_format, Result};
+use crate::error::{try_format, Result};
 use crate::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use std::ffi::{c_char, c_void};
 
@@ -35,8 +36,8 @@ pub struct zt_open_options {
     /// it waits for them. 0: a few. 1: only the caller's. A zt_source is read by its concurrency's number
     /// of them at most.
     pub threads: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are ZT_ERROR_UNSUPPORTED.
+    pub containers: u32,
     /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
     /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
     /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
@@ -55,14 +56,11 @@ pub struct zt_open_options {
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
-    mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, reserved,
+    mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, containers,
     max_memory, context, progress, name, allocator, thread_hooks
 );
 
 pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
-    if options.reserved != 0 {
-        return Err(fail!(InvalidArgument, "zt_open_options.reserved is {}, not 0", options.reserved));
-    }
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     let default = OpenOptions::default();
     Ok(OpenOptions {
@@ -76,6 +74,7 @@ pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         max_memory: Some(options.max_memory).filter(|limit| *limit != 0),
         advice: mode::advice(options.advice)?,
         threads: options.threads as usize,
+        containers: containers(options.containers)?,
         // SAFETY: NULL or as they say.
         thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
         // SAFETY: as above.

@@ -20,7 +20,7 @@ pub enum zt_status_value {
     ZT_ERROR_IO = 2,
     /// No such object, component, attribute or key.
     ZT_ERROR_NOT_FOUND = 3,
-    /// Neither end of the file says that it is a zTensor file.
+    /// No container that is read here, by the file's content.
     ZT_ERROR_NOT_ZTENSOR = 4,
     /// The file breaks a rule of the format; the message names the rule.
     ZT_ERROR_CORRUPT = 5,

@@ -58,6 +58,8 @@ pub struct Limits {
     pub objects: u64,
     /// Bytes of memory that opening it may take; none for [`Limits::memory_for`]'s default.
     pub memory: Option<u64>,
+    /// Bits of the containers that it may be of; 0 for all.
+    pub containers: u32,
 }
 
 /// Memory that opening any file may take by default.
@@ -75,7 +77,7 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { manifest_size: MANIFEST_LIMIT, objects: 1 << 24, memory: None }
+        Limits { manifest_size: MANIFEST_LIMIT, objects: 1 << 24, memory: None, containers: 0 }
     }
 }
 

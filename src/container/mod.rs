@@ -91,7 +91,28 @@ fn row(container: Container) -> &'static Row {
 
 /// Which container a file is of which that is seen, and where its manifest stands.
 pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
-    detect::detect(&TABLE, ends, limits)
+    let found = detect::detect(&TABLE, ends, limits)?;
+    let container = match &found {
+        Detected::Frame(frame) => frame.container,
+        Detected::Front(container) => *container,
+        Detected::NeedsHead(_) | Detected::Other => return Ok(found),
+    };
+    // 1.1 and 1.2 are framed alike: only the manifest tells them apart.
+    let with_1_1 = if container == Container::V1_2 { Container::V1_1.bit() } else { 0 };
+    check_allowed(container, container.bit() | with_1_1, limits)?;
+    Ok(found)
+}
+
+/// Refuses a container that the caller did not ask for; it is one of those of `bits`.
+fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result<()> {
+    match limits.containers == 0 || limits.containers & bits != 0 {
+        true => Ok(()),
+        false => Err(fail!(
+            Unsupported,
+            "this is a file of {}, which is none of the containers that the options allow",
+            container.name()
+        )),
+    }
 }
 
 /// What files of that container can represent.
@@ -127,7 +148,7 @@ pub(crate) fn decode_within(
         return Err(fail!(Internal, "files of {} have no manifest of known size", frame.container.name()));
     };
     let manifest = decode(frame, bytes, limits, budget)?;
-    validate_within(manifest, frame, budget)
+    validate_within(manifest, frame, limits, budget)
 }
 
 /// The manifest of a container that is read from the front of a file, checked likewise; what it takes is charged to
@@ -142,11 +163,13 @@ pub(crate) fn decode_front(
         return Err(fail!(Internal, "files of {} have a manifest of known size", container.name()));
     };
     let (frame, manifest) = decode(window, limits, budget)?;
-    let validated = validate_within(manifest, &frame, budget)?;
+    let validated = validate_within(manifest, &frame, limits, budget)?;
     Ok((frame, validated))
 }
 
-fn validate_within(manifest: Manifest, frame: &Frame, budget: &Budget) -> Result<Validated> {
+fn validate_within(manifest: Manifest, frame: &Frame, limits: &Limits, budget: &Budget) -> Result<Validated> {
+    let container = manifest.container.unwrap_or(frame.container);
+    check_allowed(container, container.bit(), limits)?;
     // Validation sorts components by reference, and then by their places.
     let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
     budget.charge(sorted, "components that are sorted")?;

@@ -4,6 +4,7 @@ use super::name::Name;
 use std::ffi::CStr;
 
 /// How a file is laid out, and which text of a spec it follows. The values are the numbers in C.
+/// cbindgen:ignore
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Container {
@@ -76,7 +77,7 @@ impl Container {
     }
 
     /// Its bit in a mask of containers.
-    pub const fn bit(self) -> u64 {
+    pub const fn bit(self) -> u32 {
         1 << self as u8
     }
 }

@@ -138,6 +138,7 @@ impl File {
             manifest_size: options.max_manifest_size.min(u64::from(u32::MAX)),
             objects: options.max_objects.min(u64::from(u32::MAX)),
             memory: options.max_memory,
+            containers: options.containers,
         };
         let explain = |e| match explained {
             true => recovery::explain(source.as_ref(), &limits, e),

@@ -122,10 +122,10 @@ impl Writer {
     fn over_file(file: File, path: &Path, options: &WriterOptions) -> Result<Writer> {
         options.check()?;
         let Some(version) = file.capabilities().appends_as else {
-            let version = file.version();
+            let name = file.container().name();
             return Err(fail!(
                 Unsupported,
-                "a file of version {version:?} cannot be appended to or edited; copy it to a new one"
+                "a file of {name} cannot be appended to or edited; copy it to a new one"
             ));
         };
         let range = file.frame().manifest.clone();

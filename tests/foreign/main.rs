@@ -5,6 +5,7 @@
 #[allow(dead_code)]
 #[path = "../../examples/dump.rs"]
 mod dump;
+mod types;
 
 use serde_json::Value;
 use std::path::PathBuf;

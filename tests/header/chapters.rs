@@ -41,14 +41,14 @@ pub const CHAPTERS: &[Chapter] = &[
         intro: "A component has a storage type (dtype), perhaps a logical type, and an encoding; an object has a format. All are\n\
                 integers here. Where a file has a name that this version does not know, the value is OTHER and a _name function\n\
                 of the object or component gives the name.",
-        files: &["types.rs", "names.rs"],
+        files: &["types.rs"],
         opens_c_linkage: false,
     },
     Chapter {
         title: "3. Opening",
         intro: "zt_open checks everything that the manifest and the file's size can show and reads no tensor. An open file is\n\
                 immutable. What is borrowed from it lives until its last zt_close.",
-        files: &["mode.rs", "progress.rs", "hooks.rs", "open_options.rs", "open.rs", "identity.rs", "mapping.rs"],
+        files: &["mode.rs", "progress.rs", "hooks.rs", "open_options.rs", "open.rs", "identity.rs", "mapping.rs", "container.rs", "names.rs"],
         opens_c_linkage: false,
     },
     Chapter {

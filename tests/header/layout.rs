@@ -152,6 +152,26 @@ fn tidy(item: &str) -> String {
             None => writeln!(out, "{}", without_tag(line)).unwrap(),
         }
     }
+    with_bare_values_joined(&out)
+}
+
+/// Values of an enum that have no comments fill lines.
+fn with_bare_values_joined(item: &str) -> String {
+    let is_bare = |line: &str| {
+        line.strip_prefix("    ZT_").is_some_and(|rest| rest.ends_with(',') && !rest.contains("///"))
+    };
+    let (mut out, mut last) = (String::new(), 0);
+    for line in item.lines() {
+        let fits = last > 0 && last + line.trim().len() < WIDTH;
+        if is_bare(line) && fits {
+            out.pop();
+            last += line.trim().len() + 1;
+            writeln!(out, " {}", line.trim()).unwrap();
+        } else {
+            last = if is_bare(line) { line.len() } else { 0 };
+            writeln!(out, "{line}").unwrap();
+        }
+    }
     out
 }
 

@@ -167,7 +167,7 @@ struct zt_open_options
     max_decoded_size::UInt64
     max_objects::UInt64
     threads::UInt32
-    reserved::UInt32
+    containers::UInt32
     max_memory::UInt64
     context::Ptr{Cvoid}
     progress::Ptr{Cvoid}
@@ -478,13 +478,6 @@ zt_last_error() = ccall((:zt_last_error, libztensor), Cstring, ())
 zt_last_os_error() = ccall((:zt_last_os_error, libztensor), Int32, ())
 zt_last_error_rule() = ccall((:zt_last_error_rule, libztensor), Cstring, ())
 zt_status_name(status) = ccall((:zt_status_name, libztensor), Cstring, (Int32,), status)
-zt_dtype_name(dtype) = ccall((:zt_dtype_name, libztensor), Cstring, (Int32,), dtype)
-zt_dtype_from_name(name, dtype) = ccall((:zt_dtype_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, dtype)
-zt_dtype_size(dtype) = ccall((:zt_dtype_size, libztensor), Csize_t, (Int32,), dtype)
-zt_type_name(type_) = ccall((:zt_type_name, libztensor), Cstring, (Int32,), type_)
-zt_type_from_name(name, type_) = ccall((:zt_type_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, type_)
-zt_format_name(format) = ccall((:zt_format_name, libztensor), Cstring, (Int32,), format)
-zt_encoding_name(encoding) = ccall((:zt_encoding_name, libztensor), Cstring, (Int32,), encoding)
 zt_open(path, options, file) = ccall((:zt_open, libztensor), Int32, (Cstring, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), path, options, file)
 zt_open_fd(fd, offset, length, options, file) = ccall((:zt_open_fd, libztensor), Int32, (Cint, UInt64, UInt64, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), fd, offset, length, options, file)
 zt_open_memory(data, size, options, file) = ccall((:zt_open_memory, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), data, size, options, file)
@@ -500,6 +493,16 @@ zt_object_find_n(file, name, length) = ccall((:zt_object_find_n, libztensor), Pt
 zt_file_identity(file, identity) = ccall((:zt_file_identity, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_identity}), file, identity)
 zt_file_mode(file) = ccall((:zt_file_mode, libztensor), Int32, (Ptr{Cvoid},), file)
 zt_file_bytes(file, part, ptr, size) = ccall((:zt_file_bytes, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}, Ptr{UInt64}), file, part, ptr, size)
+zt_file_container(file, part) = ccall((:zt_file_container, libztensor), Int32, (Ptr{Cvoid}, Csize_t), file, part)
+zt_container_name(container) = ccall((:zt_container_name, libztensor), Cstring, (Int32,), container)
+zt_dtype_name(dtype) = ccall((:zt_dtype_name, libztensor), Cstring, (Int32,), dtype)
+zt_dtype_from_name(name, dtype) = ccall((:zt_dtype_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, dtype)
+zt_dtype_size(dtype) = ccall((:zt_dtype_size, libztensor), Csize_t, (Int32,), dtype)
+zt_type_name(type_) = ccall((:zt_type_name, libztensor), Cstring, (Int32,), type_)
+zt_type_from_name(name, type_) = ccall((:zt_type_from_name, libztensor), Int32, (Cstring, Ptr{Int32}), name, type_)
+zt_type_block(type_, elements, bytes) = ccall((:zt_type_block, libztensor), Int32, (Int32, Ptr{Csize_t}, Ptr{Csize_t}), type_, elements, bytes)
+zt_format_name(format) = ccall((:zt_format_name, libztensor), Cstring, (Int32,), format)
+zt_encoding_name(encoding) = ccall((:zt_encoding_name, libztensor), Cstring, (Int32,), encoding)
 zt_object_name(object) = ccall((:zt_object_name, libztensor), Cstring, (Ptr{Cvoid},), object)
 zt_object_name_length(object) = ccall((:zt_object_name_length, libztensor), Csize_t, (Ptr{Cvoid},), object)
 zt_object_rank(object) = ccall((:zt_object_rank, libztensor), Csize_t, (Ptr{Cvoid},), object)

@@ -153,6 +153,7 @@ zt_format = c_int32
 zt_encoding = c_int32
 zt_mode = c_int32
 zt_advice = c_uint32
+zt_container = c_int32
 zt_direct = c_int32
 zt_kind = c_int32
 zt_spec_version = c_uint32
@@ -192,7 +193,7 @@ class zt_open_options(Structure):
         ("max_decoded_size", c_uint64),
         ("max_objects", c_uint64),
         ("threads", c_uint32),
-        ("reserved", c_uint32),
+        ("containers", c_uint32),
         ("max_memory", c_uint64),
         ("context", c_void_p),
         ("progress", zt_progress_callback),
@@ -555,13 +556,6 @@ FUNCTIONS = {
     "zt_last_os_error": (c_int32, []),
     "zt_last_error_rule": (c_char_p, []),
     "zt_status_name": (c_char_p, [zt_status]),
-    "zt_dtype_name": (c_char_p, [zt_dtype]),
-    "zt_dtype_from_name": (zt_status, [c_char_p, POINTER(zt_dtype)]),
-    "zt_dtype_size": (c_size_t, [zt_dtype]),
-    "zt_type_name": (c_char_p, [zt_type]),
-    "zt_type_from_name": (zt_status, [c_char_p, POINTER(zt_type)]),
-    "zt_format_name": (c_char_p, [zt_format]),
-    "zt_encoding_name": (c_char_p, [zt_encoding]),
     "zt_open": (zt_status, [c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_open_fd": (zt_status, [c_int, c_uint64, c_uint64, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_open_memory": (zt_status, [c_void_p, c_size_t, POINTER(zt_open_options), POINTER(c_void_p)]),
@@ -577,6 +571,16 @@ FUNCTIONS = {
     "zt_file_identity": (zt_status, [c_void_p, POINTER(zt_identity)]),
     "zt_file_mode": (zt_mode, [c_void_p]),
     "zt_file_bytes": (zt_status, [c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_uint64)]),
+    "zt_file_container": (zt_container, [c_void_p, c_size_t]),
+    "zt_container_name": (c_char_p, [zt_container]),
+    "zt_dtype_name": (c_char_p, [zt_dtype]),
+    "zt_dtype_from_name": (zt_status, [c_char_p, POINTER(zt_dtype)]),
+    "zt_dtype_size": (c_size_t, [zt_dtype]),
+    "zt_type_name": (c_char_p, [zt_type]),
+    "zt_type_from_name": (zt_status, [c_char_p, POINTER(zt_type)]),
+    "zt_type_block": (zt_status, [zt_type, POINTER(c_size_t), POINTER(c_size_t)]),
+    "zt_format_name": (c_char_p, [zt_format]),
+    "zt_encoding_name": (c_char_p, [zt_encoding]),
     "zt_object_name": (c_char_p, [c_void_p]),
     "zt_object_name_length": (c_size_t, [c_void_p]),
     "zt_object_rank": (c_size_t, [c_void_p]),

@@ -1,0 +1,75 @@
+//! What files are: containers and their names.
+
+use super::guard::guard_value;
+use super::open::zt_file;
+use crate::error::{fail, Result};
+use crate::model::manifest::Container;
+use std::ffi::c_char;
+use std::ptr::null;
+
+/// How a file is laid out: one of the ZT_CONTAINER_ values.
+pub type zt_container = i32;
+
+/// The values of zt_container, told by a file's content, never by its name. What is read: docs/formats.md.
+#[repr(C)]
+pub enum zt_container_value {
+    /// None: no file.
+    ZT_CONTAINER_NONE = 0,
+    ZT_CONTAINER_ZT_0_1 = 1,
+    ZT_CONTAINER_ZT_1_0 = 2,
+    ZT_CONTAINER_ZT_1_1 = 3,
+    ZT_CONTAINER_ZT_1_2 = 4,
+    ZT_CONTAINER_ZT_2 = 5,
+    ZT_CONTAINER_SAFETENSORS = 6,
+    ZT_CONTAINER_GGUF = 7,
+    ZT_CONTAINER_NPZ = 8,
+    ZT_CONTAINER_TORCH = 9,
+}
+
+/// A mask of what may be opened; 0 is all.
+pub(super) fn containers(mask: u32) -> Result<u32> {
+    let known = Container::ALL.into_iter().fold(0, |mask, container| mask | container.bit());
+    match mask & !known {
+        0 => Ok(mask),
+        strange => {
+            Err(fail!(InvalidArgument, "zt_open_options.containers has bits {strange:#x} of no container"))
+        }
+    }
+}
+
+/// What the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0.
+///
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_file_container(file: Option<&zt_file>, part: usize) -> zt_container {
+    file.filter(|_| part == 0).map_or(0, |file| file.file().container().number())
+}
+
+/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none.
+/// The string lives as long as the library. Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_container_name(container: zt_container) -> *const c_char {
+    guard_value(null(), || Container::from_number(container).map_or(null(), |c| c.c_name().as_ptr()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::zt_container_value::*;
+    use crate::model::manifest::Container;
+
+    #[test]
+    fn the_header_has_the_numbers_of_the_model() {
+        let numbers = [
+            ZT_CONTAINER_ZT_0_1 as i32,
+            ZT_CONTAINER_ZT_1_0 as i32,
+            ZT_CONTAINER_ZT_1_1 as i32,
+            ZT_CONTAINER_ZT_1_2 as i32,
+            ZT_CONTAINER_ZT_2 as i32,
+            ZT_CONTAINER_SAFETENSORS as i32,
+            ZT_CONTAINER_GGUF as i32,
+            ZT_CONTAINER_NPZ as i32,
+            ZT_CONTAINER_TORCH as i32,
+        ];
+        assert_eq!(Container::ALL.map(Container::number), numbers);
+    }
+}
