@@ -1,7 +1,7 @@
 //! What files are: containers and their names.
 
 use super::guard::guard_value;
-use super::open::zt_file;
+use super::handle_table::zt_file;
 use crate::error::{fail, Result};
 use crate::model::manifest::Container;
 use std::ffi::c_char;

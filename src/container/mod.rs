@@ -97,7 +97,7 @@ pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
         Detected::Front(container) => *container,
         Detected::NeedsHead(_) | Detected::Other => return Ok(found),
     };
-    // 1.1 and 1.2 are framed alike: only the manifest tells them apart.
+    // 1.1 and 1.2 have the same frame: only the manifest tells them apart.
     let with_1_1 = if container == Container::V1_2 { Container::V1_1.bit() } else { 0 };
     check_allowed(container, container.bit() | with_1_1, limits)?;
     Ok(found)
