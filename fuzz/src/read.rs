@@ -137,7 +137,7 @@ fn every_component(file: &File, unlent: &File, random: &mut Random) {
     batch(file, &loaded, random);
     let unlent_loaded: Vec<_> = unlent.objects().flat_map(|o| o.components()).take(CLOSELY).collect();
     let same = |c: &Component<'_>| loaded.iter().position(|(a, _)| a.entry().offset == c.entry().offset
-        && a.role() == c.role() && a.object().name() == c.object().name());
+        && a.role() == c.role() && a.object().name_bytes() == c.object().name_bytes());
     let matched: Vec<_> = unlent_loaded.into_iter().filter_map(|c| {
         let at = same(&c)?;
         (loaded[at].1.len() as u64 == c.size().ok()?).then(|| (c, loaded[at].1.clone()))
