@@ -629,9 +629,9 @@ const zt_component *zt_component_find(const zt_object *object, const char *role)
 const zt_component *zt_component_find_n(const zt_object *object, const char *role, size_t length);
 
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
-/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Large slabs
-/// are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
-/// threads share them: see zt_open_options.threads.
+/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows, or copied
+/// out of the mapping in ZT_MODE_MAP where their pages are in memory. Several threads share large
+/// slabs: see zt_open_options.threads.
 ///
 /// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
 /// in every dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major
@@ -851,8 +851,8 @@ typedef struct zt_read_options {
     uint32_t verify;
     /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
     /// pool), so that reads past the page cache go straight into them where their address and the offset
-    /// are aligned, and the kernel is not asked for their pages. 0: only into memory on huge pages; else
-    /// through memory of the library's, which is quicker for pages that lie anywhere.
+    /// are aligned: worth it for memory on huge pages, too. 0: through memory of the library's, which is
+    /// quicker for pages that lie anywhere.
     uint32_t pinned;
     void *context; ///< Passed to the callbacks; may be NULL.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.

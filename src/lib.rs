@@ -12,6 +12,8 @@
 //!                          v                                         |
 //!   reader   objects, components, index                  state machine, one component   writer
 //!                          v                             at a time         ^
+//!   load     split, schedule, coalesce, read                              |
+//!                          v                                              |
 //!   codec    decode                                               encode   |
 //!   digest   verify                                               hash     |
 //!   convert  elements of another type or byte order                        |
@@ -46,6 +48,8 @@ pub mod error;
 #[allow(unsafe_code)] // asks the system for random bytes
 mod hash;
 pub mod io;
+#[forbid(unsafe_code)]
+mod load;
 #[forbid(unsafe_code)]
 mod lock;
 pub mod memory;

@@ -152,7 +152,7 @@ fn very_many_frames_of_one_byte_cost_no_memory_of_their_own() {
     let (mut dst, mut stats) = (vec![0; COUNT], BatchStats::default());
     let ((), allocated) = peak(|| {
         let mut requests = [BatchRequest { component, part: Selection::Whole, dst: &mut dst, tag: 0 }];
-        file.read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
+        File::read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
         component.read_range(177_777, &mut [0; 10]).unwrap();
     });
     assert!(dst.iter().all(|byte| *byte == 5));

@@ -92,7 +92,7 @@ fn batch(file: &File, samples: &[Sample], asks: &[Ask], options: &BatchOptions) 
     let report = |tag: u64, outcome: &Result<()>| reports.lock().unwrap().push((tag, outcome.is_ok()));
     let parts = AtomicUsize::new(0);
     let progress = |_, _| parts.fetch_add(1, Ordering::Relaxed) < usize::MAX;
-    let outcome = file.read_batch(&mut requests, options, &report, &progress, &mut stats);
+    let outcome = File::read_batch(&mut requests, options, &report, &progress, &mut stats);
     drop(requests);
     let short = asks.iter().all(|(_, range)| range.len() <= 64 << 10);
     if outcome.is_ok() && short && options.chunk_size >= 64 << 10 {

@@ -47,7 +47,7 @@ fn read(file: &File, dst: &mut [u8], pinned: bool) -> ztensor::error::Result<Bat
         ..BatchOptions::default()
     };
     let mut stats = BatchStats::default();
-    file.read_batch(&mut requests, &options, &|_, _| {}, &|_, _| true, &mut stats)?;
+    File::read_batch(&mut requests, &options, &|_, _| {}, &|_, _| true, &mut stats)?;
     Ok(stats)
 }
 
@@ -88,7 +88,7 @@ fn into_pinned_memory_reads_go_straight() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
     let folder = Folder::new();
     let Some((file, bytes)) = opened(&folder) else { return };
-    // Aligned memory of which nobody says that it is on huge pages. Reads of a whole chunk, which is more than a bounce
+    // Reads of a whole chunk, which is more than a bounce
     // holds, are refused; and through the page cache, too.
     let rules = [if_argument(libc::SYS_pread64, 2, u32::MAX, 8 << 20), all_of(libc::SYS_ioctl)];
     let mut memory = ztensor::memory::AlignedBuffer::zeroed(SIZE).unwrap();

@@ -24,7 +24,7 @@ fn all(folder: &str) -> Vec<(String, String)> {
 
 /// A folder and the folders that it may import from. Everything may import `error` and `model`, but `error`
 /// itself nothing and `model` only `error` and the memory of its tables.
-const ALLOWED_IMPORTS: [(&str, &[&str]); 17] = [
+const ALLOWED_IMPORTS: [(&str, &[&str]); 18] = [
     ("error", &[]),
     ("memory", &["error", "hash", "lock"]),
     ("model", &["error", "memory"]),
@@ -39,6 +39,11 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 17] = [
     ("io", &["error"]),
     ("source", &["error", "io", "lock", "memory", "threads"]),
     ("sink", &["error", "io", "lock", "memory", "threads"]),
+    // Reads for whoever opened a file, of which it knows no more than where stored bytes are and what they become.
+    (
+        "load",
+        &["error", "hash", "model", "codec", "digest", "convert", "source", "lock", "threads", "memory"],
+    ),
     (
         "reader",
         &[
@@ -50,6 +55,7 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 17] = [
             "digest",
             "convert",
             "source",
+            "load",
             "lock",
             "threads",
             "memory",
@@ -200,7 +206,7 @@ fn no_file_is_over_400_lines() {
 }
 
 /// Folders of which files still import each other in circles.
-const WITH_CIRCLES: [&str; 2] = ["reader", "writer"];
+const WITH_CIRCLES: [&str; 1] = ["writer"];
 
 #[test]
 fn files_of_a_folder_import_each_other_in_no_circle() {

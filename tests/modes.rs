@@ -118,7 +118,7 @@ fn changes_in_a_private_mapping_show_in_what_is_borrowed_alone() {
     for part in [Selection::Whole, Selection::Slab(slab)] {
         let mut requests = [BatchRequest { component, part, dst: &mut dst, tag: 0 }];
         let options = BatchOptions { verify: true, ..BatchOptions::default() };
-        file.read_batch(&mut requests, &options, &|_, _| {}, &|_, _| true, &mut BatchStats::default())
+        File::read_batch(&mut requests, &options, &|_, _| {}, &|_, _| true, &mut BatchStats::default())
             .unwrap();
         assert!(dst[..999] == original[..999]);
     }

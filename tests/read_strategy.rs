@@ -146,7 +146,7 @@ fn batch(file: &File, parts: &Parts<'_>, options: &BatchOptions) -> (Vec<Vec<u8>
         jobs.fetch_add(1, Ordering::Relaxed); // progress is reported after each
         true
     };
-    file.read_batch(&mut requests, options, &|_, _| (), &count, &mut stats).unwrap();
+    File::read_batch(&mut requests, options, &|_, _| (), &count, &mut stats).unwrap();
     drop(requests);
     (memory, jobs.into_inner(), stats)
 }
@@ -377,7 +377,7 @@ fn slices_of_a_mapping_that_was_cut_short_are_an_error_and_no_signal() {
             let mut requests =
                 [BatchRequest { component, part: Selection::Slab(COLUMNS), dst: &mut dst, tag: 0 }];
             let options = BatchOptions { threads: 2, direct, ..BatchOptions::default() };
-            let outcome = file.read_batch(
+            let outcome = File::read_batch(
                 &mut requests,
                 &options,
                 &|_, _| (),

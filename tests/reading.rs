@@ -331,7 +331,7 @@ fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
                     assert!(outcome.is_ok(), "{tag}: {outcome:?}");
                     done.lock().unwrap().push(tag);
                 };
-                file.read_batch(&mut requests, &batch, &note, &|_, _| true, &mut stats).unwrap();
+                File::read_batch(&mut requests, &batch, &note, &|_, _| true, &mut stats).unwrap();
                 drop(requests);
                 assert!(memory == wanted, "{threads} threads, chunks of {chunk_size}, {encoding:?}");
                 let mut done = done.into_inner().unwrap();
@@ -385,7 +385,7 @@ fn a_batch_stops_when_cancelled_and_at_a_digest_that_is_wrong() {
             .collect();
         let batch = BatchOptions { verify: true, chunk_size: 4096, threads: 2, ..BatchOptions::default() };
         let outcome =
-            file.read_batch(&mut requests, &batch, &|_, _| (), &|_, _| progress, &mut BatchStats::default());
+            File::read_batch(&mut requests, &batch, &|_, _| (), &|_, _| progress, &mut BatchStats::default());
         outcome.map_err(|e| e.cause())
     };
     let file = common::open(bytes.clone());

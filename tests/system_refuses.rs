@@ -147,7 +147,7 @@ fn batch(
         })
         .collect();
     let mut stats = BatchStats::default();
-    file.read_batch(&mut requests, options, &|_, _| {}, &|_, _| true, &mut stats)?;
+    File::read_batch(&mut requests, options, &|_, _| {}, &|_, _| true, &mut stats)?;
     Ok((places, stats))
 }
 

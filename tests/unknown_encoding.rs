@@ -98,7 +98,7 @@ fn every_route_is_refused(file: &File) {
                 let mut request = [BatchRequest { component, part, dst: &mut dst, tag: 0 }];
                 let options = BatchOptions { direct, verify, ..BatchOptions::default() };
                 let mut stats = BatchStats::default();
-                let outcome = file.read_batch(&mut request, &options, &|_, _| {}, &|_, _| true, &mut stats);
+                let outcome = File::read_batch(&mut request, &options, &|_, _| {}, &|_, _| true, &mut stats);
                 is_refused("read_batch", outcome);
             }
         }

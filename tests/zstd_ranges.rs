@@ -148,7 +148,7 @@ fn whole(file: &File, options: &BatchOptions) -> Result<(Vec<u8>, BatchStats)> {
     let (mut dst, mut stats) = (vec![0; SIZE], BatchStats::default());
     let component = common::data(file, "matrix");
     let mut requests = [BatchRequest { component, part: Selection::Whole, dst: &mut dst, tag: 0 }];
-    file.read_batch(&mut requests, options, &|_, _| (), &|_, _| true, &mut stats)?;
+    File::read_batch(&mut requests, options, &|_, _| (), &|_, _| true, &mut stats)?;
     Ok((dst, stats))
 }
 
@@ -223,7 +223,7 @@ fn a_batch_counts_what_its_ranges_needed() {
         .collect();
     let mut stats = BatchStats::default();
     let options = BatchOptions { in_flight: 1, threads: 2, ..BatchOptions::default() };
-    file.read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
+    File::read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
     for (at, found) in memory.chunks(500).enumerate() {
         assert!(*found == content[place(at)..][..500], "{at}");
     }

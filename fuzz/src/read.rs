@@ -258,7 +258,7 @@ fn batch(file: &File, loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) 
         ..BatchOptions::default()
     };
     let mut stats = BatchStats::default();
-    let outcome = file.read_batch(&mut requests, &options, &|_, _| (), &|done, total| {
+    let outcome = File::read_batch(&mut requests, &options, &|_, _| (), &|done, total| {
         assert!(done <= total);
         true
     }, &mut stats);

@@ -11,7 +11,7 @@ use super::sized::sized_struct;
 use super::status::zt_status;
 use super::types::ZT_WHOLE;
 use crate::error::{fail, Result};
-use crate::reader::{BatchRequest, BatchStats, Selection};
+use crate::reader::{BatchRequest, BatchStats, File, Selection};
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
 use std::ptr::null;
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn zt_read_batch(
         // SAFETY: "requests, count: the reads".
         let mut plan = unsafe { plan(file, requests, count)? };
         let mut did = BatchStats::default();
-        let outcome = file.file().read_batch(&mut plan, &batch, &on_done, &progress, &mut did);
+        let outcome = File::read_batch(&mut plan, &batch, &on_done, &progress, &mut did);
         // SAFETY: stats NULL or of the size it says.
         unsafe { arg::fill(stats, stats_of(&did))? };
         outcome

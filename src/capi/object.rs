@@ -154,9 +154,9 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 }
 
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
-/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows. Large slabs
-/// are copied out of the mapping in ZT_MODE_MAP where their pages are in memory, and several
-/// threads share them: see zt_open_options.threads.
+/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows, or copied
+/// out of the mapping in ZT_MODE_MAP where their pages are in memory. Several threads share large
+/// slabs: see zt_open_options.threads.
 ///
 /// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
 /// in every dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major

@@ -52,8 +52,8 @@ pub struct zt_read_options {
     pub verify: u32,
     /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
     /// pool), so that reads past the page cache go straight into them where their address and the offset
-    /// are aligned, and the kernel is not asked for their pages. 0: only into memory on huge pages; else
-    /// through memory of the library's, which is quicker for pages that lie anywhere.
+    /// are aligned: worth it for memory on huge pages, too. 0: through memory of the library's, which is
+    /// quicker for pages that lie anywhere.
     pub pinned: u32,
     /// Passed to the callbacks; may be NULL.
     pub context: *mut c_void,

@@ -1,6 +1,7 @@
 //! What many bytes are worth: threads, and advice to the system ahead.
 
-use super::{Component, File};
+use super::file::File;
+use super::object::Component;
 use crate::error::{Cause, Error, Result};
 use crate::lock::Mutex;
 use crate::source::direct::BLOCK;
@@ -51,7 +52,7 @@ impl File {
 impl Component<'_> {
     /// Advises the system what will be done with the stored bytes.
     pub fn advise(&self, advice: Advice) -> Result<()> {
-        let mut range = self.stored_range();
+        let mut range = self.stored().range();
         if self.entry.is_page_exclusive() && matches!(advice, Advice::Release | Advice::Evict) {
             // The rest of its last page is padding, or of the manifest, which is not read again.
             range.end = self.file.source().pages().border_after(range.end);

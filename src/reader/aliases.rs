@@ -1,12 +1,8 @@
 //! Components that are the very same bytes of the file, as tied weights are: what was found out about these bytes for
 //! one holds for all. A file may name the same bytes a million times; looking at them costs their size once.
 
-use super::{Component, File};
-use crate::digest::Digest;
 use crate::error::Result;
-use crate::lock::Mutex;
-use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, Manifest};
+use crate::model::manifest::Manifest;
 
 /// Which components share their bytes.
 #[derive(Default)]
@@ -62,132 +58,10 @@ impl Aliases {
     }
 }
 
-/// How a component's bytes become numbers.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) struct Reading {
-    encoding: Encoding,
-    size: u64,
-    dtype: Option<Dtype>,
-    swaps: bool,
-}
-
-/// What was found out about bytes that several components have.
-#[derive(Default)]
-pub(super) struct Facts {
-    /// Digests that they have; one for each algorithm at most, as another one fails.
-    digests: Vec<Digest>,
-    /// Sizes to which they decode, and whether their bools were looked at.
-    contents: Vec<(Encoding, u64, bool)>,
-    /// Row pointers that they are, and to how many entries.
-    pointers: Vec<(Reading, u64)>,
-    /// The largest numbers in each of so many runs of them.
-    largest: Vec<(Reading, Vec<u64>)>,
-}
-
-/// What the threads of one verification found out.
-#[derive(Default)]
-pub(super) struct Verified {
-    aliases: Aliases,
-    facts: Vec<Mutex<Facts>>,
-}
-
-impl Verified {
-    /// Nothing is known yet of a file's bytes.
-    pub fn nothing_of(file: &File) -> Result<Verified> {
-        let mut verified = Verified { aliases: Aliases::of(&file.manifest)?, facts: Vec::new() };
-        verified.facts.try_reserve_exact(verified.aliases.count())?;
-        verified.facts.resize_with(verified.aliases.count(), Mutex::default);
-        Ok(verified)
-    }
-
-    /// Runs `check` unless `fact` is known of the bytes of `component`; then it is. Who comes meanwhile waits.
-    fn once<K: PartialEq>(
-        &self,
-        component: &Component<'_>,
-        fact: K,
-        list: fn(&mut Facts) -> &mut Vec<K>,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let Some(facts) = self.aliases.range(component.index).and_then(|at| self.facts.get(at)) else {
-            return check();
-        };
-        let mut facts = facts.lock();
-        if !list(&mut facts).contains(&fact) {
-            check()?;
-            list(&mut facts).try_reserve(1)?;
-            list(&mut facts).push(fact);
-        }
-        Ok(())
-    }
-
-    /// Checks a digest.
-    pub fn digest(
-        &self,
-        component: &Component<'_>,
-        claim: Digest,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        self.once(component, claim, |facts| &mut facts.digests, check)
-    }
-
-    /// Decodes to `size` bytes, and looks at bools.
-    pub fn contents(
-        &self,
-        component: &Component<'_>,
-        size: u64,
-        bools: bool,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        self.once(component, (component.encoding(), size, bools), |facts| &mut facts.contents, check)
-    }
-
-    /// Looks at row pointers to `nnz` entries.
-    pub fn pointers(
-        &self,
-        component: &Component<'_>,
-        nnz: u64,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let reading = component.reading()?;
-        self.once(component, (reading, nnz), |facts| &mut facts.pointers, check)
-    }
-
-    /// Whether the numbers in each of as many runs as there are `bounds` are below the bound of the run. `largest` finds
-    /// the largest of each run; none where these bytes are looked at but once, so that there is nothing to know.
-    pub fn all_below(
-        &self,
-        component: &Component<'_>,
-        bounds: &[u64],
-        largest: impl FnOnce() -> Result<Vec<u64>>,
-    ) -> Result<Option<bool>> {
-        let Some(facts) = self.aliases.range(component.index).and_then(|at| self.facts.get(at)) else {
-            return Ok(None);
-        };
-        let reading = component.reading()?;
-        let mut facts = facts.lock();
-        let below = |found: &[u64]| found.iter().zip(bounds).all(|(found, bound)| found < bound);
-        let met = |(other, found): &&(Reading, Vec<u64>)| *other == reading && found.len() == bounds.len();
-        if let Some((_, found)) = facts.largest.iter().find(met) {
-            return Ok(Some(below(found)));
-        }
-        let found = largest()?;
-        let below = below(&found);
-        facts.largest.try_reserve(1)?;
-        facts.largest.push((reading, found));
-        Ok(Some(below))
-    }
-}
-
-impl Component<'_> {
-    fn reading(&self) -> Result<Reading> {
-        let (encoding, size) = (self.encoding(), self.decoded_size()?);
-        Ok(Reading { encoding, size, dtype: self.dtype(), swaps: self.swaps() })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::dtype::Dtype;
     use crate::model::manifest::Component as Entry;
 
     #[test]

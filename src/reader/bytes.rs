@@ -1,12 +1,13 @@
 //! The ways to a component's bytes, cheapest first: lent, copied, decoded, converted.
 
-use super::stored::{for_each_chunk, zeroed};
-use super::{Component, Selection};
-use crate::codec::{Codec, Coding, KnownSize, StoredPart};
-use crate::convert::byte_order::{swap_in_place, to_host_needed};
+use super::object::Component;
+use crate::codec::{Coding, KnownSize};
+use crate::convert::byte_order::to_host_needed;
 use crate::digest;
-use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::error::{fail, Cause, Error, Result};
+use crate::load::{check_bool_bytes, decoded_limit, Blob, Part, StoredBytes};
 use crate::model::dtype::Dtype;
+use crate::model::manifest::LogicalType;
 
 /// What would work on a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,10 +69,10 @@ impl<'f> Component<'f> {
             Coding::Compressed(codec) => codec,
         };
         self.file.lazy_sizes.get_or_find(self.size_place(), || {
-            let limit = self.decoded_limit();
-            match codec.known_size(self.stored_reader()?)? {
+            let limit = decoded_limit(self.stored_size(), self.file.max_decoded_size);
+            match codec.known_size(self.stored().reader()?)? {
                 KnownSize::Exact(size) => Ok(size),
-                KnownSize::AtMost(_) => self.with_stored(|stored| codec.decode_counted(stored, limit)),
+                KnownSize::AtMost(_) => self.stored().with_all(|stored| codec.decode_counted(stored, limit)),
             }
         })
     }
@@ -97,34 +98,29 @@ impl<'f> Component<'f> {
         Coding::of(self.entry.encoding).ok_or_else(unknown)
     }
 
-    fn decoded_limit(&self) -> u64 {
-        const DEFAULT: u64 = 1 << 30;
-        const RATIO: u64 = 256;
-        let by_ratio = self.entry.stored_size.saturating_mul(RATIO);
-        self.file.max_decoded_size.unwrap_or_else(|| by_ratio.max(DEFAULT))
+    /// What the executor needs to read it.
+    pub(super) fn blob(&self) -> Result<Blob<'f>> {
+        let (file, entry) = (self.file, self.entry);
+        Ok(Blob {
+            owner: file,
+            source: file.source(),
+            object: self.object,
+            entry,
+            index: self.index,
+            coding: self.coding()?,
+            size: self.decoded_size()?,
+            strict_bools: self.strict_bools(),
+        })
     }
 
-    /// Before anything is allocated or decoded for a claim of `size` bytes: can the stored bytes
-    /// hold that, and is it allowed?
-    pub(super) fn check_declared_size(&self, codec: Codec, stored: &[u8], size: u64) -> Result<()> {
-        self.check_size_bound(codec, codec.known_size(stored)?, size)
+    /// Whether bools that are neither 0 nor 1 are refused.
+    fn strict_bools(&self) -> bool {
+        self.file.strict && self.entry.dtype == Some(Dtype::Bool)
     }
 
-    /// Checks a declared size against what the stored bytes can hold.
-    pub(super) fn check_size_bound(&self, codec: Codec, known: KnownSize, size: u64) -> Result<()> {
-        let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = known;
-        if most < size {
-            return Err(broken!(
-                codec.length_rule(),
-                "{size} bytes are declared, but its {} stored bytes hold at most {most}",
-                self.entry.stored_size
-            ));
-        }
-        let limit = self.decoded_limit();
-        if size > limit {
-            return Err(fail!(Limit, "it decodes to {size} bytes, above the limit of {limit}"));
-        }
-        Ok(())
+    /// Where its stored bytes are.
+    pub(super) fn stored(&self) -> StoredBytes<'f> {
+        StoredBytes { source: self.file.source(), start: self.entry.offset, size: self.entry.stored_size }
     }
 
     pub(super) fn width(&self) -> usize {
@@ -133,24 +129,6 @@ impl<'f> Component<'f> {
 
     pub(super) fn swaps(&self) -> bool {
         to_host_needed(self.entry.is_big_endian(), self.width())
-    }
-
-    fn swap_to_host(&self, bytes: &mut [u8]) {
-        if self.swaps() {
-            swap_in_place(bytes, self.width());
-        }
-    }
-
-    /// In strict mode refuses bools that are neither 0 nor 1; `base` is where the bytes begin in the component.
-    pub(super) fn check_bool_from(&self, base: u64, bytes: &[u8]) -> Result<()> {
-        if self.file.strict && self.entry.dtype == Some(Dtype::Bool) {
-            return check_bool_bytes(bytes, base);
-        }
-        Ok(())
-    }
-
-    pub(super) fn check_bool(&self, bytes: &[u8]) -> Result<()> {
-        self.check_bool_from(0, bytes)
     }
 
     /// Lends the bytes where they are.
@@ -168,7 +146,7 @@ impl<'f> Component<'f> {
         if self.swaps() {
             return not("its byte order is not this machine's");
         }
-        let Some(bytes) = self.file.source.borrow(self.stored_range()) else {
+        let Some(bytes) = self.file.source.borrow(self.stored().range()) else {
             return not("the file is neither mapped nor in memory");
         };
         if bytes.is_empty() {
@@ -178,113 +156,55 @@ impl<'f> Component<'f> {
         if bytes.as_ptr().addr() & wanted.saturating_sub(1) != 0 {
             return not("the memory that holds the file is not aligned");
         }
-        self.check_bool(bytes)?;
+        if self.strict_bools() {
+            check_bool_bytes(bytes, |at| at)?;
+        }
         Ok(bytes)
     }
 
     /// Fills the front of `dst` with the decoded bytes.
     pub fn read(&self, dst: &mut [u8]) -> Result<()> {
-        match self.threads() {
-            1 => self.read_inner(dst).map_err(|e| self.wrap(e)),
-            threads => self.read_on(threads, Selection::Whole, dst),
-        }
+        self.run(Part::Whole, None, dst, self.threads())
     }
 
     /// Threads that reading it is worth.
     pub(super) fn threads(&self) -> usize {
-        // A host's own source is called by its own thread, unless it or the call's options say otherwise.
-        let worthwhile = self.file.source().profile().concurrency;
-        self.file.threads_for(self.entry.size().unwrap_or(0)).min(worthwhile.max(1))
-    }
-
-    pub(super) fn read_inner(&self, dst: &mut [u8]) -> Result<()> {
-        self.decode_whole(dst, false)
-    }
-
-    /// Decodes the whole component into `dst`; with `checked`, the digest of its stored bytes is checked first.
-    pub(super) fn decode_whole(&self, dst: &mut [u8], checked: bool) -> Result<()> {
-        let coding = self.coding()?;
-        let size = self.decoded_size()?;
-        let capacity = dst.len();
-        let fitting = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
-        let dst =
-            fitting.ok_or_else(|| fail!(BufferSize, "it has {size} bytes, the memory for it {capacity}"))?;
-        let check = |stored: &[u8]| match checked {
-            true => self.check_digest(&mut |hasher| {
-                hasher.update(stored);
-                Ok(())
-            }),
-            false => Ok(()),
-        };
-        match coding {
-            Coding::Compressed(codec) => self.with_stored(|stored| {
-                check(stored)?;
-                self.check_declared_size(codec, stored, size)?;
-                codec.decode_into(stored, dst)
-            })?,
-            Coding::Raw => {
-                self.file.source().read_at(self.entry.offset, dst)?;
-                check(dst)?;
-            }
+        match self.file.threads_for(self.entry.size().unwrap_or(0)) {
+            1 => 1,
+            // A host's own source is called by its own thread, unless it or the call's options say otherwise.
+            threads => threads.min(self.file.source().profile().concurrency.max(1)),
         }
-        self.swap_to_host(dst);
-        self.check_bool(dst)
     }
 
     /// Fills `dst` with the decoded bytes from `offset` on.
     pub fn read_range(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
-        self.read_range_inner(offset, dst).map(drop).map_err(|e| self.wrap(e))
+        self.run(Part::Range { offset, length: dst.len() as u64 }, None, dst, 1)
     }
 
-    /// Reads a range, and returns how many stored bytes were read for it.
-    pub(super) fn read_range_inner(&self, offset: u64, dst: &mut [u8]) -> Result<u64> {
-        self.check_known()?;
-        let size = self.decoded_size()?;
-        let length = dst.len() as u64;
-        if offset.checked_add(length).is_none_or(|end| end > size) {
-            return Err(fail!(
-                InvalidArgument,
-                "the range of {length} bytes at {offset} passes its {size} decoded bytes"
-            ));
+    /// Fills the front of `dst` with the elements as `to`.
+    pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
+        if self.entry.logical == LogicalType::Other {
+            let name = self.logical_name().unwrap_or_default();
+            let why = fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be converted");
+            return Err(self.wrap(self.check_known().err().unwrap_or(why)));
         }
-        if self.swaps() {
-            return self.read_range_swapped(offset, dst, size);
-        }
-        let read = self.read_stored_order(offset, dst, size)?;
-        self.check_bool_from(offset, dst)?;
-        Ok(read)
+        self.run(Part::Whole, Some(to), dst, 1)
     }
 
-    /// The range in the file's byte order.
-    fn read_stored_order(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<u64> {
-        let length = dst.len() as u64;
-        match self.coding()? {
-            Coding::Compressed(codec) => {
-                let decode =
-                    |stored: StoredPart<'_>, start| codec.decode_range(stored, start, size, offset, dst);
-                self.with_range_of(codec, size, offset, length, decode).map(|((), read)| read)
-            }
-            Coding::Raw => {
-                self.file.source().read_at(self.entry.offset.saturating_add(offset), dst)?;
-                Ok(dst.len() as u64)
-            }
-        }
+    /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
+    pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.blob().and_then(|blob| blob.for_each_decoded(body)).map_err(|e| self.wrap(e))
     }
 
-    /// A range may begin and end within an element: whole ones are read, turned, and cut.
-    fn read_range_swapped(&self, offset: u64, dst: &mut [u8], size: u64) -> Result<u64> {
-        let width = self.width();
-        let end = offset.saturating_add(dst.len() as u64);
-        let first = offset - offset % (width as u64).max(1);
-        let last = end.checked_next_multiple_of(width as u64).unwrap_or(end).min(size);
-        let mut whole = zeroed(usize::try_from(last.saturating_sub(first)).unwrap_or(usize::MAX))?;
-        let read = self.read_stored_order(first, &mut whole, size)?;
-        swap_in_place(&mut whole, width);
-        let skip = usize::try_from(offset.saturating_sub(first)).unwrap_or(0);
-        let wanted = whole.get(skip..).and_then(|w| w.get(..dst.len()));
-        let wanted = wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?;
-        dst.copy_from_slice(wanted);
-        Ok(read)
+    /// Copies its stored bytes, as they are; of an unknown encoding, too.
+    pub fn read_stored(&self, dst: &mut [u8]) -> Result<()> {
+        let size = self.entry.stored_size;
+        let capacity = dst.len();
+        let fitting = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
+        let dst = fitting.ok_or_else(|| {
+            self.wrap(fail!(BufferSize, "it has {size} stored bytes, the memory for it {capacity}"))
+        });
+        self.file.source().read_at(self.entry.offset, dst?).map_err(|e| self.wrap(e))
     }
 
     /// Checks the digest against the stored bytes.
@@ -294,7 +214,7 @@ impl<'f> Component<'f> {
 
     fn verify_digest_inner(&self) -> Result<()> {
         self.check_digest(&mut |hasher| {
-            for_each_chunk(self.file.source(), self.stored_range(), &mut |chunk| {
+            self.stored().for_each_chunk(&mut |chunk| {
                 hasher.update(chunk);
                 Ok(())
             })
@@ -310,18 +230,6 @@ impl<'f> Component<'f> {
         };
         hash(&mut hasher)?;
         digest::check(&expected, &hasher.finish())
-    }
-}
-
-/// Refuses bool bytes other than 0 and 1; `base` is where they begin.
-pub(super) fn check_bool_bytes(bytes: &[u8], base: u64) -> Result<()> {
-    match bytes.iter().position(|b| *b > 1) {
-        None => Ok(()),
-        Some(at) => {
-            let value = bytes.get(at).copied().unwrap_or_default();
-            let at = base.saturating_add(at as u64);
-            Err(broken!(Rule::BoolByte, "its bool at byte {at} is {value}, neither 0 nor 1"))
-        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Both ends of a file, in as few reads as they take where a read may be a journey.
 
-use super::stored::{with_range, zeroed};
 use crate::container::{self, Detected, Limits, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};
+use crate::load::{in_memory, is_called, with_range, zeroed};
 use crate::memory::AlignedBuffer;
 use crate::source::{ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
@@ -28,8 +28,7 @@ impl Ends {
     /// Reads them; of the tail no more than `most` bytes that are not looked at for sure.
     pub fn read(source: &dyn ByteSource, most: u64) -> Result<Ends> {
         let size = source.size();
-        let is_called = source.page_cache().is_none() && source.slice(0..0).is_none();
-        let guess = if is_called { TAIL_GUESS.min(most) } else { 0 };
+        let guess = if is_called(source) { TAIL_GUESS.min(most) } else { 0 };
         let start = size.saturating_sub(guess.max(END_BYTES as u64));
         let mut tail = zeroed(usize::try_from(size.saturating_sub(start)).unwrap_or(usize::MAX))?;
         let head_size = usize::try_from(size).unwrap_or(HEAD_BYTES).min(HEAD_BYTES);
@@ -80,9 +79,7 @@ impl Ends {
     /// Has [`Ends::head`] give the first `size` bytes, which the file has.
     fn extend_head(&mut self, source: &dyn ByteSource, size: u64) -> Result<()> {
         if source.slice(0..size).is_none() {
-            let capacity = usize::try_from(size)
-                .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))?;
-            let mut front = AlignedBuffer::zeroed(capacity)?;
+            let mut front = AlignedBuffer::zeroed(in_memory(size)?)?;
             source.read_at(0, front.as_mut_slice())?;
             self.front = front;
         }
@@ -134,9 +131,7 @@ impl Ends {
         if range.start >= self.start {
             return body(there);
         }
-        let size = range.end.saturating_sub(range.start);
-        let size = usize::try_from(size)
-            .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))?;
+        let size = in_memory(range.end.saturating_sub(range.start))?;
         let mut bytes = AlignedBuffer::zeroed(size)?;
         let missing = size.saturating_sub(there.len());
         let (front, back) = bytes.as_mut_slice().split_at_mut(missing);

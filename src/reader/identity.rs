@@ -1,8 +1,10 @@
 //! What tells a file from others: its name in messages, and what changes when its content does.
 
-use super::{stored, File, OpenOptions};
+use super::file::File;
+use super::open_options::OpenOptions;
 use crate::digest::{compute, Algorithm, Digest};
 use crate::error::{try_format, Result};
+use crate::load::with_range;
 use crate::model::manifest::Container;
 use std::fmt;
 use std::time::UNIX_EPOCH;
@@ -47,7 +49,7 @@ impl File {
     pub fn identity(&self) -> Result<Identity> {
         let range = self.frame.manifest.clone();
         let manifest_offset = range.start;
-        let digest = stored::with_range(self.source(), range, |bytes| Ok(compute(Algorithm::Sha256, bytes)));
+        let digest = with_range(self.source(), range, |bytes| Ok(compute(Algorithm::Sha256, bytes)));
         let hash = match digest.map_err(|e| self.in_file(e))? {
             Digest::Sha256(hash) => hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)),
             _ => 0,

@@ -1,8 +1,8 @@
 //! Whether some bytes of a file are one CBOR map, found without decoding it: only heads are looked at, and no
 //! more is read than it takes to see that they are not.
 
-use super::stored::zeroed;
 use crate::error::Result;
+use crate::load::zeroed;
 use crate::source::ByteSource;
 use std::ops::Range;
 

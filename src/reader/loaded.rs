@@ -1,10 +1,9 @@
 //! A component's bytes to keep: lent where that can be, else in memory of their own.
 
-use super::batch::OnDone;
-use super::stored::READ_CHUNK;
-use super::{BatchOptions, BatchRequest, BatchStats, Component, Progress, Selection};
+use super::object::Component;
 use crate::codec::Coding;
 use crate::error::{fail, Result};
+use crate::load::{self, BatchOptions, BatchStats, OnDone, Part, Progress, Request, READ_CHUNK};
 use crate::memory::AlignedBuffer;
 
 /// A component's decoded bytes: lent by the file, or in memory of their own.
@@ -47,15 +46,10 @@ impl<'f> Component<'f> {
         let mut loaded = self.borrow_or_alloc().map_err(|e| self.wrap(e))?;
         match &mut loaded {
             Loaded::Owned(buffer) => {
-                let dst = buffer.as_mut_slice();
-                let request = BatchRequest { component: *self, part: Selection::Whole, dst, tag: 0 };
-                self.file.read_batch(
-                    &mut [request],
-                    options,
-                    on_done,
-                    progress,
-                    &mut BatchStats::default(),
-                )?;
+                let blob = self.blob().map_err(|e| self.wrap(e))?;
+                let mut request = Request::new(blob, Part::Whole, buffer.as_mut_slice(), 0);
+                let (one, stats) = (std::slice::from_mut(&mut request), &mut BatchStats::default());
+                load::run(one, options, on_done, progress, stats)?;
             }
             Loaded::Borrowed(bytes) => {
                 let outcome = self.check_borrowed(bytes, options.verify, progress).map_err(|e| self.wrap(e));
@@ -92,11 +86,11 @@ impl<'f> Component<'f> {
                 return Ok(Loaded::Borrowed(bytes));
             }
         }
-        let coding = self.coding()?;
-        let size = self.decoded_size()?;
-        match coding {
+        let blob = self.blob()?;
+        let size = blob.size;
+        match blob.coding {
             Coding::Compressed(codec) => {
-                self.check_size_bound(codec, codec.known_size(self.stored_reader()?)?, size)?;
+                blob.check_size(codec, codec.known_size(self.stored().reader()?)?)?
             }
             Coding::Raw => {}
         }

@@ -1,10 +1,39 @@
 //! Places in an open file: an object, a component. What the manifest says of them.
 
-use super::File;
-use crate::error::{broken, Error, Result, Rule};
+use super::file::File;
+use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{self, element_count, Encoding, Format, LogicalType, RareNames};
 use crate::model::value::Value;
+
+impl File {
+    /// The object at `index`, in file order.
+    pub fn object(&self, index: usize) -> Option<Object<'_>> {
+        self.manifest.objects.get(index).map(|entry| Object { file: self, entry })
+    }
+
+    /// All objects, in file order.
+    pub fn objects(&self) -> impl ExactSizeIterator<Item = Object<'_>> {
+        self.manifest.objects.iter().map(|entry| Object { file: self, entry })
+    }
+
+    /// The object of that name; the first one where a 0.1 file has several.
+    pub fn find(&self, name: &str) -> Option<Object<'_>> {
+        self.find_position(name).and_then(|at| self.object(at))
+    }
+
+    /// The object of that name, or an error that says which file has none.
+    pub fn required(&self, name: &str) -> Result<Object<'_>> {
+        self.find(name).ok_or_else(|| self.in_file(fail!(NotFound, "there is no object {name:?}")))
+    }
+
+    /// The component at position `index` of all, which is part of the object at position `object`.
+    pub fn component_at(&self, object: usize, index: usize) -> Option<Component<'_>> {
+        let object = self.manifest.objects.get(object)?;
+        let entry = self.manifest.components.get(index)?;
+        Some(Component { file: self, object, entry, index })
+    }
+}
 
 /// A named tensor of an open file.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! How a file is opened.
 
-use super::Advice;
 use crate::container::Limits;
 use crate::memory::HostAllocator;
+use crate::source::Advice;
 use crate::threads::ThreadHooks;
 
 /// How a file's bytes are reached.

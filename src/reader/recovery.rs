@@ -8,10 +8,11 @@
 
 use super::index::NameIndex;
 use super::item_extent::{is_one_map, Budget};
-use super::stored::{for_each_chunk, zeroed, READ_CHUNK};
-use super::{padding, read_manifest};
+use super::manifest::{read_manifest, unfinished};
+use super::padding;
 use crate::container::{self, AppendRecord, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::load::{for_each_chunk, zeroed, READ_CHUNK};
 use crate::source::ByteSource;
 use std::fmt;
 use std::ops::Range;
@@ -50,27 +51,6 @@ fn is_tail_error(error: &Error) -> bool {
         ),
         _ => false,
     }
-}
-
-/// The record of an append that has written behind the old end, from the file's first bytes. Until then the file is
-/// whole, with a record or without.
-pub fn pending(head: &[u8], file_size: u64) -> Option<AppendRecord> {
-    AppendRecord::find(head).filter(|record| record.tail.end != file_size)
-}
-
-/// The failure of a file whose head has the record of an unfinished append.
-#[cold]
-pub fn has_record(record: &AppendRecord, file_size: u64) -> Error {
-    unfinished(record.tail.end, file_size)
-}
-
-#[cold]
-fn unfinished(end: u64, file_size: u64) -> Error {
-    broken!(
-        Rule::UnfinishedAppend,
-        "the file ends in an unfinished append; last good end at byte {end} of {file_size}; zt_repair cuts it back, \
-         if nobody is appending to it now"
-    )
 }
 
 /// The failure to open a file, with what else can be told of how it ends.

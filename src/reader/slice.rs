@@ -1,31 +1,13 @@
-//! Hyperslabs of dense objects: only the bytes that the slab needs, as far as the encoding allows.
+//! Hyperslabs of dense objects, in bytes.
 
-use super::slab::{Slab, StridedBlocks};
-use super::stored::zeroed;
-use super::{Component, Object, Selection};
-use crate::codec::{Codec, Coding};
-use crate::convert::byte_order::swap_in_place;
+use super::batch::{Hyperslab, Selection};
+use super::object::{Component, Object};
 use crate::error::{fail, Result};
+use crate::load::Slab;
 use crate::model::dtype::Block;
-use std::ops::Range;
 
-/// In each dimension `count` elements from `start`, `step` apart.
-#[derive(Clone, Copy, Debug)]
-pub struct Hyperslab<'a> {
-    /// First position of each dimension.
-    pub start: &'a [u64],
-    /// How many of each dimension.
-    pub count: &'a [u64],
-    /// How far apart; none for 1.
-    pub step: Option<&'a [u64]>,
-}
-
-/// A read covers at most this many bytes of the file.
-const MAX_COVERED: u64 = 4 << 20;
-/// Unwanted bytes that are rather read than skipped.
-const MAX_READ_GAP: u64 = 64 << 10;
-/// From so many bytes on a slab is worth a batch.
-const MIN_BATCHED: usize = 1 << 20;
+/// From so many bytes on a slab is worth several threads.
+const MIN_THREADED: usize = 1 << 20;
 
 impl Object<'_> {
     /// Fills the front of `dst` with the slab's elements, row-major and without gaps.
@@ -61,80 +43,11 @@ impl Component<'_> {
         }
     }
 
-    /// Fills the front of `dst` with the slab: a large one as a batch does, on several threads, and out of a
-    /// mapping where that is in memory.
+    /// Fills the front of `dst` with the slab: a large one on several threads.
     fn read_slab(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
-        let raw = match self.coding() {
-            Ok(Coding::Raw) => !self.swaps(),
-            Ok(Coding::Compressed(_)) | Err(_) => false,
-        };
-        if raw && dst.len() >= MIN_BATCHED && self.file.source().profile().concurrency > 1 {
-            let size = self.slab(slab).map_err(|e| self.wrap(e))?.size();
-            if let Some(dst) =
-                usize::try_from(size).ok().filter(|n| *n >= MIN_BATCHED).and_then(|n| dst.get_mut(..n))
-            {
-                return self.read_on(self.threads(), Selection::Slab(*slab), dst);
-            }
-        }
-        self.read_slab_inner(slab, dst).map(drop).map_err(|e| self.wrap(e))
-    }
-
-    /// Reads the slab, and returns how many stored bytes were read for it.
-    pub(super) fn read_slab_inner(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<u64> {
-        let coding = self.coding()?;
-        let slab = self.slab(slab)?;
-        let (size, capacity) = (slab.size(), dst.len());
-        let fitting = usize::try_from(size).ok().and_then(|n| dst.get_mut(..n));
-        let dst = fitting
-            .ok_or_else(|| fail!(BufferSize, "the slab has {size} bytes, the memory for it {capacity}"))?;
-        let read = match coding {
-            Coding::Compressed(codec) => self.read_covering(codec, &slab, dst)?,
-            Coding::Raw => self.read_pieces(&slab, dst)?,
-        };
-        if self.swaps() {
-            swap_in_place(dst, self.entry.dtype.map_or(1, crate::model::dtype::Dtype::size));
-        }
-        self.check_bool(dst)?;
-        Ok(read)
-    }
-
-    /// Raw: piece by piece, whole runs straight to their place.
-    fn read_pieces(&self, slab: &Slab, dst: &mut [u8]) -> Result<u64> {
-        let (mut covering, mut read) = (Vec::new(), 0u64);
-        for piece in slab.windows().flat_map(|window| window.pieces(MAX_COVERED, MAX_READ_GAP)) {
-            let place = destination(&piece, dst)?;
-            let offset = self.entry.offset.saturating_add(piece.source_offset);
-            read = read.saturating_add(piece.source_size());
-            if piece.count == 1 || piece.stride == piece.block {
-                self.file.source().read_at(offset, place)?;
-                continue;
-            }
-            let size = usize::try_from(piece.source_size()).unwrap_or(usize::MAX);
-            if covering.len() < size {
-                covering = zeroed(size)?;
-            }
-            let bytes = covering.get_mut(..size).unwrap_or_default();
-            self.file.source().read_at(offset, bytes)?;
-            piece.gather(bytes, place)?;
-        }
-        Ok(read)
-    }
-
-    /// Compressed: what is between the slab's first and last byte is decoded, then gathered.
-    fn read_covering(&self, codec: Codec, slab: &Slab, dst: &mut [u8]) -> Result<u64> {
-        let Some(Range { start, end }) = slab.covering() else { return Ok(0) };
-        let (length, decoded_size) = (end.saturating_sub(start), self.decoded_size()?);
-        let (bytes, read) = self.with_range_of(codec, decoded_size, start, length, |stored, first| {
-            let mut bytes = zeroed(usize::try_from(length).unwrap_or(usize::MAX))?;
-            codec.decode_range(stored, first, decoded_size, start, &mut bytes)?;
-            Ok(bytes)
-        })?;
-        for window in slab.windows() {
-            let from = usize::try_from(window.source_offset.saturating_sub(start)).unwrap_or(usize::MAX);
-            let source = bytes.get(from..).unwrap_or_default();
-            window.gather(source, destination(&window, dst)?)?;
-        }
-        Ok(read)
+        let part = self.selected(&Selection::Slab(*slab)).map_err(|e| self.wrap(e))?;
+        let threads = if dst.len() < MIN_THREADED { 1 } else { self.threads() };
+        self.run(part, None, dst, threads)
     }
 }
 
@@ -171,13 +84,4 @@ fn slab_of_blocks(shape: &[u64], slab: &Hyperslab<'_>, block: Block) -> Result<S
         Ok(copy)
     };
     Slab::new(&in_blocks(shape)?, &in_blocks(slab.start)?, &in_blocks(slab.count)?, slab.step, block.bytes)
-}
-
-/// Where a window's bytes go.
-fn destination<'d>(window: &StridedBlocks, dst: &'d mut [u8]) -> Result<&'d mut [u8]> {
-    let start = usize::try_from(window.dest_offset).ok();
-    let size = usize::try_from(window.dest_size()).ok();
-    let end = start.zip(size).and_then(|(start, size)| start.checked_add(size));
-    let place = start.zip(end).and_then(|(start, end)| dst.get_mut(start..end));
-    place.ok_or_else(|| fail!(Internal, "a window leaves the slab"))
 }

@@ -1,8 +1,9 @@
 //! What the bytes of sparse and quantized objects have to keep, checked over decoded chunks so that
 //! the memory needed does not depend on the file.
 
-use super::aliases::Verified;
-use super::{Component, File, Object};
+use super::file::File;
+use super::object::{Component, Object};
+use super::verified::Verified;
 use crate::digest;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
@@ -105,10 +106,12 @@ impl<'f> Component<'f> {
         let dtype = self.check_index_dtype().map_err(|e| self.wrap(e))?;
         let width = dtype.size() as u64;
         let mut base = 0u64;
-        let done = self.for_each_decoded_inner(&mut |chunk| {
-            check.chunk(dtype, chunk, base)?;
-            base = base.saturating_add((chunk.len() as u64).checked_div(width).unwrap_or(0));
-            Ok(())
+        let done = self.blob().and_then(|blob| {
+            blob.for_each_decoded(&mut |chunk| {
+                check.chunk(dtype, chunk, base)?;
+                base = base.saturating_add((chunk.len() as u64).checked_div(width).unwrap_or(0));
+                Ok(())
+            })
         });
         done.and_then(|()| check.end()).map_err(|e| self.wrap(e))
     }

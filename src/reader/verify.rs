@@ -1,13 +1,13 @@
 //! Verification of a whole file: digests, decoding, structure, bool bytes, padding.
 
-use super::aliases::Verified;
-use super::bytes::check_bool_bytes;
+use super::file::File;
+use super::object::{Component, Object};
 use super::padding;
-use super::stored::for_each_chunk;
-use super::{Component, File, Object};
+use super::verified::Verified;
 use crate::codec::Coding;
 use crate::digest;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::load::{check_bool_bytes, for_each_chunk};
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::threads;
@@ -110,20 +110,7 @@ impl File {
         report: &mut VerifyReport,
     ) -> Result<()> {
         let total = self.manifest.components.iter().map(|c| c.stored_size).fold(0, u64::saturating_add);
-        let state = VerifyState {
-            options,
-            on_failure,
-            reporting: Mutex::new(()),
-            stopped: AtomicBool::new(false),
-            progress,
-            next: AtomicUsize::new(0),
-            total,
-            failed_at: AtomicUsize::new(usize::MAX),
-            failure: Mutex::new(None),
-            report: Mutex::new(VerifyReport::default()),
-            verified: Verified::nothing_of(self)?,
-            reported: Mutex::new(0),
-        };
+        let state = VerifyState::new(self, options, on_failure, progress, total)?;
         let wanted = self.source().profile().threads(options.threads).min(self.object_count().max(1));
         threads::run(wanted, self.thread_hooks, &|| self.verify_some(&state));
         *report = *state.report.lock();
@@ -140,20 +127,7 @@ impl File {
     /// Verifies one object, without threads.
     pub fn verify_object(&self, at: usize, options: &VerifyOptions) -> Result<()> {
         let Some(object) = self.object(at) else { return Err(fail!(Internal, "there is no object {at}")) };
-        let state = VerifyState {
-            options,
-            on_failure: None,
-            reporting: Mutex::new(()),
-            stopped: AtomicBool::new(false),
-            progress: &|_, _| true,
-            next: AtomicUsize::new(0),
-            total: 0,
-            failed_at: AtomicUsize::new(usize::MAX),
-            failure: Mutex::new(None),
-            report: Mutex::new(VerifyReport::default()),
-            verified: Verified::nothing_of(self)?,
-            reported: Mutex::new(0),
-        };
+        let state = VerifyState::new(self, options, None, &|_, _| true, 0)?;
         object.verify(at, &state, &mut VerifyReport::default())
     }
 
@@ -212,7 +186,30 @@ impl File {
     }
 }
 
-impl VerifyState<'_> {
+impl<'a> VerifyState<'a> {
+    fn new(
+        file: &File,
+        options: &'a VerifyOptions,
+        on_failure: Option<&'a OnFailure<'a>>,
+        progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
+        total: u64,
+    ) -> Result<VerifyState<'a>> {
+        Ok(VerifyState {
+            options,
+            on_failure,
+            reporting: Mutex::new(()),
+            stopped: AtomicBool::new(false),
+            progress,
+            next: AtomicUsize::new(0),
+            total,
+            failed_at: AtomicUsize::new(usize::MAX),
+            failure: Mutex::new(None),
+            report: Mutex::new(VerifyReport::default()),
+            verified: Verified::nothing_of(file)?,
+            reported: Mutex::new(0),
+        })
+    }
+
     /// Tells a failure and keeps it if it is the first; an error where that is all to be looked at.
     fn keep(
         &self,
@@ -320,9 +317,9 @@ impl Component<'_> {
         }
         let mut base = 0u64;
         verified.contents(self, self.decoded_size()?, bools, || {
-            self.for_each_decoded_inner(&mut |chunk| {
+            self.blob()?.for_each_decoded(&mut |chunk| {
                 if bools {
-                    check_bool_bytes(chunk, base)?;
+                    check_bool_bytes(chunk, |at| base.saturating_add(at))?;
                 }
                 base = base.saturating_add(chunk.len() as u64);
                 Ok(())

@@ -1,7 +1,8 @@
 //! Views: all parts of an object, checked, so that an engine can index them blindly. Lent where that
 //! can be; else decoded once into memory that the file keeps.
 
-use super::{Component, Object};
+use super::loaded::Loaded;
+use super::object::{Component, Object};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
@@ -98,10 +99,8 @@ impl<'f> Component<'f> {
             return Ok(found);
         }
         match self.load()? {
-            super::Loaded::Owned(buffer) => {
-                self.file.decoded.insert(self.index, buffer).map_err(|e| self.wrap(e))
-            }
-            super::Loaded::Borrowed(bytes) => Ok(bytes),
+            Loaded::Owned(buffer) => self.file.decoded.insert(self.index, buffer).map_err(|e| self.wrap(e)),
+            Loaded::Borrowed(bytes) => Ok(bytes),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Reads past the page cache, where the file system can: whole blocks into aligned memory.
 
-use super::residence::on_huge_pages;
 use crate::error::{fail, Result};
 use crate::io::blocks::{self, Alignment, DirectAccess, PAGE};
 use crate::io::read_at::{read_exact_at, size_of};
@@ -19,6 +18,9 @@ pub(crate) const BOUNCE_SIZE: usize = HUGE_PAGE;
 
 /// Fewer bytes than this are not worth an unbuffered read of their own.
 const MIN_UNBUFFERED: u64 = 64 << 10;
+
+/// Less than this of a bounce is not asked for as a whole.
+const SMALL: usize = 256 << 10;
 
 /// The bounce buffer of a thread, for reads that cannot go to their destination; allocated once it is needed.
 pub struct Bounce {
@@ -39,19 +41,28 @@ impl Bounce {
         self.size.saturating_sub(2 * PAGE)
     }
 
-    fn memory(&mut self) -> Result<&mut [u8]> {
-        if self.memory.is_none() {
-            // From the system even where it is small: direct reads want whole pages.
-            self.memory = Some(AlignedBuffer::zeroed(self.size.max(1 << 20))?);
+    /// Its first `size` bytes, or more.
+    fn memory(&mut self, size: usize) -> Result<&mut [u8]> {
+        if self.memory.as_ref().is_none_or(|memory| memory.as_slice().len() < size) {
+            self.memory = Some(AlignedBuffer::zeroed(match size {
+                0..SMALL => size,
+                _ => size.max(self.size),
+            })?);
         }
+        let memory = self.memory.as_mut().map(AlignedBuffer::as_mut_slice);
+        memory.ok_or_else(|| fail!(Internal, "a bounce is not there"))
+    }
+
+    /// For direct reads: from the system even where it is small, as they want whole pages.
+    fn pages(&mut self) -> Result<&mut [u8]> {
         let size = self.size;
-        let memory = self.memory.as_mut().and_then(|m| m.as_mut_slice().get_mut(..size));
+        let memory = self.memory(size.max(1 << 20))?.get_mut(..size);
         memory.ok_or_else(|| fail!(Internal, "a bounce is not there"))
     }
 
     /// Lets `fill` write `size` bytes at its front.
     pub fn fill(&mut self, size: usize, fill: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
-        let front = self.memory()?.get_mut(..size);
+        let front = if size > self.size { None } else { self.memory(size)?.get_mut(..size) };
         fill(front.ok_or_else(|| fail!(Internal, "{size} bytes do not fit a bounce"))?)
     }
 
@@ -102,8 +113,8 @@ impl DirectFile {
         platform::reason(self.refusal.load(Ordering::Relaxed))
     }
 
-    /// Fills `dst` with the bytes from `offset` on: straight where that is `pinned` or has huge pages and its address
-    /// allows, else through `bounce`: small pages are scattered, so that each is a descriptor for the device, which
+    /// Fills `dst` with the bytes from `offset` on: straight where that is `pinned` and its address allows,
+    /// else through `bounce`: small pages are scattered, so that each is a descriptor for the device, which
     /// was measured to take up to twice as long. False where such a read fails, for whatever reason: the page cache
     /// may have the bytes all the same, and if not, its error is the one that counts. `dst` is undefined then.
     pub fn read_at(&self, offset: u64, dst: &mut [u8], pinned: bool, bounce: &mut Bounce) -> Result<bool> {
@@ -114,7 +125,7 @@ impl DirectFile {
         let high = (end - end % unit).max(low);
         let lead = usize::try_from(low.saturating_sub(start)).unwrap_or(0);
         let aligned = dst.as_ptr().addr().wrapping_add(lead).checked_rem(self.alignment.memory) == Some(0);
-        if !aligned || high.saturating_sub(low) < MIN_UNBUFFERED || !(pinned || on_huge_pages(dst)) {
+        if !aligned || high.saturating_sub(low) < MIN_UNBUFFERED || !pinned {
             return self.via_bounce(start, dst, bounce);
         }
         let middle_size = usize::try_from(high.saturating_sub(low)).unwrap_or(0);
@@ -160,7 +171,7 @@ impl DirectFile {
             bounce.fill(size, |memory| read_exact_at(&self.file, at, memory))?;
             return Ok(Some(0..size));
         }
-        let memory = bounce.memory()?.get_mut(..whole);
+        let memory = bounce.pages()?.get_mut(..whole);
         let memory = memory.ok_or_else(|| fail!(Internal, "{whole} bytes do not fit a bounce"))?;
         Ok(self.fill(first, memory, wanted)?.then_some(skip..wanted))
     }

@@ -1,5 +1,4 @@
-//! What the kernel reports of memory: whether a byte of a file is in the page cache already, and whether a buffer
-//! is on huge pages.
+//! What the kernel reports of memory: whether a byte of a file is in the page cache already.
 
 use std::fs::File;
 
@@ -65,69 +64,6 @@ fn is_read_at_once(file: &File, offset: u64) -> Option<bool> {
     }
 }
 
-/// Whether `memory` is on huge pages, all of it; false where the kernel does not report it (PAGEMAP_SCAN, since
-/// Linux 6.7).
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
-))]
-pub fn on_huge_pages(memory: &[u8]) -> bool {
-    use std::os::fd::AsRawFd;
-    use std::os::unix::fs::OpenOptionsExt;
-    const PAGEMAP_SCAN: libc::Ioctl = 0xC060_6610_u32 as libc::Ioctl; // _IOWR('f', 16, Scan) on these processors
-    const HUGE: u64 = 1 << 6;
-    /// `struct pm_scan_arg` of the kernel.
-    #[repr(C)]
-    struct Scan {
-        size: u64,
-        flags: u64,
-        start: u64,
-        end: u64,
-        walk_end: u64,
-        regions: u64,
-        region_count: u64,
-        max_pages: u64,
-        inverted: u64,
-        wanted: u64,
-        any_of: u64,
-        state: u64,
-    }
-    let page = crate::io::page_size() as u64;
-    let first = memory.as_ptr().addr() as u64;
-    let start = first - first.checked_rem(page).unwrap_or(0);
-    let end = first.saturating_add(memory.len() as u64).checked_next_multiple_of(page).unwrap_or(start);
-    let opened =
-        std::fs::OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC).open("/proc/self/pagemap");
-    let Ok(pagemap) = opened else { return false };
-    let mut region = [0u64; 3]; // where it begins, where it ends, what it is
-    let mut scan = Scan {
-        size: size_of::<Scan>() as u64,
-        flags: 0,
-        start,
-        end,
-        walk_end: 0,
-        regions: region.as_mut_ptr().expose_provenance() as u64,
-        region_count: 1,
-        max_pages: 0,
-        inverted: 0,
-        wanted: HUGE,
-        any_of: 0,
-        state: HUGE,
-    };
-    // SAFETY: the struct as the kernel has it, with its size, and room for the one region that it says.
-    let found = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) };
-    found == 1 && region[0] <= start && region[1] >= end
-}
-
-/// Not reported here.
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
-)))]
-pub fn on_huge_pages(_memory: &[u8]) -> bool {
-    false
-}
-
 /// This platform does not report it.
 #[cfg(not(target_os = "linux"))]
 pub fn resident(_file: &File, _offset: u64, _mapped: Option<&[u8]>) -> Option<bool> {
@@ -137,20 +73,6 @@ pub fn resident(_file: &File, _offset: u64, _mapped: Option<&[u8]>) -> Option<bo
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn small_pages_and_absent_ones_are_not_huge() {
-        let mut map = memmap2::MmapMut::map_anon(8 << 20).unwrap();
-        assert!(!on_huge_pages(&map), "nothing is there yet");
-        map.advise(memmap2::Advice::NoHugePage).unwrap();
-        map.fill(1);
-        assert!(!on_huge_pages(&map) && !on_huge_pages(&map[5..6]));
-        let mut large = crate::memory::AlignedBuffer::zeroed(8 << 20).unwrap();
-        large.as_mut_slice().fill(1);
-        let all = on_huge_pages(large.as_slice()); // up to the kernel
-        println!("a buffer of 8 MiB is on huge pages: {all}");
-        assert!(!all || on_huge_pages(&large.as_slice()[12345..5 << 20]));
-    }
 
     /// A file of so many bytes that nobody else knows.
     fn written(name: &str, size: usize) -> File {

@@ -1,28 +1,22 @@
 //! Decoded bytes in order, a chunk at a time: what is larger than memory, and what is converted.
 
-use super::stored::{for_each_chunk, READ_CHUNK};
-use super::Component;
+use super::blob::Blob;
+use super::stored::READ_CHUNK;
 use crate::codec::Coding;
 use crate::convert;
 use crate::convert::byte_order::swap_in_place;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::LogicalType;
 
-impl Component<'_> {
+impl Blob<'_> {
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.for_each_decoded_inner(body).map_err(|e| self.wrap(e))
-    }
-
-    pub(super) fn for_each_decoded_inner(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let coding = self.coding()?;
         let swap = self.swaps();
-        let width = self.width();
         let mut turned = Vec::new();
         let mut base = 0u64;
         let mut give = |chunk: &[u8]| -> Result<()> {
-            self.check_bool_from(base, chunk)?;
+            self.check_bools(chunk, |at| base.saturating_add(at))?;
             base = base.saturating_add(chunk.len() as u64);
             if !swap {
                 return body(chunk);
@@ -30,16 +24,16 @@ impl Component<'_> {
             turned.clear();
             turned.try_reserve(chunk.len())?;
             turned.extend_from_slice(chunk);
-            swap_in_place(&mut turned, width);
+            swap_in_place(&mut turned, self.width());
             body(&turned)
         };
-        let codec = match coding {
-            Coding::Raw => return for_each_chunk(self.file.source(), self.stored_range(), &mut give),
+        let codec = match self.coding {
+            Coding::Raw => return self.stored().for_each_chunk(&mut give),
             Coding::Compressed(codec) => codec,
         };
-        let size = self.decoded_size()?;
-        self.with_stored(|stored| {
-            self.check_declared_size(codec, stored, size)?;
+        let size = self.size;
+        self.stored().with_all(|stored| {
+            self.check_size(codec, codec.known_size(stored)?)?;
             // The decoder's pieces end anywhere: gather them to whole elements.
             let mut gathered: Vec<u8> = Vec::new();
             gathered.try_reserve_exact(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
@@ -67,38 +61,31 @@ impl Component<'_> {
         })
     }
 
-    /// Fills the front of `dst` with the elements as `to`.
-    pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
-        self.read_as_inner(to, dst).map_err(|e| self.wrap(e))
+    /// What its elements are, for a conversion.
+    fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
+        match (self.entry.dtype, self.entry.logical) {
+            (Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => Ok((dtype, None)),
+            (Some(dtype), LogicalType::Known(logical)) => Ok((dtype, Some(logical))),
+            _ => Err(fail!(Unsupported, "its type is unknown, so its elements cannot be converted")),
+        }
     }
 
-    fn read_as_inner(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
-        self.check_known()?;
-        let from = match (self.entry.dtype, self.entry.logical) {
-            (Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => (dtype, None),
-            (Some(dtype), LogicalType::Known(logical)) => (dtype, Some(logical)),
-            _ => {
-                let name = self.logical_name().unwrap_or_default();
-                return Err(fail!(
-                    Unsupported,
-                    "its type {name:?} is unknown, so its elements cannot be converted"
-                ));
-            }
-        };
-        let size = self.decoded_size()?;
-        let needed = convert::converted_size(size, from, to)?;
-        let capacity = dst.len();
-        let fitting = usize::try_from(needed).ok().and_then(|n| dst.get_mut(..n));
-        let mut rest =
-            fitting.ok_or_else(|| fail!(BufferSize, "it takes {needed} bytes, the memory has {capacity}"))?;
-        self.for_each_decoded_inner(&mut |chunk| {
+    /// Bytes that it has as elements of `to`.
+    pub fn converted_size(&self, to: Dtype) -> Result<u64> {
+        convert::converted_size(self.size, self.element_type()?, to)
+    }
+
+    /// Fills `dst`, which has [`Blob::converted_size`] bytes, with its elements as `to`.
+    pub fn convert_into(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
+        let (from, all, mut rest) = (self.element_type()?, dst.len() as u64, dst);
+        self.for_each_decoded(&mut |chunk| {
             let produced = convert::converted_size(chunk.len() as u64, from, to)?;
             let produced = usize::try_from(produced).unwrap_or(usize::MAX);
             let (now, later) = std::mem::take(&mut rest)
                 .split_at_mut_checked(produced)
                 .ok_or_else(|| fail!(Internal, "more elements than the size says"))?;
             rest = later;
-            convert::convert(chunk, from, to, now, needed)
+            convert::convert(chunk, from, to, now, all)
         })
     }
 }

@@ -73,6 +73,20 @@ impl StridedBlocks {
         })
     }
 
+    /// The front of `dst` that its blocks fill; `dst` is what follows it then.
+    pub(crate) fn take_front<'d>(&self, dst: &mut &'d mut [u8]) -> Result<&'d mut [u8]> {
+        let size = usize::try_from(self.dest_size()).unwrap_or(usize::MAX);
+        let split = std::mem::take(dst).split_at_mut_checked(size);
+        let (front, rest) = split.ok_or_else(|| fail!(Internal, "a window leaves the slab"))?;
+        *dst = rest;
+        Ok(front)
+    }
+
+    /// Where in the whole array a byte of its blocks is, by its place among these.
+    pub(crate) fn place(&self, at: u64) -> u64 {
+        self.source_offset + at / self.block * self.stride + at % self.block
+    }
+
     /// Takes the blocks out of the bytes that cover them; `source` begins at `source_offset`.
     ///
     /// `dst` has exactly `dest_size` bytes, `source` at least `source_size`.

@@ -1,13 +1,15 @@
 //! The bytes' way from the disk: through the page cache, or past it where they are not in memory.
 
-use super::job::{self, Job};
-use super::{BatchOptions, Direct};
+use super::job::Job;
+use super::request::{BatchOptions, Direct};
+use super::split::MAX_SHORT_READ;
 use crate::error::{fail, Result};
 use crate::source::direct::{Bounce, DirectFile, BOUNCE_SIZE};
 use crate::source::{ByteSource, PageCache, Profile, ReadMany, ReadRange};
 use foldhash::fast::SeedableRandomState;
 use std::ffi::CStr;
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A batch of fewer stored bytes is not worth the second handle; it is also more likely to be read again.
@@ -39,22 +41,33 @@ enum Residency {
     Unknown,
 }
 
-/// How the threads of one batch read stored bytes.
+/// How the threads of one batch read the stored bytes of one source.
 pub struct ReadStrategy<'a> {
     source: &'a dyn ByteSource,
-    cache: Option<&'a dyn PageCache>,
-    profile: Profile,
-    direct: Option<DirectFile>,
+    direct: Option<DirectReads>,
     always: bool,
     /// Whether the callers' memory is pinned and contiguous.
     pinned: bool,
     in_memory: Residency,
-    random: SeedableRandomState,
     refused: AtomicBool,
     direct_bytes: AtomicU64,
     cached_bytes: AtomicU64,
     /// Why no direct read was tried.
     no_direct_reason: &'static CStr,
+}
+
+/// The handle for them, and what places are drawn by that are looked at.
+struct DirectReads {
+    file: DirectFile,
+    random: SeedableRandomState,
+}
+
+/// Bytes of the bounces of all threads that count as temporary memory.
+pub fn bounces(options: &BatchOptions, profile: &Profile) -> u64 {
+    match gathers(profile) {
+        true => (bounce(options, profile).capacity() as u64).saturating_mul(options.threads as u64),
+        false => 0, // a huge page each
+    }
 }
 
 /// The memory that a thread's reads go through: its share of what all may use.
@@ -81,6 +94,8 @@ pub struct Coalescing {
     pub gap: u64,
     /// Bytes of all of them: with what is between, where that is read, too.
     pub most: u64,
+    /// Bytes of what is read that may be for no destination.
+    pub capacity: u64,
     /// Reads.
     pub count: usize,
     /// How.
@@ -88,20 +103,34 @@ pub struct Coalescing {
 }
 
 impl<'a> ReadStrategy<'a> {
-    /// For a batch of these jobs.
+    /// Through the page cache.
+    pub fn cached(source: &'a dyn ByteSource) -> ReadStrategy<'a> {
+        ReadStrategy {
+            source,
+            direct: None,
+            always: false,
+            pinned: false,
+            in_memory: Residency::Unknown,
+            refused: AtomicBool::new(false),
+            direct_bytes: AtomicU64::new(0),
+            cached_bytes: AtomicU64::new(0),
+            no_direct_reason: c"page cache: as asked",
+        }
+    }
+
+    /// For a batch of these jobs, which are all of the source.
     pub fn new(
         source: &'a dyn ByteSource,
         options: &BatchOptions,
         jobs: &[Job<'_>],
     ) -> Result<ReadStrategy<'a>> {
-        let always = options.direct == Direct::Always;
         let cache = source.page_cache();
         let direct_file = || cache.map_or(Ok(None), PageCache::direct);
         let bytes = jobs.iter().map(Job::stored_bytes).fold(0, u64::saturating_add);
         let random = crate::hash::state();
         let mut in_memory = Residency::Unknown;
         let (direct, no_direct_reason) = match options.direct {
-            Direct::Never => (None, c"page cache: as asked"),
+            Direct::Never => return Ok(ReadStrategy::cached(source)),
             Direct::Auto if bytes < MIN_DIRECT_BATCH => (None, c"page cache: too few bytes for direct reads"),
             Direct::Auto => match direct_file()?.filter(DirectFile::is_reported) {
                 None => (None, c"page cache: the source does not say that it has direct reads"),
@@ -128,54 +157,37 @@ impl<'a> ReadStrategy<'a> {
             },
         };
         Ok(ReadStrategy {
-            source,
-            cache,
-            profile: source.profile(),
-            direct,
-            always,
+            direct: direct.map(|file| DirectReads { file, random }),
+            always: options.direct == Direct::Always,
             pinned: options.pinned,
             in_memory,
-            random,
-            refused: AtomicBool::new(false),
-            direct_bytes: AtomicU64::new(0),
-            cached_bytes: AtomicU64::new(0),
             no_direct_reason,
+            ..ReadStrategy::cached(source)
         })
-    }
-
-    /// See [`bounce`].
-    pub fn bounce(&self, options: &BatchOptions) -> Bounce {
-        bounce(options, &self.profile)
-    }
-
-    /// Bytes of the bounces of all threads that count as temporary memory.
-    pub fn bounces(&self, options: &BatchOptions) -> u64 {
-        match gathers(&self.profile) {
-            true => (self.bounce(options).capacity() as u64).saturating_mul(options.threads as u64),
-            false => 0, // a huge page each
-        }
     }
 
     /// Which reads are done together, and `capacity` bytes of a bounce are read at once at most; none where each may as
     /// well be its own.
     pub fn coalescing(&self, capacity: usize) -> Option<Coalescing> {
-        let Profile { gap, largest_request, read_many: how, .. } = self.profile;
-        let most = largest_request.min(capacity as u64);
+        let profile = self.source.profile();
+        let Profile { gap, largest_request, read_many: how, .. } = profile;
+        let capacity = capacity as u64;
+        let most = largest_request.min(capacity);
         let coalescing = match how {
             _ if largest_request == 0 => return None,
             // A disk wants longer ones than memory does, and where they go past the page cache, most are copied to their
             // place anyway.
-            _ if self.may_go_direct() => Coalescing { short: 1 << 20, gap, most, count: FEW, how },
+            _ if self.may_go_direct() => Coalescing { short: 1 << 20, gap, most, capacity, count: FEW, how },
             // What is longer comes nearly as well alone.
-            _ if gathers(&self.profile) && how != ReadMany::Anywhere => {
-                Coalescing { short: most / 4, gap, most, count: MANY, how }
+            _ if gathers(&profile) && how != ReadMany::Anywhere => {
+                Coalescing { short: most / 4, gap, most, capacity, count: MANY, how }
             }
             ReadMany::OneByOne | ReadMany::Adjacent => {
-                Coalescing { short: job::MAX_SHORT_READ as u64, gap, most, count: FEW, how }
+                Coalescing { short: MAX_SHORT_READ as u64, gap, most, capacity, count: FEW, how }
             }
             ReadMany::Anywhere => {
-                let most = largest_request.saturating_mul(self.profile.concurrency.max(1) as u64);
-                Coalescing { short: largest_request, gap: u64::MAX, most, count: MANY, how }
+                let most = largest_request.saturating_mul(profile.concurrency.max(1) as u64);
+                Coalescing { short: largest_request, gap: u64::MAX, most, capacity, count: MANY, how }
             }
         };
         Some(coalescing)
@@ -198,7 +210,7 @@ impl<'a> ReadStrategy<'a> {
             (self.direct_bytes.load(Ordering::Relaxed), self.cached_bytes.load(Ordering::Relaxed));
         match (direct_bytes > 0, cached_bytes > 0) {
             _ if self.refused.load(Ordering::Relaxed) => {
-                self.direct.as_ref().map_or(self.no_direct_reason, DirectFile::refusal)
+                self.direct.as_ref().map_or(self.no_direct_reason, |direct| direct.file.refusal())
             }
             _ if self.direct.is_none() => self.no_direct_reason,
             _ if self.always => self.no_direct_reason,
@@ -215,20 +227,24 @@ impl<'a> ReadStrategy<'a> {
         let direct = self.direct.as_ref().filter(|_| !self.refused.load(Ordering::Relaxed));
         let via_cache = |in_memory| Route { direct: None, in_memory };
         let via_disk = |direct| Route { direct: Some(direct), in_memory: false };
-        let in_memory = || {
-            let places = (0..3).map(|k| random_offset(offset, size, self.random.hash_one((offset, k))));
-            places.filter(|at| self.resident(*at) == Some(false)).count() < 2
-        };
         match direct {
             None => via_cache(self.in_memory == Residency::All),
-            Some(direct) if self.always => via_disk(direct),
+            Some(direct) if self.always => via_disk(&direct.file),
             _ if size < MIN_DIRECT_READ => via_cache(false),
-            _ if self.in_memory != Residency::Nothing && in_memory() => {
+            Some(direct)
+                if self.in_memory != Residency::Nothing && self.seems_resident(direct, offset, size) =>
+            {
                 self.cached_bytes.fetch_add(size, Ordering::Relaxed);
                 via_cache(true)
             }
-            Some(direct) => via_disk(direct),
+            Some(direct) => via_disk(&direct.file),
         }
+    }
+
+    /// Whether most of a few places are in memory, or not known not to be.
+    fn seems_resident(&self, direct: &DirectReads, offset: u64, size: u64) -> bool {
+        let places = (0..3).map(|k| random_offset(offset, size, direct.random.hash_one((offset, k))));
+        places.filter(|at| self.resident(*at) == Some(false)).count() < 2
     }
 
     /// The handle of a way; once a direct read was refused, no other is tried.
@@ -262,7 +278,7 @@ impl<'a> ReadStrategy<'a> {
     }
 
     fn resident(&self, offset: u64) -> Option<bool> {
-        self.cache.and_then(|cache| cache.resident(offset))
+        self.source.page_cache().and_then(|cache| cache.resident(offset))
     }
 
     /// The bytes from `offset` on where they lie, if they can be lent and no disk has to be waited for: who needs a few
@@ -274,7 +290,7 @@ impl<'a> ReadStrategy<'a> {
         let here = |at| self.resident(at) == Some(true);
         let in_memory =
             || !route.is_direct() && here(end.saturating_sub(1)) && (route.in_memory || here(offset));
-        (self.cache.is_none() || in_memory()).then_some(bytes)
+        (self.source.page_cache().is_none() || in_memory()).then_some(bytes)
     }
 
     /// The bytes from `offset` on, in the bounce, whose [`Bounce::capacity`] they fit.
@@ -285,15 +301,27 @@ impl<'a> ReadStrategy<'a> {
         size: usize,
         bounce: &'b mut Bounce,
     ) -> Result<&'b [u8]> {
+        let place = self.fetch_place(route, offset, size, bounce)?;
+        bounce.part(place)
+    }
+
+    /// The same; where they are in the bounce.
+    pub fn fetch_place(
+        &self,
+        route: Route<'_>,
+        offset: u64,
+        size: usize,
+        bounce: &mut Bounce,
+    ) -> Result<Range<usize>> {
         if let Some(direct) = self.direct_handle(route) {
             let place = direct.fetch(offset, size, bounce)?;
             self.record_direct(size as u64, place.is_some());
             if let Some(place) = place {
-                return bounce.part(place);
+                return Ok(place);
             }
         }
         bounce.fill(size, |memory| self.source.read_at(offset, memory))?;
-        bounce.part(0..size)
+        Ok(0..size)
     }
 }
 

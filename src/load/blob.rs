@@ -1,0 +1,157 @@
+//! One component as the executor sees it: stored bytes, and how they become decoded ones.
+
+use super::frame_index::FrameIndexCache;
+use super::stored::StoredBytes;
+use crate::codec::{Codec, Coding, KnownSize, Seek};
+use crate::convert::byte_order::{swap_in_place, to_host_needed};
+use crate::digest::{self, Digest};
+use crate::error::{broken, fail, Error, Result, Rule};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Component, Object};
+use crate::source::ByteSource;
+use crate::threads::ThreadHooks;
+
+/// The file that a blob is of.
+pub trait Owner: Sync {
+    /// An error, with the words that name the blob.
+    fn named(&self, blob: &Blob<'_>, error: Error) -> Error;
+
+    /// An error, with the words that name the file.
+    fn in_file(&self, error: Error) -> Error;
+
+    /// What is called on each thread that is started.
+    fn thread_hooks(&self) -> ThreadHooks;
+
+    /// The digest of its stored bytes, as the file has it.
+    fn digest(&self, blob: &Blob<'_>) -> Option<&str>;
+
+    /// Where frames begin.
+    fn frame_indexes(&self) -> &FrameIndexCache;
+
+    /// The limit of what a compressed component may decode to, where one was set.
+    fn max_decoded_size(&self) -> Option<u64>;
+}
+
+/// A component of an open file, all of which is known that reading it takes.
+#[derive(Clone, Copy)]
+pub struct Blob<'f> {
+    pub owner: &'f dyn Owner,
+    pub source: &'f dyn ByteSource,
+    pub object: &'f Object,
+    pub entry: &'f Component,
+    /// Among all components of the file.
+    pub index: usize,
+    pub coding: Coding,
+    /// Decoded bytes.
+    pub size: u64,
+    /// Bools that are neither 0 nor 1 are refused.
+    pub strict_bools: bool,
+}
+
+/// Of fewer stored bytes than this the headers are walked in no time.
+const MIN_INDEXED: u64 = 128 << 10;
+
+/// Most bytes that `stored_size` bytes may decode to.
+pub fn decoded_limit(stored_size: u64, limit: Option<u64>) -> u64 {
+    const DEFAULT: u64 = 1 << 30;
+    const RATIO: u64 = 256;
+    limit.unwrap_or_else(|| stored_size.saturating_mul(RATIO).max(DEFAULT))
+}
+
+impl<'f> Blob<'f> {
+    /// Where its stored bytes are.
+    pub fn stored(&self) -> StoredBytes<'f> {
+        StoredBytes { source: self.source, start: self.entry.offset, size: self.entry.stored_size }
+    }
+
+    pub fn named(&self, error: Error) -> Error {
+        self.owner.named(self, error)
+    }
+
+    /// Bytes of an element.
+    pub fn width(&self) -> usize {
+        self.entry.dtype.map_or(1, Dtype::size)
+    }
+
+    /// Whether elements are stored in another byte order than the host's.
+    pub fn swaps(&self) -> bool {
+        to_host_needed(self.entry.is_big_endian(), self.width())
+    }
+
+    /// Whole elements are where they belong: turns them to the host's order, checks bools. `place` says where in the
+    /// component a byte of `piece` is.
+    pub fn finish(&self, piece: &mut [u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
+        if self.swaps() {
+            swap_in_place(piece, self.width());
+        }
+        self.check_bools(piece, place)
+    }
+
+    /// Refuses bools that are neither 0 nor 1, where that was asked for.
+    pub fn check_bools(&self, piece: &[u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
+        match self.strict_bools {
+            true => check_bool_bytes(piece, place),
+            false => Ok(()),
+        }
+    }
+
+    /// Before anything is allocated or decoded for a claim of so many bytes: can the stored bytes have that many, which
+    /// are `known` to have so many or at most so many, and is it allowed?
+    pub fn check_size(&self, codec: Codec, known: KnownSize) -> Result<()> {
+        let (size, stored_size) = (self.size, self.entry.stored_size);
+        let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = known;
+        if most < size {
+            return Err(broken!(
+                codec.length_rule(),
+                "{size} bytes are declared, but its {stored_size} stored bytes hold at most {most}"
+            ));
+        }
+        let limit = decoded_limit(stored_size, self.owner.max_decoded_size());
+        if size > limit {
+            return Err(fail!(Limit, "it decodes to {size} bytes, above the limit of {limit}"));
+        }
+        Ok(())
+    }
+
+    /// Where to begin among its stored bytes for `length` decoded ones from `offset` on. All headers are walked, if not
+    /// now then before, and its frames can have its size.
+    pub fn seek(&self, codec: Codec, offset: u64, length: u64) -> Result<Seek> {
+        let cache = self.owner.frame_indexes();
+        let start = match cache.seek(self.index, offset, length) {
+            Some(start) => start,
+            None => {
+                let frames = codec.index(self.stored().reader()?)?;
+                let start = frames.seek(offset, length);
+                if self.entry.stored_size >= MIN_INDEXED {
+                    cache.insert(self.index, frames);
+                }
+                start
+            }
+        };
+        self.check_size(codec, start.size)?;
+        Ok(start)
+    }
+
+    /// Whether all of its stored bytes are read for any range of it: so few that have to be read.
+    pub fn is_read_whole(&self) -> bool {
+        self.entry.stored_size < MIN_INDEXED && self.stored().borrow().is_none()
+    }
+
+    /// The digest of its stored bytes, if it has one that can be checked.
+    pub fn expected_digest(&self) -> Result<Option<Digest>> {
+        let digest = self.owner.digest(self).map(digest::parse).transpose()?;
+        Ok(digest.filter(|expected| expected.algorithm().is_some()))
+    }
+}
+
+/// Refuses bool bytes other than 0 and 1; `place` says where in the component one is.
+pub fn check_bool_bytes(bytes: &[u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
+    match bytes.iter().position(|b| *b > 1) {
+        None => Ok(()),
+        Some(at) => {
+            let value = bytes.get(at).copied().unwrap_or_default();
+            let at = place(at as u64);
+            Err(broken!(Rule::BoolByte, "its bool at byte {at} is {value}, neither 0 nor 1"))
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Reading: from a request for decoded bytes to the bytes in their place.
+//!
+//! ```text
+//! split      a request is checked and cut into jobs                            split.rs, slab.rs
+//! schedule   jobs in the file's order, on some threads                         executor.rs
+//! coalesce   short jobs that lie near each other are read as one               coalesce.rs
+//! read       through the page cache or past it                                 strategy.rs
+//! finish     hash, decode, gather, turn to the host's order, check, convert    perform.rs
+//! ```
+//!
+//! A single read is one request: [`run_one`] does its jobs as they are cut, without a queue or memory of its own.
+//! [`run`] does many, of one file or of several.
+
+mod aligned_chunks;
+mod blob;
+mod coalesce;
+mod decoded;
+mod executor;
+mod frame_index;
+mod job;
+mod perform;
+mod request;
+mod single;
+mod slab;
+mod split;
+mod stored;
+mod strategy;
+
+pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, Owner};
+pub(crate) use executor::run;
+pub(crate) use frame_index::FrameIndexCache;
+pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress};
+pub(crate) use request::{Part, Request};
+pub(crate) use single::run_one;
+pub(crate) use slab::Slab;
+pub(crate) use stored::{for_each_chunk, in_memory, is_called, with_range, zeroed, StoredBytes, READ_CHUNK};

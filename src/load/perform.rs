@@ -1,0 +1,315 @@
+//! One job: its stored bytes are read, hashed, decoded, taken apart, turned to the host's order, checked, converted.
+
+use super::aligned_chunks::aligned_chunks;
+use super::blob::Blob;
+use super::job::{Job, JobKind};
+use super::request::{Part, Request};
+use super::slab::StridedBlocks;
+use super::split::MAX_READ_GAP;
+use super::stored::{in_memory, zeroed};
+use super::strategy::ReadStrategy;
+use crate::codec::{Codec, Coding, Seek, StoredPart};
+use crate::convert::byte_order::swap_in_place;
+use crate::digest::{self, Digest};
+use crate::error::{fail, Result};
+use crate::lock::Mutex;
+use crate::memory::AlignedBuffer;
+use crate::source::direct::{Bounce, BOUNCE_SIZE};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Condvar;
+
+/// Read and hashed at a time through the page cache, so that the bytes are hot when hashed.
+const HASH_CHUNK: usize = 256 << 10;
+
+/// Unwanted bytes between two blocks that are in memory from which on it is a call for each: those bytes would be
+/// copied in the time that a call takes.
+const MIN_SKIPPED_GAP: u64 = 8 << 10;
+
+/// Temporary memory, counted: one job may always have what it alone needs.
+pub struct Budget {
+    pub limit: u64,
+    used: Mutex<u64>,
+    freed: Condvar,
+}
+
+impl Budget {
+    fn take(&self, bytes: u64) -> Reservation<'_> {
+        let mut used = self.used.lock();
+        while *used > 0 && used.saturating_add(bytes) > self.limit {
+            used = used.wait(&self.freed);
+        }
+        *used = used.saturating_add(bytes);
+        Reservation { budget: self, bytes }
+    }
+}
+
+struct Reservation<'a> {
+    budget: &'a Budget,
+    bytes: u64,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        let mut used = self.budget.used.lock();
+        *used = used.saturating_sub(self.bytes);
+        self.budget.freed.notify_all();
+    }
+}
+
+/// What all jobs of a batch share.
+pub struct Shared {
+    pub budget: Budget,
+    /// Jobs that go on for long look at it.
+    pub stop: AtomicBool,
+    /// Stored bytes that were read.
+    pub stored_bytes: AtomicU64,
+}
+
+impl Shared {
+    pub const fn new(limit: u64) -> Shared {
+        let budget = Budget { limit, used: Mutex::new(0), freed: Condvar::new() };
+        Shared { budget, stop: AtomicBool::new(false), stored_bytes: AtomicU64::new(0) }
+    }
+
+    pub fn count_stored(&self, bytes: u64) {
+        self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Where a thread's jobs of one source get their bytes from.
+pub struct Performer<'p, 's> {
+    pub strategy: &'p ReadStrategy<'s>,
+    pub shared: &'p Shared,
+    pub bounce: &'p mut Bounce,
+}
+
+impl Performer<'_, '_> {
+    /// Does a job by reads of its own.
+    pub fn perform(&mut self, job: Job<'_>, request: &Request<'_>) -> Result<()> {
+        let blob = &request.blob;
+        match &job.kind {
+            JobKind::Copy => {
+                self.shared.count_stored(job.bytes());
+                let route = self.strategy.route(job.offset, job.bytes());
+                self.strategy.read(route, job.offset, job.dst, self.bounce)?;
+                finish(request, job.offset, job.dst, &JobKind::Copy, None)
+            }
+            JobKind::Hash(expected) => {
+                self.read_hashed(job.offset, job.dst, expected)?;
+                finish(request, job.offset, job.dst, &JobKind::Copy, None)
+            }
+            JobKind::Strided(window) => self.read_strided(window, blob, job.dst),
+            JobKind::Frames { stored, .. } | JobKind::Decode { stored, .. } => {
+                let start = job.offset.saturating_sub(blob.entry.offset);
+                let range = start..start.saturating_add(*stored);
+                self.with_stored(blob, range, |bytes| {
+                    finish(request, job.offset, job.dst, &job.kind, Some(bytes))
+                })
+            }
+            JobKind::Serial => self.perform_serial(request, job.dst),
+        }
+    }
+
+    /// Fills `dst` and compares the digest of what it gets, a little at a time.
+    fn read_hashed(&mut self, offset: u64, dst: &mut [u8], expected: &Digest) -> Result<()> {
+        self.shared.count_stored(dst.len() as u64);
+        let route = self.strategy.route(offset, dst.len() as u64);
+        let mut hasher = expected.hasher()?;
+        let step = if route.is_direct() { BOUNCE_SIZE } else { HASH_CHUNK };
+        for (at, piece) in aligned_chunks(offset, offset, dst, step) {
+            self.strategy.read(route, at, piece, self.bounce)?;
+            hasher.update(piece);
+            if self.shared.stop.load(Ordering::Relaxed) {
+                return Err(fail!(Cancelled, "stopped"));
+            }
+        }
+        digest::check(expected, &hasher.finish())
+    }
+
+    /// Evenly spaced blocks: out of the source's memory, or read with what is between them and taken apart.
+    fn read_strided(&mut self, window: &StridedBlocks, blob: &Blob<'_>, mut dst: &mut [u8]) -> Result<()> {
+        let place = |window: &StridedBlocks| blob.entry.offset.saturating_add(window.source_offset);
+        let route = self.strategy.route(place(window), window.source_size());
+        if let Some(bytes) = self.strategy.borrow_resident(route, place(window), window.source_size()) {
+            self.shared.count_stored(window.dest_size());
+            return take_blocks(blob, window, bytes, dst);
+        }
+        // What comes from memory is taken apart while it is hot; from memory what is far apart is
+        // rather read block by block.
+        let piece_limit = if route.is_direct() { window.source_size() } else { HASH_CHUNK as u64 };
+        let gap = if route.in_memory { MIN_SKIPPED_GAP } else { u64::MAX };
+        for window in window.pieces(piece_limit, gap) {
+            let now = window.take_front(&mut dst)?;
+            self.shared.count_stored(window.source_size());
+            let size = usize::try_from(window.source_size()).unwrap_or(usize::MAX);
+            if window.count == 1 {
+                self.strategy.read(route, place(&window), now, self.bounce)?;
+                blob.finish(now, |at| window.place(at))?;
+            } else {
+                let bytes = self.strategy.fetch(route, place(&window), size, self.bounce)?;
+                take_blocks(blob, &window, bytes, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives `body` some of a component's stored bytes, where they are or in temporary memory.
+    fn with_stored<T>(
+        &mut self,
+        blob: &Blob<'_>,
+        range: Range<u64>,
+        body: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let offset = blob.entry.offset.saturating_add(range.start);
+        let size = range.end.saturating_sub(range.start);
+        self.shared.count_stored(size);
+        if let Some(bytes) = blob.source.slice(offset..offset.saturating_add(size)) {
+            return body(bytes);
+        }
+        let count = in_memory(size)?;
+        let route = self.strategy.route(offset, size);
+        if count <= self.bounce.capacity() {
+            return body(self.strategy.fetch(route, offset, count, self.bounce)?);
+        }
+        let _reservation = self.shared.budget.take(size);
+        let mut bytes = AlignedBuffer::zeroed(count)?; // on huge pages
+        self.strategy.read(route, offset, bytes.as_mut_slice(), self.bounce)?;
+        body(bytes.as_slice())
+    }
+
+    fn perform_serial(&mut self, request: &Request<'_>, mut dst: &mut [u8]) -> Result<()> {
+        let blob = &request.blob;
+        if let Some(to) = request.convert {
+            let stored = blob.entry.stored_size;
+            let temporary = if blob.stored().borrow().is_some() { 0 } else { stored };
+            let _reservation = self.shared.budget.take(temporary);
+            self.shared.count_stored(stored);
+            return blob.convert_into(to, dst);
+        }
+        let Range { start, end } = request.covering();
+        let length = end.saturating_sub(start);
+        match (&request.part, blob.coding) {
+            (Part::Slab(slab), Coding::Raw) => {
+                let limit = self.bounce.capacity() as u64;
+                slab.windows().flat_map(|window| window.pieces(limit, MAX_READ_GAP)).try_for_each(|piece| {
+                    let now = piece.take_front(&mut dst)?;
+                    self.read_strided(&piece, blob, now)
+                })
+            }
+            (Part::Whole | Part::Range { .. }, Coding::Raw) => {
+                let mut whole = zeroed(in_memory(length)?)?;
+                self.shared.count_stored(length);
+                let offset = blob.entry.offset.saturating_add(start);
+                let route = self.strategy.route(offset, length);
+                self.strategy.read(route, offset, &mut whole, self.bounce)?;
+                take_part(request, start, &mut whole, dst)
+            }
+            (_, Coding::Compressed(codec)) => {
+                let seek = blob.seek(codec, start, length)?;
+                let needed = seek.needed(in_memory(blob.entry.stored_size)?);
+                let from = needed.start;
+                self.with_stored(blob, needed.start as u64..needed.end as u64, |bytes| {
+                    decode_part(request, codec, StoredPart { bytes, from }, seek, dst)
+                })
+            }
+        }
+    }
+}
+
+/// What is left to do for a job whose stored bytes were read: they are `bytes`, or in their place.
+pub fn finish(
+    request: &Request<'_>,
+    offset: u64,
+    dst: &mut [u8],
+    kind: &JobKind,
+    bytes: Option<&[u8]>,
+) -> Result<()> {
+    let blob = &request.blob;
+    let start = offset.saturating_sub(blob.entry.offset);
+    match kind {
+        JobKind::Copy | JobKind::Hash(_) => {
+            if let Some(bytes) = bytes.filter(|bytes| bytes.len() == dst.len()) {
+                dst.copy_from_slice(bytes);
+            }
+            if let JobKind::Hash(expected) = kind {
+                check_digest(expected, dst)?;
+            }
+            blob.finish(dst, |at| start.saturating_add(at))
+        }
+        JobKind::Strided(window) => take_blocks(blob, window, bytes.unwrap_or_default(), dst),
+        JobKind::Frames { codec, decoded_start, .. } => {
+            let from = usize::try_from(start).unwrap_or(usize::MAX);
+            codec.decode_into(StoredPart { bytes: bytes.unwrap_or_default(), from }, dst)?;
+            blob.finish(dst, |at| decoded_start.saturating_add(at))
+        }
+        JobKind::Decode { codec, expected, .. } => {
+            let stored = bytes.unwrap_or_default();
+            if let Some(expected) = expected {
+                check_digest(expected, stored)?;
+            }
+            if let Part::Whole = request.part {
+                blob.check_size(*codec, codec.known_size(stored)?)?;
+                codec.decode_into(stored, dst)?;
+                return blob.finish(dst, |at| at);
+            }
+            let Range { start, end } = request.covering();
+            let seek = codec.index(stored)?.seek(start, end.saturating_sub(start));
+            blob.check_size(*codec, seek.size)?;
+            decode_part(request, *codec, stored.into(), seek, dst)
+        }
+        JobKind::Serial => Err(fail!(Internal, "a job that reads for itself was read for")),
+    }
+}
+
+fn check_digest(expected: &Digest, bytes: &[u8]) -> Result<()> {
+    let mut hasher = expected.hasher()?;
+    hasher.update(bytes);
+    digest::check(expected, &hasher.finish())
+}
+
+/// Takes evenly spaced blocks out of the bytes that cover them.
+fn take_blocks(blob: &Blob<'_>, window: &StridedBlocks, bytes: &[u8], dst: &mut [u8]) -> Result<()> {
+    window.gather(bytes, dst)?;
+    blob.finish(dst, |at| window.place(at))
+}
+
+/// Decodes a range or a slab out of the stored bytes that it needs.
+fn decode_part(
+    request: &Request<'_>,
+    codec: Codec,
+    stored: StoredPart<'_>,
+    seek: Seek,
+    dst: &mut [u8],
+) -> Result<()> {
+    let (blob, Range { start, end }) = (&request.blob, request.covering());
+    let length = end.saturating_sub(start);
+    if !matches!(request.part, Part::Slab(_)) && dst.len() as u64 == length {
+        codec.decode_range(stored, seek, blob.size, start, dst)?;
+        return blob.finish(dst, |at| start.saturating_add(at));
+    }
+    let mut whole = zeroed(in_memory(length)?)?;
+    codec.decode_range(stored, seek, blob.size, start, &mut whole)?;
+    take_part(request, start, &mut whole, dst)
+}
+
+/// Takes the part out of the decoded bytes that cover it, the first of which is at `start` of the component.
+fn take_part(request: &Request<'_>, start: u64, whole: &mut [u8], mut dst: &mut [u8]) -> Result<()> {
+    let blob = &request.blob;
+    let from = |place: u64| usize::try_from(place.saturating_sub(start)).unwrap_or(usize::MAX);
+    match &request.part {
+        Part::Slab(slab) => slab.windows().try_for_each(|window| {
+            let now = window.take_front(&mut dst)?;
+            take_blocks(blob, &window, whole.get(from(window.source_offset)..).unwrap_or_default(), now)
+        }),
+        Part::Range { offset, .. } => {
+            // It may begin and end within an element: whole ones are turned, and cut.
+            swap_in_place(whole, if blob.swaps() { blob.width() } else { 1 });
+            let wanted = whole.get(from(*offset)..).and_then(|rest| rest.get(..dst.len()));
+            let wanted = wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?;
+            dst.copy_from_slice(wanted);
+            Ok(())
+        }
+        Part::Whole => Err(fail!(Internal, "all of a component was taken for a part")),
+    }
+}

@@ -1,0 +1,165 @@
+//! What is asked of the executor, and what it says of it.
+
+use super::blob::Blob;
+use super::slab::Slab;
+use crate::error::{fail, Result};
+use crate::model::dtype::Dtype;
+use std::ffi::CStr;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+/// Whether to go past the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direct {
+    /// The library decides.
+    #[default]
+    Auto,
+    /// Through the page cache.
+    Never,
+    /// Past the page cache.
+    Always,
+}
+
+/// How to read a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchOptions {
+    /// Threads; 0 for as many as there are processors.
+    pub threads: usize,
+    /// Whether to go past the page cache.
+    pub direct: Direct,
+    /// Bytes that a thread reads at a time.
+    pub chunk_size: u64,
+    /// Most bytes of temporary memory at once.
+    pub in_flight: u64,
+    /// Check the digests of components that are read whole.
+    pub verify: bool,
+    /// The destinations are pinned and contiguous: no read past the page cache needs a bounce for their pages' sake.
+    pub pinned: bool,
+}
+
+impl Default for BatchOptions {
+    fn default() -> Self {
+        BatchOptions {
+            threads: 0,
+            direct: Direct::Auto,
+            chunk_size: 4 << 20,
+            in_flight: 256 << 20,
+            verify: false,
+            pinned: false,
+        }
+    }
+}
+
+/// Called with the bytes done and in all; false stops the batch.
+pub type Progress<'a> = dyn Fn(u64, u64) -> bool + Sync + 'a;
+/// Called for each request that is done.
+pub type OnDone<'a> = dyn Fn(u64, &Result<()>) + Sync + 'a;
+
+/// What a batch did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BatchStats {
+    /// Bytes delivered.
+    pub bytes: u64,
+    /// Stored bytes read.
+    pub stored_bytes: u64,
+    /// Requests done.
+    pub requests: u64,
+    /// Digests that agree.
+    pub digests_verified: u64,
+    /// Time.
+    pub nanoseconds: u64,
+    /// Threads used.
+    pub threads: u32,
+    /// Reads went past the page cache.
+    pub direct: bool,
+    /// Why they went the way that they went.
+    pub reason: &'static CStr,
+}
+
+/// What of a component is read.
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// A range of its decoded bytes.
+    Range {
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
+    /// A hyperslab of its elements.
+    Slab(Slab),
+}
+
+/// One read.
+pub struct Request<'a> {
+    pub blob: Blob<'a>,
+    pub part: Part,
+    /// Receives the bytes in its front.
+    pub dst: &'a mut [u8],
+    /// Converts the elements to this dtype; only of what is read whole.
+    pub convert: Option<Dtype>,
+    /// The caller's name for it.
+    pub tag: u64,
+    /// Jobs that are not done yet.
+    pub(super) left: AtomicUsize,
+    pub(super) failed: AtomicBool,
+    /// Its digest is checked.
+    pub(super) has_digest: bool,
+    /// Which of the sources of its batch it is of.
+    pub(super) source: usize,
+}
+
+impl<'a> Request<'a> {
+    pub fn new(blob: Blob<'a>, part: Part, dst: &'a mut [u8], tag: u64) -> Request<'a> {
+        let (left, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Request { blob, part, dst, convert: None, tag, left, failed, has_digest: false, source: 0 }
+    }
+
+    /// With its elements converted, where a dtype is given.
+    pub fn converted(self, to: Option<Dtype>) -> Request<'a> {
+        Request { convert: to, ..self }
+    }
+
+    /// Bytes that it fills.
+    pub fn size(&self) -> Result<u64> {
+        match (self.convert, &self.part) {
+            (Some(to), _) => self.blob.converted_size(to),
+            (None, part) => part.size(self.blob.size),
+        }
+    }
+
+    /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have to be turned.
+    pub(super) fn covering(&self) -> Range<u64> {
+        match &self.part {
+            Part::Whole => 0..self.blob.size,
+            Part::Slab(slab) => slab.covering().unwrap_or_default(),
+            Part::Range { offset, length } => {
+                let (start, end) = (*offset, offset.saturating_add(*length));
+                if !self.blob.swaps() {
+                    return start..end;
+                }
+                let width = (self.blob.width() as u64).max(1);
+                let last = end.checked_next_multiple_of(width).unwrap_or(end);
+                start - start % width..last.min(self.blob.size).max(end)
+            }
+        }
+    }
+}
+
+impl Part {
+    /// Bytes that it has of a component of `all` decoded bytes; an error where it leaves them.
+    pub fn size(&self, all: u64) -> Result<u64> {
+        match self {
+            Part::Whole => Ok(all),
+            Part::Slab(slab) => Ok(slab.size()),
+            Part::Range { offset, length } => match offset.checked_add(*length) {
+                Some(end) if end <= all => Ok(*length),
+                _ => Err(fail!(
+                    InvalidArgument,
+                    "the range of {length} bytes at {offset} passes its {all} decoded bytes"
+                )),
+            },
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Stored bytes as slices, whole or in parts.
+
+use crate::codec;
+use crate::error::{fail, Error, Result};
+use crate::memory::AlignedBuffer;
+use crate::source::ByteSource;
+use std::ops::Range;
+
+/// Bytes that are read at a time where not all are needed at once.
+pub(crate) const READ_CHUNK: usize = 1 << 20;
+
+/// Gives `body` the bytes of `range`: borrowed where that can be, else read into fresh memory. The range
+/// was checked against the size of the source.
+pub fn with_range<T>(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    body: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<T> {
+    if let Some(bytes) = source.slice(range.clone()) {
+        return body(bytes);
+    }
+    let mut bytes = AlignedBuffer::zeroed(in_memory(range.end.saturating_sub(range.start))?)?; // huge pages if many
+    source.read_at(range.start, bytes.as_mut_slice())?;
+    body(bytes.as_slice())
+}
+
+/// Zero bytes, asked for fallibly.
+pub fn zeroed(size: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| Error::out_of_memory(size))?;
+    bytes.resize(size, 0);
+    Ok(bytes)
+}
+
+/// So many bytes as memory counts them.
+pub fn in_memory(size: u64) -> Result<usize> {
+    usize::try_from(size)
+        .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))
+}
+
+/// Whether each read is a call of somebody else's, who may go a long way for it.
+pub fn is_called(source: &dyn ByteSource) -> bool {
+    source.page_cache().is_none() && source.slice(0..0).is_none()
+}
+
+/// Gives `body` the bytes of `range` front to back, at most [`READ_CHUNK`] at a time.
+pub fn for_each_chunk(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    body: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    if let Some(bytes) = source.slice(range.clone()) {
+        return bytes.chunks(READ_CHUNK).try_for_each(body);
+    }
+    let whole = range.end.saturating_sub(range.start);
+    let mut buffer = zeroed(usize::try_from(whole).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
+    let mut at = range.start;
+    while at < range.end {
+        let left = usize::try_from(range.end.saturating_sub(at)).unwrap_or(READ_CHUNK);
+        let chunk = buffer.get_mut(..left.min(READ_CHUNK)).unwrap_or_default();
+        source.read_at(at, chunk)?;
+        body(chunk)?;
+        at = at.saturating_add(chunk.len() as u64);
+    }
+    Ok(())
+}
+
+/// Where the stored bytes of a component are.
+#[derive(Clone, Copy)]
+pub struct StoredBytes<'s> {
+    pub source: &'s dyn ByteSource,
+    pub start: u64,
+    pub size: u64,
+}
+
+impl<'s> StoredBytes<'s> {
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.size)
+    }
+
+    /// All of them where they are, if they can be borrowed.
+    pub fn borrow(&self) -> Option<&'s [u8]> {
+        self.source.slice(self.range())
+    }
+
+    /// Gives `body` all of them.
+    pub fn with_all<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+        with_range(self.source, self.range(), body)
+    }
+
+    /// Gives `body` all of them front to back.
+    pub fn for_each_chunk(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        for_each_chunk(self.source, self.range(), body)
+    }
+
+    /// Whether they are in memory, as far as the system reports it, so that a look here and there costs little.
+    pub fn is_cached(&self) -> bool {
+        let range = self.range();
+        let here = |at| self.source.page_cache().and_then(|cache| cache.resident(at)) == Some(true);
+        self.borrow().is_some() || (here(range.start) && here(range.end.saturating_sub(1)))
+    }
+
+    /// A look at the headers in them. What is cached is read a little here and there, all else in long reads, as disks
+    /// and networks like it.
+    pub fn reader(&self) -> Result<StoredReader<'s>> {
+        const SMALL_READ: usize = 4 << 10;
+        if let Some(bytes) = self.borrow() {
+            return Ok(StoredReader::Borrowed(bytes));
+        }
+        let size = in_memory(self.size)?;
+        let step = if size <= SMALL_READ || self.is_cached() { SMALL_READ } else { READ_CHUNK };
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(step.min(size))?;
+        Ok(StoredReader::Read(ReadWindow {
+            source: self.source,
+            start: self.start,
+            size,
+            bytes,
+            from: UNREAD,
+        }))
+    }
+}
+
+/// The stored bytes of a component for those who look at a few here and there, front to back.
+pub enum StoredReader<'s> {
+    /// Where they are.
+    Borrowed(&'s [u8]),
+    /// Read as they are asked for.
+    Read(ReadWindow<'s>),
+}
+
+/// Some of the bytes of a range, and how to get others.
+pub struct ReadWindow<'s> {
+    source: &'s dyn ByteSource,
+    start: u64,
+    size: usize,
+    bytes: Vec<u8>,
+    /// Where the first of them is within the range.
+    from: usize,
+}
+
+/// Before the first read.
+const UNREAD: usize = usize::MAX;
+
+impl codec::Stored for StoredReader<'_> {
+    fn size(&self) -> usize {
+        match self {
+            StoredReader::Borrowed(bytes) => bytes.len(),
+            StoredReader::Read(window) => window.size,
+        }
+    }
+
+    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+        match self {
+            StoredReader::Borrowed(bytes) => Ok(bytes.get(at..at.saturating_add(count))),
+            StoredReader::Read(window) => window.peek(at, count),
+        }
+    }
+}
+
+impl ReadWindow<'_> {
+    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+        let left = self.size.saturating_sub(at);
+        if count > left {
+            return Ok(None);
+        }
+        let end = at.saturating_add(count);
+        if at < self.from || end > self.from.saturating_add(self.bytes.len()) {
+            self.from = UNREAD; // for the read may fail
+            self.bytes.resize(self.bytes.capacity().min(left), 0); // within what was reserved
+            self.source.read_at(self.start.saturating_add(at as u64), &mut self.bytes)?;
+            self.from = at;
+        }
+        let at = at.saturating_sub(self.from);
+        Ok(self.bytes.get(at..at.saturating_add(count)))
+    }
+}

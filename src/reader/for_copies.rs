@@ -1,0 +1,58 @@
+//! What the writer's copies ask of a component.
+
+use super::object::Component;
+use crate::codec::{Coding, KnownSize};
+use crate::error::{broken, Result};
+
+impl Component<'_> {
+    /// Gives `body` its stored bytes front to back.
+    pub(crate) fn for_each_stored(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.stored().for_each_chunk(body)
+    }
+
+    /// Whether its stored bytes give `size` as the decoded size by themselves, if anything does; an error if they give
+    /// another.
+    pub(crate) fn gives_its_size(&self, size: u64) -> Result<bool> {
+        let codec = match Coding::of(self.entry.encoding) {
+            Some(Coding::Compressed(codec)) => codec,
+            Some(Coding::Raw) | None => return Ok(true),
+        };
+        let known = self.stored().reader().and_then(|r| codec.known_size(r)).map_err(|e| self.wrap(e))?;
+        match known {
+            KnownSize::Exact(exact) if exact == size => Ok(true),
+            KnownSize::AtMost(most) if size <= most => Ok(false),
+            KnownSize::Exact(other) | KnownSize::AtMost(other) => Err(self.wrap(broken!(
+                codec.length_rule(),
+                "its decoded size is {size} bytes, but its {} frames hold {other}",
+                codec.name()
+            ))),
+        }
+    }
+
+    /// That it can be decoded, and that `check` takes what comes out, chunk by chunk, with the position of the
+    /// first element of each.
+    pub(crate) fn check_decodes(&self, check: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
+        let width = self.width() as u64;
+        let mut base = 0u64;
+        self.for_each_decoded(&mut |chunk| {
+            check(chunk, base)?;
+            base = base.saturating_add((chunk.len() as u64).checked_div(width).unwrap_or(0));
+            Ok(())
+        })
+    }
+
+    /// Whether any byte but zero is true in its file.
+    pub(crate) fn any_byte_is_true(&self) -> bool {
+        self.file.capabilities().any_byte_is_true
+    }
+
+    /// Whether a bool of it is neither 0 nor 1.
+    pub(crate) fn has_odd_bools(&self) -> Result<bool> {
+        let mut odd = false;
+        self.for_each_decoded(&mut |chunk| {
+            odd |= chunk.iter().any(|b| *b > 1);
+            Ok(())
+        })?;
+        Ok(odd)
+    }
+}

@@ -1,0 +1,67 @@
+//! From a source to the manifest that it ends in.
+
+use super::ends::Ends;
+use super::front::FrontWindow;
+use crate::container::{self, AppendRecord, Detected, Frame, Limits};
+use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::memory::Budget;
+use crate::model::manifest::Manifest;
+use crate::source::ByteSource;
+
+/// Detects, reads and decodes; checked against everything that needs no component's bytes.
+pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
+    read_within(source, limits, &|e| e).map(|(frame, manifest, _)| (frame, manifest))
+}
+
+/// The same, and what the manifest takes of the memory that `limits` allow. `explain` is asked about failures that the
+/// file's last bytes may be the cause of; what a whole manifest claims, and is not allowed, is none of them.
+pub fn read_within(
+    source: &dyn ByteSource,
+    limits: &Limits,
+    explain: &dyn Fn(Error) -> Error,
+) -> Result<(Frame, Manifest, Budget)> {
+    let size = source.size();
+    let mut ends = Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)?;
+    if let Some(record) = pending(ends.head(source), size) {
+        return Err(unfinished(record.tail.end, size)); // whatever the file ends in
+    }
+    let frame = match ends.detect(source, limits).map_err(explain)? {
+        Detected::Frame(frame) => frame,
+        Detected::Front(container) => {
+            let budget = Budget::new(limits.memory_for(0));
+            let mut window = FrontWindow::new(source, &budget)?;
+            let (frame, validated) = container::decode_front(container, &mut window, limits, &budget)?;
+            drop(window);
+            return Ok((frame, validated.into_inner(), budget));
+        }
+        Detected::Other | Detected::NeedsHead(_) => {
+            return Err(fail!(Internal, "nothing tells what the file is"))
+        }
+    };
+    let range = frame.manifest.clone();
+    let manifest_size = range.end.saturating_sub(range.start);
+    let budget = Budget::new(limits.memory_for(manifest_size));
+    let read = ends.held(source, &range);
+    budget.charge(read, "the manifest")?;
+    let validated =
+        ends.with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, &budget));
+    let validated = validated.map_err(|e| if e.cause() == Cause::Limit { e } else { explain(e) })?;
+    budget.give_back(read);
+    Ok((frame, validated.into_inner(), budget))
+}
+
+/// The record of an append that has written behind the old end, from the file's first bytes. Until then the file is
+/// whole, with a record or without.
+fn pending(head: &[u8], file_size: u64) -> Option<AppendRecord> {
+    AppendRecord::find(head).filter(|record| record.tail.end != file_size)
+}
+
+/// The failure of a file that ended at byte `end` before an append.
+#[cold]
+pub fn unfinished(end: u64, file_size: u64) -> Error {
+    broken!(
+        Rule::UnfinishedAppend,
+        "the file ends in an unfinished append; last good end at byte {end} of {file_size}; zt_repair cuts it back, \
+         if nobody is appending to it now"
+    )
+}
