@@ -15,6 +15,7 @@ use std::path::Path;
 use traced::{at_every_stop, SKIPPED};
 use ztensor::error::Rule;
 use ztensor::model::dtype::Dtype;
+use ztensor::model::value::Value;
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
 
@@ -23,7 +24,14 @@ fn blob(name: &str, bytes: Vec<u8>) -> Sample {
 }
 
 /// What an open says of `path`, and what a repair makes of it: whether that is the new file.
-fn settle(path: &Path, before: &[u8], after: &[u8], old_manifest: usize, what: &str) -> bool {
+fn settle(
+    path: &Path,
+    before: &[u8],
+    after: &[u8],
+    old_manifest: usize,
+    objects: [usize; 2],
+    what: &str,
+) -> bool {
     let opened = File::open(path, &OpenOptions::default()).map(|file| file.object_count());
     let report = repair(path, &RepairOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
     let image = std::fs::read(path).unwrap();
@@ -35,7 +43,7 @@ fn settle(path: &Path, before: &[u8], after: &[u8], old_manifest: usize, what: &
         assert!(image[before.len()..] == after[before.len()..], "{what}: what was added is not whole");
     }
     match opened {
-        Ok(objects) => assert_eq!(objects, if is_new { 5 } else { 2 }, "{what}: an open found another file"),
+        Ok(found) => assert_eq!(found, objects[usize::from(is_new)], "{what}: an open found another file"),
         Err(e) => {
             assert!(!is_new, "{what}: {e}");
             assert_eq!(e.rule(), Some(Rule::UnfinishedAppend), "{what}: {e}");
@@ -90,7 +98,7 @@ fn an_append_of_anything_killed_at_any_system_call_is_taken_back_or_complete() {
         let after = std::fs::read(&path).unwrap();
         assert!(after[8..64].iter().all(|b| *b == 0), "round {round}: something is left in the head");
         let count = at_every_stop(&format!("round {round}"), &prepare, &body, &mut |what| {
-            let is_new = settle(&path, &before, &after, old_manifest, what);
+            let is_new = settle(&path, &before, &after, old_manifest, [2, 5], what);
             news += usize::from(is_new);
             olds += usize::from(!is_new);
         });
@@ -128,6 +136,41 @@ fn an_append_to_a_file_without_data_killed_at_any_system_call_leaves_it_or_the_n
                 assert!(name.starts_with(".file.zt.") && name.ends_with(".tmp"), "{what}: {name}");
                 std::fs::remove_file(folder.path(name)).unwrap();
             }
+        });
+        assert!(killed == SKIPPED || olds > 0 && news > 0, "{killed} {olds} {news}");
+    }
+}
+
+#[test]
+fn edits_killed_at_any_system_call_are_all_done_or_none() {
+    let folder = Folder::new();
+    let path = folder.path("file.zt");
+    let before = common::file_of(&zstd(), &["a", "b", "c"].map(new_object));
+    let old_manifest = before.len() - 16 - common::manifest_bytes(&before).len();
+    for (round, new) in [0, 1, 300 << 10].into_iter().enumerate() {
+        let options = WriterOptions { threads: 1, durable: round == 1, ..raw() };
+        let edit = |w: &mut Writer| {
+            w.remove_object("a").unwrap();
+            w.rename_object("b", "x").unwrap();
+            w.set_attribute_of("c", "k", Value::NULL).unwrap();
+            if new > 0 {
+                blob("a", vec![7; new]).write(w).unwrap(); // another of that name
+            }
+        };
+        let prepare = || std::fs::write(&path, &before).unwrap();
+        let body = || append(&path, &options, edit);
+        prepare();
+        body();
+        let after = std::fs::read(&path).unwrap();
+        let objects = [3, 2 + usize::from(new > 0)];
+        let (mut olds, mut news) = (0, 0);
+        let killed = at_every_stop(&format!("edit {round}"), &prepare, &body, &mut |what| {
+            let is_new = settle(&path, &before, &after, old_manifest, objects, what);
+            let file = File::open(&path, &OpenOptions::default()).unwrap();
+            assert_eq!((file.find("b").is_some(), file.find("x").is_some()), (!is_new, is_new), "{what}");
+            assert_eq!(file.required("c").unwrap().attributes().is_some(), is_new, "{what}");
+            news += usize::from(is_new);
+            olds += usize::from(!is_new);
         });
         assert!(killed == SKIPPED || olds > 0 && news > 0, "{killed} {olds} {news}");
     }

@@ -8,6 +8,7 @@ use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::Attributes;
+use ztensor::model::value::Value;
 use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, ObjectSpec, Recode};
 
 /// Every cause that a refused call may have, and none that ends a writer.
@@ -21,6 +22,7 @@ fn is_refusal(error: &Error) -> bool {
             | Cause::BufferSize
             | Cause::Limit
             | Cause::State
+            | Cause::NotFound
             | Cause::Broken(_)
             | Cause::DigestMismatch
     )
@@ -32,12 +34,13 @@ impl Session<'_> {
     }
 
     pub fn call(&mut self) {
-        match self.random.below(16) {
+        match self.random.below(18) {
             0..=1 => self.sample(false),
             2..=4 => self.sample(true),
             5..=6 => self.batch(),
             7 => self.narrow(),
             8 => self.attribute(),
+            15..=17 => self.edit(),
             9 => self.wrong(),
             _ => self.copy(),
         }
@@ -203,6 +206,47 @@ impl Session<'_> {
         outcome.unwrap();
         self.model.attributes.retain(|(k, _)| *k != key);
         self.model.attributes.push((key, value));
+    }
+
+    /// A change of an object, which is taken if the file had it before.
+    fn edit(&mut self) {
+        let count = self.model.objects.len() as u64;
+        let at = self.random.below(count + 1) as usize;
+        let name = self.model.objects.get(at).map_or("nobody".into(), |o| o.name.clone());
+        let is_old = self.old.contains(&name);
+        let key = format!("e{}", self.random.below(2));
+        let text = ciborium::Value::from(key.as_str());
+        let has = |pairs: &[(ciborium::Value, ciborium::Value)]| pairs.iter().position(|(k, _)| *k == text);
+        let place = self.model.objects.get(at).and_then(|o| has(&o.attributes));
+        let new_name = self.name();
+        let kind = self.random.below(4);
+        let (outcome, fits) = match kind {
+            0 => (self.writer.remove_object(&name), true),
+            1 => (self.writer.rename_object(&name, &new_name), !self.model.has(&new_name)),
+            2 => (self.writer.remove_attribute_of(&name, &key), place.is_some()),
+            _ => (self.writer.set_attribute_of(&name, &key, Value::NULL), true),
+        };
+        if !is_old || !fits {
+            return self.expect_refused(outcome, "an edit of what is not there");
+        }
+        outcome.unwrap();
+        self.counts.edited += 1;
+        let object = &mut self.model.objects[at];
+        match (kind, place) {
+            (0, _) => {
+                self.old.retain(|old| *old != name);
+                self.model.objects.remove(at);
+                self.model.strict = false; // its bytes are padding now
+            }
+            (1, _) => {
+                self.old.retain(|old| *old != name);
+                self.old.push(new_name.clone());
+                object.name = new_name;
+            }
+            (2, Some(place)) => drop(object.attributes.remove(place)),
+            (_, Some(place)) => object.attributes[place].1 = ciborium::Value::Null,
+            (_, None) => object.attributes.push((text, ciborium::Value::Null)),
+        }
     }
 
     fn wrong(&mut self) {

@@ -43,7 +43,13 @@ fn what_was_accepted_is_in_a_valid_file() {
     println!("{total:?}");
     if count >= 1000 {
         assert!(total.finished > count / 2 && total.aborted > 0 && total.appended > count / 10, "{total:?}");
-        assert!(total.copied > count && total.recoded > count / 10 && total.refused > count, "{total:?}");
+        assert!(
+            total.copied > count
+                && total.recoded > count / 10
+                && total.refused > count
+                && total.edited > count / 20,
+            "{total:?}"
+        );
         assert!(
             total.strict > count / 4
                 && total.damaged > count / 100

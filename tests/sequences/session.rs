@@ -19,6 +19,8 @@ pub struct Counts {
     pub copied: u64,
     pub recoded: u64,
     pub refused: u64,
+    /// Changes of what a file had before.
+    pub edited: u64,
     /// Files that were held against a strict reader.
     pub strict: u64,
     /// Files with something damaged in them.
@@ -35,6 +37,7 @@ impl Counts {
         self.copied += other.copied;
         self.recoded += other.recoded;
         self.refused += other.refused;
+        self.edited += other.edited;
         self.strict += other.strict;
         self.damaged += other.damaged;
     }
@@ -61,6 +64,8 @@ pub struct Session<'p> {
     pub model: Model,
     pub sources: Vec<&'p Source>,
     pub counts: Counts,
+    /// Names of the objects that the file had before.
+    pub old: Vec<String>,
     pub next: u64,
 }
 
@@ -117,7 +122,8 @@ fn run(pool: &mut Pool<'_>, seed: u64) {
     let counts = Counts::default();
     let append = base.is_some();
     let name = format!("{seed} after {:?}", base.map(|b| &b.name));
-    let mut session = Session { random, writer, version, model, sources, counts, next: 0 };
+    let old = model.objects.iter().map(|o| o.name.clone()).collect();
+    let mut session = Session { random, writer, version, model, sources, counts, old, next: 0 };
     for _ in 0..1 + session.random.below(9) {
         session.call();
     }
