@@ -35,9 +35,8 @@ pub(super) fn deliver(
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
-/// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY,
-/// ZT_ERROR_INVALID_ARGUMENT; with verify ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it.
+/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or
+/// ZT_MODE_PRIVATE: ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it.
 /// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
 /// says where its last good end is, or which places it could be; zt_repair cuts it back.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.

@@ -32,15 +32,13 @@ pub struct zt_open_options {
     pub max_decoded_size: u64,
     /// Most objects; 0 for 2^24.
     pub max_objects: u64,
-    /// Threads that a call without options of its own may use for a large component (docs/performance.md);
-    /// it waits for them. 0: a few. 1: only the caller's. A zt_source is read by its concurrency's number
-    /// of them at most.
+    /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
+    /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     pub threads: u32,
     /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
-    /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
-    /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
-    /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
+    /// Most memory in bytes for opening the file and what stays of that: manifest, tables, names, attributes; not
+    /// components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
     pub max_memory: u64,
     /// Handed to progress; may be NULL.
     pub context: *mut c_void,

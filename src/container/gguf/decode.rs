@@ -44,6 +44,7 @@ pub fn decode(window: &mut dyn Window, limits: &Limits, budget: &Budget) -> Resu
             Ok(()) => {
                 let end = cursor.offset();
                 let attributes = keys.finish()?;
+                tape.trim(Some(budget))?;
                 let (data, mut manifest) = decoder.finish(end)?;
                 manifest.container = Some(Container::Gguf);
                 manifest.attributes = Some(attributes);

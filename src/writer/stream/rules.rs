@@ -15,8 +15,9 @@ pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) ->
     let elements = element_count(shape).ok_or_else(overflow)?;
     let block = match spec.logical {
         None => spec.dtype.block(),
-        Some(LogicalSpec::Known(logical)) => logical.block(),
-        Some(LogicalSpec::Other(_)) => return Ok(None),
+        Some(LogicalSpec::Known(logical)) if logical.is_in_spec() => logical.block(),
+        // The spec says nothing of their sizes, and files of other writers have them packed or not.
+        Some(LogicalSpec::Known(_) | LogicalSpec::Other(_)) => return Ok(None),
     };
     block.size(elements).ok_or_else(overflow).map(Some)
 }
