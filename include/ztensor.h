@@ -366,15 +366,13 @@ typedef struct zt_open_options {
     /// Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
     uint64_t max_decoded_size;
     uint64_t max_objects; ///< Most objects; 0 for 2^24.
-    /// Threads that a call without options of its own may use for a large component (docs/performance.md);
-    /// it waits for them. 0: a few. 1: only the caller's. A zt_source is read by its concurrency's number
-    /// of them at most.
+    /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
+    /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     uint32_t threads;
     /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
-    /// Most memory in bytes that opening the file may take and the open file keep: its manifest where that is
-    /// read, tables of objects and components, the index of names, attributes. Over it is ZT_ERROR_LIMIT, before
-    /// the memory is asked for. 0: docs/performance.md. Bytes of components are not counted: max_decoded_size.
+    /// Most memory in bytes for opening the file and what stays of that: manifest, tables, names, attributes; not
+    /// components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
     uint64_t max_memory;
     void *context; ///< Handed to progress; may be NULL.
     zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
@@ -393,9 +391,8 @@ typedef struct zt_open_options {
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (another major version; in ZT_MODE_MAP and ZT_MODE_PRIVATE a file that the system
-/// refuses to map or that does not fit the address space, which ZT_MODE_AUTO reads), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY,
-/// ZT_ERROR_INVALID_ARGUMENT; with verify ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it.
+/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or
+/// ZT_MODE_PRIVATE: ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it.
 /// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
 /// says where its last good end is, or which places it could be; zt_repair cuts it back.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
