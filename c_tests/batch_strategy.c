@@ -244,7 +244,7 @@ static void wide(const char *path)
         zt_open_options o;
         zt_file *file = NULL;
         INIT(o);
-        o.reserved = 1;
+        o.containers = 1u << 31; /* of no container */
         CHECK_STATUS(zt_open(path, &o, &file), ZT_ERROR_INVALID_ARGUMENT);
     }
     free(dst);

@@ -512,6 +512,14 @@ zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint
 /// How a file is laid out: one of the ZT_CONTAINER_ values.
 typedef int32_t zt_container;
 
+/// The values of zt_container, told by a file's content, never by its name. What is read: docs/formats.md.
+typedef enum zt_container_value {
+    ZT_CONTAINER_NONE = 0, ///< None: no file.
+    ZT_CONTAINER_ZT_0_1 = 1, ZT_CONTAINER_ZT_1_0 = 2, ZT_CONTAINER_ZT_1_1 = 3,
+    ZT_CONTAINER_ZT_1_2 = 4, ZT_CONTAINER_ZT_2 = 5, ZT_CONTAINER_SAFETENSORS = 6,
+    ZT_CONTAINER_GGUF = 7, ZT_CONTAINER_NPZ = 8, ZT_CONTAINER_TORCH = 9,
+} zt_container_value;
+
 /// What the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0.
 ///
 /// Threads: any. Since 0.9.

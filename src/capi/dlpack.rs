@@ -89,9 +89,11 @@ fn data_type(dtype: Dtype, logical: Option<Logical>) -> Option<DataType> {
     Some(DataType { code, bits: u8::try_from(bits).ok()?, lanes: 1 })
 }
 
+/// What a `.zt` file may have of that type. Those of other containers have no size there, or less than a byte.
 fn types_of(found: DataType) -> Option<(Dtype, Option<Logical>)> {
     let plain = Dtype::ALL.into_iter().map(|dtype| (dtype, None));
-    let logical = Logical::ALL.into_iter().map(|logical| (logical.dtype(), Some(logical)));
+    let logical = Logical::ALL.into_iter().filter(|logical| logical.is_in_spec());
+    let logical = logical.map(|logical| (logical.dtype(), Some(logical)));
     plain.chain(logical).find(|(dtype, logical)| data_type(*dtype, *logical) == Some(found))
 }
 

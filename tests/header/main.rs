@@ -215,3 +215,23 @@ fn the_library_exports_what_the_header_declares_and_nothing_else() {
         assert_eq!(functions, exported);
     }
 }
+
+/// A constant that a comment names is one of the header's.
+#[test]
+fn what_comments_name_is_declared() {
+    let header = committed();
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        words.filter(|w| w.starts_with("ZT_") && !w.ends_with('_')).map(str::to_owned).collect()
+    };
+    let (mut named, mut declared) = (Vec::new(), Vec::new());
+    for line in header.lines() {
+        let (code, comment) = line.split_once("//").unwrap_or((line, ""));
+        let is_comment = code.trim_start().starts_with('*');
+        declared.extend(if is_comment { Vec::new() } else { words(code) });
+        named.extend(words(if is_comment { code } else { comment }));
+    }
+    declared.push("ZT_ERROR_UNKNOWN".to_owned()); // the name of a status that is none
+    let missing: Vec<_> = named.iter().filter(|name| !declared.contains(name)).collect();
+    assert!(missing.is_empty() && named.len() > 100, "{missing:?} of {}", named.len());
+}
