@@ -1,6 +1,7 @@
 //! Attributes of the file and of the object that is open.
 
-use super::{Phase, Writer};
+use super::append_base::owned_text;
+use super::state::{Phase, Writer};
 use crate::container::AttributeEdits;
 use crate::error::{fail, Result};
 use crate::model::value::{self, Attributes, Value};
@@ -87,14 +88,6 @@ pub(super) fn remove_key(edits: &mut AttributeEdits, old: Option<Value<'_>>, key
         Err(_) if is_there => Ok(()),
         outcome => outcome,
     }
-}
-
-/// A copy of a text.
-pub(super) fn owned_text(text: &str) -> Result<String> {
-    let mut copy = String::new();
-    copy.try_reserve_exact(text.len())?;
-    copy.push_str(text);
-    Ok(copy)
 }
 
 /// Attributes that came all at once: no key twice, nothing that no reader takes.

@@ -5,12 +5,13 @@ mod hashed_apart;
 mod side_by_side;
 
 use super::objects::check_name_size;
+use super::specs::{ComponentSpec, LogicalSpec};
+use super::state::{name_at, name_exists, Writer};
 use super::stream::rules::{check_final_size, expected_size};
 use super::stream::{component_entry, unwritable_encoding};
-use super::{name_at, Algorithm, ComponentSpec, LogicalSpec, Writer};
 use crate::codec::Coding;
 use crate::convert::byte_order::to_host_needed;
-use crate::digest;
+use crate::digest::{self, Algorithm};
 use crate::error::{Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{table_position, Checkpoint, Component, Encoding, Format, Object, RareNames};
@@ -50,9 +51,6 @@ impl<'a> DenseSpec<'a> {
         }
     }
 }
-
-/// What an entry of the data of a dense object follows from.
-pub(super) type EntryKind = (Dtype, Option<Logical>, Option<Encoding>);
 
 impl Writer {
     /// Writes an object as [`Writer::write_object`] would.
@@ -154,7 +152,7 @@ impl Writer {
                 place.insert(position);
                 Ok(())
             }
-            _ => Err(super::name_exists()),
+            _ => Err(name_exists()),
         }
     }
 

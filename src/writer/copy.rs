@@ -6,7 +6,8 @@
 
 mod plan;
 
-use super::{Algorithm, ObjectSpec, Writer};
+use super::specs::{ObjectSpec, Recode};
+use super::state::Writer;
 use crate::container::capabilities::{LogicalTypes, Roles};
 use crate::convert;
 use crate::error::{fail, Error, Result};
@@ -15,15 +16,6 @@ use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::model::value::Attributes;
 use crate::reader::Object;
 use plan::{Plan, Reencode, Stored};
-
-/// How a copy is encoded, where not as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recode {
-    /// The encoding; none for the one that it has.
-    pub encoding: Option<Encoding>,
-    /// The digest; the outer none for the kind that it has, the inner one for no digest.
-    pub digest: Option<Option<Algorithm>>,
-}
 
 impl Writer {
     /// Copies an object of an open file under `name`, as it is stored.

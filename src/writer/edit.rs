@@ -1,9 +1,10 @@
 //! Changes of the objects that a file has to which is appended. They are in the manifest that `finish` writes; until then
 //! the file is as it was.
 
+use super::append_base::AppendBase;
 use super::attributes::{remove_key, set_pair};
 use super::objects::check_name_size;
-use super::{name_exists, Writer};
+use super::state::{name_exists, Writer};
 use crate::error::{fail, Result};
 use crate::model::value::Value;
 
@@ -54,7 +55,7 @@ impl Writer {
         }
     }
 
-    fn edited_base(&mut self) -> Result<&mut super::append::AppendBase> {
+    fn edited_base(&mut self) -> Result<&mut AppendBase> {
         self.append_base.as_mut().ok_or_else(|| fail!(State, "the writer makes a new file"))
     }
 }

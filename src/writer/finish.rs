@@ -1,6 +1,7 @@
 //! The end of a file: manifest and footer, then it is published.
 
-use super::{Phase, Summary, Writer};
+use super::specs::Summary;
+use super::state::{Phase, Writer};
 use crate::container;
 use crate::error::{fail, Error, Result};
 use crate::model::manifest::Manifest;

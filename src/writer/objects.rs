@@ -1,8 +1,9 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
 use super::attributes::check_attributes;
+use super::specs::{ComponentSpec, LogicalSpec, ObjectSpec, NAME_LIMIT};
+use super::state::{name_exists, Phase, Writer};
 use super::stream::rules;
-use super::{ComponentSpec, ObjectSpec, Phase, Writer, NAME_LIMIT};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
@@ -32,7 +33,7 @@ impl Writer {
     fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &Attributes) -> Result<()> {
         check_name_size(spec.name)?;
         if self.has_name(spec.name) {
-            return Err(super::name_exists());
+            return Err(name_exists());
         }
         check_attributes(attributes)?;
         if spec.format == "sparse_csr" && spec.shape.len() != 2 {
@@ -204,7 +205,7 @@ impl Writer {
         check_index(&indptr, IndexCheck::Pointers { previous: 0, nnz }).map_err(in_object)?;
         check_index(&indices, IndexCheck::Columns { columns }).map_err(in_object)?;
         let object = ObjectSpec { name, format: "sparse_csr", shape };
-        let logical = logical.map(super::LogicalSpec::Known);
+        let logical = logical.map(LogicalSpec::Known);
         self.write_object(
             &object,
             Attributes::default(),
@@ -233,7 +234,7 @@ impl Writer {
         let coords = host_bytes(coords)?;
         check_index(&coords, IndexCheck::Coordinates { shape, nnz }).map_err(in_object)?;
         let object = ObjectSpec { name, format: "sparse_coo", shape };
-        let logical = logical.map(super::LogicalSpec::Known);
+        let logical = logical.map(LogicalSpec::Known);
         self.write_object(
             &object,
             Attributes::default(),

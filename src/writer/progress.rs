@@ -1,36 +1,9 @@
 //! Reports of progress while a file is written, and its cancellation.
 
-use super::Writer;
+use super::reports::STEP;
+use super::state::Writer;
 use crate::error::{fail, Result};
 use crate::memory::try_box;
-
-/// Bytes that are written between two reports, at most.
-pub(super) const STEP: usize = 16 << 20;
-
-/// Whom to ask whether to go on: after so many bytes of the file.
-pub(super) trait Progress: Send {
-    fn goes_on(&self, written: u64) -> bool;
-}
-
-impl<F: Fn(u64) -> bool + Send> Progress for F {
-    fn goes_on(&self, written: u64) -> bool {
-        self(written)
-    }
-}
-
-/// Who is asked, and when that was.
-#[derive(Default)]
-pub(super) struct Reports {
-    asked: Option<Box<dyn Progress>>,
-    /// Bytes that were written or compressed since.
-    since: usize,
-}
-
-impl Reports {
-    pub(super) fn are_wanted(&self) -> bool {
-        self.asked.is_some()
-    }
-}
 
 impl Writer {
     /// Asks `goes_on` at least every 64 MiB, and before the file is published; false fails the writer for good.

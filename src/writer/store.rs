@@ -1,8 +1,8 @@
 //! Bytes on their way to the sink and the digest, side by side where there are many.
 
-use super::progress::STEP;
-use super::{Algorithm, Writer};
-use crate::digest::Hasher;
+use super::reports::STEP;
+use super::state::Writer;
+use crate::digest::{Algorithm, Hasher};
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
 use crate::sink::WriteThreads;

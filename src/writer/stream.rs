@@ -4,35 +4,18 @@
 pub mod rules;
 
 use super::frames::{compress, Inputs};
-use super::progress::STEP;
-use super::{Algorithm, ComponentSpec, LogicalSpec, Writer};
+use super::open_component::OpenComponent;
+use super::reports::STEP;
+use super::specs::{ComponentSpec, LogicalSpec, NAME_LIMIT};
+use super::state::Writer;
 use crate::codec::{Codec, Coding};
 use crate::convert::byte_order::{swap_in_place, to_host_needed};
-use crate::digest::{self, Digest, Hasher};
+use crate::digest::{self, Algorithm, Digest, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, RareNames, TextId};
 use crate::threads;
 use rules::{check_final_size, check_index_dtype, expected_size, known};
-
-/// A component whose bytes are still coming.
-pub struct OpenComponent {
-    pub(super) entry: Component,
-    rare: RareNames,
-    pub(super) hasher: Option<Hasher>,
-    /// Bytes given so far.
-    pub(super) bytes_in: u64,
-    /// Bytes that have to come, where that is known.
-    expected: Option<u64>,
-    /// What is not compressed yet.
-    pending: Vec<u8>,
-    /// Whether a frame was written.
-    has_frames: bool,
-    /// The part of an element that a call ended in, where elements have to be turned.
-    partial: Vec<u8>,
-    /// Its bytes come with `data`, not all at once.
-    streamed: bool,
-}
 
 /// An encoding that this version does not know has no codec.
 #[cold]
@@ -80,8 +63,8 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
         }
     };
     to.check_role(spec.role)?;
-    if spec.role.len() > super::NAME_LIMIT {
-        return Err(fail!(Limit, "a role of {} bytes is longer than {}", spec.role.len(), super::NAME_LIMIT));
+    if spec.role.len() > NAME_LIMIT {
+        return Err(fail!(Limit, "a role of {} bytes is longer than {}", spec.role.len(), NAME_LIMIT));
     }
     let encoding = spec.encoding.unwrap_or(writer.options.encoding);
     Coding::of(encoding).ok_or_else(unwritable_encoding)?;

@@ -11,8 +11,8 @@ use crate::lock::Mutex;
 use crate::model::manifest::RareNames;
 use crate::sink::direct_sink::WRITE_BUFFERS;
 use crate::threads;
+use crate::writer::state::Writer;
 use crate::writer::store;
-use crate::writer::Writer;
 
 /// Bytes that a thread takes to hash at a time, at least.
 const HASH_PORTION: usize = 64 << 10;

@@ -7,7 +7,7 @@ use crate::codec::Codec;
 use crate::error::{fail, Result};
 use crate::model::manifest::RareNames;
 use crate::writer::frames::Inputs;
-use crate::writer::Writer;
+use crate::writer::state::Writer;
 
 impl Writer {
     /// Neighbours that are compressed: side by side, however small each is.

@@ -1,6 +1,5 @@
 //! What becomes of each component of a copy, found out and checked before a byte is written.
 
-use super::Recode;
 use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::convert;
@@ -10,7 +9,8 @@ use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
 use crate::model::structure::each_index;
 use crate::reader::{Component, Object};
-use crate::writer::{ComponentSpec, LogicalSpec, Writer};
+use crate::writer::specs::{ComponentSpec, LogicalSpec, Recode};
+use crate::writer::state::Writer;
 
 /// How a component gets into the file.
 pub enum Plan<'f> {

@@ -1,0 +1,173 @@
+//! The writer's state, and what every part of it needs.
+
+use super::append_base::AppendBase;
+use super::frames::Encoders;
+use super::open_component::OpenComponent;
+use super::options::WriterOptions;
+use super::reports::Reports;
+use crate::container::{self, AttributeEdits, Capabilities};
+use crate::error::{fail, try_format, Cause, Error, Result};
+use crate::memory::try_box;
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Checkpoint, Component, Encoding, Manifest, Object};
+use crate::model::value::Attributes;
+use crate::sink::file_sink::FileSink;
+use crate::sink::ByteSink;
+use foldhash::fast::SeedableRandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+use std::path::Path;
+
+/// What an entry of the data of a dense object follows from.
+pub(super) type EntryKind = (Dtype, Option<Logical>, Option<Encoding>);
+
+/// Where the writer is.
+#[allow(clippy::large_enum_variant, reason = "a writer has one")]
+pub(super) enum Phase {
+    /// Between objects.
+    Idle,
+    /// Within one; perhaps within a component.
+    Object { checkpoint: Checkpoint, entry: Object, attributes: Attributes },
+    /// Writing failed, or the writer was finished: nothing more goes.
+    Closed(&'static str),
+}
+
+/// A file that is being written.
+pub struct Writer {
+    pub(super) options: WriterOptions,
+    pub(super) sink: Option<Box<dyn ByteSink>>,
+    pub(super) position: u64,
+    pub(super) manifest: Manifest,
+    /// Those of the file.
+    pub(super) attributes: AttributeEdits,
+    pub(super) names: HashTable<u32>,
+    pub(super) hasher: SeedableRandomState,
+    pub(super) state: Phase,
+    pub(super) component: Option<OpenComponent>,
+    pub(super) encoders: Encoders,
+    pub(super) append_base: Option<AppendBase>,
+    /// The entry that was made last for the data of a dense object.
+    pub(super) last_entry: Option<(EntryKind, Component)>,
+    /// Threads that do something else meanwhile.
+    pub(super) busy_threads: usize,
+    pub(super) stored_bytes: u64,
+    pub(super) data_bytes: u64,
+    pub(super) label: String,
+    pub(super) reports: Reports,
+}
+
+impl Writer {
+    /// A new file at `path`, published when it is finished.
+    pub fn create(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Writer> {
+        let path = path.as_ref();
+        let label = try_format(format_args!("{}", path.display()))?;
+        let create = || {
+            options.check()?;
+            let sink = try_box(FileSink::create(path, options.durable)?)?;
+            Writer::begin_file(sink, options)
+        };
+        let mut writer = create().map_err(|e| e.within(format_args!("{label}")))?;
+        writer.label = label;
+        Ok(writer)
+    }
+
+    /// A new file that goes to `sink`.
+    pub fn to_sink(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
+        options.check()?;
+        Writer::begin_file(sink, options)
+    }
+
+    pub(super) fn begin_file(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
+        let mut writer = Writer::over(sink, options, 0);
+        writer.write_bytes(container::header(options.version))?;
+        Ok(writer)
+    }
+
+    pub(super) fn over(sink: Box<dyn ByteSink>, options: &WriterOptions, position: u64) -> Writer {
+        Writer {
+            options: options.clone(),
+            sink: Some(sink),
+            position,
+            manifest: Manifest::default(),
+            attributes: AttributeEdits::default(),
+            names: HashTable::new(),
+            hasher: crate::hash::state(),
+            state: Phase::Idle,
+            component: None,
+            encoders: Encoders::default(),
+            append_base: None,
+            last_entry: None,
+            busy_threads: 0,
+            stored_bytes: 0,
+            data_bytes: 0,
+            label: String::new(),
+            reports: Reports::default(),
+        }
+    }
+
+    /// What the file can represent.
+    pub(super) fn capabilities(&self) -> &'static Capabilities {
+        container::capabilities(self.options.version)
+    }
+
+    /// Whether nothing has failed for good.
+    pub(super) fn is_open(&self) -> bool {
+        self.sink.is_some()
+    }
+
+    pub(super) fn check_idle(&self) -> Result<()> {
+        match &self.state {
+            Phase::Idle => Ok(()),
+            Phase::Object { entry, .. } => {
+                let name = self.manifest.texts.get(entry.name);
+                Err(fail!(State, "object {name:?} is still open; end it first"))
+            }
+            Phase::Closed(why) => Err(fail!(State, "{why}")),
+        }
+    }
+
+    /// The manifest as it was.
+    pub(super) fn roll_back_manifest(&mut self, checkpoint: &Checkpoint) {
+        self.manifest.rollback(checkpoint);
+        self.last_entry = None; // its role's name may be gone
+    }
+
+    /// Whether an object of that name is there.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        if self.append_base.as_ref().is_some_and(|base| base.has(name)) {
+            return true;
+        }
+        let hash = self.hasher.hash_one(name.as_bytes());
+        self.names.find(hash, |at| name_at(&self.manifest, *at) == name.as_bytes()).is_some()
+    }
+
+    /// Reserves the places that `more` names will need.
+    pub(super) fn reserve_names(&mut self, more: usize) -> Result<()> {
+        let (manifest, hasher) = (&self.manifest, &self.hasher);
+        let reserved = self.names.try_reserve(more, |at| hasher.hash_one(name_at(manifest, *at)));
+        reserved.map_err(|_| {
+            Error::new(Cause::OutOfMemory, format_args!("could not allocate the index of names"))
+        })
+    }
+
+    /// Notes the name of the object that was pushed last.
+    pub(super) fn remember_last(&mut self) {
+        let Some(at) = self.manifest.objects.len().checked_sub(1).and_then(|at| u32::try_from(at).ok())
+        else {
+            return;
+        };
+        let (manifest, hasher) = (&self.manifest, &self.hasher);
+        let hash = |at: u32| hasher.hash_one(name_at(manifest, at));
+        self.names.insert_unique(hash(at), at, |at| hash(*at));
+    }
+}
+
+#[cold]
+pub(super) fn name_exists() -> Error {
+    fail!(Exists, "an object of that name is there already")
+}
+
+pub(super) fn name_at(manifest: &Manifest, at: u32) -> &[u8] {
+    let object = manifest.objects.get(at as usize);
+    object.map(|o| manifest.texts.get_bytes(o.name)).unwrap_or_default()
+}
