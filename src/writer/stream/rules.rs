@@ -23,9 +23,6 @@ pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) ->
 }
 
 /// Whether a component of such a type may end with so many bytes.
-///
-/// Never inlined: there the compiler compares an expected size before it asks whether there is one, and valgrind complains.
-#[inline(never)]
 pub fn check_final_size(
     dtype: Dtype,
     logical: Option<Logical>,
@@ -59,8 +56,14 @@ pub fn check_index_dtype(format: Format, spec: &ComponentSpec<'_>, to: &Capabili
 
 /// The logical type, where its ratio is known.
 pub fn known(logical: Option<LogicalSpec<'_>>) -> Option<Logical> {
-    match logical {
-        Some(LogicalSpec::Known(logical)) => Some(logical),
-        _ => None,
+    logical.as_ref().and_then(known_of)
+}
+
+/// Never inlined: with it the compiler looks at the type before it asks whether there is one, and valgrind complains.
+#[inline(never)]
+fn known_of(logical: &LogicalSpec<'_>) -> Option<Logical> {
+    match *logical {
+        LogicalSpec::Known(logical) => Some(logical),
+        LogicalSpec::Other(_) => None,
     }
 }
