@@ -156,7 +156,9 @@ func (w *Writer) part(part Part) error {
 	if err := call(func() C.zt_status { return C.zt_writer_add_component(w.handle, &c) }); err != nil {
 		return err
 	}
-	return call(func() C.zt_status { return C.zt_writer_add_data(w.handle, pointer(part.Data), C.size_t(len(part.Data))) })
+	return call(func() C.zt_status {
+		return C.zt_writer_add_data(w.handle, pointer(part.Data), C.size_t(len(part.Data)))
+	})
 }
 
 // Copy copies an object of an open file as it is stored.
