@@ -29,9 +29,9 @@ pub struct Frame {
 pub struct Ends<'a> {
     /// Bytes of the file.
     pub file_size: u64,
-    /// Its first ones: [`HEAD_BYTES`](super::HEAD_BYTES), or as many as were asked for, or all there are.
+    /// Its first ones: `HEAD_BYTES`, or as many as were asked for, or all there are.
     pub head: &'a [u8],
-    /// Its last ones: [`END_BYTES`](super::END_BYTES), or all there are.
+    /// Its last ones: `END_BYTES`, or all there are.
     pub tail: &'a [u8],
 }
 
