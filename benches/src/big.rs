@@ -205,7 +205,7 @@ fn load_each(b: &Big, mode: i32) {
     let f = zt::Zt::open_with(&b.zt, mode, 0);
     let load = |n| {
         let mut p = std::ptr::null_mut();
-        zt::ok(unsafe { zt::zt_component_load(f.component(n), null(), &mut p) });
+        zt::ok(unsafe { zt::zt_component_load(f.component(n), std::ptr::null(), &mut p) });
         p
     };
     let all: Vec<*mut zt::Buffer> = b.cnames.iter().map(|n| load(n)).collect();
