@@ -134,7 +134,7 @@ fn every_component(file: &File, unlent: &File, random: &mut Random) {
             loaded.push((a, bytes));
         }
     }
-    batch(file, &loaded, random);
+    batch(&loaded, random);
     let unlent_loaded: Vec<_> = unlent.objects().flat_map(|o| o.components()).take(CLOSELY).collect();
     let same = |c: &Component<'_>| loaded.iter().position(|(a, _)| a.entry().offset == c.entry().offset
         && a.role() == c.role() && a.object().name_bytes() == c.object().name_bytes());
@@ -143,7 +143,7 @@ fn every_component(file: &File, unlent: &File, random: &mut Random) {
         (loaded[at].1.len() as u64 == c.size().ok()?).then(|| (c, loaded[at].1.clone()))
     }).collect();
     if unlent.version() != "0.1.0" {
-        batch(unlent, &matched, random);
+        batch(&matched, random);
     }
 }
 
@@ -236,7 +236,7 @@ fn converted(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Ra
     }
 }
 
-fn batch(file: &File, loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) {
+fn batch(loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) {
     let mut plan = Vec::new();
     for (c, bytes) in loaded {
         let size = bytes.len() as u64;
