@@ -512,7 +512,7 @@ zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint
 /// How a file is laid out: one of the ZT_CONTAINER_ values.
 typedef int32_t zt_container;
 
-/// The values of zt_container, told by a file's content, never by its name. What is read: docs/formats.md.
+/// The values of zt_container, detected by the content of a file, never by its name. What is read: docs/formats.md.
 typedef enum zt_container_value {
     ZT_CONTAINER_NONE = 0, ///< None: no file.
     ZT_CONTAINER_ZT_0_1 = 1, ZT_CONTAINER_ZT_1_0 = 2, ZT_CONTAINER_ZT_1_1 = 3,

@@ -10,7 +10,7 @@ use std::ptr::null;
 /// How a file is laid out: one of the ZT_CONTAINER_ values.
 pub type zt_container = i32;
 
-/// The values of zt_container, told by a file's content, never by its name. What is read: docs/formats.md.
+/// The values of zt_container, detected by the content of a file, never by its name. What is read: docs/formats.md.
 #[repr(C)]
 pub enum zt_container_value {
     /// None: no file.

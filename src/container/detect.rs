@@ -1,4 +1,4 @@
-//! Which container a file is, told by its content, and where its manifest stands.
+//! Which container a file is, detected by its content, and where its manifest stands.
 //!
 //! | container | first bytes | last bytes |
 //! |---|---|---|

@@ -6,7 +6,7 @@ use crate::error::{broken, fail, Error, Rule};
 /// Why a field was not read.
 #[derive(Debug)]
 pub enum Stop {
-    /// The bytes at hand end before this offset in the file, which has them.
+    /// The bytes in memory end before this offset in the file, which has them.
     More(u64),
     /// It never will be.
     Failed(Error),
@@ -40,7 +40,7 @@ pub struct Reach {
     pub limit: u64,
 }
 
-/// A place in the bytes at hand.
+/// A place in the bytes in memory.
 pub struct Cursor<'a> {
     rest: &'a [u8],
     offset: u64,
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
         self.offset
     }
 
-    /// Bytes of the file that are left, at hand or not.
+    /// Bytes of the file that are left, in memory or not.
     pub fn left(&self) -> u64 {
         self.reach.file_size.saturating_sub(self.offset)
     }
@@ -101,7 +101,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// Why the next `size` bytes are not at hand.
+    /// Why the next `size` bytes are not in memory.
     #[cold]
     fn stop(&self, size: u64) -> Stop {
         let (offset, left) = (self.offset, self.left());
@@ -181,7 +181,7 @@ impl<'a> Cursor<'a> {
         self.bytes(size)
     }
 
-    /// As many whole elements of `width` bytes as are at hand, of `most`; at least one.
+    /// As many whole elements of `width` bytes as are in memory, of `most`; at least one.
     pub fn elements(&mut self, width: u64, most: u64) -> Read<&'a [u8]> {
         let available = (self.rest.len() as u64).checked_div(width).unwrap_or(0);
         self.bytes(available.clamp(1, most).saturating_mul(width))

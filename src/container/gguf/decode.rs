@@ -34,7 +34,7 @@ pub fn decode(window: &mut dyn Window, limits: &Limits, budget: &Budget) -> Resu
     let (mut start, mut least) = (0, 0);
     loop {
         let bytes = window.bytes(start, least)?;
-        // What may be held grows with what was read, also where all bytes of the file are at hand.
+        // What may be held grows with what was read, also where all bytes of the file are in memory.
         let end = start.saturating_add(least.max(STEP)).min(reach.limit);
         let bytes = usize::try_from(end.saturating_sub(start))
             .map_or(bytes, |size| bytes.get(..size).unwrap_or(bytes));
@@ -92,7 +92,7 @@ impl<'b> Decoder<'b> {
         })
     }
 
-    /// Reads all that is at hand.
+    /// Reads all that is in memory.
     fn read(&mut self, cursor: &mut Cursor<'_>, values: &mut KeyMap<'_>) -> Read<()> {
         if self.keys.is_none() {
             self.header(cursor)?;

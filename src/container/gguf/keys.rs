@@ -43,7 +43,7 @@ impl Keys {
         self.alignment.map_or(DEFAULT_ALIGNMENT, u64::from)
     }
 
-    /// Reads all that is at hand; an error names the key.
+    /// Reads all that is in memory; an error names the key.
     pub fn read(&mut self, cursor: &mut Cursor<'_>, out: &mut KeyMap<'_>) -> Read<()> {
         let read = self.read_on(cursor, out);
         read.map_err(|stop| match stop {
@@ -150,7 +150,7 @@ fn array(cursor: &mut Cursor<'_>) -> Read<OpenArray> {
     Ok(OpenArray { element, left })
 }
 
-/// The elements that are at hand of an array of numbers.
+/// The elements that are in memory of an array of numbers.
 fn numbers(dtype: Dtype, left: &mut u64, cursor: &mut Cursor<'_>, out: &mut KeyMap<'_>) -> Read<()> {
     let width = dtype.size() as u64;
     let bytes = cursor.elements(width, *left)?;

@@ -57,7 +57,7 @@ impl Type {
     }
 }
 
-/// Types by number; the one that was looked up last is at hand, as neighbours often have the same.
+/// Types by number; the one that was looked up last is kept, as neighbours often have the same.
 #[derive(Default)]
 pub struct Types(Option<(u32, Type)>);
 
