@@ -228,3 +228,25 @@ fn a_bad_bool_is_named_by_its_byte_within_the_component() {
         }
     }
 }
+
+#[test]
+fn a_file_of_which_nothing_is_read_leaves_the_others_their_reads() {
+    let samples: Vec<Sample> = matrices();
+    let bytes = common::file_of(&options(Encoding::Raw), &samples);
+    let (first, second) = (common::open(bytes.clone()), common::open(bytes));
+    let empty = first.objects().next().unwrap().components().next().unwrap();
+    let wanted = second.objects().next().unwrap().components().next().unwrap();
+    let mut dst = vec![0; common::read(&wanted).len()];
+    let mut requests = [
+        BatchRequest {
+            component: empty,
+            part: Selection::Range { offset: 0, length: 0 },
+            dst: &mut [],
+            tag: 0,
+        },
+        BatchRequest { component: wanted, part: Selection::Whole, dst: &mut dst, tag: 1 },
+    ];
+    let mut stats = BatchStats::default();
+    File::read_batch(&mut requests, &BatchOptions::default(), &|_, _| (), &|_, _| true, &mut stats).unwrap();
+    assert_eq!(dst, common::read(&wanted));
+}

@@ -55,7 +55,12 @@ fn run_untimed(
     stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
     let mut strategies = Vec::new();
     strategies.try_reserve_exact(sources.len())?;
-    for (of_source, source) in jobs.chunk_by(|a, b| a.source == b.source).zip(&sources) {
+    let mut rest = jobs.as_slice();
+    for (number, source) in sources.iter().enumerate() {
+        // None, where all that is read of it is empty.
+        let count = rest.partition_point(|job| job.source as usize <= number);
+        let (of_source, others) = rest.split_at(count);
+        rest = others;
         let strategy = ReadStrategy::new(source.bytes, options, of_source);
         strategies.push(strategy.map_err(|e| source.owner.in_file(e))?);
     }
