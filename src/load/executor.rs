@@ -1,18 +1,17 @@
-//! Many requests: their jobs in the order of the files, on some threads, and what the caller is told meanwhile.
+//! Many requests: their jobs in the order of the files, on some threads, and what the caller is told meanwhile. Short
+//! jobs that lie near each other are done together: one read fetches the stored bytes of all.
 
-use super::blob::Owner;
-use super::coalesce;
-use super::job::Job;
 use super::perform::{self, Performer, Shared};
-use super::request::{BatchOptions, BatchStats, OnDone, Progress, Request};
-use super::split;
+use super::request::{BatchOptions, BatchStats, Job, OnDone, Progress, Request};
+use super::split::{self, Source};
 use super::strategy::{self, Coalescing, ReadStrategy};
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use crate::source::direct::{Bounce, BLOCK};
-use crate::source::{ByteSource, Profile};
+use crate::source::{ReadMany, ReadRange};
 use crate::threads;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Does all requests; `stats` is filled also on failure. The first failure stops the rest.
@@ -39,7 +38,7 @@ fn run_untimed(
     if options.chunk_size < BLOCK {
         return Err(fail!(InvalidArgument, "a chunk of {} bytes is below {BLOCK}", options.chunk_size));
     }
-    let mut sources = sources(requests)?;
+    let mut sources = split::sources(requests)?;
     // Whole blocks: a piece never cuts an element.
     let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
     let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
@@ -47,7 +46,7 @@ fn run_untimed(
     for source in &mut sources {
         source.capacity = strategy::bounce(options, &source.profile).capacity();
     }
-    let mut jobs = plan(requests, &sources, options)?;
+    let mut jobs = split::plan(requests, &sources, options)?;
     // The disk likes them in its own order; so does the kernel's readahead.
     jobs.sort_unstable_by_key(|job| (job.source, job.offset, job.request));
     let total = jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
@@ -85,67 +84,6 @@ fn run_untimed(
     let reason = strategies.iter().find(|s| s.went_direct()).or(strategies.first());
     stats.reason = reason.map_or(c"", ReadStrategy::reason);
     state.report(stats)
-}
-
-/// A source of a batch.
-struct Source<'s> {
-    bytes: &'s dyn ByteSource,
-    owner: &'s dyn Owner,
-    profile: Profile,
-    /// Bytes that are read together at most.
-    capacity: usize,
-}
-
-/// The sources of the requests, each of which is told which is its own.
-fn sources<'a>(requests: &mut [Request<'a>]) -> Result<Vec<Source<'a>>> {
-    let mut sources: Vec<Source<'a>> = Vec::new();
-    for request in requests {
-        let bytes = request.blob.source;
-        let is_same = |source: &Source<'_>| std::ptr::addr_eq(source.bytes, bytes);
-        // Requests of one file mostly follow each other.
-        request.source = match sources.iter().rposition(is_same) {
-            Some(known) => known,
-            None => {
-                sources.try_reserve(1)?;
-                sources.push(Source {
-                    bytes,
-                    owner: request.blob.owner,
-                    profile: bytes.profile(),
-                    capacity: 0,
-                });
-                sources.len().saturating_sub(1)
-            }
-        };
-    }
-    Ok(sources)
-}
-
-/// The jobs of all requests, which are checked before.
-fn plan<'a>(
-    requests: &mut [Request<'a>],
-    sources: &[Source<'a>],
-    options: &BatchOptions,
-) -> Result<Vec<Job<'a>>> {
-    let mut jobs = Vec::new();
-    jobs.try_reserve(requests.len())?;
-    let too_many = |_| fail!(Limit, "a batch of more than 2^32 requests");
-    for (at, request) in requests.iter_mut().enumerate() {
-        let number = u32::try_from(at).map_err(too_many)?;
-        let source = u32::try_from(request.source).map_err(too_many)?;
-        let capacity = sources.get(request.source).map_or(0, |source| source.capacity);
-        let before = jobs.len();
-        let mut push = |offset, dst, kind| -> Result<()> {
-            jobs.try_reserve(1)?;
-            jobs.push(Job { source, request: number, offset, dst, kind });
-            Ok(())
-        };
-        let has_digest = split::check(request)
-            .and_then(|dst| split::split(request, dst, options, capacity, &mut push))
-            .map_err(|e| request.blob.named(e))?;
-        request.has_digest = has_digest;
-        request.left = AtomicUsize::new(jobs.len().saturating_sub(before));
-    }
-    Ok(jobs)
 }
 
 /// What the threads of one batch share.
@@ -218,10 +156,10 @@ impl<'b> BatchState<'_, 'b> {
     ) {
         let start = first.offset;
         jobs.push(first); // within what was reserved
-        let end = coalesce::take_adjacent(&mut self.queue.lock(), jobs, many);
+        let end = take_adjacent(&mut self.queue.lock(), jobs, many);
         let fetched = match jobs.len() {
             0 | 1 => None,
-            _ => coalesce::fetch(strategy, jobs, start..end, many.how, bounce).ok(),
+            _ => fetch(strategy, jobs, start..end, many.how, bounce).ok(),
         };
         // Where one read for all fails, each for itself says why.
         let Some(mut fetched) = fetched else {
@@ -272,4 +210,149 @@ impl<'b> BatchState<'_, 'b> {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.failure.lock().get_or_insert(error);
     }
+}
+
+/// Takes the jobs from `queue` that may be done with the first one, which is in `jobs` already; where the last of their
+/// bytes is.
+fn take_adjacent<'b>(
+    queue: &mut std::vec::IntoIter<Job<'b>>,
+    jobs: &mut Vec<Job<'b>>,
+    many: &Coalescing,
+) -> u64 {
+    let Some(first) = jobs.first() else { return 0 };
+    let (source, start, mut wanted) = (first.source, first.offset, first.stored_bytes());
+    let mut end = start.saturating_add(wanted);
+    let mut temporary = temporary(first);
+    while jobs.len() < many.count {
+        let next = queue.as_slice().first().filter(|job| job.source == source);
+        let Some((job, its_end)) = next.and_then(|job| Some((job, job.coalescable_end(many.short)?))) else {
+            break;
+        };
+        let all = its_end.max(end);
+        let more = wanted.saturating_add(job.stored_bytes());
+        let more_temporary = temporary.saturating_add(self::temporary(job));
+        let (size, most_temporary) = match many.how {
+            ReadMany::Anywhere => (more, many.capacity),
+            ReadMany::OneByOne | ReadMany::Adjacent => (all.saturating_sub(start), u64::MAX),
+        };
+        if job.offset > end.saturating_add(many.gap) || size > many.most || more_temporary > most_temporary {
+            break;
+        }
+        jobs.extend(queue.next()); // within what was reserved
+        (end, wanted, temporary) = (all, more, more_temporary);
+    }
+    end
+}
+
+/// Bytes of memory that its stored bytes take, which are not for its destination.
+fn temporary(job: &Job<'_>) -> u64 {
+    if job.is_in_place() {
+        0
+    } else {
+        job.stored_bytes()
+    }
+}
+
+/// Where the stored bytes of jobs were put.
+enum Fetched {
+    /// All in the bounce from `place` on, as they are in the source from `start` on.
+    Together { start: u64, place: usize },
+    /// In the destinations; those that are for none one after the other in the bounce.
+    Apart(usize),
+}
+
+impl Fetched {
+    /// The stored bytes of the next job, if they are not in its destination.
+    pub fn next<'b>(&mut self, job: &Job<'_>, bounce: &'b Bounce) -> Result<Option<&'b [u8]>> {
+        let size = usize::try_from(job.stored_bytes()).unwrap_or(usize::MAX);
+        let from = match self {
+            Fetched::Together { start, place } => {
+                let from = usize::try_from(job.offset.saturating_sub(*start)).unwrap_or(usize::MAX);
+                place.saturating_add(from)
+            }
+            Fetched::Apart(_) if job.is_in_place() => return Ok(None),
+            Fetched::Apart(next) => std::mem::replace(next, next.saturating_add(size)),
+        };
+        bounce.part(from..from.saturating_add(size)).map(Some)
+    }
+}
+
+/// Reads the stored bytes of all the jobs, which are in `range`.
+fn fetch(
+    strategy: &ReadStrategy<'_>,
+    jobs: &mut [Job<'_>],
+    range: Range<u64>,
+    how: ReadMany,
+    bounce: &mut Bounce,
+) -> Result<Fetched> {
+    let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    let route = strategy.route(range.start, size as u64);
+    let scatters = match how {
+        ReadMany::Anywhere => true,
+        ReadMany::Adjacent => !route.is_direct(),
+        ReadMany::OneByOne => false,
+    };
+    if scatters {
+        let gaps = if how == ReadMany::Anywhere { Some(0) } else { gaps_between(jobs, range.start) };
+        if let Some(gaps) = gaps {
+            let own = jobs.iter().map(temporary).fold(0, u64::saturating_add);
+            let memory = usize::try_from(own.saturating_add(gaps)).unwrap_or(usize::MAX);
+            let own = usize::try_from(own).unwrap_or(usize::MAX);
+            let start = (gaps > 0 || how == ReadMany::Adjacent).then_some(range.start);
+            let mut read = |memory: &mut [u8]| strategy.read_many(&mut scatter(jobs, start, memory, own)?);
+            match memory {
+                0 => read(&mut [])?,
+                _ => bounce.fill(memory, read)?,
+            }
+            return Ok(Fetched::Apart(0));
+        }
+    }
+    let place = strategy.fetch_place(route, range.start, size, bounce)?.start;
+    Ok(Fetched::Together { start: range.start, place })
+}
+
+/// Bytes between the jobs from `start` on; none where two want the same bytes.
+fn gaps_between(jobs: &[Job<'_>], start: u64) -> Option<u64> {
+    let mut at = start;
+    jobs.iter().try_fold(0u64, |sum, job| {
+        let gap = job.offset.checked_sub(at)?;
+        at = job.offset.saturating_add(job.stored_bytes());
+        Some(sum.saturating_add(gap))
+    })
+}
+
+/// The places of the jobs' bytes: their destinations, or the first `own` bytes of `memory`. With what is between them
+/// from `start` on, for which the rest of `memory` is, where that is read, too.
+fn scatter<'m>(
+    jobs: &'m mut [Job<'_>],
+    start: Option<u64>,
+    memory: &'m mut [u8],
+    own: usize,
+) -> Result<Vec<ReadRange<'m>>> {
+    let outside = || fail!(Internal, "coalesced reads take more memory than was counted");
+    let mut ranges = Vec::new();
+    ranges.try_reserve_exact(jobs.len().saturating_mul(2))?;
+    let (mut own, mut gaps) = memory.split_at_mut_checked(own).ok_or_else(outside)?;
+    let mut at = start;
+    for job in jobs {
+        let stored = job.stored_bytes();
+        let gap = at.map_or(0, |at| job.offset.saturating_sub(at));
+        if gap > 0 {
+            let dst = split_front(&mut gaps, gap).ok_or_else(outside)?;
+            ranges.push(ReadRange { offset: job.offset.saturating_sub(gap), dst });
+        }
+        at = at.map(|_| job.offset.saturating_add(stored));
+        let dst = match job.is_in_place() {
+            true => &mut *job.dst,
+            false => split_front(&mut own, stored).ok_or_else(outside)?,
+        };
+        ranges.push(ReadRange { offset: job.offset, dst });
+    }
+    Ok(ranges)
+}
+
+fn split_front<'m>(memory: &mut &'m mut [u8], size: u64) -> Option<&'m mut [u8]> {
+    let (front, rest) = std::mem::take(memory).split_at_mut_checked(usize::try_from(size).ok()?)?;
+    *memory = rest;
+    Some(front)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! split      a request is checked and cut into jobs                            split.rs, slab.rs
 //! schedule   jobs in the file's order, on some threads                         executor.rs
-//! coalesce   short jobs that lie near each other are read as one               coalesce.rs
+//! coalesce   short jobs that lie near each other are read as one               executor.rs
 //! read       through the page cache or past it                                 strategy.rs
 //! finish     hash, decode, gather, turn to the host's order, check, convert    perform.rs
 //! ```
@@ -11,13 +11,9 @@
 //! A single read is one request: [`run_one`] does its jobs as they are cut, without a queue or memory of its own.
 //! [`run`] does many, of one file or of several.
 
-mod aligned_chunks;
 mod blob;
-mod coalesce;
 mod decoded;
 mod executor;
-mod frame_index;
-mod job;
 mod perform;
 mod request;
 mod single;
@@ -26,9 +22,8 @@ mod split;
 mod stored;
 mod strategy;
 
-pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, Owner};
+pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, FrameIndexCache, Owner};
 pub(crate) use executor::run;
-pub(crate) use frame_index::FrameIndexCache;
 pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress};
 pub(crate) use request::{Part, Request};
 pub(crate) use single::run_one;

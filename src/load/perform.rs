@@ -1,11 +1,9 @@
 //! One job: its stored bytes are read, hashed, decoded, taken apart, turned to the host's order, checked, converted.
 
-use super::aligned_chunks::aligned_chunks;
 use super::blob::Blob;
-use super::job::{Job, JobKind};
-use super::request::{Part, Request};
+use super::request::{Job, JobKind, Part, Request};
 use super::slab::StridedBlocks;
-use super::split::MAX_READ_GAP;
+use super::split::{aligned_chunks, MAX_READ_GAP};
 use super::stored::{in_memory, zeroed};
 use super::strategy::ReadStrategy;
 use crate::codec::{Codec, Coding, Seek, StoredPart};

@@ -5,9 +5,8 @@
 //! the instructions of a short read; where bytes have to be turned, decoded, gathered or converted, it does not apply.
 
 use super::blob::Blob;
-use super::job::Job;
 use super::perform::{Performer, Shared};
-use super::request::{BatchOptions, Direct, Part, Request};
+use super::request::{BatchOptions, Direct, Job, Part, Request};
 use super::split;
 use super::strategy::ReadStrategy;
 use crate::codec::Coding;

@@ -1,12 +1,12 @@
 //! Requests cut into jobs. All that a manifest can say of a request is checked here, before anything is read.
 
-use super::aligned_chunks::aligned_chunks;
-use super::blob::Blob;
-use super::job::JobKind;
-use super::request::{BatchOptions, Direct, Part, Request};
+use super::blob::{Blob, Owner};
+use super::request::{BatchOptions, Direct, Job, JobKind, Part, Request};
 use super::slab::Slab;
 use crate::codec::{Codec, Coding, FrameRun, KnownSize};
 use crate::error::{fail, Result};
+use crate::source::{ByteSource, Profile};
+use std::sync::atomic::AtomicUsize;
 
 /// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the page cache
 /// longer ones may, too.
@@ -17,6 +17,67 @@ const MAX_PIECES: u64 = 1 << 14;
 
 /// Unwanted bytes between two blocks that are rather read than skipped.
 pub(super) const MAX_READ_GAP: u64 = 64 << 10;
+
+/// A source of a batch.
+pub struct Source<'s> {
+    pub bytes: &'s dyn ByteSource,
+    pub owner: &'s dyn Owner,
+    pub profile: Profile,
+    /// Bytes that are read together at most.
+    pub capacity: usize,
+}
+
+/// The sources of the requests, each of which is told which is its own.
+pub fn sources<'a>(requests: &mut [Request<'a>]) -> Result<Vec<Source<'a>>> {
+    let mut sources: Vec<Source<'a>> = Vec::new();
+    for request in requests {
+        let bytes = request.blob.source;
+        let is_same = |source: &Source<'_>| std::ptr::addr_eq(source.bytes, bytes);
+        // Requests of one file mostly follow each other.
+        request.source = match sources.iter().rposition(is_same) {
+            Some(known) => known,
+            None => {
+                sources.try_reserve(1)?;
+                sources.push(Source {
+                    bytes,
+                    owner: request.blob.owner,
+                    profile: bytes.profile(),
+                    capacity: 0,
+                });
+                sources.len().saturating_sub(1)
+            }
+        };
+    }
+    Ok(sources)
+}
+
+/// The jobs of all requests, which are checked before.
+pub fn plan<'a>(
+    requests: &mut [Request<'a>],
+    sources: &[Source<'a>],
+    options: &BatchOptions,
+) -> Result<Vec<Job<'a>>> {
+    let mut jobs = Vec::new();
+    jobs.try_reserve(requests.len())?;
+    let too_many = |_| fail!(Limit, "a batch of more than 2^32 requests");
+    for (at, request) in requests.iter_mut().enumerate() {
+        let number = u32::try_from(at).map_err(too_many)?;
+        let source = u32::try_from(request.source).map_err(too_many)?;
+        let capacity = sources.get(request.source).map_or(0, |source| source.capacity);
+        let before = jobs.len();
+        let mut push = |offset, dst, kind| -> Result<()> {
+            jobs.try_reserve(1)?;
+            jobs.push(Job { source, request: number, offset, dst, kind });
+            Ok(())
+        };
+        let has_digest = check(request)
+            .and_then(|dst| split(request, dst, options, capacity, &mut push))
+            .map_err(|e| request.blob.named(e))?;
+        request.has_digest = has_digest;
+        request.left = AtomicUsize::new(jobs.len().saturating_sub(before));
+    }
+    Ok(jobs)
+}
 
 /// Receives jobs: where their stored bytes are, what they fill, and how.
 pub type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], JobKind) -> Result<()> + 'p;
@@ -175,4 +236,59 @@ fn frame_runs(blob: &Blob<'_>, codec: Codec, least: u64) -> Result<Option<Vec<Fr
     let width = blob.width() as u64;
     let splits_element = blob.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));
     Ok(Some(runs).filter(|_| several && !splits_element))
+}
+
+/// Cuts what is read from `offset` on at multiples of `size`, where its first byte counts as `origin`: the
+/// file's offset, or the memory's address. Elements stay whole, as both are multiples of theirs; where one is
+/// not, pieces are counted from the first byte.
+pub fn aligned_chunks(
+    origin: u64,
+    mut offset: u64,
+    dst: &mut [u8],
+    size: usize,
+) -> impl Iterator<Item = (u64, &mut [u8])> {
+    const MAX_ELEMENT: u64 = 16;
+    let phase = match origin % MAX_ELEMENT {
+        0 => usize::try_from(origin.checked_rem(size as u64).unwrap_or(0)).unwrap_or(0),
+        _ => 0,
+    };
+    let (head, rest) = dst.split_at_mut(dst.len().min(size.saturating_sub(phase)));
+    std::iter::once(head).chain(rest.chunks_mut(size)).filter(|p| !p.is_empty()).map(move |chunk| {
+        let at = offset;
+        offset = offset.saturating_add(chunk.len() as u64);
+        (at, chunk)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::aligned_chunks;
+
+    #[test]
+    fn chunks_end_at_multiples_and_cover_all() {
+        for (origin, size, step) in [
+            (0, 0, 8),
+            (64, 100, 64),
+            (80, 100, 64),
+            (64, 63, 64),
+            (7, 200, 64),
+            (4096, 4096, 4096),
+            (16, 1, 64),
+        ] {
+            for offset in [origin, 0, 4096] {
+                let mut bytes = vec![0u8; size];
+                let start = bytes.as_ptr().addr();
+                let mut done = 0;
+                for (place, chunk) in aligned_chunks(origin, offset, &mut bytes, step) {
+                    assert_eq!(place, offset + done);
+                    assert_eq!(chunk.as_ptr().addr() - start, usize::try_from(done).unwrap());
+                    assert!(!chunk.is_empty() && chunk.len() <= step);
+                    done += chunk.len() as u64;
+                    let counted = if origin % 16 == 0 { origin + done } else { done };
+                    assert!(done == size as u64 || counted % step as u64 == 0);
+                }
+                assert_eq!(done, size as u64);
+            }
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! The bytes' way from the disk: through the page cache, or past it where they are not in memory.
 
-use super::job::Job;
-use super::request::{BatchOptions, Direct};
+use super::request::{BatchOptions, Direct, Job};
 use super::split::MAX_SHORT_READ;
 use crate::error::{fail, Result};
 use crate::source::direct::{Bounce, DirectFile, BOUNCE_SIZE};
