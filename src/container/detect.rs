@@ -7,12 +7,13 @@
 //! | 1.1, 1.2 | `ZTEN1000` | manifest size, `ZTEN1000` |
 //! | safetensors | header size (u64, little-endian), `{` | |
 //! | GGUF | `GGUF` | |
+//! | npy | `\x93NUMPY` | |
+//! | npz, PyTorch | `PK\x03\x04`, or `PK\x05\x06` of one without members | |
 
 use super::frame::{Detected, Ends, Limits};
 use super::row::Row;
 use super::ztensor_1;
 use crate::error::{broken, fail, Error, Result, Rule};
-use crate::model::manifest::Container;
 use std::fmt;
 
 /// First bytes of the container that came after 1.x.
@@ -26,7 +27,7 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
     for row in table {
         match (row.detect)(ends, limits)? {
             Detected::Other => {}
-            Detected::Frame(_) | Detected::NeedsHead(_) | Detected::Front(_) if row.decode.is_none() => {
+            _ if row.decode.is_none() => {
                 let name = row.capabilities.container.name();
                 return Err(fail!(Unsupported, "this is a file of {name}; {} are read here", Read(table)));
             }
@@ -96,14 +97,6 @@ fn not_read_so_far(tail: &[u8]) -> Error {
             "this begins like a zTensor version 2 container but does not end like one; versions 0.1, 1.0, 1.1 and 1.2 \
              are read here"
         ),
-    }
-}
-
-/// A file that begins with `magic`, of a container that is not read so far.
-pub fn begins_with(magic: &[u8], container: Container, ends: Ends<'_>) -> Result<Detected> {
-    match ends.head.starts_with(magic) {
-        true => Err(fail!(Unsupported, "this is a file of {}, which is not read so far", container.name())),
-        false => Ok(Detected::Other),
     }
 }
 

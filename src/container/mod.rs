@@ -26,11 +26,14 @@ mod edits;
 mod frame;
 mod gguf;
 pub mod json;
+mod npz;
+mod regions;
 mod row;
 mod safetensors;
 mod tables;
 mod validate;
 mod window;
+mod zip;
 mod ztensor_0_1;
 mod ztensor_1;
 
@@ -39,6 +42,7 @@ pub(crate) use detect::END_BYTES;
 pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub(crate) use frame::HEADER_SIZE;
 pub use frame::{Detected, Ends, Frame, Limits};
+pub use regions::{OnRegion, Regions};
 pub use validate::Validated;
 pub use window::Window;
 pub use ztensor_1::append_record::AppendRecord;
@@ -48,7 +52,6 @@ pub use ztensor_1::footer::{possible_ends, PossibleEnd};
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest, Object};
-use detect::begins_with;
 use row::{never, Decode, Encode, Row};
 use std::ops::Range;
 
@@ -64,7 +67,7 @@ static TABLE: [&Row; 9] = [
     &not_read(Container::V2, detect::later_container),
     &safetensors::ROW,
     &gguf::ROW,
-    &not_read(Container::Npz, |ends, _| begins_with(b"PK\x03\x04", Container::Npz, ends)),
+    &npz::ROW,
     &not_read(Container::Torch, never),
 ];
 
@@ -94,12 +97,16 @@ pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
     let found = detect::detect(&TABLE, ends, limits)?;
     let container = match &found {
         Detected::Frame(frame) => frame.container,
-        Detected::Front(container) => *container,
+        Detected::Front(container) | Detected::Scattered(container) => *container,
         Detected::NeedsHead(_) | Detected::Other => return Ok(found),
     };
-    // 1.1 and 1.2 have the same frame: only the manifest tells them apart.
-    let with_1_1 = if container == Container::V1_2 { Container::V1_1.bit() } else { 0 };
-    check_allowed(container, container.bit() | with_1_1, limits)?;
+    // Only the manifest tells 1.1 from 1.2, and only the members of an archive tell whose it is.
+    let others = match container {
+        Container::V1_2 => Container::V1_1.bit(),
+        Container::Npz => Container::Torch.bit(),
+        _ => 0,
+    };
+    check_allowed(container, container.bit() | others, limits)?;
     Ok(found)
 }
 
@@ -163,6 +170,21 @@ pub(crate) fn decode_front(
         return Err(fail!(Internal, "files of {} have a manifest of known size", container.name()));
     };
     let (frame, manifest) = decode(window, limits, budget)?;
+    let validated = validate_within(manifest, &frame, limits, budget)?;
+    Ok((frame, validated))
+}
+
+/// The manifest of a container that is read from places all over a file, checked likewise.
+pub(crate) fn decode_scattered(
+    container: Container,
+    regions: &mut dyn Regions,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<(Frame, Validated)> {
+    let Some(Decode::Scattered(decode)) = row(container).decode else {
+        return Err(fail!(Internal, "files of {} have a manifest in one piece", container.name()));
+    };
+    let (frame, manifest) = decode(regions, limits, budget)?;
     let validated = validate_within(manifest, &frame, limits, budget)?;
     Ok((frame, validated))
 }

@@ -3,6 +3,7 @@
 use super::capabilities::Capabilities;
 use super::edits::{AttributeEdits, ObjectEdits};
 use super::frame::{Detected, Ends, Frame, Limits};
+use super::regions::Regions;
 use super::window::Window;
 use crate::error::Result;
 use crate::memory::Budget;
@@ -14,12 +15,17 @@ pub type Detect = fn(Ends<'_>, &Limits) -> Result<Detected>;
 /// The manifest from the front of a file, and where it stands.
 pub type DecodeFront = fn(&mut dyn Window, &Limits, &Budget) -> Result<(Frame, Manifest)>;
 
+/// The manifest from places all over a file, and where it stands.
+pub type DecodeScattered = fn(&mut dyn Regions, &Limits, &Budget) -> Result<(Frame, Manifest)>;
+
 /// How a manifest is read.
 pub enum Decode {
     /// From its bytes, those of [`Frame::manifest`].
     Whole(fn(&Frame, &[u8], &Limits, &Budget) -> Result<Manifest>),
     /// From the front of a file, where only reading it tells where it ends.
     Front(DecodeFront),
+    /// From places all over a file, each of which one before it names.
+    Scattered(DecodeScattered),
 }
 
 /// How files of a container are written.

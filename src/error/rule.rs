@@ -105,6 +105,15 @@ rules! {
     ShapeRank c"shape-rank",
     BlockRow c"block-row",
     TypeRemoved c"type-removed",
+    ZipEndRecord c"zip-end-record",
+    ZipDirectory c"zip-directory",
+    ZipLocalHeader c"zip-local-header",
+    ZipOverlap c"zip-overlap",
+    ZipName c"zip-name",
+    ZipChecksum c"zip-checksum",
+    DeflateCorrupt c"deflate-corrupt",
+    DeflateLength c"deflate-length",
+    NpyHeader c"npy-header",
 }
 
 #[cfg(test)]

@@ -65,7 +65,9 @@ impl Ends {
             let seen = container::Ends { file_size: self.size, head: self.head(source), tail: self.tail() };
             let shown = seen.head.len() as u64;
             match container::detect(seen, limits)? {
-                found @ (Detected::Frame(_) | Detected::Front(_)) => return Ok(found),
+                found @ (Detected::Frame(_) | Detected::Front(_) | Detected::Scattered(_)) => {
+                    return Ok(found)
+                }
                 Detected::NeedsHead(size) if shown < size && size <= self.size => {
                     self.extend_head(source, size)?;
                 }
@@ -100,8 +102,13 @@ impl Ends {
         self.tail.last_chunk::<END_BYTES>().map_or(&self.tail, |last| last)
     }
 
+    /// Where the tail begins that was read.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
     /// What of `range` is in the tail, where that is more than what shows which file it is.
-    fn part(&self, range: &Range<u64>) -> Option<&[u8]> {
+    pub(super) fn part(&self, range: &Range<u64>) -> Option<&[u8]> {
         let from = usize::try_from(range.start.max(self.start).checked_sub(self.start)?).ok()?;
         let to = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
         self.tail.get(from..to).filter(|_| self.tail.len() > END_BYTES && range.end <= self.size)

@@ -2,6 +2,7 @@
 
 use super::ends::Ends;
 use super::front::FrontWindow;
+use super::regions::SourceRegions;
 use crate::container::{self, AppendRecord, Detected, Frame, Limits};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::Budget;
@@ -32,6 +33,13 @@ pub fn read_within(
             let mut window = FrontWindow::new(source, &budget)?;
             let (frame, validated) = container::decode_front(container, &mut window, limits, &budget)?;
             drop(window);
+            return Ok((frame, validated.into_inner(), budget));
+        }
+        Detected::Scattered(container) => {
+            let budget = Budget::new(limits.memory_for(0));
+            let mut regions = SourceRegions::new(source, &ends, &budget)?;
+            let (frame, validated) = container::decode_scattered(container, &mut regions, limits, &budget)?;
+            drop(regions);
             return Ok((frame, validated.into_inner(), budget));
         }
         Detected::Other | Detected::NeedsHead(_) => {

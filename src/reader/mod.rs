@@ -22,6 +22,7 @@ mod open;
 mod open_options;
 mod padding;
 mod recovery;
+mod regions;
 mod short_frames;
 mod slice;
 mod structure;

@@ -182,9 +182,7 @@ mod tests {
                 let bytes = &file[frame.manifest.start as usize..frame.manifest.end as usize];
                 decode(&frame, bytes, &Limits::default())
             }
-            Ok(Detected::NeedsHead(_) | Detected::Front(_) | Detected::Other) => {
-                Err(fail!(Internal, "no frame"))
-            }
+            Ok(_) => Err(fail!(Internal, "no frame")),
             Err(error) => Err(error),
         };
         PLAIN.set(false);

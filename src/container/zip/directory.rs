@@ -1,0 +1,236 @@
+//! The directory of an archive: what each member is and where its local header stands.
+
+use super::end::{self, End};
+use super::fields::{zip64_item, Fields};
+use crate::container::frame::{over_limit, Limits};
+use crate::container::regions::Regions;
+use crate::container::tables::{extend, push};
+use crate::error::{broken, fail, Error, Quoted, Result, Rule};
+use crate::memory::{bytes_of, Budget};
+use crate::model::find_duplicate::find_duplicate;
+use std::ops::Range;
+
+const ENTRY: &[u8; 4] = b"PK\x01\x02";
+const ENTRY_SIZE: u64 = 46;
+
+/// A member that is compressed by levels of deflate, and one whose sizes stand behind its data, too.
+const LEVEL: u16 = 6;
+pub(super) const DESCRIPTOR: u16 = 8;
+const UTF8: u16 = 1 << 11;
+const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
+
+/// So many times its compressed size a deflated member has at most.
+const MAX_RATIO: u64 = 1040;
+
+/// How the bytes of a member are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// As they are.
+    Stored,
+    /// Deflated (RFC 1951).
+    Deflated,
+    /// In a way that is not read here.
+    Other(u16),
+}
+
+/// A member of an archive.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    name: (usize, u16),
+    pub(super) flags: u16,
+    pub(super) method: u16,
+    /// Of its bytes.
+    pub crc32: u32,
+    /// Bytes that it takes.
+    pub stored_size: u64,
+    /// Bytes that it has.
+    pub size: u64,
+    pub(super) header: u64,
+    /// Where its stored bytes begin; known after `Directory::visit`.
+    pub(super) data: u64,
+}
+
+impl Member {
+    /// How it is stored.
+    pub fn method(&self) -> Method {
+        match self.method {
+            0 => Method::Stored,
+            8 => Method::Deflated,
+            other => Method::Other(other),
+        }
+    }
+
+    /// Where its stored bytes are; known after `Directory::visit`.
+    pub fn stored(&self) -> Range<u64> {
+        self.data..self.data.saturating_add(self.stored_size)
+    }
+
+    /// Whether its name is UTF-8, and not of the code page that archives had before.
+    pub fn is_utf8(&self) -> bool {
+        self.flags & UTF8 != 0
+    }
+}
+
+/// What an archive holds, in the order of its directory.
+#[derive(Debug, Default)]
+pub struct Directory {
+    /// The members.
+    pub members: Vec<Member>,
+    names: Vec<u8>,
+    /// Where it stands.
+    pub range: Range<u64>,
+}
+
+impl Directory {
+    /// Reads the end of an archive and its directory; memory is charged to `budget`, which holds more the longer the
+    /// directory is.
+    pub fn read(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result<Directory> {
+        let End { directory: range, members } = end::read(regions)?;
+        let size = range.end.saturating_sub(range.start);
+        if members > size / ENTRY_SIZE {
+            return Err(broken!(
+                Rule::ZipEndRecord,
+                "the archive has {members} members, but a directory of {size} bytes"
+            ));
+        }
+        if members > limits.objects {
+            let limit = limits.objects;
+            return Err(fail!(Limit, "the archive has {members} members, above the limit of {limit}"));
+        }
+        if size > limits.manifest_size {
+            return Err(over_limit(size, limits));
+        }
+        budget.raise(limits.memory_for(size));
+        let mut directory = Directory { range: range.clone(), ..Directory::default() };
+        let start = range.start;
+        let mut fields = Fields(regions.bytes(range)?);
+        for _ in 0..members {
+            let at = start.saturating_add(size).saturating_sub(fields.0.len() as u64);
+            let found = directory.entry(&mut fields, budget);
+            found.map_err(|e| e.within(format_args!("the directory's entry at {at}")))?;
+        }
+        match fields.0.len() {
+            0 => directory.check_names(budget).map(|()| directory),
+            left => Err(broken!(
+                Rule::ZipDirectory,
+                "{left} bytes are left of the archive's directory behind its {members} entries"
+            )),
+        }
+    }
+
+    /// The name of a member, a key and never a path.
+    pub fn name(&self, member: &Member) -> &[u8] {
+        let (start, size) = member.name;
+        self.names.get(start..start.saturating_add(usize::from(size))).unwrap_or_default()
+    }
+
+    /// Puts the member's name in front of what is wrong with it.
+    #[cold]
+    pub fn blame(&self, member: &Member, error: Error) -> Error {
+        error.within(format_args!("member {}", Quoted(self.name(member))))
+    }
+
+    fn entry(&mut self, fields: &mut Fields<'_>, budget: &Budget) -> Result<()> {
+        let short = || broken!(Rule::ZipDirectory, "the directory ends within it");
+        let Some(rest) = fields.0.strip_prefix(ENTRY) else {
+            return Err(broken!(Rule::ZipDirectory, "it does not begin as an entry does"));
+        };
+        fields.0 = rest;
+        let (member, name, extra, disk) = fixed(fields).ok_or_else(short)?;
+        let mut member = Member { name: (self.names.len(), name_size(name)), ..member };
+        extend(budget, &mut self.names, name)?;
+        let checked = check(&mut member, name, extra, disk, &self.range);
+        checked.map_err(|e| self.blame(&member, e))?;
+        push(budget, &mut self.members, member)
+    }
+
+    fn check_names(&self, budget: &Budget) -> Result<()> {
+        let passing = bytes_of::<&Member>(self.members.len());
+        budget.charge(passing, "names that are compared")?;
+        let twice = find_duplicate(&self.members, |a, b| self.name(a).cmp(self.name(b)))?;
+        budget.give_back(passing);
+        match twice {
+            None => Ok(()),
+            Some(twice) => {
+                let name = Quoted(self.name(twice));
+                Err(broken!(Rule::NameDuplicate, "the archive has two members {name}"))
+            }
+        }
+    }
+}
+
+fn name_size(name: &[u8]) -> u16 {
+    u16::try_from(name.len()).unwrap_or(u16::MAX)
+}
+
+/// The numbers of an entry, its name, its extra field, its disk.
+fn fixed<'a>(fields: &mut Fields<'a>) -> Option<(Member, &'a [u8], &'a [u8], u16)> {
+    fields.take(4)?; // versions
+    let (flags, method) = (fields.u16()?, fields.u16()?);
+    fields.take(4)?; // time and date
+    let crc32 = fields.u32()?;
+    let (stored_size, size) = (fields.u32()?.into(), fields.u32()?.into());
+    let (name, extra, comment) = (fields.u16()?, fields.u16()?, fields.u16()?);
+    let disk = fields.u16()?;
+    fields.take(6)?; // attributes
+    let header = fields.u32()?.into();
+    let (name, extra) = (fields.take(name)?, fields.take(extra)?);
+    fields.take(comment)?;
+    let member = Member { name: (0, 0), flags, method, crc32, stored_size, size, header, data: 0 };
+    Some((member, name, extra, disk))
+}
+
+/// Fills in the numbers of 64 bits, and checks what an entry alone can show.
+fn check(
+    member: &mut Member,
+    name: &[u8],
+    extra: &[u8],
+    mut disk: u16,
+    directory: &Range<u64>,
+) -> Result<()> {
+    const WIDE: u64 = u32::MAX as u64;
+    let wide = zip64_item(extra).map_err(|what| broken!(Rule::ZipDirectory, "{what}"))?;
+    let mut wide = Fields(wide.unwrap_or_default());
+    for number in [&mut member.size, &mut member.stored_size, &mut member.header] {
+        if *number == WIDE {
+            let missing = || broken!(Rule::ZipDirectory, "a number of 64 bits is missing in its extra field");
+            *number = wide.u64().ok_or_else(missing)?;
+        }
+    }
+    if disk == u16::MAX {
+        disk = wide.u32().map_or(disk, |disk| u16::try_from(disk).unwrap_or(u16::MAX));
+    }
+    if disk != 0 {
+        return Err(fail!(Unsupported, "it is on disk {disk} of an archive of several"));
+    }
+    if member.flags & ENCRYPTED != 0 {
+        return Err(fail!(Unsupported, "it is encrypted"));
+    }
+    let unknown = member.flags & !(LEVEL | DESCRIPTOR | UTF8);
+    if unknown != 0 {
+        return Err(fail!(Unsupported, "its flags {unknown:#x} are not known here"));
+    }
+    if member.is_utf8() && std::str::from_utf8(name).is_err() {
+        return Err(broken!(Rule::ZipName, "its name says that it is UTF-8 and is not"));
+    }
+    let (stored_size, size) = (member.stored_size, member.size);
+    if member.header >= directory.start || stored_size > directory.start {
+        return Err(broken!(
+            Rule::ZipDirectory,
+            "its {stored_size} bytes and the header at {} pass the start of the directory at {}",
+            member.header,
+            directory.start
+        ));
+    }
+    match member.method() {
+        Method::Stored if stored_size != size => Err(broken!(
+            Rule::ZipDirectory,
+            "it is stored as it is, but takes {stored_size} bytes and has {size}"
+        )),
+        Method::Deflated if size > stored_size.saturating_mul(MAX_RATIO) => Err(broken!(
+            Rule::DeflateLength,
+            "it has {size} bytes, more than its {stored_size} deflated ones can hold"
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,171 @@
+//! The end of an archive: where its directory stands and how many members that has.
+
+use super::fields::Fields;
+use crate::container::regions::Regions;
+use crate::error::{broken, fail, Error, Result, Rule};
+use std::ops::Range;
+
+const END: &[u8; 4] = b"PK\x05\x06";
+const END_SIZE: u64 = 22;
+const END64: &[u8; 4] = b"PK\x06\x06";
+const END64_SIZE: u64 = 56;
+const LOCATOR: &[u8; 4] = b"PK\x06\x07";
+const LOCATOR_SIZE: u64 = 20;
+const MAX_COMMENT: u64 = u16::MAX as u64;
+
+/// What the end of an archive says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct End {
+    /// The bytes of the directory; the records of the end follow them at once.
+    pub directory: Range<u64>,
+    /// Entries of the directory.
+    pub members: u64,
+}
+
+/// An end record's numbers. All are the largest of their width where a record of 64 bits has them.
+struct Record {
+    disks: [u64; 2],
+    members_here: u64,
+    members: u64,
+    size: u64,
+    start: u64,
+}
+
+/// Finds the end record and reads it.
+pub(super) fn read(regions: &mut dyn Regions) -> Result<End> {
+    let file_size = regions.file_size();
+    let at = find(regions)?;
+    let record = regions.bytes(at..at.saturating_add(END_SIZE))?;
+    let record = plain(record).ok_or_else(|| wrong("it is too short"))?;
+    let (record, end) = match record64(regions, at)? {
+        Some((wide, start)) => {
+            check_agrees(&record, &wide)?;
+            (wide, start)
+        }
+        None if is_wide(&record) => {
+            return Err(wrong("it leaves numbers to a record of 64 bits, which is not there"));
+        }
+        None => (record, at),
+    };
+    if record.disks != [0, 0] || record.members_here != record.members {
+        return Err(fail!(Unsupported, "the archive is one of several disks"));
+    }
+    let is_next = record.start.checked_add(record.size) == Some(end);
+    match is_next {
+        true => Ok(End { directory: record.start..end, members: record.members }),
+        false => Err(wrong(format_args!(
+            "its directory has {} bytes from {} on, but the records of the end begin at {end} of {file_size}",
+            record.size, record.start
+        ))),
+    }
+}
+
+#[cold]
+fn wrong(what: impl std::fmt::Display) -> Error {
+    broken!(Rule::ZipEndRecord, "the archive's end record: {what}")
+}
+
+/// Where the end record is: the last one, and the comment behind it ends the file.
+fn find(regions: &mut dyn Regions) -> Result<u64> {
+    let file_size = regions.file_size();
+    let least = file_size.checked_sub(END_SIZE).ok_or_else(|| wrong("the file is too short for one"))?;
+    if regions.bytes(least..file_size)?.starts_with(END) {
+        let comment = regions.bytes(least..file_size)?.last_chunk::<2>();
+        if comment == Some(&[0, 0]) {
+            return Ok(least);
+        }
+    }
+    let start = least.saturating_sub(MAX_COMMENT);
+    let bytes = regions.bytes(start..file_size)?;
+    let found = bytes.windows(END.len()).rposition(|window| window == END);
+    let found = found.ok_or_else(|| wrong("there is none: the file was cut, or is no archive"))?;
+    let comment = bytes.get(found..).and_then(|record| record.get(20..22));
+    let comment = comment.and_then(|size| Fields(size).u16()).map(u64::from);
+    let at = start.saturating_add(found as u64);
+    let behind = file_size.saturating_sub(at).checked_sub(END_SIZE);
+    match behind == comment && behind.is_some() {
+        true => Ok(at),
+        false => Err(wrong(format_args!(
+            "the last one is at {at}, and the comment of {} bytes behind it does not end where the file of {file_size} does",
+            comment.unwrap_or(0)
+        ))),
+    }
+}
+
+fn plain(record: &[u8]) -> Option<Record> {
+    let mut fields = Fields(record.strip_prefix(END)?);
+    Some(Record {
+        disks: [fields.u16()?.into(), fields.u16()?.into()],
+        members_here: fields.u16()?.into(),
+        members: fields.u16()?.into(),
+        size: fields.u32()?.into(),
+        start: fields.u32()?.into(),
+    })
+}
+
+const WIDE_16: u64 = u16::MAX as u64;
+const WIDE_32: u64 = u32::MAX as u64;
+
+fn is_wide(record: &Record) -> bool {
+    let short = [record.disks[0], record.disks[1], record.members_here, record.members];
+    short.contains(&WIDE_16) || [record.size, record.start].contains(&WIDE_32)
+}
+
+/// The record of 64 bits, if there is one, and where it begins; its locator stands in front of the end record.
+fn record64(regions: &mut dyn Regions, end: u64) -> Result<Option<(Record, u64)>> {
+    let Some(locator) = end.checked_sub(LOCATOR_SIZE) else { return Ok(None) };
+    let bytes = regions.bytes(locator..end)?;
+    let Some(fields) = bytes.strip_prefix(LOCATOR) else { return Ok(None) };
+    let mut fields = Fields(fields);
+    let (disk, at, disks) = (fields.u32(), fields.u64().unwrap_or(0), fields.u32());
+    if disk != Some(0) || disks.is_some_and(|disks| disks > 1) {
+        return Err(fail!(Unsupported, "the archive is one of several disks"));
+    }
+    let size = locator.checked_sub(at).filter(|size| *size >= END64_SIZE);
+    let size = size.ok_or_else(|| {
+        wrong(format_args!("its locator at {locator} points at {at}, where no record of 64 bits has room"))
+    })?;
+    let bytes = regions.bytes(at..at.saturating_add(END64_SIZE))?;
+    let wide = wide(bytes).ok_or_else(|| wrong(format_args!("there is no record of 64 bits at {at}")))?;
+    match wide.1.checked_add(12) == Some(size) {
+        true => Ok(Some((wide.0, at))),
+        false => Err(wrong(format_args!(
+            "the record of 64 bits at {at} says {} bytes, but its locator is at {locator}",
+            wide.1
+        ))),
+    }
+}
+
+/// A record of 64 bits, and the size that it says.
+fn wide(record: &[u8]) -> Option<(Record, u64)> {
+    let mut fields = Fields(record.strip_prefix(END64)?);
+    let size = fields.u64()?;
+    fields.take(4)?; // versions
+    let record = Record {
+        disks: [fields.u32()?.into(), fields.u32()?.into()],
+        members_here: fields.u64()?,
+        members: fields.u64()?,
+        size: fields.u64()?,
+        start: fields.u64()?,
+    };
+    Some((record, size))
+}
+
+/// What the plain record says is what the other one does, too.
+fn check_agrees(plain: &Record, wide: &Record) -> Result<()> {
+    let short = [
+        ("disk", plain.disks[0], wide.disks[0]),
+        ("disk", plain.disks[1], wide.disks[1]),
+        ("number of members", plain.members_here, wide.members_here),
+        ("number of members", plain.members, wide.members),
+    ];
+    let long = [("directory size", plain.size, wide.size), ("directory offset", plain.start, wide.start)];
+    let short = short.iter().find(|(_, plain, wide)| *plain != WIDE_16 && plain != wide);
+    let long = long.iter().find(|(_, plain, wide)| *plain != WIDE_32 && plain != wide);
+    match short.or(long) {
+        None => Ok(()),
+        Some((what, plain, wide)) => {
+            Err(wrong(format_args!("its {what} is {plain}, but {wide} in the record of 64 bits")))
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The local headers of an archive's members, held against its directory.
+
+use super::directory::{Directory, Member, DESCRIPTOR};
+use super::fields::{zip64_item, Fields};
+use crate::container::regions::Regions;
+use crate::container::tables::push;
+use crate::error::{broken, Result, Rule};
+use crate::memory::{bytes_of, Budget};
+use std::ops::Range;
+
+const LOCAL: &[u8; 4] = b"PK\x03\x04";
+const LOCAL_SIZE: u64 = 30;
+/// What an extra field has at most of writers that align the data to 64 bytes.
+const USUAL_EXTRA: u64 = 128;
+const DATA_DESCRIPTOR: &[u8; 4] = b"PK\x07\x08";
+const LONGEST_DESCRIPTOR: u64 = 24;
+
+/// What the reader of a member says of the first of its stored bytes.
+pub enum Seen {
+    /// They are enough.
+    Enough,
+    /// It takes so many of them.
+    Needs(u64),
+}
+
+/// Looks at a member, by its number, and at the first of its stored bytes.
+pub type OnMember<'b> = dyn FnMut(usize, &Member, &[u8]) -> Result<Seen> + 'b;
+
+impl Directory {
+    /// Checks every local header, so that [`Member::stored`] is known, and that no two members share bytes; gives `body`
+    /// each member with the first `ahead` of its stored bytes, or all there are, and again with more where it asks for
+    /// them. What is read follows the order of the directory.
+    pub fn visit(
+        &mut self,
+        regions: &mut dyn Regions,
+        ahead: u64,
+        budget: &Budget,
+        body: &mut OnMember<'_>,
+    ) -> Result<()> {
+        let end = self.range.start;
+        let (mut wanted, mut ranges) = (Vec::new(), Vec::new());
+        for (at, member) in self.members.iter().enumerate() {
+            let data = ahead.min(member.stored_size);
+            let head = LOCAL_SIZE.saturating_add(self.name(member).len() as u64).saturating_add(USUAL_EXTRA);
+            let to = member.header.saturating_add(head).saturating_add(data).min(end);
+            push(budget, &mut wanted, at)?;
+            push(budget, &mut ranges, member.header..to)?;
+        }
+        while !wanted.is_empty() {
+            let (mut again, mut further) = (Vec::new(), Vec::new());
+            regions.for_each(&ranges, &mut |at, bytes| {
+                let at = wanted.get(at).copied().unwrap_or_default();
+                let to = self.look(at, bytes, ahead, body)?;
+                if let Some(range) = to {
+                    push(budget, &mut again, at)?;
+                    push(budget, &mut further, range)?;
+                }
+                Ok(())
+            })?;
+            let held = |at: &Vec<usize>, ranges: &Vec<Range<u64>>| {
+                bytes_of::<usize>(at.capacity()).saturating_add(bytes_of::<Range<u64>>(ranges.capacity()))
+            };
+            budget.give_back(held(&wanted, &ranges));
+            (wanted, ranges) = (again, further);
+        }
+        self.check_descriptors(regions, budget)?;
+        self.check_overlaps(budget)
+    }
+
+    /// One member by bytes from its header on; what more of them is to be looked at.
+    fn look(
+        &mut self,
+        at: usize,
+        bytes: &[u8],
+        ahead: u64,
+        body: &mut OnMember<'_>,
+    ) -> Result<Option<Range<u64>>> {
+        let Some(member) = self.members.get(at) else { return Ok(None) };
+        let (header, end) = (member.header, self.range.start);
+        let more = |size: u64| Some(header..header.saturating_add(size).min(end));
+        let found = check_local(self, member, bytes).map_err(|e| self.blame(member, e))?;
+        let start = match found {
+            Local::Size(size) if size > bytes.len() as u64 => {
+                let size = size.saturating_add(ahead.min(member.stored_size));
+                if header.saturating_add(size) > end {
+                    let error = broken!(
+                        Rule::ZipLocalHeader,
+                        "its local header at {header} and its data pass the start of the directory at {end}"
+                    );
+                    return Err(self.blame(member, error));
+                }
+                return Ok(more(size));
+            }
+            Local::Size(size) => size,
+            Local::Cut => {
+                let error = broken!(
+                    Rule::ZipLocalHeader,
+                    "the archive's directory at {end} begins within its local header at {header}"
+                );
+                return Err(self.blame(member, error));
+            }
+        };
+        let data = header.saturating_add(start);
+        let data_end = data.checked_add(member.stored_size).filter(|data_end| *data_end <= end);
+        if data_end.is_none() {
+            let error = broken!(
+                Rule::ZipLocalHeader,
+                "its {} bytes from {data} on pass the start of the directory at {end}",
+                member.stored_size
+            );
+            return Err(self.blame(member, error));
+        }
+        let mut member = *member;
+        member.data = data;
+        if let Some(kept) = self.members.get_mut(at) {
+            *kept = member;
+        }
+        let head = usize::try_from(start).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
+        let most = usize::try_from(member.stored_size).unwrap_or(usize::MAX);
+        let head = head.get(..most).unwrap_or(head);
+        match body(at, &member, head).map_err(|e| self.blame(&member, e))? {
+            Seen::Needs(size) if size > head.len() as u64 && head.len() as u64 != member.stored_size => {
+                Ok(more(start.saturating_add(size.min(member.stored_size))))
+            }
+            Seen::Needs(_) | Seen::Enough => Ok(None),
+        }
+    }
+
+    /// What stands behind the data of members says the same as the directory.
+    fn check_descriptors(&self, regions: &mut dyn Regions, budget: &Budget) -> Result<()> {
+        let (mut wanted, mut ranges) = (Vec::new(), Vec::new());
+        for member in self.members.iter().filter(|member| member.flags & DESCRIPTOR != 0) {
+            let data_end = member.stored().end;
+            let to = data_end.saturating_add(LONGEST_DESCRIPTOR).min(self.range.start);
+            push(budget, &mut wanted, member)?;
+            push(budget, &mut ranges, data_end..to)?;
+        }
+        regions.for_each(&ranges, &mut |at, bytes| {
+            let Some(member) = wanted.get(at) else { return Ok(()) };
+            let bare = bytes.strip_prefix(DATA_DESCRIPTOR);
+            let agrees = |bytes: &[u8]| descriptor_agrees(member, bytes).unwrap_or(false);
+            match bare.is_some_and(agrees) || agrees(bytes) {
+                true => Ok(()),
+                false => {
+                    let at = member.stored().end;
+                    let error = broken!(
+                        Rule::ZipLocalHeader,
+                        "its sizes or its CRC-32 in the directory are not those that stand behind its data at {at}"
+                    );
+                    Err(self.blame(member, error))
+                }
+            }
+        })?;
+        budget.give_back(bytes_of::<&Member>(wanted.capacity()));
+        budget.give_back(bytes_of::<Range<u64>>(ranges.capacity()));
+        Ok(())
+    }
+
+    /// No byte is of two members.
+    fn check_overlaps(&self, budget: &Budget) -> Result<()> {
+        let mut last = 0;
+        let in_order = self.members.iter().all(|member| {
+            let after = member.header >= last;
+            last = member.stored().end;
+            after
+        });
+        if in_order {
+            return Ok(());
+        }
+        let mut sorted = Vec::new();
+        for member in &self.members {
+            push(budget, &mut sorted, member)?;
+        }
+        sorted.sort_unstable_by_key(|member| member.header);
+        for pair in sorted.windows(2) {
+            let [a, b] = pair else { continue };
+            if b.header < a.stored().end {
+                let error = broken!(
+                    Rule::ZipOverlap,
+                    "its bytes {} to {} reach into the header at {} of another",
+                    a.header,
+                    a.stored().end,
+                    b.header
+                );
+                return Err(self.blame(a, error));
+            }
+        }
+        budget.give_back(bytes_of::<&Member>(sorted.capacity()));
+        Ok(())
+    }
+}
+
+/// What a local header's bytes show.
+enum Local {
+    /// It has so many, which may be more than were seen.
+    Size(u64),
+    /// The directory begins before its end.
+    Cut,
+}
+
+/// Holds a local header against the directory, as soon as all of it is there.
+fn check_local(directory: &Directory, member: &Member, bytes: &[u8]) -> Result<Local> {
+    let Some(rest) = bytes.strip_prefix(LOCAL) else {
+        let at = member.header;
+        return Err(broken!(Rule::ZipLocalHeader, "there is no local header at {at}"));
+    };
+    let mut fields = Fields(rest);
+    let Some(local) = Header::read(&mut fields) else { return Ok(Local::Cut) };
+    let name = directory.name(member);
+    let size = LOCAL_SIZE.saturating_add(name.len() as u64).saturating_add(local.extra.into());
+    if usize::from(local.name) != name.len() {
+        return Err(differs("names"));
+    }
+    let parts = fields.take(local.name).and_then(|name| Some((name, fields.take(local.extra)?)));
+    let Some((found, extra)) = parts else { return Ok(Local::Size(size)) };
+    if found != name {
+        return Err(differs("names"));
+    }
+    if local.flags != member.flags {
+        return Err(differs("flags"));
+    }
+    if local.method != member.method {
+        return Err(differs("methods"));
+    }
+    let sizes = local.sizes(extra)?;
+    let is_later = member.flags & DESCRIPTOR != 0;
+    let same = |local: u64, member: u64| local == member || (is_later && local == 0);
+    if !same(sizes.0, member.size) || !same(sizes.1, member.stored_size) {
+        return Err(differs("sizes"));
+    }
+    match same(local.crc32.into(), member.crc32.into()) {
+        true => Ok(Local::Size(size)),
+        false => Err(differs("CRC-32s")),
+    }
+}
+
+#[cold]
+fn differs(what: &str) -> crate::error::Error {
+    broken!(Rule::ZipLocalHeader, "the {what} in its local header and in the directory differ")
+}
+
+/// The numbers of a local header.
+struct Header {
+    flags: u16,
+    method: u16,
+    crc32: u32,
+    stored_size: u32,
+    size: u32,
+    name: u16,
+    extra: u16,
+}
+
+impl Header {
+    fn read(fields: &mut Fields<'_>) -> Option<Header> {
+        fields.take(2)?; // version
+        let (flags, method) = (fields.u16()?, fields.u16()?);
+        fields.take(4)?; // time and date
+        let crc32 = fields.u32()?;
+        let (stored_size, size) = (fields.u32()?, fields.u32()?);
+        let (name, extra) = (fields.u16()?, fields.u16()?);
+        Some(Header { flags, method, crc32, stored_size, size, name, extra })
+    }
+
+    /// The size and the stored size, with those of 64 bits that its extra field has.
+    fn sizes(&self, extra: &[u8]) -> Result<(u64, u64)> {
+        let wide = zip64_item(extra).map_err(|what| broken!(Rule::ZipLocalHeader, "local header: {what}"))?;
+        let mut wide = Fields(wide.unwrap_or_default());
+        let mut number = |short: u32| match short {
+            u32::MAX => wide.u64().ok_or_else(|| {
+                broken!(Rule::ZipLocalHeader, "a size of 64 bits is missing in its local header")
+            }),
+            short => Ok(short.into()),
+        };
+        Ok((number(self.size)?, number(self.stored_size)?))
+    }
+}
+
+/// Whether a data descriptor, with sizes of 32 or of 64 bits, says what the directory does.
+fn descriptor_agrees(member: &Member, bytes: &[u8]) -> Option<bool> {
+    let mut fields = Fields(bytes);
+    let is_crc = fields.u32()? == member.crc32;
+    let mut wide = Fields(fields.0);
+    let short = (u64::from(fields.u32()?), u64::from(fields.u32()?));
+    let long = wide.u64().zip(wide.u64());
+    let sizes = (member.stored_size, member.size);
+    Some(is_crc && (short == sizes || long == Some(sizes)))
+}
