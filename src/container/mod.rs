@@ -31,6 +31,8 @@ mod regions;
 mod row;
 mod safetensors;
 mod tables;
+#[allow(dead_code)]
+mod torch;
 mod validate;
 mod window;
 mod zip;

@@ -114,6 +114,13 @@ rules! {
     DeflateCorrupt c"deflate-corrupt",
     DeflateLength c"deflate-length",
     NpyHeader c"npy-header",
+    PickleSyntax c"pickle-syntax",
+    PickleStack c"pickle-stack",
+    PickleMemo c"pickle-memo",
+    PickleType c"pickle-type",
+    TorchStorage c"torch-storage",
+    TorchView c"torch-view",
+    TorchArchive c"torch-archive",
 }
 
 #[cfg(test)]

@@ -1,0 +1,345 @@
+//! What the functions of a checkpoint make of their arguments: storages, tensors, plain values.
+
+use super::element::Element;
+use super::globals::{Global, Unreadable};
+use super::values::{wrong, Heap, Id, Kind, Storage, Tensor, Value};
+use crate::error::{broken, fail, Error, Result, Rule};
+use crate::model::manifest::element_count;
+
+/// Most dimensions of a tensor: PyTorch's own limit.
+const MAX_RANK: usize = 64;
+
+/// Most arguments of a function.
+const MAX_ARGUMENTS: usize = 16;
+
+/// Arguments of a call.
+struct Arguments {
+    values: [Value; MAX_ARGUMENTS],
+    count: usize,
+}
+
+impl Arguments {
+    fn of(heap: &Heap<'_>, arguments: Id, least: usize, what: &str) -> Result<Arguments> {
+        let count = heap.count(arguments);
+        match heap.array::<MAX_ARGUMENTS>(arguments) {
+            Some((values, count)) if count >= least => Ok(Arguments { values, count }),
+            _ => Err(wrong(format_args!("{what} has {count} arguments, at least {least} are due"))),
+        }
+    }
+
+    /// An argument; `None` is one that is not there.
+    fn get(&self, at: usize) -> Value {
+        self.values.get(at).copied().unwrap_or(Value::None)
+    }
+}
+
+/// A storage by its persistent id: ('storage', class, key, location, count).
+pub fn storage(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
+    let refused = || wrong(format_args!("the persistent id is {}, not that of a storage", id.kind()));
+    let Value::Items(Kind::Tuple, items) = id else { return Err(refused()) };
+    let Some(([mark, class, key, location, count], 5)) = heap.array::<5>(items) else {
+        return Err(refused());
+    };
+    if heap.text(mark) != Some(b"storage") {
+        return Err(refused());
+    }
+    let element = match class {
+        Value::Global(Global::Storage(element)) => Some(element),
+        Value::Global(Global::UntypedStorage) => None,
+        other => return Err(wrong(format_args!("the class of a storage is {}", other.kind()))),
+    };
+    let Value::Text(key) = key else {
+        return Err(broken!(Rule::TorchStorage, "the key of a storage is {}, not a text", key.kind()));
+    };
+    if heap.text(location).is_none() {
+        return Err(wrong(format_args!("the location of a storage is {}", location.kind())));
+    }
+    let count = number(count).ok_or_else(|| {
+        broken!(Rule::TorchStorage, "the number of elements of a storage is {}", Shown(count))
+    })?;
+    heap.add_storage(Storage { element, key, count })
+}
+
+/// An integer from 0 to 2^63 - 1.
+fn number(value: Value) -> Option<u64> {
+    match value {
+        Value::Int(n) => u64::try_from(n).ok(),
+        _ => None,
+    }
+}
+
+/// A value that should have been such an integer.
+struct Shown(Value);
+
+impl std::fmt::Display for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Value::Int(n) => write!(f, "{n}"),
+            Value::BigInt(_) => f.write_str("an integer of more than 64 bits"),
+            other => f.write_str(other.kind()),
+        }
+    }
+}
+
+/// What a function makes of a tuple of arguments.
+pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
+    let given = |heap: &Heap<'_>, least, what| Arguments::of(heap, arguments, least, what);
+    match function {
+        Global::Dict => dict(heap, arguments),
+        Global::DefaultDict => heap.make(Kind::Dict),
+        Global::Set => match given(heap, 0, "a set")?.get(0) {
+            Value::None => heap.make(Kind::Set),
+            Value::Items(Kind::List | Kind::Tuple | Kind::Set, id) => Ok(Value::Items(Kind::Set, id)),
+            other => Err(wrong(format_args!("a set is made of {}", other.kind()))),
+        },
+        Global::Size => match given(heap, 1, "torch.Size")?.get(0) {
+            Value::Items(Kind::Tuple | Kind::List, id) => Ok(Value::Items(Kind::Tuple, id)),
+            other => Err(wrong(format_args!("a torch.Size is made of {}", other.kind()))),
+        },
+        Global::Encode => encoded(heap, &given(heap, 2, "_codecs.encode")?),
+        Global::ByteArray => {
+            let given = given(heap, 0, "a bytearray")?;
+            match given.get(0) {
+                Value::Text(_) => encoded(heap, &given),
+                bytes @ (Value::Bytes(_) | Value::Latin1(_)) => Ok(bytes),
+                _ => Ok(Value::Opaque),
+            }
+        }
+        Global::Opaque => Ok(Value::Opaque),
+        Global::RebuildTensor | Global::RebuildTensorV2 | Global::RebuildTensorV3 => {
+            rebuild(heap, function, arguments)
+        }
+        Global::RebuildParameter => match given(heap, 1, "_rebuild_parameter")?.get(0) {
+            tensor @ Value::Tensor(_) => Ok(tensor),
+            other => Err(wrong(format_args!("a parameter is made of {}", other.kind()))),
+        },
+        Global::RebuildFromType => rebuild_from_type(heap, &given(heap, 3, "_rebuild_from_type_v2")?),
+        Global::Rebuild(reason) => rebuild_unreadable(heap, reason, &given(heap, 1, reason.name())?),
+        Global::Factory
+        | Global::TensorType
+        | Global::QuantizationScheme
+        | Global::Dtype(_)
+        | Global::Storage(_)
+        | Global::UntypedStorage => {
+            Err(fail!(Unsupported, "a type is called that is not made in plain checkpoints"))
+        }
+    }
+}
+
+/// A dict of nothing, of another one, or of a list of pairs.
+fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
+    let from = match Arguments::of(heap, arguments, 0, "a dict")?.get(0) {
+        Value::None => return heap.make(Kind::Dict),
+        dict @ Value::Items(Kind::Dict, _) => return Ok(dict),
+        Value::Items(Kind::List | Kind::Tuple, id) => id,
+        other => return Err(wrong(format_args!("a dict is made of {}", other.kind()))),
+    };
+    let made = heap.make(Kind::Dict)?;
+    let Value::Items(_, id) = made else { return Ok(made) };
+    let mut place = heap.front(from);
+    while let Some(pair) = heap.next(&mut place) {
+        let both = match pair {
+            Value::Items(Kind::List | Kind::Tuple, pair) => heap.array::<2>(pair),
+            _ => None,
+        };
+        let Some(([key @ (Value::Text(_) | Value::Int(_)), value], 2)) = both else {
+            return Err(wrong(format_args!("a dict is made of what is no list of keys and values")));
+        };
+        heap.append(id, key)?;
+        heap.append(id, value)?;
+    }
+    Ok(made)
+}
+
+/// Bytes that protocol 2 has as a text.
+fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
+    let Value::Text(text) = given.get(0) else {
+        return Err(wrong(format_args!("{} is encoded", given.get(0).kind())));
+    };
+    match heap.text(given.get(1)) {
+        Some(b"latin1" | b"latin-1") => {
+            // U+0080 to U+00FF begin with these two bytes; all that is above begins with others.
+            match heap.bytes(text).iter().all(|byte| *byte < 0xc4) {
+                true => Ok(Value::Latin1(text)),
+                false => Err(wrong(format_args!("a text is encoded as latin1 that has other characters"))),
+            }
+        }
+        Some(b"utf-8" | b"utf8" | b"ascii") => Ok(Value::Bytes(text)),
+        _ => Err(fail!(Unsupported, "a text is encoded neither as latin1 nor as UTF-8")),
+    }
+}
+
+/// A tensor with a type and attributes of its own: the tensor.
+fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
+    match (given.get(0), given.get(1), given.get(2)) {
+        (
+            Value::Global(
+                function @ (Global::RebuildTensor | Global::RebuildTensorV2 | Global::RebuildTensorV3),
+            ),
+            Value::Global(Global::TensorType),
+            Value::Items(Kind::Tuple, arguments),
+        ) => rebuild(heap, function, arguments),
+        (
+            Value::Global(Global::RebuildParameter),
+            Value::Global(Global::TensorType),
+            Value::Items(_, arguments),
+        ) => call(heap, Global::RebuildParameter, arguments),
+        (function, class, _) => Err(fail!(
+            Unsupported,
+            "_rebuild_from_type_v2 makes a tensor by {} of {}, which is not read",
+            function.kind(),
+            class.kind()
+        )),
+    }
+}
+
+/// (storage, offset, size, stride, requires_grad, hooks, [dtype of v3], metadata)
+fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
+    let has_dtype = function == Global::RebuildTensorV3;
+    let (least, metadata_at) = match function {
+        Global::RebuildTensor => (4, MAX_ARGUMENTS),
+        Global::RebuildTensorV3 => (7, 7),
+        _ => (6, 6),
+    };
+    let given = Arguments::of(heap, arguments, least, "_rebuild_tensor")?;
+    if given.count > metadata_at.saturating_add(1) {
+        return Err(wrong(format_args!("_rebuild_tensor has {} arguments", given.count)));
+    }
+    let Value::Storage(id) = given.get(0) else {
+        return Err(wrong(format_args!("a tensor is made of {}, not of a storage", given.get(0).kind())));
+    };
+    let storage = *heap.storage(id).ok_or_else(|| wrong(format_args!("a storage is not there")))?;
+    let element = match (has_dtype, given.get(6), storage.element) {
+        (true, Value::Global(Global::Dtype(element)), _) => element,
+        (true, other, _) => return Err(wrong(format_args!("the dtype of a tensor is {}", other.kind()))),
+        (false, _, Some(element)) => element,
+        (false, _, None) => return Err(wrong(format_args!("a tensor of an UntypedStorage has no dtype"))),
+    };
+    let offset = number(given.get(1)).ok_or_else(|| {
+        broken!(Rule::TorchView, "the storage offset of a tensor is {}", Shown(given.get(1)))
+    })?;
+    let (numbers, rank) = shape_and_strides(heap, given.get(2), given.get(3))?;
+    let mut tensor =
+        Tensor { storage: Some(id), element: Some(element), offset, numbers, rank, unreadable: None };
+    if element.size().is_none() {
+        tensor.unreadable = Some(Unreadable::Quantized.name());
+    } else {
+        check_view(heap, &tensor, &storage, element)?;
+        tensor.unreadable = changed_by(heap, given.get(metadata_at))?;
+    }
+    heap.add_tensor(tensor)
+}
+
+/// That a tensor stays within its storage.
+fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Element) -> Result<()> {
+    let (shape, strides) = heap.shape(tensor);
+    let size = element.size().unwrap_or(1);
+    let elements = match storage.element {
+        Some(_) => storage.count,
+        None => storage.count.checked_div(size).unwrap_or(0),
+    };
+    let count =
+        element_count(shape).and_then(|count| count.checked_mul(element.of_each())?.checked_mul(size));
+    let Some(count) = count else {
+        return Err(broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits"));
+    };
+    let steps = shape.iter().zip(strides).try_fold(tensor.offset, |at, (dimension, stride)| {
+        at.checked_add(dimension.saturating_sub(1).checked_mul(*stride)?)
+    });
+    let end = match count {
+        0 => Some(tensor.offset),
+        _ => steps.and_then(|last| last.checked_add(1)),
+    };
+    match end {
+        Some(end) if end <= elements => Ok(()),
+        _ => Err(broken!(
+            Rule::TorchView,
+            "a tensor of the shape {shape:?} and strides {strides:?} from element {} on leaves its storage of {elements} elements",
+            tensor.offset
+        )),
+    }
+}
+
+/// Dimensions and strides as the table of numbers has them.
+fn shape_and_strides(heap: &mut Heap<'_>, size: Value, stride: Value) -> Result<(Id, u32)> {
+    let mut numbers = [0; 2 * MAX_RANK];
+    let (shape, strides) = numbers.split_at_mut(MAX_RANK);
+    let rank = dimensions(heap, size, shape, "size")?;
+    let other = dimensions(heap, stride, strides, "stride")?;
+    if rank != other {
+        return Err(broken!(Rule::TorchView, "a tensor has {rank} dimensions and {other} strides"));
+    }
+    let at = heap.add_numbers(shape.get(..rank).unwrap_or_default())?;
+    heap.add_numbers(strides.get(..rank).unwrap_or_default())?;
+    Ok((at, u32::try_from(rank).unwrap_or(0)))
+}
+
+/// Numbers of a tuple; how many.
+fn dimensions(heap: &Heap<'_>, value: Value, out: &mut [u64], what: &str) -> Result<usize> {
+    let Value::Items(Kind::Tuple | Kind::List, id) = value else {
+        return Err(wrong(format_args!("the {what} of a tensor is {}, not a tuple", value.kind())));
+    };
+    let rank = heap.count(id) as usize;
+    if rank > out.len() {
+        return Err(broken!(Rule::ShapeRank, "a tensor has {rank} dimensions, more than {MAX_RANK}"));
+    }
+    for (place, item) in out.iter_mut().zip(heap.items(id)) {
+        let read = number(item);
+        *place =
+            read.ok_or_else(|| broken!(Rule::TorchView, "in the {what} of a tensor is {}", Shown(item)))?;
+    }
+    Ok(rank)
+}
+
+/// How metadata changes the elements: then they are not those of the storage.
+fn changed_by(heap: &Heap<'_>, metadata: Value) -> Result<Option<&'static str>> {
+    let id = match metadata {
+        Value::None => return Ok(None),
+        Value::Items(Kind::Dict, id) => id,
+        other => return Err(wrong(format_args!("the metadata of a tensor is {}", other.kind()))),
+    };
+    let mut items = heap.items(id);
+    while let (Some(key), Some(value)) = (items.next(), items.next()) {
+        let name = match heap.text(key) {
+            Some(b"conj") => "torch.conjugated",
+            Some(b"neg") => "torch.negated",
+            _ => "torch.metadata",
+        };
+        if !matches!(value, Value::Bool(false) | Value::None) {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// A tensor that is listed and not read: its shape, where its arguments say one.
+fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments) -> Result<Value> {
+    let (element, size) = match (reason, given.get(0), given.get(1)) {
+        (Unreadable::Quantized, Value::Storage(id), _) => {
+            (heap.storage(id).and_then(|storage| storage.element), given.get(2))
+        }
+        (Unreadable::Meta, Value::Global(Global::Dtype(element)), size) => (Some(element), size),
+        (Unreadable::Sparse, _, Value::Items(Kind::Tuple, parts)) => {
+            let is_size = |part: &Value| matches!(part, Value::Items(Kind::Tuple, _));
+            (None, heap.items(parts).find(is_size).unwrap_or(Value::None))
+        }
+        (Unreadable::Nested, Value::Tensor(_), _) => (None, Value::None),
+        _ => return Err(unreadable_arguments(reason)),
+    };
+    let mut shape = [0; MAX_RANK];
+    let rank = match size {
+        Value::None => 0,
+        size => dimensions(heap, size, &mut shape, "size")?,
+    };
+    let shape = shape.get(..rank).unwrap_or_default();
+    let numbers = heap.add_numbers(shape)?;
+    heap.add_numbers(shape)?; // for strides, which nobody asks for
+    let rank = u32::try_from(rank).unwrap_or(0);
+    let unreadable = Some(reason.name());
+    heap.add_tensor(Tensor { storage: None, element, offset: 0, numbers, rank, unreadable })
+}
+
+#[cold]
+fn unreadable_arguments(reason: Unreadable) -> Error {
+    wrong(format_args!("the arguments of a {} tensor are none of those that PyTorch writes", reason.name()))
+}

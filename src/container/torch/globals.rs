@@ -1,0 +1,201 @@
+//! The functions and classes that a checkpoint may name. They are names for what is done here: nothing is imported, and
+//! nothing else is ever resolved.
+
+use super::element::Element;
+use crate::error::{fail, Quoted, Result};
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Global {
+    /// Makes a dict: `OrderedDict`, `Counter`.
+    Dict,
+    /// Makes a dict; its argument is what missing values are made of.
+    DefaultDict,
+    /// Makes a set of a list.
+    Set,
+    /// Makes a `torch.Size` of a tuple: a tuple.
+    Size,
+    /// Makes bytes of a text.
+    Encode,
+    /// Makes a `bytearray` of bytes or of a text.
+    ByteArray,
+    /// Makes what is passed over: `complex`, `torch.device`, a layout.
+    Opaque,
+    /// A type that makes missing values of a `defaultdict`.
+    Factory,
+    /// `torch.Tensor`, `torch.nn.Parameter`: what a tensor is rebuilt as.
+    TensorType,
+    /// `torch.per_tensor_affine` and the like.
+    QuantizationScheme,
+    /// A dtype.
+    Dtype(Element),
+    /// A storage of elements.
+    Storage(Element),
+    /// A storage of bytes.
+    UntypedStorage,
+    /// Makes a tensor of a storage, an offset, a size and strides.
+    RebuildTensor,
+    /// The same, with `requires_grad` and hooks, and perhaps metadata.
+    RebuildTensorV2,
+    /// The same, with a dtype.
+    RebuildTensorV3,
+    /// Makes a parameter of a tensor: the tensor.
+    RebuildParameter,
+    /// Calls one of the others.
+    RebuildFromType,
+    /// Makes a tensor that is not read.
+    Rebuild(Unreadable),
+}
+
+/// Tensors that have no plain elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// Numbers with scales.
+    Quantized,
+    /// Positions and values.
+    Sparse,
+    /// A shape without elements.
+    Meta,
+    /// Several tensors of different shapes.
+    Nested,
+}
+
+impl Unreadable {
+    /// As what it is listed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unreadable::Quantized => "torch.quantized",
+            Unreadable::Sparse => "torch.sparse",
+            Unreadable::Meta => "torch.meta",
+            Unreadable::Nested => "torch.nested",
+        }
+    }
+}
+
+/// What a name stands for; a refusal, where that is not known.
+pub fn find(module: &[u8], name: &[u8]) -> Result<Global> {
+    let found = match (module, name) {
+        (b"collections", b"OrderedDict" | b"Counter") => Some(Global::Dict),
+        (b"collections", b"defaultdict") => Some(Global::DefaultDict),
+        (b"builtins" | b"__builtin__", name) => builtin(name),
+        (b"_codecs", b"encode") => Some(Global::Encode),
+        (b"torch", name) => of_torch(name),
+        (b"torch.storage", b"UntypedStorage") => Some(Global::UntypedStorage),
+        (b"torch.nn.parameter", b"Parameter" | b"Buffer") => Some(Global::TensorType),
+        (b"torch.serialization", b"_get_layout") => Some(Global::Opaque),
+        (b"torch._tensor", b"_rebuild_from_type_v2") => Some(Global::RebuildFromType),
+        (b"torch._utils", name) => of_utils(name),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        fail!(
+            Unsupported,
+            "it names {}.{}, which is none of the functions and classes of plain checkpoints; nothing is imported or run",
+            Bare(module),
+            Bare(name)
+        )
+    })
+}
+
+fn builtin(name: &[u8]) -> Option<Global> {
+    match name {
+        b"set" | b"frozenset" => Some(Global::Set),
+        b"bytearray" => Some(Global::ByteArray),
+        b"complex" => Some(Global::Opaque),
+        b"dict" | b"list" | b"tuple" | b"int" | b"float" => Some(Global::Factory),
+        _ => None,
+    }
+}
+
+fn of_torch(name: &[u8]) -> Option<Global> {
+    match name {
+        b"Size" => Some(Global::Size),
+        b"Tensor" => Some(Global::TensorType),
+        b"device" => Some(Global::Opaque),
+        b"per_tensor_affine"
+        | b"per_tensor_symmetric"
+        | b"per_channel_affine"
+        | b"per_channel_symmetric"
+        | b"per_channel_affine_float_qparams" => Some(Global::QuantizationScheme),
+        _ => {
+            let dtype = || Element::from_name(name).map(Global::Dtype);
+            Element::from_storage(name).map(Global::Storage).or_else(dtype)
+        }
+    }
+}
+
+fn of_utils(name: &[u8]) -> Option<Global> {
+    match name {
+        b"_rebuild_tensor" => Some(Global::RebuildTensor),
+        b"_rebuild_tensor_v2" => Some(Global::RebuildTensorV2),
+        b"_rebuild_tensor_v3" => Some(Global::RebuildTensorV3),
+        b"_rebuild_parameter" | b"_rebuild_parameter_with_state" => Some(Global::RebuildParameter),
+        b"_rebuild_qtensor" => Some(Global::Rebuild(Unreadable::Quantized)),
+        b"_rebuild_sparse_tensor" => Some(Global::Rebuild(Unreadable::Sparse)),
+        b"_rebuild_meta_tensor_no_storage" => Some(Global::Rebuild(Unreadable::Meta)),
+        b"_rebuild_nested_tensor" => Some(Global::Rebuild(Unreadable::Nested)),
+        _ => None,
+    }
+}
+
+/// A name as a message shows it, without quotes.
+struct Bare<'b>(&'b [u8]);
+
+impl std::fmt::Display for Bare<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')) {
+            true => write!(f, "{}", self.0.escape_ascii()),
+            false => write!(f, "{}", Quoted(self.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Cause;
+
+    #[test]
+    fn what_is_not_on_the_list_is_refused_by_its_name() {
+        let refused: [(&str, &str); 18] = [
+            ("os", "system"),
+            ("posix", "system"),
+            ("builtins", "eval"),
+            ("__builtin__", "exec"),
+            ("builtins", "getattr"),
+            ("builtins", "set "),
+            (" builtins", "set"),
+            ("torch", "_utils._rebuild_tensor_v2"),
+            ("torch", "load"),
+            ("torch", ""),
+            ("torch", "Float128Storage"),
+            ("torch._utils", "_rebuild_tensor_v2 "),
+            ("torch._utils", "_rebuild_tensor_v4"),
+            ("torch.storage", "_load_from_bytes"),
+            ("torch.cuda", "FloatStorage"),
+            ("numpy.core.multiarray", "_reconstruct"),
+            ("collections", "namedtuple"),
+            ("", ""),
+        ];
+        for (module, name) in refused {
+            let e = find(module.as_bytes(), name.as_bytes()).unwrap_err();
+            assert_eq!(e.cause(), Cause::Unsupported, "{module} {name}");
+            assert!(e.message().contains(name.trim()), "{e}");
+        }
+        let e = find(b"os", b"system").unwrap_err();
+        assert!(e.message().contains("os.system"), "{e}");
+        assert!(find(b"o\ns", b"\xff").unwrap_err().message().contains(r#""o\ns".""#));
+    }
+
+    #[test]
+    fn names_of_checkpoints_are_known() {
+        assert_eq!(find(b"torch._utils", b"_rebuild_tensor_v2").unwrap(), Global::RebuildTensorV2);
+        assert_eq!(find(b"__builtin__", b"set").unwrap(), Global::Set);
+        assert!(
+            matches!(find(b"torch", b"FloatStorage"), Ok(Global::Storage(f32)) if f32.name() == "float32")
+        );
+        assert!(
+            matches!(find(b"torch", b"float8_e5m2"), Ok(Global::Dtype(f8)) if f8.name() == "float8_e5m2")
+        );
+    }
+}

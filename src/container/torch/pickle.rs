@@ -1,0 +1,345 @@
+//! A pickle to values: the stack machine of Python's module `pickle`, as far as checkpoints need it.
+//!
+//! Each step takes at least a byte of the pickle, calls nothing again, and adds a bounded number of entries to tables that
+//! are charged. Functions and classes are those of `globals`, which say what `calls` makes of their arguments.
+
+use super::calls;
+use super::cursor::Cursor;
+use super::globals;
+use super::opcodes as op;
+use super::scalars;
+use super::values::{wrong, Heap, Id, Kind, Value};
+use crate::container::tables::push;
+use crate::error::{broken, fail, Error, Result, Rule};
+use crate::memory::Budget;
+
+/// The highest protocol.
+const PROTOCOL: u8 = 5;
+
+/// Reads a pickle: its values, and the one that it is.
+pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<(Heap<'a>, Value)> {
+    let mut machine = Machine {
+        heap: Heap::new(bytes, budget)?,
+        cursor: Cursor::new(bytes),
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: Vec::new(),
+        memo_limit: bytes.len(),
+        budget,
+    };
+    loop {
+        let at = machine.cursor.offset();
+        if machine.cursor.left() == 0 {
+            return Err(broken!(Rule::PickleSyntax, "it ends at byte {at} without STOP"));
+        }
+        let opcode = machine.cursor.u8()?;
+        if opcode == op::STOP {
+            let root = machine.stop()?;
+            return Ok((machine.heap, root));
+        }
+        machine.step(opcode).map_err(|e| e.within(format_args!("byte {at}")))?;
+    }
+}
+
+/// What a pickle is read with.
+struct Machine<'a> {
+    heap: Heap<'a>,
+    cursor: Cursor<'a>,
+    stack: Vec<Value>,
+    /// How many values the stack had at each MARK.
+    marks: Vec<usize>,
+    memo: Vec<Option<Value>>,
+    /// Entries that the memo may have: whoever numbers them one by one needs fewer than there are bytes.
+    memo_limit: usize,
+    budget: &'a Budget,
+}
+
+impl<'a> Machine<'a> {
+    fn step(&mut self, opcode: u8) -> Result<()> {
+        match opcode {
+            op::PROTO => self.protocol(),
+            op::FRAME => self.frame(),
+            op::MARK => push(self.budget, &mut self.marks, self.stack.len()),
+            op::POP => self.drop_last(),
+            op::POP_MARK => self.pop_mark().map(|start| self.stack.truncate(start)),
+            op::DUP => self.last().and_then(|value| self.push(value)),
+            op::GET | op::BINGET | op::LONG_BINGET => self.get(opcode),
+            op::PUT | op::BINPUT | op::LONG_BINPUT | op::MEMOIZE => self.put(opcode),
+            op::APPEND => self.append(Kind::List, false),
+            op::APPENDS => self.append(Kind::List, true),
+            op::ADDITEMS => self.append(Kind::Set, true),
+            op::SETITEM => self.set_items(false),
+            op::SETITEMS => self.set_items(true),
+            op::BUILD => self.build(),
+            _ => {
+                let value = self.value(opcode)?;
+                self.push(value)
+            }
+        }
+    }
+
+    /// What an opcode puts on the stack.
+    fn value(&mut self, opcode: u8) -> Result<Value> {
+        match opcode {
+            op::EMPTY_LIST => self.heap.make(Kind::List),
+            op::EMPTY_DICT => self.heap.make(Kind::Dict),
+            op::EMPTY_TUPLE => self.heap.make(Kind::Tuple),
+            op::EMPTY_SET => self.heap.make(Kind::Set),
+            op::LIST => self.since_mark(Kind::List),
+            op::TUPLE => self.since_mark(Kind::Tuple),
+            op::FROZENSET => self.since_mark(Kind::Set),
+            op::DICT => self.since_mark(Kind::Dict),
+            op::TUPLE1 => self.tuple(1),
+            op::TUPLE2 => self.tuple(2),
+            op::TUPLE3 => self.tuple(3),
+            op::GLOBAL => {
+                let ((_, module), (_, name)) = (self.cursor.line()?, self.cursor.line()?);
+                globals::find(module, name).map(Value::Global)
+            }
+            op::STACK_GLOBAL => {
+                let (name, module) = (self.pop()?, self.pop()?);
+                match (self.heap.text(module), self.heap.text(name)) {
+                    (Some(module), Some(name)) => globals::find(module, name).map(Value::Global),
+                    _ => Err(wrong(format_args!("STACK_GLOBAL names {} of {}", name.kind(), module.kind()))),
+                }
+            }
+            op::BINPERSID => {
+                let id = self.pop()?;
+                calls::storage(&mut self.heap, id)
+            }
+            op::REDUCE | op::NEWOBJ => {
+                let (arguments, function) = (self.pop()?, self.pop()?);
+                match (function, arguments) {
+                    (Value::Global(function), Value::Items(Kind::Tuple, arguments)) => {
+                        calls::call(&mut self.heap, function, arguments)
+                    }
+                    _ => Err(wrong(format_args!(
+                        "{} is called with {}, not a function with a tuple",
+                        function.kind(),
+                        arguments.kind()
+                    ))),
+                }
+            }
+            _ => scalars::read(&mut self.cursor, opcode),
+        }
+    }
+
+    fn protocol(&mut self) -> Result<()> {
+        match self.cursor.u8()? {
+            0..=PROTOCOL => Ok(()),
+            later => Err(fail!(Unsupported, "it is of protocol {later}; 0 to {PROTOCOL} are read here")),
+        }
+    }
+
+    /// Says how many bytes may be read at once, which are all in memory here.
+    fn frame(&mut self) -> Result<()> {
+        let size = self.cursor.u64()?;
+        match size <= self.cursor.left() {
+            true => Ok(()),
+            false => {
+                let left = self.cursor.left();
+                Err(broken!(Rule::PickleSyntax, "a frame of {size} bytes is promised, {left} are left"))
+            }
+        }
+    }
+
+    /// The value that is left at the end.
+    fn stop(&mut self) -> Result<Value> {
+        let (at, left) = (self.cursor.offset(), self.cursor.left());
+        if left > 0 {
+            return Err(broken!(Rule::PickleSyntax, "{left} bytes follow STOP at byte {at}"));
+        }
+        match (&*self.stack, &*self.marks) {
+            ([root], []) => Ok(*root),
+            _ => {
+                let (values, marks) = (self.stack.len(), self.marks.len());
+                Err(broken!(
+                    Rule::PickleStack,
+                    "STOP leaves {values} values and {marks} marks, not one value"
+                ))
+            }
+        }
+    }
+
+    fn push(&mut self, value: Value) -> Result<()> {
+        push(self.budget, &mut self.stack, value)
+    }
+
+    /// Values above the last mark.
+    fn count(&self) -> usize {
+        self.stack.len().saturating_sub(self.marks.last().copied().unwrap_or(0))
+    }
+
+    fn pop(&mut self) -> Result<Value> {
+        match self.count() {
+            0 => Err(underflow()),
+            _ => self.stack.pop().ok_or_else(underflow),
+        }
+    }
+
+    fn last(&self) -> Result<Value> {
+        match self.count() {
+            0 => Err(underflow()),
+            _ => self.stack.last().copied().ok_or_else(underflow),
+        }
+    }
+
+    /// POP: the last value, or a mark that is behind it.
+    fn drop_last(&mut self) -> Result<()> {
+        match (self.count(), self.marks.pop()) {
+            (0, Some(_)) => Ok(()),
+            (_, mark) => {
+                self.marks.extend(mark); // there was room for it
+                self.pop().map(drop)
+            }
+        }
+    }
+
+    /// The last mark: how many values the stack had.
+    fn pop_mark(&mut self) -> Result<usize> {
+        self.marks.pop().ok_or_else(|| broken!(Rule::PickleStack, "there is no mark"))
+    }
+
+    /// What is above the last mark, in a new list, tuple, dict or set.
+    fn since_mark(&mut self, kind: Kind) -> Result<Value> {
+        let start = self.pop_mark()?;
+        self.collect(kind, start)
+    }
+
+    fn tuple(&mut self, count: usize) -> Result<Value> {
+        match self.count().checked_sub(count) {
+            Some(_) => self.collect(Kind::Tuple, self.stack.len().saturating_sub(count)),
+            None => Err(underflow()),
+        }
+    }
+
+    fn collect(&mut self, kind: Kind, start: usize) -> Result<Value> {
+        let made = self.heap.make(kind)?;
+        if let Value::Items(_, id) = made {
+            self.move_items(kind, id, start)?;
+        }
+        Ok(made)
+    }
+
+    /// Moves what is on the stack from `start` on behind the items of a chain.
+    fn move_items(&mut self, kind: Kind, id: Id, start: usize) -> Result<()> {
+        let items = self.stack.get(start..).unwrap_or_default();
+        if kind == Kind::Dict {
+            if items.len() % 2 != 0 {
+                return Err(broken!(Rule::PickleStack, "a dict has {} keys and values", items.len()));
+            }
+            items.iter().step_by(2).try_for_each(|key| check_key(*key))?;
+        }
+        items.iter().try_for_each(|item| self.heap.append(id, *item))?;
+        self.stack.truncate(start);
+        Ok(())
+    }
+
+    /// APPEND, APPENDS, ADDITEMS: to the list or set in front of what is added.
+    fn append(&mut self, wanted: Kind, many: bool) -> Result<()> {
+        let start = match many {
+            true => self.pop_mark()?,
+            false => self.start_of_last(1)?,
+        };
+        match self.target(start)? {
+            Value::Items(kind, id) if kind == wanted => self.move_items(kind, id, start),
+            other => Err(wrong(format_args!("items are added to {}", other.kind()))),
+        }
+    }
+
+    /// SETITEM, SETITEMS: to the dict in front of what is added.
+    fn set_items(&mut self, many: bool) -> Result<()> {
+        let start = match many {
+            true => self.pop_mark()?,
+            false => self.start_of_last(2)?,
+        };
+        match self.target(start)? {
+            Value::Items(Kind::Dict, id) => self.move_items(Kind::Dict, id, start),
+            other => Err(wrong(format_args!("keys and values are added to {}", other.kind()))),
+        }
+    }
+
+    fn start_of_last(&self, count: usize) -> Result<usize> {
+        match self.count() >= count {
+            true => Ok(self.stack.len().saturating_sub(count)),
+            false => Err(underflow()),
+        }
+    }
+
+    /// The value in front of `start`, which no mark separates from it.
+    fn target(&self, start: usize) -> Result<Value> {
+        let below = self.marks.last().copied().unwrap_or(0);
+        let place = start.checked_sub(1).filter(|place| *place >= below);
+        place.and_then(|place| self.stack.get(place).copied()).ok_or_else(underflow)
+    }
+
+    /// The attributes of a dict (`_metadata` of a state dict), which mean nothing here.
+    fn build(&mut self) -> Result<()> {
+        let (state, target) = (self.pop()?, self.last()?);
+        match (target, state) {
+            (Value::Items(Kind::Dict, _), Value::Items(Kind::Dict, _)) => Ok(()),
+            _ => Err(fail!(
+                Unsupported,
+                "BUILD gives {} the state {}; only dicts have attributes here",
+                target.kind(),
+                state.kind()
+            )),
+        }
+    }
+
+    fn get(&mut self, opcode: u8) -> Result<()> {
+        let index = self.index(opcode)?;
+        let found = usize::try_from(index).ok().and_then(|at| self.memo.get(at).copied().flatten());
+        let value = found.ok_or_else(|| {
+            broken!(Rule::PickleMemo, "entry {index} of the memo is taken, but was not put")
+        })?;
+        self.push(value)
+    }
+
+    fn put(&mut self, opcode: u8) -> Result<()> {
+        let value = self.last()?;
+        let index = match opcode {
+            op::MEMOIZE => self.memo.len() as u64,
+            _ => self.index(opcode)?,
+        };
+        let at = usize::try_from(index).ok().filter(|at| *at < self.memo_limit).ok_or_else(|| {
+            fail!(Limit, "entry {index} of the memo is put by a pickle of {} bytes", self.memo_limit)
+        })?;
+        while self.memo.len() <= at {
+            push(self.budget, &mut self.memo, None)?;
+        }
+        if let Some(place) = self.memo.get_mut(at) {
+            *place = Some(value);
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, opcode: u8) -> Result<u64> {
+        match opcode {
+            op::BINGET | op::BINPUT => self.cursor.u8().map(u64::from),
+            op::LONG_BINGET | op::LONG_BINPUT => self.cursor.u32().map(u64::from),
+            _ => scalars::decimal(&mut self.cursor, "a number"),
+        }
+    }
+}
+
+/// Refuses what cannot be a key, in Python or in a name.
+fn check_key(key: Value) -> Result<()> {
+    match key {
+        Value::Text(_)
+        | Value::Int(_)
+        | Value::BigInt(_)
+        | Value::Float(_)
+        | Value::Bool(_)
+        | Value::None
+        | Value::Bytes(_)
+        | Value::Latin1(_)
+        | Value::Items(Kind::Tuple, _) => Ok(()),
+        other => Err(wrong(format_args!("a key of a dict is {}", other.kind()))),
+    }
+}
+
+#[cold]
+fn underflow() -> Error {
+    broken!(Rule::PickleStack, "the stack has too few values")
+}

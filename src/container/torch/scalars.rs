@@ -1,0 +1,134 @@
+//! Numbers and texts of a pickle: what is complete by itself.
+
+use super::cursor::Cursor;
+use super::opcodes as op;
+use super::values::{Span, Value};
+use crate::error::{broken, fail, Result, Rule};
+
+/// What an opcode puts on the stack that takes nothing from it.
+pub fn read(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
+    match opcode {
+        op::NONE => Ok(Value::None),
+        op::NEWTRUE => Ok(Value::Bool(true)),
+        op::NEWFALSE => Ok(Value::Bool(false)),
+        op::BININT | op::BININT1 | op::BININT2 | op::INT | op::LONG | op::LONG1 | op::LONG4 => {
+            integer(cursor, opcode)
+        }
+        op::BINFLOAT => cursor.fixed().map(|bytes| Value::Float(f64::from_be_bytes(bytes))),
+        op::FLOAT => decimal(cursor, "a float").map(Value::Float),
+        op::BINUNICODE | op::SHORT_BINUNICODE | op::BINUNICODE8 => text(cursor, opcode),
+        op::UNICODE | op::STRING => line_of_text(cursor, opcode),
+        op::BINSTRING | op::SHORT_BINSTRING => old_string(cursor, opcode),
+        op::BINBYTES | op::SHORT_BINBYTES | op::BINBYTES8 | op::BYTEARRAY8 => {
+            let size = size(cursor, opcode)?;
+            Ok(Value::Bytes(cursor.span(size)?.0))
+        }
+        _ => Err(match op::refused_name(opcode) {
+            Some(name) => fail!(Unsupported, "the opcode {name} is in no plain checkpoint"),
+            None => broken!(Rule::PickleSyntax, "{opcode:#04x} is no opcode"),
+        }),
+    }
+}
+
+fn integer(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
+    match opcode {
+        op::BININT => cursor.fixed().map(|b| Value::Int(i32::from_le_bytes(b).into())),
+        op::BININT1 => cursor.u8().map(|n| Value::Int(n.into())),
+        op::BININT2 => cursor.fixed().map(|b| Value::Int(u16::from_le_bytes(b).into())),
+        op::LONG1 => {
+            let size = cursor.u8()?.into();
+            long(cursor, size)
+        }
+        op::LONG4 => {
+            let size = length(cursor)?;
+            long(cursor, size)
+        }
+        _ => {
+            let (_, line) = cursor.line()?;
+            match line {
+                b"00" if opcode == op::INT => Ok(Value::Bool(false)),
+                b"01" if opcode == op::INT => Ok(Value::Bool(true)),
+                _ => parse(line.strip_suffix(b"L").unwrap_or(line), "an integer of 64 bits").map(Value::Int),
+            }
+        }
+    }
+}
+
+/// An integer of so many bytes, in two's complement.
+fn long(cursor: &mut Cursor<'_>, size: u64) -> Result<Value> {
+    let (span, bytes) = cursor.span(size)?;
+    let sign = if bytes.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
+    let mut wide = [sign; 8];
+    let (low, high) = bytes.split_at_checked(8).unwrap_or((bytes, &[]));
+    wide.iter_mut().zip(low).for_each(|(place, byte)| *place = *byte);
+    let number = i64::from_le_bytes(wide);
+    let fits = high.iter().all(|byte| *byte == sign) && (number < 0) == (sign != 0);
+    Ok(if fits { Value::Int(number) } else { Value::BigInt(span) })
+}
+
+/// A size of four bytes, which has a sign.
+fn length(cursor: &mut Cursor<'_>) -> Result<u64> {
+    let size = i32::from_le_bytes(cursor.fixed()?);
+    u64::try_from(size).map_err(|_| broken!(Rule::PickleSyntax, "the length {size} is negative"))
+}
+
+/// The size that comes behind an opcode, by how wide it is.
+fn size(cursor: &mut Cursor<'_>, opcode: u8) -> Result<u64> {
+    match opcode {
+        op::SHORT_BINUNICODE | op::SHORT_BINBYTES | op::SHORT_BINSTRING => cursor.u8().map(u64::from),
+        op::BINUNICODE8 | op::BINBYTES8 | op::BYTEARRAY8 => cursor.u64(),
+        op::BINSTRING => length(cursor),
+        _ => cursor.u32().map(u64::from),
+    }
+}
+
+fn text(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
+    let size = size(cursor, opcode)?;
+    let (span, bytes) = cursor.span(size)?;
+    match std::str::from_utf8(bytes) {
+        Ok(_) => Ok(Value::Text(span)),
+        Err(e) => Err(broken!(Rule::PickleSyntax, "a text is not UTF-8 at byte {} of it", e.valid_up_to())),
+    }
+}
+
+/// A string of Python 2: text, if it can be.
+fn old_string(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
+    let size = size(cursor, opcode)?;
+    let (span, bytes) = cursor.span(size)?;
+    Ok(match std::str::from_utf8(bytes) {
+        Ok(_) => Value::Text(span),
+        Err(_) => Value::Bytes(span),
+    })
+}
+
+/// A text of protocol 0, in quotes if it is a string. Escapes are not read: no checkpoint has them.
+fn line_of_text(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
+    let (line, bytes) = cursor.line()?;
+    if bytes.iter().any(|byte| *byte == b'\\' || !byte.is_ascii()) {
+        return Err(fail!(Unsupported, "a text of protocol 0 has escapes, which are not read"));
+    }
+    if opcode == op::UNICODE {
+        return Ok(Value::Text(line));
+    }
+    match bytes {
+        [b'\'', text @ .., b'\''] | [b'"', text @ .., b'"'] => {
+            let size = u32::try_from(text.len()).unwrap_or(0);
+            Ok(Value::Text(Span { start: line.start.saturating_add(1), size }))
+        }
+        _ => Err(broken!(Rule::PickleSyntax, "a string has no quotes")),
+    }
+}
+
+/// A number of one line.
+pub fn decimal<T: std::str::FromStr>(cursor: &mut Cursor<'_>, what: &str) -> Result<T> {
+    let (_, line) = cursor.line()?;
+    parse(line, what)
+}
+
+/// A number of one line. Longer ones than any that is read are not looked at.
+fn parse<T: std::str::FromStr>(line: &[u8], what: &str) -> Result<T> {
+    const LONGEST: usize = 400;
+    let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= LONGEST);
+    let number = text.and_then(|text| text.parse().ok());
+    number.ok_or_else(|| broken!(Rule::PickleSyntax, "a line of {} bytes is not {what}", line.len()))
+}

@@ -1,0 +1,170 @@
+//! The tensors and plain values of a pickle by their key paths: keys and positions from the root on, joined by ".".
+//!
+//! One buffer holds the path; lists and dicts that are open are on a stack of its own. What is reached in many ways is
+//! visited once for each, so that the number of visits has a limit.
+
+use super::values::{Heap, Id, Kind, Place, Value};
+use crate::container::tables::{extend, push};
+use crate::error::{fail, Quoted, Result};
+use std::fmt::Write;
+
+/// Visits of items for each item that there is.
+const VISITS_OF_EACH: usize = 16;
+/// Visits that are allowed in any case.
+const LEAST_VISITS: usize = 1 << 20;
+
+/// Who is told what is in a tree.
+pub trait Visit {
+    /// A tensor.
+    fn tensor(&mut self, path: &[u8], tensor: Id) -> Result<()>;
+    /// A storage that is in no tensor.
+    fn storage(&mut self, path: &[u8], storage: Id) -> Result<()>;
+    /// A plain value, or a list or tuple of them.
+    fn attribute(&mut self, path: &[u8], value: Value) -> Result<()>;
+}
+
+/// A list or dict that is being looked through.
+struct Open {
+    kind: Kind,
+    place: Place,
+    /// Items that were passed.
+    passed: u32,
+    /// Bytes of its own path.
+    path_size: usize,
+}
+
+/// Visits everything in a tree, depth first.
+pub fn walk(heap: &Heap<'_>, root: Value, to: &mut dyn Visit) -> Result<()> {
+    let mut walk = Walk { heap, path: Vec::new(), open: Vec::new(), visits_left: visits(heap) };
+    walk.visit(root, to)?;
+    while let Some(value) = walk.next()? {
+        walk.visit(value, to).map_err(|e| e.within(format_args!("at {}", Quoted(&walk.path))))?;
+    }
+    Ok(())
+}
+
+fn visits(heap: &Heap<'_>) -> usize {
+    heap.item_count().saturating_mul(VISITS_OF_EACH).max(LEAST_VISITS)
+}
+
+/// Whether a value is an attribute.
+fn is_plain(value: Value) -> bool {
+    match value {
+        Value::None
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::BigInt(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::Bytes(_)
+        | Value::Latin1(_) => true,
+        Value::Global(_) | Value::Items(..) | Value::Storage(_) | Value::Tensor(_) | Value::Opaque => false,
+    }
+}
+
+struct Walk<'h, 'a> {
+    heap: &'h Heap<'a>,
+    path: Vec<u8>,
+    open: Vec<Open>,
+    visits_left: usize,
+}
+
+impl Walk<'_, '_> {
+    /// A value at the path; what is in it comes next.
+    fn visit(&mut self, value: Value, to: &mut dyn Visit) -> Result<()> {
+        match value {
+            Value::Tensor(id) => to.tensor(&self.path, id),
+            Value::Storage(id) => to.storage(&self.path, id),
+            Value::Items(Kind::Dict, id) => self.enter(Kind::Dict, id),
+            Value::Items(kind, id) => {
+                self.count_visits(self.heap.count(id))?;
+                match self.heap.items(id).all(is_plain) {
+                    true => to.attribute(&self.path, value),
+                    false => self.enter(kind, id),
+                }
+            }
+            value if is_plain(value) => to.attribute(&self.path, value),
+            _ => Ok(()),
+        }
+    }
+
+    fn enter(&mut self, kind: Kind, id: Id) -> Result<()> {
+        if self.open.len() > self.heap.chain_count() {
+            return Err(fail!(Unsupported, "a list or dict holds itself"));
+        }
+        let (place, path_size) = (self.heap.front(id), self.path.len());
+        push(self.heap.budget(), &mut self.open, Open { kind, place, passed: 0, path_size })
+    }
+
+    /// The next item of what is open, with its path.
+    fn next(&mut self) -> Result<Option<Value>> {
+        while let Some(open) = self.open.last_mut() {
+            self.path.truncate(open.path_size);
+            let Some(item) = self.heap.next(&mut open.place) else {
+                self.open.pop();
+                continue;
+            };
+            let (key, value) = match open.kind {
+                Kind::Dict => (item, self.heap.next(&mut open.place)),
+                _ => (Value::Int(open.passed.into()), Some(item)),
+            };
+            open.passed = open.passed.saturating_add(1);
+            self.count_visits(1)?;
+            self.append_key(key)?;
+            return Ok(value);
+        }
+        Ok(None)
+    }
+
+    fn count_visits(&mut self, count: u32) -> Result<()> {
+        self.visits_left = self.visits_left.checked_sub(count as usize).ok_or_else(|| {
+            let (limit, items) = (visits(self.heap), self.heap.item_count());
+            fail!(Limit, "its {items} items are reached in more than {limit} ways")
+        })?;
+        Ok(())
+    }
+
+    fn append_key(&mut self, key: Value) -> Result<()> {
+        let mut number = Digits::default();
+        let text = match key {
+            Value::Text(span) => self.heap.bytes(span),
+            Value::Bool(true) => b"True",
+            Value::Bool(false) => b"False",
+            Value::None => b"None",
+            Value::Int(n) => number.show(format_args!("{n}")),
+            Value::Float(n) => number.show(format_args!("{n:?}")),
+            other => {
+                let path = Quoted(&self.path);
+                return Err(fail!(Unsupported, "at {path}: a key of a dict is {}", other.kind()));
+            }
+        };
+        if self.open.len() > 1 {
+            extend(self.heap.budget(), &mut self.path, b".")?;
+        }
+        extend(self.heap.budget(), &mut self.path, text)
+    }
+}
+
+/// A number as text, which is short.
+#[derive(Default)]
+struct Digits {
+    bytes: [u8; 32],
+    size: usize,
+}
+
+impl Digits {
+    fn show(&mut self, number: std::fmt::Arguments<'_>) -> &[u8] {
+        let _ = self.write_fmt(number); // what does not fit is left out
+        self.bytes.get(..self.size).unwrap_or_default()
+    }
+}
+
+impl Write for Digits {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let rest = self.bytes.get_mut(self.size..).unwrap_or_default();
+        let place = rest.get_mut(..text.len()).ok_or(std::fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.size = self.size.saturating_add(text.len());
+        Ok(())
+    }
+}

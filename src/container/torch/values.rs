@@ -1,0 +1,319 @@
+//! What a pickle makes: values in flat tables, which name each other by position.
+//!
+//! Nothing here is an object of Python's. Lists, tuples, dicts and sets are chains of items in one table, so that each costs
+//! the same however it grows; texts are ranges of the pickle.
+
+use super::element::Element;
+use super::globals::Global;
+use crate::container::tables::push;
+use crate::error::{fail, Cause, Error, Result, Rule};
+use crate::memory::Budget;
+use crate::model::manifest::table_position;
+
+/// Bytes of the pickle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first of them.
+    pub start: u32,
+    /// How many.
+    pub size: u32,
+}
+
+/// A position in one of the tables.
+pub type Id = u32;
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// `None`
+    None,
+    /// `True` or `False`
+    Bool(bool),
+    /// An integer that fits.
+    Int(i64),
+    /// One that does not: its bytes, least significant first, in two's complement.
+    BigInt(Span),
+    /// A float.
+    Float(f64),
+    /// UTF-8.
+    Text(Span),
+    /// Bytes.
+    Bytes(Span),
+    /// Bytes that stand in the pickle as the characters U+0000 to U+00FF of a text.
+    Latin1(Span),
+    /// A function or class that may be named.
+    Global(Global),
+    /// A list, a tuple, a dict or a set.
+    Items(Kind, Id),
+    /// The bytes of tensors.
+    Storage(Id),
+    /// A tensor.
+    Tensor(Id),
+    /// What is allowed, but is no tensor and has no attribute: a device, a complex number.
+    Opaque,
+}
+
+/// What holds items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// In brackets.
+    List,
+    /// In parentheses; also `torch.Size`.
+    Tuple,
+    /// Items are key, value, key, value.
+    Dict,
+    /// Without an order.
+    Set,
+}
+
+impl Value {
+    /// What messages call it.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Value::None => "None",
+            Value::Bool(_) => "a bool",
+            Value::Int(_) | Value::BigInt(_) => "an integer",
+            Value::Float(_) => "a float",
+            Value::Text(_) => "a text",
+            Value::Bytes(_) | Value::Latin1(_) => "bytes",
+            Value::Global(_) => "a function or class",
+            Value::Items(Kind::List, _) => "a list",
+            Value::Items(Kind::Tuple, _) => "a tuple",
+            Value::Items(Kind::Dict, _) => "a dict",
+            Value::Items(Kind::Set, _) => "a set",
+            Value::Storage(_) => "a storage",
+            Value::Tensor(_) => "a tensor",
+            Value::Opaque => "a device or a complex number",
+        }
+    }
+}
+
+/// A chain of items.
+#[derive(Clone, Copy, Debug, Default)]
+struct Chain {
+    first: Id,
+    last: Id,
+    count: u32,
+}
+
+/// An item and the one behind it in its chain.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    value: Value,
+    next: Id,
+}
+
+/// A storage that the pickle announces.
+#[derive(Clone, Copy, Debug)]
+pub struct Storage {
+    /// What its elements are; none where it counts bytes.
+    pub element: Option<Element>,
+    /// The name of its record.
+    pub key: Span,
+    /// Elements, or bytes.
+    pub count: u64,
+}
+
+/// A tensor that the pickle describes.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor {
+    /// Its bytes; none where it is not read.
+    pub storage: Option<Id>,
+    /// What its elements are; none where that is not said.
+    pub element: Option<Element>,
+    /// The first element, in elements of the storage.
+    pub offset: u64,
+    /// Where its dimensions stand in the table of numbers, and its strides behind them.
+    pub numbers: Id,
+    /// How many dimensions.
+    pub rank: u32,
+    /// Why it is not read.
+    pub unreadable: Option<&'static str>,
+}
+
+/// All values of a pickle.
+pub struct Heap<'a> {
+    /// The pickle.
+    bytes: &'a [u8],
+    budget: &'a Budget,
+    chains: Vec<Chain>,
+    items: Vec<Item>,
+    storages: Vec<Storage>,
+    tensors: Vec<Tensor>,
+    numbers: Vec<u64>,
+}
+
+impl<'a> Heap<'a> {
+    /// Of a pickle, whose positions have 32 bits.
+    pub fn new(bytes: &'a [u8], budget: &'a Budget) -> Result<Heap<'a>> {
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(fail!(Limit, "the pickle of {} bytes passes 4 GiB", bytes.len()));
+        }
+        let (chains, items) = (Vec::new(), Vec::new());
+        let (storages, tensors, numbers) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Heap { bytes, budget, chains, items, storages, tensors, numbers })
+    }
+
+    /// What its tables are charged to.
+    pub fn budget(&self) -> &'a Budget {
+        self.budget
+    }
+
+    /// A range of the pickle.
+    pub fn bytes(&self, span: Span) -> &'a [u8] {
+        let start = span.start as usize;
+        self.bytes.get(start..start.saturating_add(span.size as usize)).unwrap_or_default()
+    }
+
+    /// The bytes of a text.
+    pub fn text(&self, value: Value) -> Option<&'a [u8]> {
+        match value {
+            Value::Text(span) => Some(self.bytes(span)),
+            _ => None,
+        }
+    }
+
+    /// An empty list, tuple, dict or set.
+    pub fn make(&mut self, kind: Kind) -> Result<Value> {
+        let id = table_position(self.chains.len())?;
+        push(self.budget, &mut self.chains, Chain::default())?;
+        Ok(Value::Items(kind, id))
+    }
+
+    /// Puts an item behind those that are there.
+    pub fn append(&mut self, id: Id, value: Value) -> Result<()> {
+        let at = table_position(self.items.len())?;
+        push(self.budget, &mut self.items, Item { value, next: 0 })?;
+        let Some(chain) = self.chains.get_mut(id as usize) else { return Ok(()) };
+        match chain.count {
+            0 => chain.first = at,
+            _ => {
+                if let Some(last) = self.items.get_mut(chain.last as usize) {
+                    last.next = at;
+                }
+            }
+        }
+        chain.last = at;
+        chain.count = chain.count.saturating_add(1);
+        Ok(())
+    }
+
+    /// How many items.
+    pub fn count(&self, id: Id) -> u32 {
+        self.chains.get(id as usize).map_or(0, |chain| chain.count)
+    }
+
+    /// The items, front to back.
+    pub fn items(&self, id: Id) -> Items<'_> {
+        let chain = self.chains.get(id as usize).copied().unwrap_or_default();
+        Items { items: &self.items, next: chain.first, left: chain.count }
+    }
+
+    /// The items, where there are not more than `N`.
+    pub fn array<const N: usize>(&self, id: Id) -> Option<([Value; N], usize)> {
+        let mut found = [Value::None; N];
+        let count = self.count(id) as usize;
+        if count > N {
+            return None;
+        }
+        found.iter_mut().zip(self.items(id)).for_each(|(place, item)| *place = item);
+        Some((found, count))
+    }
+
+    /// How many items there are in all lists, tuples, dicts and sets.
+    pub fn item_count(&self) -> usize {
+        self.items.len()
+    }
+
+    /// How many lists, tuples, dicts and sets there are.
+    pub fn chain_count(&self) -> usize {
+        self.chains.len()
+    }
+
+    /// Keeps a storage.
+    pub fn add_storage(&mut self, storage: Storage) -> Result<Value> {
+        let id = table_position(self.storages.len())?;
+        push(self.budget, &mut self.storages, storage)?;
+        Ok(Value::Storage(id))
+    }
+
+    /// A storage.
+    pub fn storage(&self, id: Id) -> Option<&Storage> {
+        self.storages.get(id as usize)
+    }
+
+    /// Keeps a tensor.
+    pub fn add_tensor(&mut self, tensor: Tensor) -> Result<Value> {
+        let id = table_position(self.tensors.len())?;
+        push(self.budget, &mut self.tensors, tensor)?;
+        Ok(Value::Tensor(id))
+    }
+
+    /// A tensor.
+    pub fn tensor(&self, id: Id) -> Option<&Tensor> {
+        self.tensors.get(id as usize)
+    }
+
+    /// Keeps dimensions or strides; where the first of them is.
+    pub fn add_numbers(&mut self, numbers: &[u64]) -> Result<Id> {
+        let at = table_position(self.numbers.len())?;
+        numbers.iter().try_for_each(|number| push(self.budget, &mut self.numbers, *number))?;
+        Ok(at)
+    }
+
+    /// A tensor's dimensions and strides.
+    pub fn shape(&self, tensor: &Tensor) -> (&[u64], &[u64]) {
+        let rank = tensor.rank as usize;
+        let both = self.numbers.get(tensor.numbers as usize..).unwrap_or_default();
+        let (shape, behind) = both.split_at_checked(rank).unwrap_or_default();
+        (shape, behind.get(..rank).unwrap_or_default())
+    }
+}
+
+/// The items of a chain. They may be looked through while nothing is added.
+#[derive(Clone)]
+pub struct Items<'h> {
+    items: &'h [Item],
+    next: Id,
+    left: u32,
+}
+
+impl Iterator for Items<'_> {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        self.left = self.left.checked_sub(1)?;
+        let item = self.items.get(self.next as usize)?;
+        self.next = item.next;
+        Some(item.value)
+    }
+}
+
+/// A place in a chain that is kept while others are looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    next: Id,
+    left: u32,
+}
+
+impl Heap<'_> {
+    /// The front of a chain.
+    pub fn front(&self, id: Id) -> Place {
+        let items = self.items(id);
+        Place { next: items.next, left: items.left }
+    }
+
+    /// The next item.
+    pub fn next(&self, place: &mut Place) -> Option<Value> {
+        let mut items = Items { items: &self.items, next: place.next, left: place.left };
+        let value = items.next()?;
+        *place = Place { next: items.next, left: items.left };
+        Some(value)
+    }
+}
+
+/// A value of another kind than the place demands.
+#[cold]
+pub fn wrong(what: std::fmt::Arguments<'_>) -> Error {
+    Error::new(Cause::Broken(Rule::PickleType), what)
+}
