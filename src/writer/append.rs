@@ -1,8 +1,7 @@
 //! More objects for a file that is there, whose manifest is carried over.
 
 use super::append_base::AppendBase;
-use super::options::WriterOptions;
-use super::specs::Summary;
+use super::specs::{Summary, WriterOptions};
 use super::state::{Phase, Writer};
 use crate::container::{self, AppendRecord, Limits};
 use crate::error::{fail, try_format, Result};

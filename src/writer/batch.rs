@@ -5,9 +5,8 @@ mod hashed_apart;
 mod side_by_side;
 
 use super::objects::check_name_size;
-use super::specs::{ComponentSpec, LogicalSpec};
+use super::specs::{check_final_size, expected_size, ComponentSpec, LogicalSpec};
 use super::state::{name_at, name_exists, Writer};
-use super::stream::rules::{check_final_size, expected_size};
 use super::stream::{component_entry, unwritable_encoding};
 use crate::codec::Coding;
 use crate::convert::byte_order::to_host_needed;

@@ -1,9 +1,8 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
 use super::attributes::check_attributes;
-use super::specs::{ComponentSpec, LogicalSpec, ObjectSpec, NAME_LIMIT};
+use super::specs::{self, ComponentSpec, LogicalSpec, ObjectSpec, NAME_LIMIT};
 use super::state::{name_exists, Phase, Writer};
-use super::stream::rules;
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
@@ -175,10 +174,10 @@ impl Writer {
             let in_component =
                 |e: crate::error::Error| e.within(format_args!("component {:?}", component.role));
             let tried = self.try_entry(component).and_then(|()| {
-                rules::check_index_dtype(object.format, component, to)?;
-                let expected = rules::expected_size(object.format, spec.shape, component)?;
-                let logical = rules::known(component.logical);
-                rules::check_final_size(component.dtype, logical, expected, data.len() as u64)
+                specs::check_index_dtype(object.format, component, to)?;
+                let expected = specs::expected_size(object.format, spec.shape, component)?;
+                let logical = specs::known(component.logical);
+                specs::check_final_size(component.dtype, logical, expected, data.len() as u64)
             });
             tried.map_err(in_component)?;
         }

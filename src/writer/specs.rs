@@ -1,8 +1,11 @@
-//! What is to be written, and what was.
+//! What is to be written, what of it can be refused by itself, and what was written.
 
+use crate::container::{self, Capabilities};
 use crate::digest::Algorithm;
+use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::Encoding;
+use crate::model::manifest::{element_count, Encoding, Format, Version};
+use crate::threads::ThreadHooks;
 
 /// Longest name that is written, in bytes.
 pub(super) const NAME_LIMIT: usize = 64 << 10;
@@ -73,4 +76,137 @@ pub struct Summary {
     pub stored_bytes: u64,
     /// Bytes before encoding.
     pub data_bytes: u64,
+}
+
+/// How to write.
+#[derive(Clone, Debug)]
+pub struct WriterOptions {
+    /// Which text of the spec to follow.
+    pub version: Version,
+    /// Components start at multiples of this.
+    pub alignment: u64,
+    /// Large ones at multiples of this; 0 for no difference.
+    pub large_alignment: u64,
+    /// From how many bytes a component is large.
+    pub large_size: u64,
+    /// Where a component asks for none.
+    pub encoding: Encoding,
+    /// The level of zstd.
+    pub zstd_level: i32,
+    /// Where a component asks for none.
+    pub digest: Option<Algorithm>,
+    /// Threads that compress; 0 for as many as there are processors.
+    pub threads: usize,
+    /// What is called on each thread that is started.
+    pub thread_hooks: ThreadHooks,
+    /// Sync file and folder before the end.
+    pub durable: bool,
+    /// Bytes of an independent zstd frame.
+    pub frame_size: u64,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        WriterOptions {
+            version: container::NEWEST,
+            alignment: container::capabilities(container::NEWEST).alignment,
+            large_alignment: 0,
+            large_size: 1 << 20,
+            encoding: Encoding::Raw,
+            zstd_level: 3,
+            digest: None,
+            threads: 0,
+            thread_hooks: ThreadHooks::default(),
+            durable: false,
+            frame_size: 1 << 20,
+        }
+    }
+}
+
+impl WriterOptions {
+    pub(super) fn check(&self) -> Result<()> {
+        let to = container::capabilities(self.version);
+        for (name, value) in [("alignment", self.alignment), ("large_alignment", self.large_alignment)] {
+            let none = name == "large_alignment" && value == 0;
+            if !none && (!value.is_power_of_two() || !(to.alignment..=1 << 40).contains(&value)) {
+                return Err(fail!(
+                    InvalidArgument,
+                    "{name} is {value}, not a power of two from {} to 2^40",
+                    to.alignment
+                ));
+            }
+        }
+        if !(1024..=1 << 30).contains(&self.frame_size) {
+            return Err(fail!(InvalidArgument, "frame_size is {}, not from 1024 to 2^30", self.frame_size));
+        }
+        if self.encoding == Encoding::Other || to.number.is_none() {
+            return Err(fail!(InvalidArgument, "that encoding or version cannot be written"));
+        }
+        if !(-7..=22).contains(&self.zstd_level) {
+            return Err(fail!(InvalidArgument, "zstd_level is {}, not from -7 to 22", self.zstd_level));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that a component must have, if its object's shape gives them.
+pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
+    if format != Format::Dense || spec.role != "data" {
+        return Ok(None);
+    }
+    let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
+    let elements = element_count(shape).ok_or_else(overflow)?;
+    let block = match spec.logical {
+        None => spec.dtype.block(),
+        Some(LogicalSpec::Known(logical)) if logical.is_in_spec() => logical.block(),
+        // The spec says nothing of their sizes, and files of other writers have them packed or not.
+        Some(LogicalSpec::Known(_) | LogicalSpec::Other(_)) => return Ok(None),
+    };
+    block.size(elements).ok_or_else(overflow).map(Some)
+}
+
+/// Whether a component of such a type may end with so many bytes.
+pub fn check_final_size(
+    dtype: Dtype,
+    logical: Option<Logical>,
+    expected: Option<u64>,
+    size: u64,
+) -> Result<()> {
+    // Of packed elements the last ones may leave some of their bytes out.
+    let block = logical.map_or(dtype.block(), Logical::block);
+    let unit = if block.elements > 1 { 1 } else { block.bytes };
+    match expected {
+        Some(expected) if expected != size => {
+            Err(fail!(BufferSize, "it takes {expected} bytes, {size} are given"))
+        }
+        _ if size % unit != 0 => {
+            Err(fail!(BufferSize, "{size} bytes are no whole number of {unit}-byte elements"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the container to be written allows a component of that type in such an object.
+pub fn check_index_dtype(format: Format, spec: &ComponentSpec<'_>, to: &Capabilities) -> Result<()> {
+    let allowed = to.index_dtypes;
+    if !format.is_index(spec.role) || spec.logical.is_none() && allowed.contains(spec.dtype) {
+        return Ok(());
+    }
+    let wanted = allowed.wanted();
+    let (dtype, more) = (spec.dtype.name(), if spec.logical.is_some() { " with a type" } else { "" });
+    Err(fail!(InvalidArgument, "its dtype is \"{dtype}\"{more}, but an index has to be {wanted}"))
+}
+
+/// The logical type, where its ratio is known.
+pub fn known(logical: Option<LogicalSpec<'_>>) -> Option<Logical> {
+    logical.as_ref().and_then(known_of)
+}
+
+/// Never inlined: with it the compiler looks at the type before it asks whether there is one, and valgrind complains.
+#[inline(never)]
+fn known_of(logical: &LogicalSpec<'_>) -> Option<Logical> {
+    match *logical {
+        LogicalSpec::Known(logical) => Some(logical),
+        LogicalSpec::Other(_) => None,
+    }
 }

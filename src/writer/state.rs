@@ -2,14 +2,13 @@
 
 use super::append_base::AppendBase;
 use super::frames::Encoders;
-use super::open_component::OpenComponent;
-use super::options::WriterOptions;
-use super::reports::Reports;
+use super::specs::WriterOptions;
 use crate::container::{self, AttributeEdits, Capabilities};
+use crate::digest::Hasher;
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::memory::try_box;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Checkpoint, Component, Encoding, Manifest, Object};
+use crate::model::manifest::{Checkpoint, Component, Encoding, Manifest, Object, RareNames};
 use crate::model::value::Attributes;
 use crate::sink::file_sink::FileSink;
 use crate::sink::ByteSink;
@@ -30,6 +29,53 @@ pub(super) enum Phase {
     Object { checkpoint: Checkpoint, entry: Object, attributes: Attributes },
     /// Writing failed, or the writer was finished: nothing more goes.
     Closed(&'static str),
+}
+
+/// A component whose bytes are still coming.
+pub struct OpenComponent {
+    pub(super) entry: Component,
+    pub(super) rare: RareNames,
+    pub(super) hasher: Option<Hasher>,
+    /// Bytes given so far.
+    pub(super) bytes_in: u64,
+    /// Bytes that have to come, where that is known.
+    pub(super) expected: Option<u64>,
+    /// What is not compressed yet.
+    pub(super) pending: Vec<u8>,
+    /// Whether a frame was written.
+    pub(super) has_frames: bool,
+    /// The part of an element that a call ended in, where elements have to be turned.
+    pub(super) partial: Vec<u8>,
+    /// Its bytes come with `data`, not all at once.
+    pub(super) streamed: bool,
+}
+
+/// Bytes that are written between two reports, at most.
+pub(super) const STEP: usize = 16 << 20;
+
+/// Whom to ask whether to go on: after so many bytes of the file.
+pub(super) trait Progress: Send {
+    fn goes_on(&self, written: u64) -> bool;
+}
+
+impl<F: Fn(u64) -> bool + Send> Progress for F {
+    fn goes_on(&self, written: u64) -> bool {
+        self(written)
+    }
+}
+
+/// Who is asked, and when that was.
+#[derive(Default)]
+pub(super) struct Reports {
+    pub(super) asked: Option<Box<dyn Progress>>,
+    /// Bytes that were written or compressed since.
+    pub(super) since: usize,
+}
+
+impl Reports {
+    pub(super) fn are_wanted(&self) -> bool {
+        self.asked.is_some()
+    }
 }
 
 /// A file that is being written.
@@ -159,6 +205,34 @@ impl Writer {
         let (manifest, hasher) = (&self.manifest, &self.hasher);
         let hash = |at: u32| hasher.hash_one(name_at(manifest, at));
         self.names.insert_unique(hash(at), at, |at| hash(*at));
+    }
+}
+
+impl Writer {
+    /// Asks `goes_on` at least every 64 MiB, and before the file is published; false fails the writer for good.
+    pub fn on_progress(&mut self, goes_on: impl Fn(u64) -> bool + Send + 'static) -> Result<()> {
+        self.reports.asked = Some(try_box(goes_on)?);
+        Ok(())
+    }
+
+    /// So many bytes are done: asks, if it is time to.
+    pub(super) fn report(&mut self, done: usize) -> Result<()> {
+        self.reports.since = self.reports.since.saturating_add(done);
+        match self.reports.since < STEP {
+            true => Ok(()),
+            false => self.report_now(),
+        }
+    }
+
+    pub(super) fn report_now(&mut self) -> Result<()> {
+        self.reports.since = 0;
+        match &self.reports.asked {
+            Some(asked) if !asked.goes_on(self.position) => {
+                let error = fail!(Cancelled, "the caller stopped it after {} bytes", self.position);
+                Err(self.poison(error))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,13 +1,11 @@
 //! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
 //! may be larger than memory.
 
-pub mod rules;
-
 use super::frames::{compress, Inputs};
-use super::open_component::OpenComponent;
-use super::reports::STEP;
-use super::specs::{ComponentSpec, LogicalSpec, NAME_LIMIT};
-use super::state::Writer;
+use super::specs::{
+    check_final_size, check_index_dtype, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
+};
+use super::state::{OpenComponent, Writer, STEP};
 use crate::codec::{Codec, Coding};
 use crate::convert::byte_order::{swap_in_place, to_host_needed};
 use crate::digest::{self, Algorithm, Digest, Hasher};
@@ -15,7 +13,6 @@ use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, RareNames, TextId};
 use crate::threads;
-use rules::{check_final_size, check_index_dtype, expected_size, known};
 
 /// An encoding that this version does not know has no codec.
 #[cold]
