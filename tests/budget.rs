@@ -7,9 +7,7 @@ mod counting;
 use counting::peak;
 use ztensor::container::{cbor::encode as cbor_encode, json};
 use ztensor::error::{Cause, Result};
-use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, File, OpenOptions, Selection, VerifyOptions, VerifyReport,
-};
+use ztensor::reader::{BatchOptions, BatchStats, File, OpenOptions, Selection, VerifyOptions, VerifyReport};
 
 /// A 1.2 file of these bytes from 64 on, and this manifest.
 fn file(content: &[u8], manifest: &[u8]) -> Vec<u8> {
@@ -151,7 +149,7 @@ fn very_many_frames_of_one_byte_cost_no_memory_of_their_own() {
     let options = BatchOptions { threads: 1, chunk_size: 64 << 10, ..BatchOptions::default() };
     let (mut dst, mut stats) = (vec![0; COUNT], BatchStats::default());
     let ((), allocated) = peak(|| {
-        let mut requests = [BatchRequest { component, part: Selection::Whole, dst: &mut dst, tag: 0 }];
+        let mut requests = [component.request(&Selection::Whole, &mut dst, 0).unwrap()];
         File::read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
         component.read_range(177_777, &mut [0; 10]).unwrap();
     });

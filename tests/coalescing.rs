@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::Dtype;
-use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, Direct, File, OpenOptions, Selection};
+use ztensor::reader::{BatchOptions, BatchStats, Direct, File, OpenOptions, Request, Selection};
 use ztensor::source::{ByteSource, Profile, ReadMany, ReadRange};
 use ztensor::writer::{Algorithm, WriterOptions};
 
@@ -85,8 +85,8 @@ fn batch(file: &File, samples: &[Sample], asks: &[Ask], options: &BatchOptions) 
         false => Selection::Range { offset: range.start as u64, length: range.len() as u64 },
     };
     let component = |at: usize| common::data(file, &samples[at].name);
-    let mut requests: Vec<BatchRequest<'_>> = (asks.iter().zip(&mut memory).zip(0..))
-        .map(|((ask, dst), tag)| BatchRequest { component: component(ask.0), part: part(ask), dst, tag })
+    let mut requests: Vec<Request<'_>> = (asks.iter().zip(&mut memory).zip(0..))
+        .map(|((ask, dst), tag)| component(ask.0).request(&part(ask), dst, tag).unwrap())
         .collect();
     let (reports, mut stats) = (Mutex::new(Vec::new()), BatchStats::default());
     let report = |tag: u64, outcome: &Result<()>| reports.lock().unwrap().push((tag, outcome.is_ok()));

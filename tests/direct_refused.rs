@@ -11,7 +11,7 @@ use refusing::{all_of, if_argument, refusing};
 use std::os::fd::AsRawFd;
 use std::sync::Mutex;
 use ztensor::model::dtype::Dtype;
-use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, Direct, File, Mode, OpenOptions, Selection};
+use ztensor::reader::{BatchOptions, BatchStats, Direct, File, Mode, OpenOptions, Selection};
 use ztensor::writer::{Writer, WriterOptions};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -38,7 +38,7 @@ fn opened(folder: &Folder) -> Option<(File, Vec<u8>)> {
 
 fn read(file: &File, dst: &mut [u8], pinned: bool) -> ztensor::error::Result<BatchStats> {
     let component = file.find("t").unwrap().component("data").unwrap();
-    let mut requests = [BatchRequest { component, part: Selection::Whole, dst, tag: 0 }];
+    let mut requests = [component.request(&Selection::Whole, dst, 0).unwrap()];
     let options = BatchOptions {
         direct: Direct::Always,
         threads: 2,

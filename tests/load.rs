@@ -10,9 +10,7 @@ use std::sync::Arc;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
-use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, Component, File, Hyperslab, OpenOptions, Selection,
-};
+use ztensor::reader::{BatchOptions, BatchStats, Component, File, Hyperslab, OpenOptions, Selection};
 use ztensor::source::{ByteSource, Profile, ReadMany, ReadRange};
 use ztensor::writer::{Algorithm, WriterOptions};
 
@@ -80,9 +78,8 @@ fn batch(
 ) -> (Vec<Vec<u8>>, BatchStats) {
     let mut memory: Vec<Vec<u8>> = sizes.iter().map(|size| vec![0xaa; *size]).collect();
     let requests = asks.iter().zip(&mut memory);
-    let mut requests: Vec<_> = requests
-        .map(|((component, part), dst)| BatchRequest { component: *component, part: *part, dst, tag: 0 })
-        .collect();
+    let mut requests: Vec<_> =
+        requests.map(|((component, part), dst)| component.request(part, dst, 0).unwrap()).collect();
     let mut stats = BatchStats::default();
     let outcome = File::read_batch(&mut requests, options, &|_, _| (), &|_, _| true, &mut stats);
     outcome.unwrap_or_else(|e| panic!("{}", e.message()));
@@ -213,7 +210,7 @@ fn a_bad_bool_is_named_by_its_byte_within_the_component() {
                 for verify in [false, true] {
                     let options =
                         BatchOptions { threads: 2, chunk_size: 4096, verify, ..BatchOptions::default() };
-                    let mut requests = [BatchRequest { component, part, dst: &mut dst, tag: 0 }];
+                    let mut requests = [component.request(&part, &mut dst, 0).unwrap()];
                     let stats = &mut BatchStats::default();
                     let outcome = File::read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, stats);
                     for outcome in [&outcome, &single] {
@@ -238,13 +235,8 @@ fn a_file_of_which_nothing_is_read_leaves_the_others_their_reads() {
     let wanted = second.objects().next().unwrap().components().next().unwrap();
     let mut dst = vec![0; common::read(&wanted).len()];
     let mut requests = [
-        BatchRequest {
-            component: empty,
-            part: Selection::Range { offset: 0, length: 0 },
-            dst: &mut [],
-            tag: 0,
-        },
-        BatchRequest { component: wanted, part: Selection::Whole, dst: &mut dst, tag: 1 },
+        empty.request(&Selection::Range { offset: 0, length: 0 }, &mut [], 0).unwrap(),
+        wanted.request(&Selection::Whole, &mut dst, 1).unwrap(),
     ];
     let mut stats = BatchStats::default();
     File::read_batch(&mut requests, &BatchOptions::default(), &|_, _| (), &|_, _| true, &mut stats).unwrap();

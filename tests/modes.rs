@@ -7,8 +7,7 @@ use ztensor::error::Cause;
 use ztensor::memory::try_box;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, File, Hyperslab, Mode, OpenOptions, Selection, VerifyOptions,
-    VerifyReport,
+    BatchOptions, BatchStats, File, Hyperslab, Mode, OpenOptions, Selection, VerifyOptions, VerifyReport,
 };
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
 
@@ -116,7 +115,7 @@ fn changes_in_a_private_mapping_show_in_what_is_borrowed_alone() {
     assert!(found[..999] == original[..999] && found[999 * 5] == original[5000]);
     let mut dst = vec![0; 300_000];
     for part in [Selection::Whole, Selection::Slab(slab)] {
-        let mut requests = [BatchRequest { component, part, dst: &mut dst, tag: 0 }];
+        let mut requests = [component.request(&part, &mut dst, 0).unwrap()];
         let options = BatchOptions { verify: true, ..BatchOptions::default() };
         File::read_batch(&mut requests, &options, &|_, _| {}, &|_, _| true, &mut BatchStats::default())
             .unwrap();

@@ -13,7 +13,7 @@ use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::value::Attributes;
 use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Loaded, Mode, OpenOptions, Selection,
+    BatchOptions, BatchStats, Direct, File, Hyperslab, Loaded, Mode, OpenOptions, Request, Selection,
 };
 use ztensor::sink::ByteSink;
 use ztensor::source::{direct::DirectFile, ByteSource, PageCache, Profile, ReadMany};
@@ -138,8 +138,8 @@ fn batch(file: &File, parts: &Parts<'_>, options: &BatchOptions) -> (Vec<Vec<u8>
         Selection::Slab(slab) => slab.count.iter().product(),
     };
     let mut memory: Vec<Vec<u8>> = parts.iter().map(|p| vec![0xaa; size(p) as usize]).collect();
-    let mut requests: Vec<BatchRequest<'_>> = (parts.iter().zip(&mut memory).zip(0..))
-        .map(|(((name, part), dst), tag)| BatchRequest { component: component(name), part: *part, dst, tag })
+    let mut requests: Vec<Request<'_>> = (parts.iter().zip(&mut memory).zip(0..))
+        .map(|(((name, part), dst), tag)| component(name).request(part, dst, tag).unwrap())
         .collect();
     let (jobs, mut stats) = (AtomicU64::new(0), BatchStats::default());
     let count = |_, _| {
@@ -374,8 +374,7 @@ fn slices_of_a_mapping_that_was_cut_short_are_an_error_and_no_signal() {
         for direct in [Direct::Auto, Direct::Never] {
             let mut dst = vec![0; wanted.len()];
             let component = common::data(&file, "matrix");
-            let mut requests =
-                [BatchRequest { component, part: Selection::Slab(COLUMNS), dst: &mut dst, tag: 0 }];
+            let mut requests = [component.request(&Selection::Slab(COLUMNS), &mut dst, 0).unwrap()];
             let options = BatchOptions { threads: 2, direct, ..BatchOptions::default() };
             let outcome = File::read_batch(
                 &mut requests,

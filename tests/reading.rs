@@ -8,7 +8,7 @@ use ztensor::error::{Cause, Result, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, Component, Direct, File, Hyperslab, Mode, OpenOptions, Selection,
+    BatchOptions, BatchStats, Component, Direct, File, Hyperslab, Mode, OpenOptions, Request, Selection,
 };
 use ztensor::writer::{Algorithm, WriterOptions};
 
@@ -310,13 +310,8 @@ fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
                     drawn.iter().flat_map(|(c, r, s)| parts(c, *r, s).into_iter().map(|p| (*c, p))).collect();
                 let wanted: Vec<Vec<u8>> = plan.iter().map(|(c, part)| single_read(c, part)).collect();
                 let mut memory: Vec<Vec<u8>> = wanted.iter().map(|w| vec![0xaa; w.len()]).collect();
-                let mut requests: Vec<BatchRequest<'_>> = (plan.iter().zip(&mut memory).zip(0..))
-                    .map(|(((component, part), dst), tag)| BatchRequest {
-                        component: *component,
-                        part: *part,
-                        dst,
-                        tag,
-                    })
+                let mut requests: Vec<Request<'_>> = (plan.iter().zip(&mut memory).zip(0..))
+                    .map(|(((component, part), dst), tag)| component.request(part, dst, tag).unwrap())
                     .collect();
                 let batch = BatchOptions {
                     threads,
@@ -375,13 +370,8 @@ fn a_batch_stops_when_cancelled_and_at_a_digest_that_is_wrong() {
     let mut bytes = common::file_of(&options(Encoding::Raw, 1024), &[sample("a"), sample("b")]);
     let run = |file: &File, progress: bool| {
         let mut memory = [vec![0; 50_000], vec![0; 50_000]];
-        let mut requests: Vec<BatchRequest<'_>> = (file.objects().zip(&mut memory).zip(0..))
-            .map(|((o, dst), tag)| BatchRequest {
-                component: o.component("data").unwrap(),
-                part: Selection::Whole,
-                dst,
-                tag,
-            })
+        let mut requests: Vec<Request<'_>> = (file.objects().zip(&mut memory).zip(0..))
+            .map(|((o, dst), tag)| o.component("data").unwrap().request(&Selection::Whole, dst, tag).unwrap())
             .collect();
         let batch = BatchOptions { verify: true, chunk_size: 4096, threads: 2, ..BatchOptions::default() };
         let outcome =

@@ -13,8 +13,8 @@ use ztensor::error::Cause;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{
-    Advice, BatchOptions, BatchRequest, BatchStats, Component, Direct, File, Hyperslab, Mode, OpenOptions,
-    Selection, VerifyOptions, VerifyReport,
+    Advice, BatchOptions, BatchStats, Component, Direct, File, Hyperslab, Mode, OpenOptions, Selection,
+    VerifyOptions, VerifyReport,
 };
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
 
@@ -139,12 +139,7 @@ fn batch(
     let mut requests: Vec<_> = places
         .iter_mut()
         .zip(samples)
-        .map(|(dst, sample)| BatchRequest {
-            component: data(file, sample),
-            part: Selection::Whole,
-            dst,
-            tag: 0,
-        })
+        .map(|(dst, sample)| data(file, sample).request(&Selection::Whole, dst, 0).unwrap())
         .collect();
     let mut stats = BatchStats::default();
     File::read_batch(&mut requests, options, &|_, _| {}, &|_, _| true, &mut stats)?;

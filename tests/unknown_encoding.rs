@@ -8,10 +8,7 @@ use ztensor::error::{Cause, Error, Result};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::Attributes;
-use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, OpenOptions, Selection, VerifyOptions,
-    VerifyReport,
-};
+use ztensor::reader::{File, Hyperslab, OpenOptions, Selection, VerifyOptions, VerifyReport};
 use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, ObjectSpec, Recode, Writer, WriterOptions};
 
 /// Elements of the dense object.
@@ -91,17 +88,9 @@ fn every_route_is_refused(file: &File) {
     });
     is_refused("for_each_decoded", count);
     assert_eq!(decoded.get(), 0);
-    for direct in [Direct::Never, Direct::Auto] {
-        for verify in [false, true] {
-            let part = Selection::Range { offset: 0, length: 16 };
-            for part in [Selection::Whole, part, Selection::Slab(whole), Selection::Slab(strided)] {
-                let mut request = [BatchRequest { component, part, dst: &mut dst, tag: 0 }];
-                let options = BatchOptions { direct, verify, ..BatchOptions::default() };
-                let mut stats = BatchStats::default();
-                let outcome = File::read_batch(&mut request, &options, &|_, _| {}, &|_, _| true, &mut stats);
-                is_refused("read_batch", outcome);
-            }
-        }
+    let part = Selection::Range { offset: 0, length: 16 };
+    for part in [Selection::Whole, part, Selection::Slab(whole), Selection::Slab(strided)] {
+        is_refused("request", component.request(&part, &mut dst, 0).map(drop));
     }
     assert!(dst.iter().all(|byte| *byte == 0x5A), "stored bytes were handed out");
     let caps = component.caps();

@@ -11,7 +11,7 @@ use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{
-    BatchOptions, BatchRequest, BatchStats, Direct, File, Hyperslab, Mode, OpenOptions, Selection,
+    BatchOptions, BatchStats, Direct, File, Hyperslab, Mode, OpenOptions, Request, Selection,
 };
 use ztensor::source::{ByteSource, PageCache};
 use ztensor::writer::{Algorithm, WriterOptions};
@@ -147,7 +147,7 @@ fn of_what_is_in_memory_little_more_than_the_headers_is_read_to_find_the_frames(
 fn whole(file: &File, options: &BatchOptions) -> Result<(Vec<u8>, BatchStats)> {
     let (mut dst, mut stats) = (vec![0; SIZE], BatchStats::default());
     let component = common::data(file, "matrix");
-    let mut requests = [BatchRequest { component, part: Selection::Whole, dst: &mut dst, tag: 0 }];
+    let mut requests = [component.request(&Selection::Whole, &mut dst, 0)?];
     File::read_batch(&mut requests, options, &|_, _| (), &|_, _| true, &mut stats)?;
     Ok((dst, stats))
 }
@@ -218,8 +218,8 @@ fn a_batch_counts_what_its_ranges_needed() {
     let mut memory = vec![0; 200 * 500];
     let place = |at: usize| (at * 7919 * 13) % (content.len() - 500);
     let part = |at: usize| Selection::Range { offset: place(at) as u64, length: 500 };
-    let mut requests: Vec<BatchRequest<'_>> = (memory.chunks_mut(500).enumerate())
-        .map(|(at, dst)| BatchRequest { component, part: part(at), dst, tag: 0 })
+    let mut requests: Vec<Request<'_>> = (memory.chunks_mut(500).enumerate())
+        .map(|(at, dst)| component.request(&part(at), dst, 0).unwrap())
         .collect();
     let mut stats = BatchStats::default();
     let options = BatchOptions { in_flight: 1, threads: 2, ..BatchOptions::default() };

@@ -6,7 +6,7 @@ use crate::{copy, slice, views};
 use ztensor::error::{Cause, Error, Result, Rule};
 use ztensor::source::ByteSource;
 use ztensor::model::dtype::Dtype;
-use ztensor::reader::{BatchOptions, BatchRequest, BatchStats, Component, File, OpenOptions, Selection};
+use ztensor::reader::{BatchOptions, BatchStats, Component, File, OpenOptions, Selection};
 use ztensor::reader::{VerifyOptions, VerifyReport};
 use ztensor::container::json;
 
@@ -248,7 +248,7 @@ fn batch(loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) {
     }
     let mut memory: Vec<Vec<u8>> = plan.iter().map(|p| vec![0x33; p.3 as usize]).collect();
     let mut requests: Vec<_> = plan.iter().zip(&mut memory).map(|((c, part, ..), dst)| {
-        BatchRequest { component: **c, part: *part, dst, tag: 0 }
+        c.request(part, dst, 0).unwrap()
     }).collect();
     let options = BatchOptions {
         threads: 1 + usize::from(random.once_in(16)),

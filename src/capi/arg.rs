@@ -1,6 +1,6 @@
 //! What comes in from C is checked here: the only code that trusts a raw pointer.
 
-use super::sized::{self, SizedStruct};
+use super::sized::{Field, SizedStruct};
 use crate::error::{fail, Result};
 use std::ffi::{c_char, c_void, CStr};
 use std::mem::MaybeUninit;
@@ -123,13 +123,20 @@ fn check<T>(pointer: *const T, count: usize, what: &str) -> Result<()> {
 /// # Safety
 /// `pointer` is NULL or points to `struct_size` readable bytes, the first of which are that number.
 pub(super) unsafe fn options<T: SizedStruct>(pointer: *const T) -> Result<T> {
-    let mut copy = MaybeUninit::<T>::zeroed();
     if pointer.is_null() {
         // SAFETY: valid with all bytes zero, by the trait's contract.
-        return Ok(unsafe { copy.assume_init() });
+        return Ok(unsafe { MaybeUninit::<T>::zeroed().assume_init() });
     }
     // SAFETY: passed on.
-    let claimed = unsafe { struct_size(pointer)? };
+    unsafe { copy_of(pointer, struct_size(pointer)?) }
+}
+
+/// The part of a sized struct of `claimed` bytes that this version knows, zeros for the rest.
+///
+/// # Safety
+/// `pointer` is aligned and has `claimed` readable bytes, a number that [`check_size`] allows.
+unsafe fn copy_of<T: SizedStruct>(pointer: *const T, claimed: usize) -> Result<T> {
+    let mut copy = MaybeUninit::<T>::zeroed();
     // SAFETY: the caller has that many bytes; the copy holds the smaller number of them.
     unsafe {
         std::ptr::copy_nonoverlapping(
@@ -203,8 +210,38 @@ pub(super) unsafe fn struct_size<T: SizedStruct>(pointer: *const T) -> Result<us
     }
     // SAFETY: aligned, and the struct begins with its size.
     let claimed = unsafe { pointer.cast::<usize>().read() };
-    sized::check_size::<T>(claimed)?;
+    check_size::<T>(claimed)?;
     Ok(claimed)
+}
+
+/// No header is that much newer: a larger claim is a forgotten struct_size.
+const MAX_SIZE: usize = 4096;
+
+/// Whether a struct of the caller's can have that many bytes. One that ends within a field would have half a number
+/// or half a pointer in it.
+fn check_size<T: SizedStruct>(claimed: usize) -> Result<()> {
+    if !(size_of::<usize>()..=MAX_SIZE).contains(&claimed) {
+        return Err(fail!(
+            InvalidArgument,
+            "{}.struct_size is {claimed}; set it to sizeof ({}), {} here",
+            T::NAME,
+            T::NAME,
+            size_of::<T>()
+        ));
+    }
+    if claimed == size_of::<T>() {
+        return Ok(()); // of the same version
+    }
+    match T::FIELDS.iter().find(|field| field.start < claimed && claimed < field.end) {
+        None => Ok(()),
+        Some(Field { name, start, end }) => Err(fail!(
+            InvalidArgument,
+            "{}.struct_size is {claimed}, which ends within {name}: {start} and {end} would be good, sizeof ({}) is {} here",
+            T::NAME,
+            T::NAME,
+            size_of::<T>()
+        )),
+    }
 }
 
 /// A sized struct that the call cannot do without.
@@ -229,17 +266,21 @@ pub(super) unsafe fn array_element<T: SizedStruct>(first: *const T, at: usize) -
     let offset = stride.checked_mul(at).ok_or_else(|| fail!(InvalidArgument, "too many {}", T::NAME))?;
     // SAFETY: within the array by this function's contract.
     let element = unsafe { first.cast::<u8>().add(offset).cast::<T>() };
-    // SAFETY: passed on.
-    let claimed = unsafe { struct_size(element)? };
+    if !element.is_aligned() {
+        return Err(fail!(InvalidArgument, "{} is not aligned to {} bytes", T::NAME, align_of::<T>()));
+    }
+    // SAFETY: aligned, and the struct begins with its size.
+    let claimed = unsafe { element.cast::<usize>().read() };
     if claimed != stride {
+        check_size::<T>(claimed)?;
         return Err(fail!(
             InvalidArgument,
             "{} number {at} claims {claimed} bytes, the first {stride}",
             T::NAME
         ));
     }
-    // SAFETY: passed on.
-    unsafe { options(element) }
+    // SAFETY: of the size that was checked above.
+    unsafe { copy_of(element, stride) }
 }
 
 /// A yes or no that came as an integer.

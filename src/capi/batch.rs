@@ -11,7 +11,7 @@ use super::sized::sized_struct;
 use super::status::zt_status;
 use super::types::ZT_WHOLE;
 use crate::error::{fail, Result};
-use crate::reader::{BatchRequest, BatchStats, File, Selection};
+use crate::reader::{BatchStats, File, Request, Selection};
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
 use std::ptr::null;
@@ -105,10 +105,11 @@ pub unsafe extern "C" fn zt_read_batch(
         let batch = batch_options(&options)?;
         let on_done = on_done(&options);
         let progress = progress(options.progress, options.context);
-        // SAFETY: "requests, count: the reads".
-        let mut plan = unsafe { plan(file, requests, count)? };
         let mut did = BatchStats::default();
-        let outcome = File::read_batch(&mut plan, &batch, &on_done, &progress, &mut did);
+        // SAFETY: "requests, count: the reads".
+        let plan = unsafe { plan(file, requests, count) };
+        let outcome =
+            plan.and_then(|mut plan| File::read_batch(&mut plan, &batch, &on_done, &progress, &mut did));
         // SAFETY: stats NULL or of the size it says.
         unsafe { arg::fill(stats, stats_of(&did))? };
         outcome
@@ -123,11 +124,11 @@ unsafe fn plan<'a>(
     file: &'a zt_file,
     requests: *const zt_read_request,
     count: usize,
-) -> Result<Vec<BatchRequest<'a>>> {
+) -> Result<Vec<Request<'a>>> {
     if count > 0 && requests.is_null() {
         return Err(fail!(InvalidArgument, "requests is NULL, but {count} are said to be there"));
     }
-    let mut plan: Vec<BatchRequest<'a>> = Vec::new();
+    let mut plan: Vec<Request<'a>> = Vec::new();
     plan.try_reserve_exact(count)?;
     let (mut disjoint_so_far, mut end) = (true, 0);
     for at in 0..count {
@@ -150,7 +151,7 @@ unsafe fn plan<'a>(
 }
 
 /// Two requests that fill the same memory would race: refused, whatever is said of it.
-fn disjoint(plan: &[BatchRequest<'_>]) -> Result<()> {
+fn disjoint(plan: &[Request<'_>]) -> Result<()> {
     let mut places = Vec::new();
     places.try_reserve_exact(plan.len())?;
     let filled = plan.iter().enumerate().filter(|(_, request)| !request.dst.is_empty());
@@ -167,7 +168,7 @@ fn disjoint(plan: &[BatchRequest<'_>]) -> Result<()> {
     Ok(())
 }
 
-unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchRequest<'a>> {
+unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<Request<'a>> {
     // SAFETY: NULL or a component that is lent as long as the file is open.
     let place: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
     if !std::ptr::eq(place.owner(), file) {
@@ -188,19 +189,20 @@ unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<BatchR
         match (request.offset, request.length) {
             (0, ZT_WHOLE) => Selection::Whole,
             (offset, ZT_WHOLE) => {
-                let size = component.selection_size(&Selection::Whole)?;
+                let size = component.size()?;
                 let beyond = || fail!(InvalidArgument, "offset {offset} passes its {size} bytes");
                 Selection::Range { offset, length: size.checked_sub(offset).ok_or_else(beyond)? }
             }
             (offset, length) => Selection::Range { offset, length },
         }
     };
+    let mut planned = component.request(&part, &mut [], request.tag)?;
     // What is over is left alone, and may be another request's.
-    let filled = component.selection_size(&part).ok().and_then(|n| usize::try_from(n).ok());
+    let filled = planned.size().ok().and_then(|n| usize::try_from(n).ok());
     let capacity = filled.map_or(request.dst_size, |n| n.min(request.dst_size));
     // SAFETY: "dst_size: bytes at dst".
-    let dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
-    Ok(BatchRequest { component, part, dst, tag: request.tag })
+    planned.dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
+    Ok(planned)
 }
 
 fn stats_of(did: &BatchStats) -> zt_read_stats {

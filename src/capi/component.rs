@@ -8,9 +8,7 @@ use super::status::zt_status;
 use super::types::{
     self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
 };
-use crate::error::{fail, Result};
 use crate::model::manifest::{self, LogicalType};
-use crate::reader::Component;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -32,12 +30,6 @@ pub const ZT_CAP_VERIFY: u32 = 16;
 pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
 impl zt_component {
-    pub(super) fn component(&self) -> Result<Component<'_>> {
-        let (owner, index) = (self.owner(), self.place.index());
-        let found = owner.file().component_at(owner.handles().owner_of(index), index);
-        found.ok_or_else(|| fail!(Internal, "a component without its entry"))
-    }
-
     fn entry(&self) -> Option<&manifest::Component> {
         self.owner().file().manifest().components.get(self.place.index())
     }

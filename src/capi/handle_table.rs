@@ -2,9 +2,9 @@
 //! the file, and by its position also to the object or component. Place n stands for object n and
 //! for component n, so that each costs an open file of many objects as little as can be.
 
-use crate::error::Result;
+use crate::error::{fail, Result};
 use crate::model::manifest::Manifest;
-use crate::reader::File;
+use crate::reader::{Component, File};
 use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -94,6 +94,12 @@ pub struct zt_component {
 impl zt_component {
     pub(super) fn owner(&self) -> &zt_file {
         self.place.owner()
+    }
+
+    pub(super) fn component(&self) -> Result<Component<'_>> {
+        let (owner, index) = (self.owner(), self.place.index());
+        let found = owner.file().component_at(owner.handles().owner_of(index), index);
+        found.ok_or_else(|| fail!(Internal, "a component without its entry"))
     }
 }
 

@@ -1,6 +1,4 @@
-//! Structs that begin with `struct_size`: where their fields lie, and which sizes a caller may claim.
-
-use crate::error::{fail, Result};
+//! Structs that begin with `struct_size`: where their fields lie.
 
 /// Where a field lies.
 pub(super) struct Field {
@@ -33,33 +31,6 @@ pub(super) unsafe trait SizedStruct: Copy {
         [.., last] => last.end,
         [] => 0,
     };
-}
-
-/// No header is that much newer: a larger claim is a forgotten struct_size.
-const MAX_SIZE: usize = 4096;
-
-/// Whether a struct of the caller's can have that many bytes. One that ends within a field would have half a number
-/// or half a pointer in it.
-pub(super) fn check_size<T: SizedStruct>(claimed: usize) -> Result<()> {
-    if !(size_of::<usize>()..=MAX_SIZE).contains(&claimed) {
-        return Err(fail!(
-            InvalidArgument,
-            "{}.struct_size is {claimed}; set it to sizeof ({}), {} here",
-            T::NAME,
-            T::NAME,
-            size_of::<T>()
-        ));
-    }
-    match T::FIELDS.iter().find(|field| field.start < claimed && claimed < field.end) {
-        None => Ok(()),
-        Some(Field { name, start, end }) => Err(fail!(
-            InvalidArgument,
-            "{}.struct_size is {claimed}, which ends within {name}: {start} and {end} would be good, sizeof ({}) is {} here",
-            T::NAME,
-            T::NAME,
-            size_of::<T>()
-        )),
-    }
 }
 
 /// Implements [`SizedStruct`] for a struct of which all fields behind `struct_size` are named, in order; those of a

@@ -1,10 +1,5 @@
 //! Elements of the file's byte order to the host's and back.
 
-/// Whether elements of `width` bytes must be turned round to be in the host's order.
-pub(crate) fn to_host_needed(file_is_big_endian: bool, width: usize) -> bool {
-    width > 1 && file_is_big_endian != cfg!(target_endian = "big")
-}
-
 /// Reverses the bytes of every `width`-byte element (1, 2, 4 or 8) in place.
 ///
 /// A trailing part of an element stays as it is, and so does everything for another width.
@@ -43,16 +38,6 @@ mod tests {
                 assert_eq!(placed, want, "in place, width {width}, {size} bytes");
                 swap_in_place(&mut placed, width);
                 assert_eq!(placed, src, "twice is nothing");
-            }
-        }
-    }
-
-    #[test]
-    fn one_byte_elements_never_need_it() {
-        for big in [false, true] {
-            assert!(!to_host_needed(big, 1));
-            for width in [2, 4, 8] {
-                assert_eq!(to_host_needed(big, width), big == cfg!(target_endian = "little"));
             }
         }
     }

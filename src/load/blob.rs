@@ -2,17 +2,16 @@
 
 use super::stored::StoredBytes;
 use crate::codec::{Codec, Coding, FrameIndex, KnownSize, Seek};
-use crate::convert::byte_order::{swap_in_place, to_host_needed};
+use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::lock::Mutex;
-use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Object};
 use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 
 /// The file that a blob is of.
-pub trait Owner: Sync {
+pub(crate) trait Owner: Sync {
     /// An error, with the words that name the blob.
     fn named(&self, blob: &Blob<'_>, error: Error) -> Error;
 
@@ -34,7 +33,7 @@ pub trait Owner: Sync {
 
 /// A component of an open file, all of which is known that reading it takes.
 #[derive(Clone, Copy)]
-pub struct Blob<'f> {
+pub(crate) struct Blob<'f> {
     pub owner: &'f dyn Owner,
     pub source: &'f dyn ByteSource,
     pub object: &'f Object,
@@ -68,21 +67,11 @@ impl<'f> Blob<'f> {
         self.owner.named(self, error)
     }
 
-    /// Bytes of an element.
-    pub fn width(&self) -> usize {
-        self.entry.dtype.map_or(1, Dtype::size)
-    }
-
-    /// Whether elements are stored in another byte order than the host's.
-    pub fn swaps(&self) -> bool {
-        to_host_needed(self.entry.is_big_endian(), self.width())
-    }
-
     /// Whole elements are where they belong: turns them to the host's order, checks bools. `place` says where in the
     /// component a byte of `piece` is.
     pub fn finish(&self, piece: &mut [u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
-        if self.swaps() {
-            swap_in_place(piece, self.width());
+        if self.entry.swaps() {
+            swap_in_place(piece, self.entry.width());
         }
         self.check_bools(piece, place)
     }
@@ -161,7 +150,7 @@ const MAX_CACHED: usize = 64;
 
 /// Frame indexes of components, by the position of the component.
 #[derive(Default)]
-pub struct FrameIndexCache(Mutex<Entries>);
+pub(crate) struct FrameIndexCache(Mutex<Entries>);
 
 #[derive(Default)]
 struct Entries {

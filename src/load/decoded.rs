@@ -12,7 +12,7 @@ use crate::model::manifest::LogicalType;
 impl Blob<'_> {
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let swap = self.swaps();
+        let swap = self.entry.swaps();
         let mut turned = Vec::new();
         let mut base = 0u64;
         let mut give = |chunk: &[u8]| -> Result<()> {
@@ -24,7 +24,7 @@ impl Blob<'_> {
             turned.clear();
             turned.try_reserve(chunk.len())?;
             turned.extend_from_slice(chunk);
-            swap_in_place(&mut turned, self.width());
+            swap_in_place(&mut turned, self.entry.width());
             body(&turned)
         };
         let codec = match self.coding {

@@ -24,8 +24,8 @@ mod strategy;
 
 pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, FrameIndexCache, Owner};
 pub(crate) use executor::run;
-pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress};
-pub(crate) use request::{Part, Request};
+pub(crate) use request::Part;
+pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request};
 pub(crate) use single::run_one;
 pub(crate) use slab::Slab;
 pub(crate) use stored::{for_each_chunk, in_memory, is_called, with_range, zeroed, StoredBytes, READ_CHUNK};

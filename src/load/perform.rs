@@ -302,7 +302,7 @@ fn take_part(request: &Request<'_>, start: u64, whole: &mut [u8], mut dst: &mut 
         }),
         Part::Range { offset, .. } => {
             // It may begin and end within an element: whole ones are turned, and cut.
-            swap_in_place(whole, if blob.swaps() { blob.width() } else { 1 });
+            swap_in_place(whole, if blob.entry.swaps() { blob.entry.width() } else { 1 });
             let wanted = whole.get(from(*offset)..).and_then(|rest| rest.get(..dst.len()));
             let wanted = wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?;
             dst.copy_from_slice(wanted);

@@ -79,7 +79,7 @@ pub struct BatchStats {
 }
 
 /// What of a component is read.
-pub enum Part {
+pub(crate) enum Part {
     /// All of it.
     Whole,
     /// A range of its decoded bytes.
@@ -95,12 +95,12 @@ pub enum Part {
 
 /// One read.
 pub struct Request<'a> {
-    pub blob: Blob<'a>,
-    pub part: Part,
+    pub(crate) blob: Blob<'a>,
+    pub(crate) part: Part,
     /// Receives the bytes in its front.
     pub dst: &'a mut [u8],
     /// Converts the elements to this dtype; only of what is read whole.
-    pub convert: Option<Dtype>,
+    pub(crate) convert: Option<Dtype>,
     /// The caller's name for it.
     pub tag: u64,
     /// Jobs that are not done yet.
@@ -113,13 +113,13 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub fn new(blob: Blob<'a>, part: Part, dst: &'a mut [u8], tag: u64) -> Request<'a> {
+    pub(crate) fn new(blob: Blob<'a>, part: Part, dst: &'a mut [u8], tag: u64) -> Request<'a> {
         let (left, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         Request { blob, part, dst, convert: None, tag, left, failed, has_digest: false, source: 0 }
     }
 
     /// With its elements converted, where a dtype is given.
-    pub fn converted(self, to: Option<Dtype>) -> Request<'a> {
+    pub(crate) fn converted(self, to: Option<Dtype>) -> Request<'a> {
         Request { convert: to, ..self }
     }
 
@@ -138,10 +138,10 @@ impl<'a> Request<'a> {
             Part::Slab(slab) => slab.covering().unwrap_or_default(),
             Part::Range { offset, length } => {
                 let (start, end) = (*offset, offset.saturating_add(*length));
-                if !self.blob.swaps() {
+                if !self.blob.entry.swaps() {
                     return start..end;
                 }
-                let width = (self.blob.width() as u64).max(1);
+                let width = (self.blob.entry.width() as u64).max(1);
                 let last = end.checked_next_multiple_of(width).unwrap_or(end);
                 start - start % width..last.min(self.blob.size).max(end)
             }

@@ -1,8 +1,9 @@
 //! A batch of one, on the caller's thread: each job is done when it is cut, so that no queue, no memory and no order of
 //! jobs is needed.
 //!
-//! Fast path: of a component that is stored as it is read, all or a range is one read into its place. It spares half of
-//! the instructions of a short read; where bytes have to be turned, decoded, gathered or converted, it does not apply.
+//! Fast path: bytes that are stored as they are read, all of a component or a range that it has, are one read into their
+//! place. It spares half of the instructions of a short read; where bytes have to be turned, looked at, decoded, gathered or
+//! converted, it does not apply, nor where they do not fit: then the jobs say why.
 
 use super::blob::Blob;
 use super::perform::{Performer, Shared};
@@ -27,18 +28,28 @@ const OPTIONS: BatchOptions = BatchOptions {
 /// Reads a part of a component into the front of `dst`, converted where a dtype is given.
 #[inline]
 pub fn run_one(blob: &Blob<'_>, part: Part, convert: Option<Dtype>, dst: &mut [u8]) -> Result<()> {
-    match (blob.coding, &part, convert) {
-        (Coding::Raw, Part::Whole | Part::Range { .. }, None) if !blob.swaps() => run_plain(blob, &part, dst),
-        _ => run_jobs(Request::new(*blob, part, dst, 0).converted(convert)),
+    match plain_range(blob, &part, convert, dst) {
+        Some((offset, front)) => blob.source.read_at(offset, front),
+        None => run_jobs(Request::new(*blob, part, dst, 0).converted(convert)),
     }
 }
 
-/// The fast path.
-fn run_plain(blob: &Blob<'_>, part: &Part, dst: &mut [u8]) -> Result<()> {
-    let start = if let Part::Range { offset, .. } = part { *offset } else { 0 };
-    let dst = split::front(dst, part.size(blob.size)?)?;
-    blob.source.read_at(blob.entry.offset.saturating_add(start), dst)?;
-    blob.check_bools(dst, |at| start.saturating_add(at))
+/// Where in the source the part begins, and the memory that it fills, if the fast path is for it.
+fn plain_range<'d>(
+    blob: &Blob<'_>,
+    part: &Part,
+    convert: Option<Dtype>,
+    dst: &'d mut [u8],
+) -> Option<(u64, &'d mut [u8])> {
+    let (start, size) = match part {
+        Part::Whole => (0, blob.size),
+        Part::Range { offset, length } => (*offset, *length),
+        Part::Slab(_) => return None,
+    };
+    let plain = blob.coding == Coding::Raw && convert.is_none() && !blob.entry.swaps() && !blob.strict_bools;
+    let front = dst.get_mut(..usize::try_from(size).ok()?)?;
+    let fits = plain && start.checked_add(size)? <= blob.size;
+    fits.then(|| (blob.entry.offset.saturating_add(start), front))
 }
 
 #[inline(never)]

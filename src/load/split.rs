@@ -93,7 +93,7 @@ pub fn check<'a>(request: &mut Request<'a>) -> Result<&'a mut [u8]> {
 }
 
 /// The first `size` bytes of a destination.
-pub fn front(dst: &mut [u8], size: u64) -> Result<&mut [u8]> {
+fn front(dst: &mut [u8], size: u64) -> Result<&mut [u8]> {
     let capacity = dst.len();
     let front = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
     front.ok_or_else(|| fail!(BufferSize, "it takes {size} bytes, the memory for it has {capacity}"))
@@ -121,7 +121,7 @@ pub fn split<'a>(
             Some(expected) => push(start, dst, JobKind::Hash(expected))?,
             None => copy_jobs(start, dst, options, push)?,
         },
-        (Part::Range { offset, .. }, Coding::Raw) if !blob.swaps() => {
+        (Part::Range { offset, .. }, Coding::Raw) if !blob.entry.swaps() => {
             copy_jobs(start.saturating_add(*offset), dst, options, push)?;
         }
         (Part::Slab(slab), Coding::Raw) if piece_count(slab, capacity) <= MAX_PIECES => {
@@ -233,8 +233,9 @@ fn frame_runs(blob: &Blob<'_>, codec: Codec, least: u64) -> Result<Option<Vec<Fr
     blob.check_size(codec, known)?;
     let several = matches!(known.check(codec, size)?, KnownSize::Exact(_)) && runs.len() > 1;
     // Where elements have to be turned, a run must not cut one.
-    let width = blob.width() as u64;
-    let splits_element = blob.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));
+    let width = blob.entry.width() as u64;
+    let splits_element =
+        blob.entry.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));
     Ok(Some(runs).filter(|_| several && !splits_element))
 }
 

@@ -125,28 +125,20 @@ impl<'a> ReadStrategy<'a> {
     ) -> Result<ReadStrategy<'a>> {
         let cache = source.page_cache();
         let direct_file = || cache.map_or(Ok(None), PageCache::direct);
-        let bytes = jobs.iter().map(Job::stored_bytes).fold(0, u64::saturating_add);
-        let random = crate::hash::state();
-        let mut in_memory = Residency::Unknown;
-        let (direct, no_direct_reason) = match options.direct {
+        let via_cache = |reason| ReadStrategy { no_direct_reason: reason, ..ReadStrategy::cached(source) };
+        let (file, always) = match options.direct {
             Direct::Never => return Ok(ReadStrategy::cached(source)),
-            Direct::Auto if bytes < MIN_DIRECT_BATCH => (None, c"page cache: too few bytes for direct reads"),
+            Direct::Auto if stored_bytes(jobs) < MIN_DIRECT_BATCH => {
+                return Ok(via_cache(c"page cache: too few bytes for direct reads"));
+            }
             Direct::Auto => match direct_file()?.filter(DirectFile::is_reported) {
-                None => (None, c"page cache: the source does not say that it has direct reads"),
-                direct => match sample(cache, jobs, bytes, &random) {
-                    None => (None, c"page cache: the system does not report what is in memory"),
-                    Some(Residency::All) => {
-                        in_memory = Residency::All;
-                        (None, c"page cache: the bytes were in memory")
-                    }
-                    Some(found) => {
-                        in_memory = found;
-                        (direct, c"page cache: every part was short")
-                    }
-                },
+                Some(file) => (file, false),
+                None => {
+                    return Ok(via_cache(c"page cache: the source does not say that it has direct reads"));
+                }
             },
             Direct::Always => match direct_file()? {
-                Some(direct) => (Some(direct), c"direct: as asked"),
+                Some(file) => (file, true),
                 None => {
                     return Err(fail!(
                         Unsupported,
@@ -155,14 +147,20 @@ impl<'a> ReadStrategy<'a> {
                 }
             },
         };
-        Ok(ReadStrategy {
-            direct: direct.map(|file| DirectReads { file, random }),
-            always: options.direct == Direct::Always,
-            pinned: options.pinned,
-            in_memory,
-            no_direct_reason,
-            ..ReadStrategy::cached(source)
-        })
+        let random = crate::hash::state();
+        let (in_memory, no_direct_reason) = match always {
+            true => (Residency::Unknown, c"direct: as asked"),
+            false => match sample(cache, jobs, &random) {
+                None => return Ok(via_cache(c"page cache: the system does not report what is in memory")),
+                Some(Residency::All) => {
+                    let reason = c"page cache: the bytes were in memory";
+                    return Ok(ReadStrategy { in_memory: Residency::All, ..via_cache(reason) });
+                }
+                Some(found) => (found, c"page cache: every part was short"),
+            },
+        };
+        let direct = Some(DirectReads { file, random });
+        Ok(ReadStrategy { direct, always, pinned: options.pinned, in_memory, ..via_cache(no_direct_reason) })
     }
 
     /// Which reads are done together, and `capacity` bytes of a bounce are read at once at most; none where each may as
@@ -344,15 +342,19 @@ fn random_offset(offset: u64, size: u64, random: u64) -> u64 {
     offset.saturating_add(random.checked_rem(size).unwrap_or(0))
 }
 
-/// How much of the `bytes` that the jobs read is in memory, by samples evenly spaced; none where the system does not report it.
+/// Stored bytes that the jobs read.
+fn stored_bytes(jobs: &[Job<'_>]) -> u64 {
+    jobs.iter().map(Job::stored_bytes).fold(0, u64::saturating_add)
+}
+
+/// How much of the bytes that the jobs read is in memory, by samples evenly spaced; none where the system does not report it.
 fn sample(
     cache: Option<&dyn PageCache>,
     jobs: &[Job<'_>],
-    bytes: u64,
     random: &SeedableRandomState,
 ) -> Option<Residency> {
     let (mut resident, mut answered) = (0u64, 0u64);
-    let step = bytes.checked_div(RESIDENCY_SAMPLES).unwrap_or(0).max(1 << 20);
+    let step = stored_bytes(jobs).checked_div(RESIDENCY_SAMPLES).unwrap_or(0).max(1 << 20);
     let (mut next, mut before) = (random_offset(0, step, random.hash_one(0)), 0u64);
     for job in jobs {
         let after = before.saturating_add(job.stored_bytes());

@@ -73,6 +73,16 @@ impl Component {
         }
     }
 
+    /// Bytes of an element; 1 where the dtype is unknown.
+    pub fn width(&self) -> usize {
+        self.dtype.map_or(1, Dtype::size)
+    }
+
+    /// Whether its elements are stored in another byte order than the host's.
+    pub fn swaps(&self) -> bool {
+        self.dtype.is_some_and(|dtype| dtype.swaps(self.is_big_endian()))
+    }
+
     /// The type of its elements if they are integers; an f8 is none, though it is stored as u8.
     pub fn integer_dtype(&self) -> Option<Dtype> {
         self.dtype.filter(|dtype| dtype.is_integer() && self.known_logical().is_none())

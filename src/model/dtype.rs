@@ -239,6 +239,11 @@ impl Dtype {
         self.bits() as usize / 8
     }
 
+    /// Whether elements that are stored big-endian, or little-endian, have to be turned to be in the host's order.
+    pub const fn swaps(self, stored_big_endian: bool) -> bool {
+        self.size() > 1 && stored_big_endian != cfg!(target_endian = "big")
+    }
+
     /// One element in bytes.
     pub const fn block(self) -> Block {
         Block { elements: 1, bytes: self.size() as u64 }
@@ -346,6 +351,19 @@ impl Logical {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_byte_elements_are_never_turned() {
+        for stored_big_endian in [false, true] {
+            assert!(!Dtype::U8.swaps(stored_big_endian));
+            for dtype in [Dtype::F16, Dtype::F32, Dtype::I64] {
+                assert_eq!(
+                    dtype.swaps(stored_big_endian),
+                    stored_big_endian == cfg!(target_endian = "little")
+                );
+            }
+        }
+    }
 
     #[test]
     fn names_lead_back_to_their_type() {

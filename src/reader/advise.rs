@@ -1,4 +1,4 @@
-//! What many bytes are worth: threads, and advice to the system ahead.
+//! Advice to the system: what will be done with some bytes.
 
 use super::file::File;
 use super::object::Component;
@@ -13,18 +13,6 @@ use std::ops::Range;
 const POPULATE_STEP: u64 = 16 << 20;
 
 impl File {
-    /// Threads that a call on `size` bytes is worth: more than the caller's for many alone.
-    pub(super) fn threads_for(&self, size: u64) -> usize {
-        const MIN_THREADED: u64 = 8 << 20;
-        /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
-        const DEFAULT_THREADS: usize = 4;
-        match self.threads {
-            _ if size < MIN_THREADED || threads::is_worker() => 1,
-            0 => threads::count(0).min(DEFAULT_THREADS),
-            wanted => threads::count(wanted),
-        }
-    }
-
     /// Advises the system what will be done with the whole file, which is being opened. A hint that it does not take is no
     /// reason not to open it; a lock is more than a hint. Bytes that are in no file need none.
     pub(super) fn advise_all(&self, advice: Advice) -> Result<()> {

@@ -1,14 +1,17 @@
-//! Reads as requests of the executor: one, or many at once.
+//! Reads as requests of the executor: all of a component, a range, a hyperslab; many at once.
 
 use super::file::File;
-use super::object::Component;
+use super::object::{Component, Object};
 use crate::error::{fail, Error, Result};
 use crate::load::{
     self, is_called, BatchOptions, BatchStats, Blob, FrameIndexCache, OnDone, Owner, Part, Progress, Request,
+    Slab,
 };
-use crate::memory::HUGE_PAGE;
-use crate::model::dtype::Dtype;
+use crate::model::dtype::Block;
 use crate::threads::ThreadHooks;
+
+/// From so many bytes on a slab is worth several threads.
+const MIN_THREADED: usize = 1 << 20;
 
 /// In each dimension `count` elements from `start`, `step` apart.
 #[derive(Clone, Copy, Debug)]
@@ -37,35 +40,16 @@ pub enum Selection<'a> {
     Slab(Hyperslab<'a>),
 }
 
-/// One read.
-pub struct BatchRequest<'a> {
-    /// What to read.
-    pub component: Component<'a>,
-    /// Which part of it.
-    pub part: Selection<'a>,
-    /// Where it goes.
-    pub dst: &'a mut [u8],
-    /// The caller's name for it.
-    pub tag: u64,
-}
-
 impl File {
     /// Reads all requests, of whichever open files; `stats` is filled also on failure. The first failure stops the rest.
     pub fn read_batch(
-        requests: &mut [BatchRequest<'_>],
+        requests: &mut [Request<'_>],
         options: &BatchOptions,
         on_done: &OnDone<'_>,
         progress: &Progress<'_>,
         stats: &mut BatchStats,
     ) -> Result<()> {
-        let mut list = Vec::new();
-        list.try_reserve_exact(requests.len())?;
-        for BatchRequest { component, part, dst, tag } in requests {
-            let blob = component.blob().and_then(|blob| Ok((blob, component.selected(part)?)));
-            let (blob, part) = blob.map_err(|e| component.wrap(e))?;
-            list.push(Request::new(blob, part, dst, *tag));
-        }
-        load::run(&mut list, options, on_done, progress, stats)
+        load::run(requests, options, on_done, progress, stats)
     }
 }
 
@@ -95,13 +79,32 @@ impl Owner for File {
     }
 }
 
-impl Component<'_> {
-    /// Decoded bytes that a part of it has, if it has that part.
-    pub fn selection_size(&self, part: &Selection<'_>) -> Result<u64> {
-        self.selected(part)?.size(self.decoded_size()?)
+impl Object<'_> {
+    /// Fills the front of `dst` with the slab's elements, row-major and without gaps.
+    pub fn read_slice(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
+        if !self.format().is_array() {
+            let format = self.format_name();
+            return Err(
+                self.wrap(fail!(Unsupported, "its format is {format:?}; only dense objects can be sliced"))
+            );
+        }
+        let data = self.required("data")?;
+        data.read_slab(slab, dst)
+    }
+}
+
+impl<'f> Component<'f> {
+    /// A request for a part of it, which goes to the front of `dst`; `tag` is the caller's name for it.
+    pub fn request<'a>(&self, part: &Selection<'_>, dst: &'a mut [u8], tag: u64) -> Result<Request<'a>>
+    where
+        'f: 'a,
+    {
+        let found = self.blob().and_then(|blob| Ok((blob, self.selected(part)?)));
+        let (blob, part) = found.map_err(|e| self.wrap(e))?;
+        Ok(Request::new(blob, part, dst, tag))
     }
 
-    pub(super) fn selected(&self, part: &Selection<'_>) -> Result<Part> {
+    fn selected(&self, part: &Selection<'_>) -> Result<Part> {
         Ok(match part {
             Selection::Whole => Part::Whole,
             Selection::Range { offset, length } => Part::Range { offset: *offset, length: *length },
@@ -114,32 +117,68 @@ impl Component<'_> {
         })
     }
 
-    /// Does a read of it: on the caller's thread, or on as many as the file was opened with.
-    pub(super) fn run(
-        &self,
-        part: Part,
-        convert: Option<Dtype>,
-        dst: &mut [u8],
-        threads: usize,
-    ) -> Result<()> {
-        // Windows of a slab that a source is called for may come with one call.
-        let coalesces = matches!(part, Part::Slab(_)) && is_called(self.file.source());
-        let blob = self.blob().map_err(|e| self.wrap(e))?;
-        if threads < 2 && !coalesces {
-            return load::run_one(&blob, part, convert, dst).map_err(|e| self.wrap(e));
+    /// The slab in bytes of this component.
+    fn slab(&self, slab: &Hyperslab<'_>) -> Result<Slab> {
+        let Some(block) = self.entry.block() else {
+            return Err(match self.entry.dtype {
+                None => fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()),
+                Some(_) => {
+                    let name = self.logical_name().unwrap_or_default();
+                    fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be separated")
+                }
+            });
+        };
+        self.check_shape_size()?;
+        let shape = self.file.manifest.shape(self.object);
+        match block.elements {
+            1 => Slab::new(shape, slab.start, slab.count, slab.step, block.bytes),
+            _ => slab_of_blocks(shape, slab, block),
         }
-        let mut request = Request::new(blob, part, dst, 0).converted(convert);
-        // Through the page cache, as every call does unless an option says otherwise. Small chunks, as one
-        // component is all there is to share.
-        let chunk_size = HUGE_PAGE as u64;
-        let direct = load::Direct::Never;
-        let options = BatchOptions { threads, direct, chunk_size, ..BatchOptions::default() };
-        load::run(
-            std::slice::from_mut(&mut request),
-            &options,
-            &|_, _| {},
-            &|_, _| true,
-            &mut BatchStats::default(),
-        )
     }
+
+    /// Fills the front of `dst` with the slab: a large one on several threads.
+    fn read_slab(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
+        let part = self.selected(&Selection::Slab(*slab)).map_err(|e| self.wrap(e))?;
+        let threads = if dst.len() < MIN_THREADED { 1 } else { self.threads() };
+        match threads < 2 && is_called(self.file.source()) {
+            // Windows of a slab that a source is called for may come with one call.
+            true => self.run_on(part, None, dst, threads),
+            false => self.run(part, None, dst, threads),
+        }
+    }
+}
+
+/// A slab whose borders in the last dimension are borders of blocks.
+fn slab_of_blocks(shape: &[u64], slab: &Hyperslab<'_>, block: Block) -> Result<Slab> {
+    let (rank, of) = (shape.len(), block.elements);
+    if slab.start.len() != rank || slab.count.len() != rank || slab.step.is_some_and(|s| s.len() != rank) {
+        return Slab::new(shape, slab.start, slab.count, slab.step, block.bytes);
+        // which says so
+    }
+    let step = slab.step.and_then(|step| step.last()).copied().unwrap_or(1);
+    let last = [shape.last(), slab.start.last(), slab.count.last()].map(|n| n.copied().unwrap_or(0));
+    let [dimension, start, count] = last;
+    if rank == 0 || !block.divides(dimension) {
+        return Err(fail!(
+            Unsupported,
+            "its rows of {dimension} elements are no whole number of blocks of {of}, so they cannot be separated"
+        ));
+    }
+    // A single element or none has no step.
+    if !block.divides(start) || !block.divides(count) || (step != 1 && count > 0) {
+        return Err(fail!(
+            InvalidArgument,
+            "the last dimension's start {start}, count {count} and step {step} do not keep to blocks of {of} elements"
+        ));
+    }
+    let in_blocks = |numbers: &[u64]| -> Result<Vec<u64>> {
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(numbers.len())?;
+        copy.extend_from_slice(numbers);
+        if let Some(last) = copy.last_mut() {
+            *last = last.checked_div(of).unwrap_or(0);
+        }
+        Ok(copy)
+    };
+    Slab::new(&in_blocks(shape)?, &in_blocks(slab.start)?, &in_blocks(slab.count)?, slab.step, block.bytes)
 }

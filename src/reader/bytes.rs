@@ -1,13 +1,17 @@
 //! The ways to a component's bytes, cheapest first: lent, copied, decoded, converted.
 
+use super::file::File;
 use super::object::Component;
 use crate::codec::{Coding, KnownSize};
-use crate::convert::byte_order::to_host_needed;
 use crate::digest;
 use crate::error::{fail, Cause, Error, Result};
-use crate::load::{check_bool_bytes, decoded_limit, Blob, Part, StoredBytes};
+use crate::load::{
+    self, check_bool_bytes, decoded_limit, BatchOptions, BatchStats, Blob, Part, Request, StoredBytes,
+};
+use crate::memory::HUGE_PAGE;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::LogicalType;
+use crate::threads;
 
 /// What would work on a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,20 @@ pub struct Caps {
     pub verify: bool,
     /// Its pages are its own.
     pub page_exclusive: bool,
+}
+
+impl File {
+    /// Threads that a call on `size` bytes is worth: more than the caller's for many alone.
+    pub(super) fn threads_for(&self, size: u64) -> usize {
+        const MIN_THREADED: u64 = 8 << 20;
+        /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
+        const DEFAULT_THREADS: usize = 4;
+        match self.threads {
+            _ if size < MIN_THREADED || threads::is_worker() => 1,
+            0 => threads::count(0).min(DEFAULT_THREADS),
+            wanted => threads::count(wanted),
+        }
+    }
 }
 
 impl<'f> Component<'f> {
@@ -123,14 +141,6 @@ impl<'f> Component<'f> {
         StoredBytes { source: self.file.source(), start: self.entry.offset, size: self.entry.stored_size }
     }
 
-    pub(super) fn width(&self) -> usize {
-        self.entry.dtype.map_or(1, Dtype::size)
-    }
-
-    pub(super) fn swaps(&self) -> bool {
-        to_host_needed(self.entry.is_big_endian(), self.width())
-    }
-
     /// Lends the bytes where they are.
     pub fn borrow(&self) -> Result<&'f [u8]> {
         self.borrow_inner().map_err(|e| self.wrap(e))
@@ -143,7 +153,7 @@ impl<'f> Component<'f> {
             Coding::Raw => {}
             Coding::Compressed(_) => return not("it is compressed"),
         }
-        if self.swaps() {
+        if self.entry.swaps() {
             return not("its byte order is not this machine's");
         }
         let Some(bytes) = self.file.source.borrow(self.stored().range()) else {
@@ -152,7 +162,7 @@ impl<'f> Component<'f> {
         if bytes.is_empty() {
             return Ok(EMPTY.0.get(..0).unwrap_or_default());
         }
-        let wanted = self.width();
+        let wanted = self.entry.width();
         if bytes.as_ptr().addr() & wanted.saturating_sub(1) != 0 {
             return not("the memory that holds the file is not aligned");
         }
@@ -174,6 +184,39 @@ impl<'f> Component<'f> {
             // A host's own source is called by its own thread, unless it or the call's options say otherwise.
             threads => threads.min(self.file.source().profile().concurrency.max(1)),
         }
+    }
+
+    /// Does a read of it: on the caller's thread, or on as many as the file was opened with.
+    pub(super) fn run(
+        &self,
+        part: Part,
+        convert: Option<Dtype>,
+        dst: &mut [u8],
+        threads: usize,
+    ) -> Result<()> {
+        if threads > 1 {
+            return self.run_on(part, convert, dst, threads);
+        }
+        self.blob().and_then(|blob| load::run_one(&blob, part, convert, dst)).map_err(|e| self.wrap(e))
+    }
+
+    /// Does a read of it as a batch of this one request.
+    pub(super) fn run_on(
+        &self,
+        part: Part,
+        convert: Option<Dtype>,
+        dst: &mut [u8],
+        threads: usize,
+    ) -> Result<()> {
+        let blob = self.blob().map_err(|e| self.wrap(e))?;
+        let mut request = Request::new(blob, part, dst, 0).converted(convert);
+        // Through the page cache, as every call does unless an option says otherwise. Small chunks, as one
+        // component is all there is to share.
+        let chunk_size = HUGE_PAGE as u64;
+        let direct = load::Direct::Never;
+        let options = BatchOptions { threads, direct, chunk_size, ..BatchOptions::default() };
+        let (one, stats) = (std::slice::from_mut(&mut request), &mut BatchStats::default());
+        load::run(one, &options, &|_, _| {}, &|_, _| true, stats)
     }
 
     /// Fills `dst` with the decoded bytes from `offset` on.

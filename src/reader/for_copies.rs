@@ -32,7 +32,7 @@ impl Component<'_> {
     /// That it can be decoded, and that `check` takes what comes out, chunk by chunk, with the position of the
     /// first element of each.
     pub(crate) fn check_decodes(&self, check: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
-        let width = self.width() as u64;
+        let width = self.entry.width() as u64;
         let mut base = 0u64;
         self.for_each_decoded(&mut |chunk| {
             check(chunk, base)?;

@@ -24,13 +24,12 @@ mod padding;
 mod recovery;
 mod regions;
 mod short_frames;
-mod slice;
 mod structure;
 mod verified;
 mod verify;
 mod view;
 
-pub use batch::{BatchRequest, Hyperslab, Selection};
+pub use batch::{Hyperslab, Selection};
 pub use bytes::Caps;
 pub use file::File;
 pub use identity::Identity;
@@ -42,5 +41,5 @@ pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
 pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
-pub use crate::load::{BatchOptions, BatchStats, Direct, OnDone, Progress};
+pub use crate::load::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request};
 pub use crate::source::{Advice, ByteSource};

@@ -46,7 +46,7 @@ impl<'f> Component<'f> {
 
     /// Values, a pair counting as one; none where the logical type is unknown.
     pub(super) fn value_count(&self) -> Result<Option<u64>> {
-        let size = self.storage_count()?.saturating_mul(self.width() as u64);
+        let size = self.storage_count()?.saturating_mul(self.entry.width() as u64);
         let Some(block) = self.entry.block() else { return Ok(None) };
         match size.checked_rem(block.bytes) {
             Some(0) => Ok(size.checked_div(block.bytes).and_then(|n| n.checked_mul(block.elements))),

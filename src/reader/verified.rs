@@ -128,6 +128,6 @@ impl Verified {
 impl Component<'_> {
     fn reading(&self) -> Result<Reading> {
         let (encoding, size) = (self.encoding(), self.decoded_size()?);
-        Ok(Reading { encoding, size, dtype: self.dtype(), swaps: self.swaps() })
+        Ok(Reading { encoding, size, dtype: self.dtype(), swaps: self.entry.swaps() })
     }
 }

@@ -9,7 +9,6 @@ use super::specs::{check_final_size, expected_size, ComponentSpec, LogicalSpec};
 use super::state::{name_at, name_exists, Writer};
 use super::stream::{component_entry, unwritable_encoding};
 use crate::codec::Coding;
-use crate::convert::byte_order::to_host_needed;
 use crate::digest::{self, Algorithm};
 use crate::error::{Error, Result};
 use crate::model::dtype::{Dtype, Logical};
@@ -174,7 +173,7 @@ impl Writer {
     /// Writes the bytes of objects that were checked, neighbours that are stored in the same way together.
     fn write_checked(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let encoding = self.options.encoding;
-        let is_swapped = |request: &DenseSpec<'_>| to_host_needed(false, request.dtype.size());
+        let is_swapped = |request: &DenseSpec<'_>| request.dtype.swaps(false);
         let encoding_of = |request: &DenseSpec<'_>| request.encoding.unwrap_or(encoding);
         let same_storage = |a: &DenseSpec<'_>, b: &DenseSpec<'_>| {
             !is_swapped(a) && !is_swapped(b) && encoding_of(a) == encoding_of(b)

@@ -7,7 +7,7 @@ use super::specs::{
 };
 use super::state::{OpenComponent, Writer, STEP};
 use crate::codec::{Codec, Coding};
-use crate::convert::byte_order::{swap_in_place, to_host_needed};
+use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Algorithm, Digest, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
@@ -184,12 +184,11 @@ impl Writer {
     pub(super) fn feed(&mut self, data: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         open.bytes_in = open.bytes_in.saturating_add(data.len() as u64);
-        let width = open.entry.dtype.map_or(1, Dtype::size);
-        if !to_host_needed(false, width) {
+        if !open.entry.swaps() {
             let outcome = self.encode(data);
             return self.poison_on_error(outcome);
         }
-        let swapped = open.swap_bytes(data, width);
+        let swapped = open.swap_bytes(data);
         let outcome = swapped.and_then(|swapped| self.encode(&swapped));
         self.poison_on_error(outcome)
     }
@@ -337,7 +336,8 @@ impl OpenComponent {
     }
 
     /// Whole elements of what was given, turned to little-endian; a partial one waits for the rest.
-    fn swap_bytes(&mut self, data: &[u8], width: usize) -> Result<Vec<u8>> {
+    fn swap_bytes(&mut self, data: &[u8]) -> Result<Vec<u8>> {
+        let width = self.entry.width();
         let mut swapped = std::mem::take(&mut self.partial);
         swapped.try_reserve(data.len())?;
         swapped.extend_from_slice(data);
