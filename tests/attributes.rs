@@ -264,7 +264,7 @@ fn assert_same(found: &Cbor, wanted: &Cbor) {
 #[test]
 fn another_cbor_reader_finds_the_same_manifest_and_encodes_it_the_same() {
     for version in VERSIONS {
-        for encoding in common::ENCODINGS {
+        for encoding in common::encodings() {
             let options = WriterOptions {
                 version,
                 encoding,

@@ -224,7 +224,7 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
     };
     let samples: Vec<Sample> = types.iter().map(sample).collect();
     let mut compared = 0;
-    for encoding in common::ENCODINGS {
+    for encoding in common::encodings() {
         let options = WriterOptions { encoding, frame_size: 1024, ..WriterOptions::default() };
         let file = common::open(common::file_of(&options, &samples));
         for ((from, logical), sample) in types.iter().zip(&samples) {

@@ -163,7 +163,7 @@ fn copy_what_can_be(from: &File, version: Version) -> (Vec<u8>, Vec<String>) {
 #[test]
 fn a_copy_into_an_older_version_refuses_what_that_cannot_say_and_nothing_else() {
     for source in VERSIONS {
-        for encoding in common::ENCODINGS {
+        for encoding in common::encodings() {
             let mut samples: Vec<Sample> =
                 common::every_type().into_iter().flat_map(|(d, l)| common::every_format(d, l)).collect();
             samples.retain(|s| s.can_be_said_in(source));
@@ -290,13 +290,13 @@ fn unknown_types_formats_and_attributes_are_carried_over() {
 #[test]
 fn a_copy_may_be_given_another_encoding_and_digest() {
     let samples = common::every_format(Dtype::F32, Some(Logical::Complex64));
-    for source in common::ENCODINGS {
+    for source in common::encodings() {
         let digest = Some(Algorithm::Crc32c);
         let from = common::open(common::file_of(
             &WriterOptions { encoding: source, digest, ..WriterOptions::default() },
             &samples,
         ));
-        for encoding in common::ENCODINGS {
+        for encoding in common::encodings() {
             for digest in common::DIGESTS {
                 let recode = Recode { encoding: Some(encoding), digest: Some(digest) };
                 let copied = common::written(&options(Version::V1_2), |w| {

@@ -32,7 +32,7 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 18] = [
     ("hash", &[]),
     ("threads", &["lock"]),
     ("container", &["error", "model", "memory"]),
-    ("codec", &["error", "model"]),
+    ("codec", &["error", "model", "memory"]),
     ("digest", &["error"]),
     ("convert", &["error", "model", "simd"]),
     ("simd", &[]),

@@ -287,7 +287,7 @@ fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
         .map(|n| Sample::dense(&format!("t{n}"), Dtype::U8, &[*n], compressible(*n as usize)))
         .collect();
     samples.extend(common::every_format(Dtype::Bf16, None).into_iter().skip(1));
-    for encoding in common::ENCODINGS {
+    for encoding in common::encodings() {
         std::fs::write(&path, common::file_of(&options(encoding, 4096), &samples)).unwrap();
         for file in opened(&path) {
             for (threads, chunk_size, verify) in

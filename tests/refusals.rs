@@ -234,7 +234,7 @@ fn who_gives_up_hears_of_a_rollback_that_fails() {
 
 #[test]
 fn a_sink_that_fails_at_any_byte_fails_the_writer_for_good() {
-    for encoding in common::ENCODINGS {
+    for encoding in common::encodings() {
         let options = WriterOptions { encoding, ..small_frames() };
         let samples: Vec<Sample> = tensors().into_iter().take(4).collect();
         let size = common::file_of(&options, &samples).len();

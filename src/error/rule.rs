@@ -121,6 +121,8 @@ rules! {
     TorchStorage c"torch-storage",
     TorchView c"torch-view",
     TorchArchive c"torch-archive",
+    EncodingCorrupt c"encoding-corrupt",
+    EncodingLength c"encoding-length",
 }
 
 #[cfg(test)]

@@ -1,28 +1,58 @@
-//! Encodings: the only list of them, and which codec each has. What decodes and encodes is in `codec`.
+//! Encodings: the only list of them. What decodes and encodes is in `codec`.
 
 use super::name::Name;
 use crate::error::Rule;
 use std::ffi::CStr;
 
+/// What a codec is beside its code.
+#[derive(Debug, PartialEq, Eq)]
+struct CodecRow {
+    /// The rule that stored bytes break which cannot be decoded.
+    corrupt: Rule,
+    /// The rule that frames break which hold another size than is declared.
+    length: Rule,
+    /// Whether it is an encoding of `.zt` files, which are written with it. Others are read where a container has them.
+    is_written: bool,
+}
+
+/// From a list of rows: the enum, whose values are the numbers in C, all of it in order, and the table. A row without a
+/// codec stores bytes as they are. The comment of a row is the header's.
 macro_rules! encodings {
-    ($($(#[$about:meta])* $variant:ident = $number:literal, $name:literal;)*) => {
+    ($($(#[doc = $about:literal])* $variant:ident = $number:literal, $name:literal $(, $codec:expr)?;)*) => {
         /// How stored bytes become the component's bytes. The values are the numbers in C.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Encoding {
-            $($(#[$about])* $variant = $number,)*
+            $($(#[doc = $about])* $variant = $number,)*
             /// A name that this version does not know.
             Other = 3,
         }
 
         impl Encoding {
-            /// All that this version knows.
+            /// All that this version knows, in the order of the table.
             pub const KNOWN: [Encoding; [$($number),*].len()] = [$(Encoding::$variant),*];
 
             const fn known_name(self) -> Option<Name> {
                 match self {
                     $(Encoding::$variant => Some(const { Name::new($name) }),)*
                     Encoding::Other => None,
+                }
+            }
+
+            const fn codec_row(self) -> Option<&'static CodecRow> {
+                match self {
+                    $(Encoding::$variant => {
+                        const { let none: Option<&CodecRow> = None; $(let none = { let _ = none; Some(&$codec) };)? none }
+                    })*
+                    Encoding::Other => None,
+                }
+            }
+
+            /// What it is, in a sentence.
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $(Encoding::$variant => concat!($($about),*),)*
+                    Encoding::Other => "",
                 }
             }
         }
@@ -33,7 +63,7 @@ encodings! {
     /// As they are.
     Raw = 1, c"raw";
     /// Zstandard frames (RFC 8878).
-    Zstd = 2, c"zstd";
+    Zstd = 2, c"zstd", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: true };
 }
 
 impl Encoding {
@@ -47,9 +77,23 @@ impl Encoding {
         self.known_name().map(|name| name.c)
     }
 
-    /// By its name in the spec.
+    /// By its name in a `.zt` file.
     pub fn from_name(name: &str) -> Option<Encoding> {
-        Encoding::KNOWN.into_iter().find(|encoding| encoding.name() == Some(name))
+        Encoding::written().find(|encoding| encoding.name() == Some(name))
+    }
+
+    /// Those that files are written with.
+    pub fn written() -> impl Iterator<Item = Encoding> {
+        Encoding::KNOWN.into_iter().filter(|encoding| encoding.is_written())
+    }
+
+    /// Whether files are written with it.
+    pub const fn is_written(self) -> bool {
+        match (self, self.codec_row()) {
+            (Encoding::Other, _) => false,
+            (_, None) => true,
+            (_, Some(codec)) => codec.is_written,
+        }
     }
 
     /// Its number in C.
@@ -65,19 +109,13 @@ impl Encoding {
     /// Whether this version has a codec for it, whose decoded size is not the stored one.
     #[inline]
     pub const fn is_compressed(self) -> bool {
-        match self {
-            Encoding::Zstd => true,
-            Encoding::Raw | Encoding::Other => false,
-        }
+        self.codec_row().is_some()
     }
 
     /// Whether a manifest may have to give the decoded size beside the stored one.
     #[inline]
     pub const fn has_declared_size(self) -> bool {
-        match self {
-            Encoding::Raw => false,
-            Encoding::Zstd | Encoding::Other => true,
-        }
+        !matches!(self, Encoding::Raw)
     }
 }
 
@@ -90,45 +128,44 @@ pub(crate) enum Coding {
     Compressed(Codec),
 }
 
-/// What decodes and encodes.
+/// What decodes and encodes: an encoding that has a codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Codec {
-    /// Zstandard frames.
-    Zstd,
+pub(crate) struct Codec {
+    encoding: Encoding,
+    row: &'static CodecRow,
 }
 
 impl Coding {
     /// Of an encoding; none of one that this version does not know.
     #[inline]
     pub(crate) fn of(encoding: Encoding) -> Option<Coding> {
-        match encoding {
-            Encoding::Raw => Some(Coding::Raw),
-            Encoding::Zstd => Some(Coding::Compressed(Codec::Zstd)),
-            Encoding::Other => None,
+        match (encoding, encoding.codec_row()) {
+            (Encoding::Other, _) => None,
+            (_, None) => Some(Coding::Raw),
+            (encoding, Some(row)) => Some(Coding::Compressed(Codec { encoding, row })),
         }
     }
 }
 
 impl Codec {
+    /// Whose codec it is.
+    pub(crate) fn encoding(self) -> Encoding {
+        self.encoding
+    }
+
     /// Its name in messages.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Codec::Zstd => "zstd",
-        }
+        self.encoding.name().unwrap_or_default()
     }
 
     /// The rule that frames break which hold another size than is declared.
     pub(crate) fn length_rule(self) -> Rule {
-        match self {
-            Codec::Zstd => Rule::ZstdLength,
-        }
+        self.row.length
     }
 
     /// The rule that stored bytes break which cannot be decoded.
     pub(crate) fn corrupt_rule(self) -> Rule {
-        match self {
-            Codec::Zstd => Rule::ZstdCorrupt,
-        }
+        self.row.corrupt
     }
 }
 
@@ -139,12 +176,17 @@ mod tests {
     #[test]
     fn names_and_numbers_lead_back_to_their_encoding() {
         for encoding in Encoding::KNOWN {
-            assert_eq!(Encoding::from_name(encoding.name().unwrap()), Some(encoding));
+            let by_name = Encoding::from_name(encoding.name().unwrap());
+            assert_eq!(by_name, encoding.is_written().then_some(encoding));
             assert_eq!(Encoding::from_number(encoding.number()), Some(encoding));
             assert_eq!(encoding.c_name().unwrap().to_str().ok(), encoding.name());
+            assert!(encoding.about().starts_with(' ') && encoding.about().ends_with('.'), "{encoding:?}");
+            assert_ne!(Coding::of(encoding), None);
+            assert_eq!(encoding.is_compressed(), Coding::of(encoding) != Some(Coding::Raw));
         }
         assert_eq!((Encoding::Other.name(), Encoding::Other.c_name()), (None, None));
         assert_eq!((Encoding::from_number(0), Encoding::from_number(3)), (None, None));
-        assert_eq!(Encoding::from_name("RAW"), None);
+        assert_eq!((Encoding::from_name("RAW"), Coding::of(Encoding::Other)), (None, None));
+        assert!(Encoding::Raw.is_written() && Encoding::Zstd.is_written() && !Encoding::Other.is_written());
     }
 }

@@ -218,6 +218,8 @@ impl CompressedFrame {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::Coding;
+    use crate::model::manifest::Encoding;
 
     #[test]
     fn no_more_frames_are_taken_than_there_are() {
@@ -249,6 +251,7 @@ mod tests {
     #[test]
     fn memory_is_kept_from_one_component_to_the_next() {
         let data: Vec<u8> = (0..100_000u32).map(|i| (i / 7 * (i % 13)) as u8).collect();
+        let Some(Coding::Compressed(codec)) = Coding::of(Encoding::Zstd) else { panic!("zstd is a codec") };
         let mut encoders = Encoders::default();
         let mut outputs = Vec::new();
         for threads in [1, 1, 3, 3] {
@@ -258,7 +261,7 @@ mod tests {
                 inputs,
                 threads,
                 ThreadHooks::default(),
-                encoders.at_least(threads, Codec::Zstd, 3).unwrap(),
+                encoders.at_least(threads, codec, 3).unwrap(),
                 &mut |frame| {
                     out.extend_from_slice(frame);
                     Ok(())

@@ -139,7 +139,7 @@ impl WriterOptions {
         if !(1024..=1 << 30).contains(&self.frame_size) {
             return Err(fail!(InvalidArgument, "frame_size is {}, not from 1024 to 2^30", self.frame_size));
         }
-        if self.encoding == Encoding::Other || to.number.is_none() {
+        if !self.encoding.is_written() || to.number.is_none() {
             return Err(fail!(InvalidArgument, "that encoding or version cannot be written"));
         }
         if !(-7..=22).contains(&self.zstd_level) {

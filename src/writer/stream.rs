@@ -64,7 +64,9 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
         return Err(fail!(Limit, "a role of {} bytes is longer than {}", spec.role.len(), NAME_LIMIT));
     }
     let encoding = spec.encoding.unwrap_or(writer.options.encoding);
-    Coding::of(encoding).ok_or_else(unwritable_encoding)?;
+    if !encoding.is_written() {
+        return Err(unwritable_encoding());
+    }
     let role = writer.manifest.intern_role(spec.role)?;
     let mut entry = Component::new(role, Some(spec.dtype));
     (entry.logical, entry.encoding) = (logical, encoding);

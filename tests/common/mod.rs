@@ -19,10 +19,13 @@ use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer,
 
 /// The three versions that are written.
 pub const VERSIONS: [Version; 3] = [Version::V0_1, Version::V1_1, Version::V1_2];
-/// Every way to write a component's bytes.
-pub const ENCODINGS: [Encoding; Encoding::KNOWN.len()] = Encoding::KNOWN;
 /// Every digest, and none.
 pub const DIGESTS: [Option<Algorithm>; 3] = [None, Some(Algorithm::Crc32c), Some(Algorithm::Sha256)];
+
+/// Every way to write a component's bytes.
+pub fn encodings() -> Vec<Encoding> {
+    Encoding::written().collect()
+}
 
 /// A file or folder of the repository.
 pub fn repository(path: &str) -> PathBuf {

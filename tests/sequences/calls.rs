@@ -279,7 +279,7 @@ impl Session<'_> {
         let name = self.name();
         let recode = match self.random.below(3) {
             0 => Recode {
-                encoding: Some(self.pick(&common::ENCODINGS)),
+                encoding: Some(self.pick(&common::encodings())),
                 digest: self.pick(&[None, Some(None), Some(Some(Algorithm::Crc32c))]),
             },
             _ => Recode::default(),

@@ -85,7 +85,7 @@ fn options(random: &mut Random) -> WriterOptions {
         alignment: 64 << random.below(3),
         large_alignment: [0, 4096][random.below(2) as usize],
         large_size: 1 << random.below(14),
-        encoding: common::ENCODINGS[random.below(2) as usize],
+        encoding: common::encodings()[random.below(common::encodings().len() as u64) as usize],
         zstd_level: 1 + random.below(3) as i32,
         digest: common::DIGESTS[random.below(3) as usize],
         threads: 1 + random.below(2) as usize,

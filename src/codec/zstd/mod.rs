@@ -9,12 +9,25 @@ mod decode;
 mod encode;
 mod stream;
 mod walk;
-mod whole;
 
-pub(super) use decode::{decode_chunks, decode_counted, decode_range};
-pub(super) use encode::{frame_bound, FrameEncoder};
-pub(super) use walk::Walk;
-pub(super) use whole::decode_into;
+use super::frames::{Header, Stored};
+use super::interface::FrameFormat;
+use crate::error::Result;
+
+/// Zstandard frames (RFC 8878).
+pub(super) struct Zstd;
+
+impl FrameFormat for Zstd {
+    type FrameDecoder = decode::Decoder;
+    type StreamDecoder = stream::Decoder;
+    type Encoder = encode::Encoder;
+
+    const MAX_WINDOW: u64 = 1 << stream::WINDOW_LOG;
+
+    fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
+        walk::header(stored, at)
+    }
+}
 
 #[cfg(test)]
 mod tests;

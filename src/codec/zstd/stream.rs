@@ -3,13 +3,14 @@
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 use super::context::{code_number, context, decoder_error, internal, CODE_PREFIX, CODE_WINDOW};
+use crate::codec::interface::StreamDecoder;
 use crate::error::{broken, fail, Result, Rule};
 
 /// The largest window kept: 128 MiB, what every zstd decoder is asked to support at most by default.
 pub(super) const WINDOW_LOG: u32 = 27;
 
 /// Decodes frames from pieces of the stored bytes, in order.
-pub(crate) struct StreamDecoder {
+pub(crate) struct Decoder {
     /// libzstd's state. It allocates the smaller of a frame's window and its content.
     context: DCtx<'static>,
     /// Stored bytes taken.
@@ -20,20 +21,14 @@ pub(crate) struct StreamDecoder {
     finished: bool,
 }
 
-impl StreamDecoder {
-    /// Before the first byte.
-    pub(crate) fn new() -> Result<Self> {
+impl StreamDecoder for Decoder {
+    fn new() -> Result<Self> {
         let mut context = context()?;
         context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG)).map_err(internal)?;
-        Ok(StreamDecoder { context, consumed: 0, frames: 0, finished: false })
+        Ok(Decoder { context, consumed: 0, frames: 0, finished: false })
     }
 
-    /// Takes from the front of `input` and writes decoded bytes to the front of `out`; how many.
-    ///
-    /// Returns when `out` is full or `input` is used up, whichever comes first. Where `out` was filled,
-    /// more may be waiting: call again, with no input if none is left. Fewer bytes than `out` takes
-    /// mean that nothing waits.
-    pub(crate) fn decode(&mut self, input: &mut &[u8], out: &mut [u8]) -> Result<usize> {
+    fn decode(&mut self, input: &mut &[u8], out: &mut [u8]) -> Result<usize> {
         let mut written = 0;
         // At a frame's end nothing waits, and asking would begin a frame that is not there.
         while written < out.len() && !(input.is_empty() && (self.finished || self.consumed == 0)) {
@@ -62,14 +57,7 @@ impl StreamDecoder {
         Ok(written)
     }
 
-    #[cfg(test)]
-    /// Whether a frame, and no other after it, was decoded to its end: where the stored bytes may end.
-    pub(crate) fn finished_frame(&self) -> bool {
-        self.finished
-    }
-
-    /// An error if the stored bytes must not end here.
-    pub(crate) fn check_end(&self) -> Result<()> {
+    fn check_end(&self) -> Result<()> {
         match (self.finished, self.consumed) {
             (true, _) => Ok(()),
             (false, 0) => {
@@ -79,6 +67,14 @@ impl StreamDecoder {
                 Err(broken!(Rule::ZstdCorrupt, "the stored bytes end within a zstd frame, at {consumed}"))
             }
         }
+    }
+}
+
+impl Decoder {
+    #[cfg(test)]
+    /// Whether a frame, and no other after it, was decoded to its end: where the stored bytes may end.
+    pub(crate) fn finished_frame(&self) -> bool {
+        self.finished
     }
 
     /// What libzstd says, with where.

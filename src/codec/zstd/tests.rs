@@ -1,23 +1,49 @@
 //! Frames that we write and frames that others might: sizes, one shot, ranges, pieces, and every way
 //! to cut or change them.
 
-use super::stream::StreamDecoder;
-use super::*;
+use super::stream;
+use super::Zstd;
 use crate::codec::frame_index::FrameIndex;
 use crate::codec::frames::{FrameRun, KnownSize, Stored, StoredPart};
+use crate::codec::interface::StreamDecoder;
+use crate::codec::walk::Walk;
+use crate::codec::Encoder;
 use crate::error::{Cause, Result, Rule};
-use crate::model::encoding::Codec;
+use crate::model::encoding::{Codec, Coding, Encoding};
+
+fn codec() -> Codec {
+    match Coding::of(Encoding::Zstd) {
+        Some(Coding::Compressed(codec)) => codec,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn encoder(level: i32) -> Result<Encoder> {
+    codec().encoder(level)
+}
 
 fn known_size(stored: impl Stored) -> Result<KnownSize> {
-    Codec::Zstd.known_size(stored)
+    codec().known_size(stored)
 }
 
 fn runs(stored: impl Stored, least: u64, wanted: u64) -> Result<(KnownSize, Vec<FrameRun>)> {
-    Codec::Zstd.runs(stored, least, wanted)
+    codec().runs(stored, least, wanted)
 }
 
 fn index(stored: impl Stored) -> Result<FrameIndex> {
-    Codec::Zstd.index(stored)
+    codec().index(stored)
+}
+
+fn decode_into<'s>(stored: impl Into<StoredPart<'s>>, dst: &mut [u8]) -> Result<()> {
+    codec().decode_into(stored, dst)
+}
+
+fn decode_chunks(stored: &[u8], limit: u64, sink: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<u64> {
+    codec().decode_chunks(stored, limit, sink)
+}
+
+fn decode_counted(stored: &[u8], limit: u64) -> Result<u64> {
+    codec().decode_counted(stored, limit)
 }
 
 /// Bytes that compress somewhat, different each `seed`.
@@ -39,7 +65,7 @@ fn text(seed: u64, size: usize) -> Vec<u8> {
 /// A frame as we write it.
 fn sized(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    FrameEncoder::new(3).unwrap().encode(bytes, &mut out).unwrap();
+    encoder(3).unwrap().encode(bytes, &mut out).unwrap();
     out
 }
 
@@ -100,12 +126,12 @@ fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
 /// A range, by a walk of its own.
 fn decode_range(stored: &[u8], size: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
     let start = index(stored)?.seek(offset, dst.len() as u64);
-    super::decode_range(StoredPart { bytes: stored, from: 0 }, start, size, offset, dst)?;
+    codec().decode_range(StoredPart { bytes: stored, from: 0 }, start, size, offset, dst)?;
     // What it needs of the stored bytes is enough.
     let needed = start.needed(stored.len());
     let (from, bytes) = (needed.start, &stored[needed]);
     let mut again = vec![0x55; dst.len()];
-    super::decode_range(StoredPart { bytes, from }, start, size, offset, &mut again)?;
+    codec().decode_range(StoredPart { bytes, from }, start, size, offset, &mut again)?;
     assert!(again == dst);
     Ok(())
 }
@@ -169,11 +195,7 @@ fn runs_of_frames() {
                 assert!(got == want[run.decoded.start as usize..run.decoded.end as usize], "{name}");
             }
             assert_eq!(end, size, "{name}");
-            assert_eq!(
-                known.check(Codec::Zstd, size + 1).unwrap_err().rule(),
-                Some(Rule::ZstdLength),
-                "{name}"
-            );
+            assert_eq!(known.check(codec(), size + 1).unwrap_err().rule(), Some(Rule::ZstdLength), "{name}");
         }
     }
     // Of very many small frames there are few runs.
@@ -267,7 +289,7 @@ fn a_range_begins_at_an_indexed_frame_however_many_there_are() {
             let last = places.partition_point(|place| place.1 < needed.end) - 1;
             assert!(last <= first + 50 / 3 * 2 + steps + 7, "{count} frames, {offset}: {last}, {first}");
             let part = StoredPart { from: needed.start, bytes: &stored[needed] };
-            super::decode_range(part, start, size, offset, &mut got).unwrap();
+            codec().decode_range(part, start, size, offset, &mut got).unwrap();
             assert!(got == want[offset as usize..][..got.len()], "{count} frames, {offset}");
         }
         assert!(begun.len() <= 256 && begun.len() > (count as usize).min(256) / 4, "{}", begun.len());
@@ -282,7 +304,7 @@ fn a_range_begins_at_an_indexed_frame_however_many_there_are() {
     for wrong in [&stored[..5], &stored[1..], &[]] {
         for offset in [0, 1050, 3000] {
             let part = StoredPart { bytes: wrong, from: 0 };
-            let refused = super::decode_range(part, index.seek(offset, 50), 3100, offset, &mut [0; 50]);
+            let refused = codec().decode_range(part, index.seek(offset, 50), 3100, offset, &mut [0; 50]);
             assert!(matches!(refused.unwrap_err().cause(), Cause::Broken(_)), "{offset}");
         }
     }
@@ -297,7 +319,7 @@ fn pieces_of_every_size() {
             if piece.min(capacity) < 100 && want.len() > 400_000 {
                 continue; // slow and nothing new
             }
-            let mut decoder = StreamDecoder::new().unwrap();
+            let mut decoder = stream::Decoder::new().unwrap();
             assert!(!decoder.finished_frame());
             let (mut got, mut out) = (Vec::new(), vec![0; capacity.max(1)]);
             for mut input in stored.chunks(piece) {

@@ -13,56 +13,22 @@ const MAX_BLOCK: u64 = 128 << 10;
 /// libzstd takes no larger window, streaming or not: 2^31, and up to 7/8 more.
 const MAX_WINDOW_LOG: u32 = 31;
 
-/// Goes from frame to frame; ends after the first error.
-pub(in crate::codec) struct Walk<S> {
-    /// All frames.
-    stored: S,
-    /// Where the next one begins.
-    at: usize,
-    /// Nothing follows an error.
-    failed: bool,
-}
-
-impl<S: Stored> Walk<S> {
-    /// Begins at the first byte.
-    pub(in crate::codec) fn new(stored: S) -> Self {
-        Walk::from(stored, 0)
-    }
-
-    /// Begins where a frame does.
-    pub(super) fn from(stored: S, at: usize) -> Self {
-        Walk { stored, at, failed: false }
-    }
-}
-
-impl<S: Stored> Iterator for Walk<S> {
-    type Item = Result<Header>;
-
-    fn next(&mut self) -> Option<Result<Header>> {
-        // No bytes at all are an error, not the end: even nothing takes a frame.
-        if self.failed || (self.at > 0 && self.at >= self.stored.size()) {
-            return None;
-        }
-        let header = Reader { stored: &mut self.stored, at: self.at, start: self.at }.frame();
-        match &header {
-            Ok(header) => self.at = header.stored.end,
-            Err(_) => self.failed = true,
-        }
-        Some(header)
-    }
+/// What the headers of the frame say that begins at `at`.
+pub(super) fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
+    Reader { stored, at, start: at }.frame()
 }
 
 /// Reads one frame's headers.
-struct Reader<'a, S> {
+struct Reader<'a> {
     /// All frames.
-    stored: &'a mut S,
+    stored: &'a mut dyn Stored,
     /// The next byte to read.
     at: usize,
     /// Where this frame began.
     start: usize,
 }
 
-impl<S: Stored> Reader<'_, S> {
+impl Reader<'_> {
     /// `count` (up to 8) bytes as a little-endian number.
     fn number(&mut self, count: usize) -> Result<u64> {
         let found = self.stored.peek(self.at, count)?;

@@ -64,7 +64,9 @@ impl Writer {
         if narrow && object.format().is_index(component.role()) && to.index_dtypes == IndexDtypes::U64 {
             return Ok(Some(Dtype::U64));
         }
-        if *recode != Recode::default() && component.encoding() != Encoding::Other {
+        let encoding = component.encoding();
+        let readable_only = encoding != Encoding::Other && !encoding.is_written();
+        if readable_only || (*recode != Recode::default() && encoding != Encoding::Other) {
             return Ok(Some(dtype));
         }
         if entry.is_big_endian() && !to.big_endian {
@@ -152,7 +154,7 @@ impl Writer {
                 LogicalType::Other => component.logical_name().map(LogicalSpec::Other),
                 LogicalType::Absent | LogicalType::SameAsDtype => None,
             },
-            encoding: Some(recode.encoding.unwrap_or(component.encoding())),
+            encoding: recode.encoding.or(Some(component.encoding()).filter(|encoding| encoding.is_written())),
             digest: Some(recode.digest.unwrap_or(algorithm)),
             size: Some(size),
             ..ComponentSpec::new(component.role(), dtype)

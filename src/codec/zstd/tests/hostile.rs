@@ -17,9 +17,9 @@ fn no_frames_at_all() {
         assert_eq!(runs(stored, 1, 0).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
     }
     assert!(known_size(b"").unwrap_err().message().contains("even nothing takes a frame"));
-    let decoder = StreamDecoder::new().unwrap();
+    let decoder = stream::Decoder::new().unwrap();
     assert_eq!(decoder.check_end().unwrap_err().rule(), Some(Rule::ZstdCorrupt));
-    let mut decoder = StreamDecoder::new().unwrap();
+    let mut decoder = stream::Decoder::new().unwrap();
     let error = decoder.decode(&mut &b"raw bytes"[..], &mut [0; 8]).unwrap_err();
     assert_eq!(error.rule(), Some(Rule::ZstdCorrupt));
 }
@@ -32,7 +32,7 @@ fn bytes_after_the_frames() {
         refused(&stored, 100, Rule::ZstdTrailing);
         let error = known_size(&stored).unwrap_err();
         assert!(error.message().contains(&format!("the {} stored bytes from", tail.len())), "{error}");
-        let mut decoder = StreamDecoder::new().unwrap();
+        let mut decoder = stream::Decoder::new().unwrap();
         let mut out = [0; 200];
         match decoder.decode(&mut &stored[..], &mut out) {
             Err(error) => {
@@ -174,7 +174,7 @@ fn cut_or_changed_anywhere() {
         let cut = &stored[..end];
         assert!(decode_into(cut, &mut out).is_err(), "cut at {end}");
         assert_eq!(known_size(cut).is_ok(), boundaries.contains(&end), "cut at {end}");
-        let mut decoder = StreamDecoder::new().unwrap();
+        let mut decoder = stream::Decoder::new().unwrap();
         let ended = decoder.decode(&mut &cut[..], &mut out).is_ok() && decoder.finished_frame();
         assert_eq!(ended, boundaries.contains(&end), "cut at {end}");
         assert_eq!(decode_counted(cut, 2000).is_ok(), boundaries.contains(&end), "cut at {end}");
@@ -202,18 +202,18 @@ fn cut_or_changed_anywhere() {
 #[test]
 fn the_encoder() {
     for level in [i32::MIN, -200_000, 23, i32::MAX] {
-        let error = FrameEncoder::new(level).err().unwrap();
+        let error = encoder(level).err().unwrap();
         assert_eq!(error.cause(), Cause::InvalidArgument);
         assert!(error.message().contains("to 22"), "{error}");
     }
     let (a, b) = (text(21, 50_000), text(22, 10));
     for level in [-5, 0, 1, 3, 19, 22] {
-        let mut encoder = FrameEncoder::new(level).unwrap();
+        let mut encoder = encoder(level).unwrap();
         let mut out = b"before".to_vec();
         for bytes in [&a[..], &b, &[], &a] {
             encoder.encode(bytes, &mut out).unwrap();
         }
-        let frames: Vec<_> = Walk::new(&out[6..]).map(Result::unwrap).collect();
+        let frames: Vec<_> = Walk::<Zstd>::from(&mut &out[6..], 0).map(Result::unwrap).collect();
         let sizes: Vec<_> = frames.iter().map(|frame| frame.content).collect();
         assert_eq!(sizes, [Some(50_000), Some(10), Some(0), Some(50_000)]);
         let (first, last) = (&frames[0].stored, &frames[3].stored);

@@ -1,0 +1,82 @@
+//! All decoded bytes, a little at a time.
+
+use super::frames::with_data;
+use super::interface::{in_frame, FrameDecoder, FrameFormat, StreamDecoder};
+use super::range::{whole_frame, wide, zeroed, SCRATCH};
+use super::walk::Walk;
+use crate::error::{fail, Result};
+use crate::model::encoding::Codec;
+
+/// Who takes decoded bytes, in order.
+pub(super) type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
+
+/// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was.
+///
+/// More than `limit` bytes are an error, before the sink sees them.
+pub(super) fn decode_chunks<F: FrameFormat>(
+    codec: Codec,
+    stored: &[u8],
+    limit: u64,
+    sink: &mut Sink<'_>,
+) -> Result<u64> {
+    chunks::<F>(codec, stored, limit, Some(sink))
+}
+
+/// How many bytes the frames decode to; only frames whose headers do not say are decoded.
+///
+/// More than `limit` bytes are an error, and no more than that are decoded.
+pub(super) fn decode_counted<F: FrameFormat>(codec: Codec, stored: &[u8], limit: u64) -> Result<u64> {
+    chunks::<F>(codec, stored, limit, None)
+}
+
+/// Decodes frame by frame; without a sink frames of known size are only counted.
+fn chunks<F: FrameFormat>(
+    codec: Codec,
+    stored: &[u8],
+    limit: u64,
+    mut sink: Option<&mut Sink<'_>>,
+) -> Result<u64> {
+    let over = || fail!(Limit, "the {} frames hold more than the limit of {limit} bytes", codec.name());
+    let mut scratch = Vec::new();
+    let mut decoder = None;
+    let (mut total, mut frames) = (0u64, stored);
+    for header in with_data(Walk::<F>::from(&mut frames, 0)) {
+        let header = header?;
+        let mut frame = stored.get(header.stored.clone()).unwrap_or_default();
+        if let Some(content) = header.content {
+            let after = total.checked_add(content).filter(|&after| after <= limit).ok_or_else(over)?;
+            let Some(sink) = &mut sink else {
+                total = after;
+                continue;
+            };
+            if header.window > F::MAX_WINDOW {
+                let mut decoder = F::FrameDecoder::new()?;
+                let whole = whole_frame::<F>(codec, &mut decoder, frame, &header, content)?;
+                whole.chunks(SCRATCH).try_for_each(&mut **sink)?;
+                total = after;
+                continue;
+            }
+        }
+        let wanted = usize::try_from(header.most).unwrap_or(SCRATCH).clamp(1, SCRATCH);
+        if scratch.len() < wanted {
+            scratch = zeroed(wanted)?;
+        }
+        let decoder = match &mut decoder {
+            Some(decoder) => decoder,
+            none => none.insert(F::StreamDecoder::new()?),
+        };
+        let within = |error| in_frame(codec, &header, error);
+        loop {
+            let got = decoder.decode(&mut frame, &mut scratch).map_err(within)?;
+            total = total.checked_add(wide(got)).filter(|&total| total <= limit).ok_or_else(over)?;
+            if let (Some(sink), true) = (&mut sink, got > 0) {
+                sink(scratch.get(..got).unwrap_or_default())?;
+            }
+            if got < scratch.len() {
+                break;
+            }
+        }
+        decoder.check_end().map_err(within)?;
+    }
+    Ok(total)
+}

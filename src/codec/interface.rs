@@ -1,0 +1,94 @@
+//! What a codec has to have. All that is asked of one is made of this: see `whole.rs`, `range.rs` and `chunks.rs`.
+
+use super::frames::{Header, Stored};
+use crate::error::{Error, Result};
+use crate::model::encoding::Codec;
+
+/// An encoding that compresses. Its stored bytes are frames, one behind the other, that can be decoded one by one; where
+/// they are one stream, that is one frame.
+pub(super) trait FrameFormat {
+    /// Decodes a frame at once.
+    type FrameDecoder: FrameDecoder;
+    /// Decodes frames piece by piece.
+    type StreamDecoder: StreamDecoder;
+    /// Compresses.
+    type Encoder: FrameEncoder;
+
+    /// A stream decoder takes no frame that refers back further.
+    const MAX_WINDOW: u64;
+
+    /// What the headers of the frame say that begins at `at`, without decoding anything. No memory is sized by a header
+    /// alone: what it promises, the rest of the frame must be able to hold. Also asked where there are no bytes at all.
+    fn header(stored: &mut dyn Stored, at: usize) -> Result<Header>;
+}
+
+/// Decodes frames one by one, each at once.
+pub(super) trait FrameDecoder: Sized {
+    /// Before the first frame.
+    fn new() -> Result<Self>;
+
+    /// Decodes a frame to the front of `out`; how many bytes it was.
+    fn decode(&mut self, frame: &[u8], header: &Header, out: &mut [u8]) -> Result<Decoded>;
+}
+
+/// What became of a frame.
+pub(super) enum Decoded {
+    /// So many bytes.
+    Size(usize),
+    /// It holds more than there was room for.
+    TooLarge,
+}
+
+/// Decodes frames from pieces of the stored bytes, in order.
+pub(super) trait StreamDecoder: Sized {
+    /// Before the first byte.
+    fn new() -> Result<Self>;
+
+    /// Takes from the front of `input` and writes decoded bytes to the front of `out`; how many.
+    ///
+    /// Returns when `out` is full or `input` is used up, whichever comes first. Where `out` was filled,
+    /// more may be waiting: call again, with no input if none is left. Fewer bytes than `out` takes
+    /// mean that nothing waits.
+    fn decode(&mut self, input: &mut &[u8], out: &mut [u8]) -> Result<usize>;
+
+    /// An error if the stored bytes must not end here.
+    fn check_end(&self) -> Result<()>;
+}
+
+/// Compresses blocks of bytes, each into a frame of its own that can be decoded by itself. The same bytes at the same
+/// level give the same frame, whatever was compressed before.
+pub(super) trait FrameEncoder: Sized + Send + 'static {
+    /// An encoder of that level.
+    fn new(level: i32) -> Result<Self>;
+
+    /// Bytes that a frame of `size` bytes takes at most.
+    fn frame_bound(size: usize) -> usize;
+
+    /// Writes one frame to the front of `out`, which has at least [`FrameEncoder::frame_bound`] bytes; how many it
+    /// takes.
+    fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize>;
+}
+
+/// The encoder of a codec that has none.
+#[allow(dead_code)] // all encodings that are read are written today
+pub(super) enum NoEncoder {}
+
+impl FrameEncoder for NoEncoder {
+    fn new(_: i32) -> Result<Self> {
+        Err(crate::error::fail!(Unsupported, "that encoding is not written"))
+    }
+
+    fn frame_bound(size: usize) -> usize {
+        size
+    }
+
+    fn encode_to(&mut self, _: &[u8], _: &mut [u8]) -> Result<usize> {
+        match *self {}
+    }
+}
+
+/// With the frame that it is about.
+#[cold]
+pub(super) fn in_frame(codec: Codec, header: &Header, error: Error) -> Error {
+    error.within(format_args!("{} frame at byte {} of the stored bytes", codec.name(), header.stored.start))
+}

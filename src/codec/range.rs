@@ -1,0 +1,199 @@
+//! A part of the decoded bytes.
+
+use super::frame_index::{FramePoint, Seek};
+use super::frames::{with_data, Header, StoredPart};
+use super::interface::{in_frame, Decoded, FrameDecoder, FrameFormat, StreamDecoder};
+use super::walk::Walk;
+use crate::error::{broken, fail, Error, Result};
+use crate::model::encoding::Codec;
+
+/// Bytes decoded at once where they are only passed on.
+pub(super) const SCRATCH: usize = 128 << 10;
+/// A frame up to this size is decoded whole where a part of it is wanted: quicker than streaming.
+const SMALL_FRAME: u64 = 1 << 20;
+
+/// Decodes the bytes from `offset` on of the `decoded_size` that there are, as many as `dst` has.
+///
+/// `start` is what the index of these frames gives for it, and `stored` has what that needs. Frames that say their size
+/// and are not touched are passed over. A frame of which a part is wanted is decoded up to there, a small one whole.
+/// After an error `dst` has undefined contents.
+pub(super) fn decode_range<F: FrameFormat>(
+    codec: Codec,
+    stored: StoredPart<'_>,
+    start: Seek,
+    decoded_size: u64,
+    offset: u64,
+    dst: &mut [u8],
+) -> Result<()> {
+    let wanted = dst.len();
+    let end = offset.checked_add(wide(wanted));
+    if end.is_none_or(|end| end > decoded_size) {
+        return Err(fail!(InvalidArgument, "{wanted} bytes from {offset} pass the end at {decoded_size}"));
+    }
+    start.size.check(codec, decoded_size)?;
+    if wanted == 0 {
+        return Ok(());
+    }
+    let mut decoder = F::FrameDecoder::new()?;
+    let mut frames = stored;
+    let FramePoint { stored: place, decoded: mut start } = start.point; // where the next frame's content begins
+    let mut at = offset; // the next byte wanted
+    let mut rest = dst;
+    for header in with_data(Walk::<F>::from(&mut frames, place)) {
+        let header = header?;
+        let skip = at.saturating_sub(start);
+        if header.content.is_some_and(|content| content <= skip) {
+            start = start.saturating_add(header.most);
+            continue;
+        }
+        let (decoded, written) = match header.content {
+            None => stream_part::<F>(codec, stored.frame(&header.stored), &header, skip, rest)?,
+            Some(content) => {
+                let take =
+                    usize::try_from(content.saturating_sub(skip)).unwrap_or(usize::MAX).min(rest.len());
+                let frame = stored.frame(&header.stored);
+                known_part::<F>(codec, &mut decoder, frame, &header, content, skip, take, rest)?;
+                (content, take)
+            }
+        };
+        rest = rest.get_mut(written..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(());
+        }
+        start = start.saturating_add(decoded);
+        at = at.saturating_add(wide(written));
+    }
+    Err(broken!(
+        codec.length_rule(),
+        "the {} frames hold {start} bytes, {decoded_size} are declared",
+        codec.name()
+    ))
+}
+
+/// Decodes the `take` bytes of a frame of known size that begin at `skip` to the front of `rest`.
+#[allow(clippy::too_many_arguments)] // all of one place
+fn known_part<F: FrameFormat>(
+    codec: Codec,
+    decoder: &mut F::FrameDecoder,
+    frame: &[u8],
+    header: &Header,
+    content: u64,
+    skip: u64,
+    take: usize,
+    rest: &mut [u8],
+) -> Result<()> {
+    let outside = || fail!(Internal, "a part of a {} frame is not in it", codec.name());
+    if let Some(out) = usize::try_from(content).ok().and_then(|size| rest.get_mut(..size)) {
+        // Its end is wanted, so all of it is decoded; what then stands behind the part the next frames overwrite.
+        // Back-references are read from `out` itself: no window is allocated.
+        let written = decode_frame::<F>(codec, decoder, frame, header, out)?;
+        let skip = usize::try_from(skip).map_err(|_| outside())?;
+        match skip.checked_add(take).filter(|&end| end <= written) {
+            Some(_) if skip == 0 => {}
+            Some(end) => out.copy_within(skip..end, 0),
+            None => return Err(outside()),
+        }
+        return Ok(());
+    }
+    let to = rest.get_mut(..take).unwrap_or_default();
+    if content <= SMALL_FRAME || header.window > F::MAX_WINDOW {
+        let whole = whole_frame::<F>(codec, decoder, frame, header, content)?;
+        let from = usize::try_from(skip).ok().and_then(|skip| whole.get(skip..)?.get(..take));
+        to.copy_from_slice(from.ok_or_else(outside)?);
+    } else {
+        let (decoded, written) = stream_part::<F>(codec, frame, header, skip, to)?;
+        if written < take {
+            return Err(broken!(
+                codec.corrupt_rule(),
+                "{} frame at byte {} of the stored bytes: {decoded} bytes, its header promises {content}",
+                codec.name(),
+                header.stored.start
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Decodes a frame to the front of `out`, which has room for what its header promises; how many bytes it was.
+fn decode_frame<F: FrameFormat>(
+    codec: Codec,
+    decoder: &mut F::FrameDecoder,
+    frame: &[u8],
+    header: &Header,
+    out: &mut [u8],
+) -> Result<usize> {
+    match decoder.decode(frame, header, out)? {
+        Decoded::Size(written) => Ok(written),
+        Decoded::TooLarge => Err(broken_promise(codec, header)),
+    }
+}
+
+/// A frame holds more than its header says.
+#[cold]
+pub(super) fn broken_promise(codec: Codec, header: &Header) -> Error {
+    in_frame(codec, header, broken!(codec.corrupt_rule(), "it holds more bytes than its header promises"))
+}
+
+/// Decodes a frame into memory of its own. Its blocks can hold `content` bytes: the walk made sure.
+pub(super) fn whole_frame<F: FrameFormat>(
+    codec: Codec,
+    decoder: &mut F::FrameDecoder,
+    frame: &[u8],
+    header: &Header,
+    content: u64,
+) -> Result<Vec<u8>> {
+    let Ok(size) = usize::try_from(content) else {
+        return Err(fail!(
+            Limit,
+            "a {} frame of {content} bytes is more than this machine addresses",
+            codec.name()
+        ));
+    };
+    let mut whole = zeroed(size)?;
+    let written = decode_frame::<F>(codec, decoder, frame, header, &mut whole)?;
+    whole.truncate(written);
+    Ok(whole)
+}
+
+/// Memory of its own, asked for fallibly.
+pub(super) fn zeroed(size: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| Error::out_of_memory(size))?;
+    bytes.resize(size, 0);
+    Ok(bytes)
+}
+
+/// Streams a frame, drops the first `skip` bytes and stops when `to` is full or the frame ends.
+///
+/// Gives the bytes decoded, dropped ones too, and the bytes written.
+fn stream_part<F: FrameFormat>(
+    codec: Codec,
+    mut frame: &[u8],
+    header: &Header,
+    skip: u64,
+    to: &mut [u8],
+) -> Result<(u64, usize)> {
+    let mut decoder = F::StreamDecoder::new()?;
+    let within = |error| in_frame(codec, header, error);
+    let mut scratch = zeroed(usize::try_from(skip).unwrap_or(usize::MAX).min(SCRATCH))?;
+    let mut left = skip;
+    while left > 0 {
+        let out = usize::try_from(left).unwrap_or(usize::MAX).min(scratch.len());
+        let got = decoder.decode(&mut frame, scratch.get_mut(..out).unwrap_or_default()).map_err(within)?;
+        left = left.saturating_sub(wide(got));
+        if got < out {
+            decoder.check_end().map_err(within)?;
+            return Ok((skip.saturating_sub(left), 0));
+        }
+    }
+    let written = decoder.decode(&mut frame, to).map_err(within)?;
+    if written < to.len() {
+        decoder.check_end().map_err(within)?;
+    }
+    Ok((skip.saturating_add(wide(written)), written))
+}
+
+/// A size in memory as a number of the format.
+pub(super) fn wide(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
+}
