@@ -15,15 +15,6 @@ pub type zt_container = i32;
 pub enum zt_container_value {
     /// None: no file.
     ZT_CONTAINER_NONE = 0,
-    ZT_CONTAINER_ZT_0_1 = 1,
-    ZT_CONTAINER_ZT_1_0 = 2,
-    ZT_CONTAINER_ZT_1_1 = 3,
-    ZT_CONTAINER_ZT_1_2 = 4,
-    ZT_CONTAINER_ZT_2 = 5,
-    ZT_CONTAINER_SAFETENSORS = 6,
-    ZT_CONTAINER_GGUF = 7,
-    ZT_CONTAINER_NPZ = 8,
-    ZT_CONTAINER_TORCH = 9,
 }
 
 /// A mask of what may be opened; 0 is all.
@@ -50,26 +41,4 @@ pub extern "C" fn zt_file_container(file: Option<&zt_file>, part: usize) -> zt_c
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_container_name(container: zt_container) -> *const c_char {
     guard_value(null(), || Container::from_number(container).map_or(null(), |c| c.c_name().as_ptr()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::zt_container_value::*;
-    use crate::model::manifest::Container;
-
-    #[test]
-    fn the_header_has_the_numbers_of_the_model() {
-        let numbers = [
-            ZT_CONTAINER_ZT_0_1 as i32,
-            ZT_CONTAINER_ZT_1_0 as i32,
-            ZT_CONTAINER_ZT_1_1 as i32,
-            ZT_CONTAINER_ZT_1_2 as i32,
-            ZT_CONTAINER_ZT_2 as i32,
-            ZT_CONTAINER_SAFETENSORS as i32,
-            ZT_CONTAINER_GGUF as i32,
-            ZT_CONTAINER_NPZ as i32,
-            ZT_CONTAINER_TORCH as i32,
-        ];
-        assert_eq!(Container::ALL.map(Container::number), numbers);
-    }
 }

@@ -1,5 +1,7 @@
 //! The enumerations of the interface: a fixed-width integer in signatures, a companion enum for
 //! the values, and the way into the library's own types. No Rust enum is ever received from C.
+//!
+//! Values that a table of the model has are not repeated here: `tests/header/tables.rs` puts them into the header.
 
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
@@ -19,32 +21,6 @@ pub type zt_dtype = i32;
 pub enum zt_dtype_value {
     /// A name that this version does not know; zt_component_dtype_name returns it.
     ZT_DTYPE_OTHER = 0,
-    /// IEEE 754 double precision, 8 bytes.
-    ZT_DTYPE_F64 = 1,
-    /// IEEE 754 single precision, 4 bytes.
-    ZT_DTYPE_F32 = 2,
-    /// IEEE 754 half precision, 2 bytes.
-    ZT_DTYPE_F16 = 3,
-    /// bfloat16, 2 bytes.
-    ZT_DTYPE_BF16 = 4,
-    /// Two's complement, 8 bytes.
-    ZT_DTYPE_I64 = 5,
-    /// Two's complement, 4 bytes.
-    ZT_DTYPE_I32 = 6,
-    /// Two's complement, 2 bytes.
-    ZT_DTYPE_I16 = 7,
-    /// Two's complement, 1 byte.
-    ZT_DTYPE_I8 = 8,
-    /// Unsigned, 8 bytes.
-    ZT_DTYPE_U64 = 9,
-    /// Unsigned, 4 bytes.
-    ZT_DTYPE_U32 = 10,
-    /// Unsigned, 2 bytes.
-    ZT_DTYPE_U16 = 11,
-    /// Unsigned, 1 byte.
-    ZT_DTYPE_U8 = 12,
-    /// 1 byte: 0 is false, 1 is true. Bytes are handed out as they are; only verification checks them.
-    ZT_DTYPE_BOOL = 13,
 }
 
 /// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
@@ -56,57 +32,8 @@ pub type zt_type = i32;
 pub enum zt_type_value {
     /// Absent: the elements are what the dtype says.
     ZT_TYPE_NONE = 0,
-    /// 8-bit float, 4 exponent bits, finite: stored as u8.
-    ZT_TYPE_F8_E4M3FN = 1,
-    /// 8-bit float, 5 exponent bits: stored as u8.
-    ZT_TYPE_F8_E5M2 = 2,
-    /// 8-bit float, 4 exponent bits, finite, unsigned zero: stored as u8.
-    ZT_TYPE_F8_E4M3FNUZ = 3,
-    /// 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
-    ZT_TYPE_F8_E5M2FNUZ = 4,
-    /// Pairs of f32: real, imaginary.
-    ZT_TYPE_COMPLEX64 = 5,
-    /// Pairs of f64: real, imaginary.
-    ZT_TYPE_COMPLEX128 = 6,
     /// A name that this version does not know; zt_component_type_name returns it.
     ZT_TYPE_OTHER = 7,
-    /// 8-bit power of two: a scale. Stored as u8.
-    ZT_TYPE_F8_E8M0 = 8,
-    /// 4-bit float: 2 elements in a byte, the first one in its low bits.
-    ZT_TYPE_F4_E2M1 = 9,
-    /// 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
-    ZT_TYPE_F6_E2M3 = 10,
-    /// 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
-    ZT_TYPE_F6_E3M2 = 11,
-    /// Pairs of f16: real, imaginary.
-    ZT_TYPE_COMPLEX32 = 12,
-    ZT_TYPE_GGUF_Q4_0 = 32,
-    ZT_TYPE_GGUF_Q4_1 = 33,
-    ZT_TYPE_GGUF_Q5_0 = 34,
-    ZT_TYPE_GGUF_Q5_1 = 35,
-    ZT_TYPE_GGUF_Q8_0 = 36,
-    ZT_TYPE_GGUF_Q8_1 = 37,
-    ZT_TYPE_GGUF_Q2_K = 38,
-    ZT_TYPE_GGUF_Q3_K = 39,
-    ZT_TYPE_GGUF_Q4_K = 40,
-    ZT_TYPE_GGUF_Q5_K = 41,
-    ZT_TYPE_GGUF_Q6_K = 42,
-    ZT_TYPE_GGUF_Q8_K = 43,
-    ZT_TYPE_GGUF_IQ2_XXS = 44,
-    ZT_TYPE_GGUF_IQ2_XS = 45,
-    ZT_TYPE_GGUF_IQ3_XXS = 46,
-    ZT_TYPE_GGUF_IQ1_S = 47,
-    ZT_TYPE_GGUF_IQ4_NL = 48,
-    ZT_TYPE_GGUF_IQ3_S = 49,
-    ZT_TYPE_GGUF_IQ2_S = 50,
-    ZT_TYPE_GGUF_IQ4_XS = 51,
-    ZT_TYPE_GGUF_IQ1_M = 52,
-    ZT_TYPE_GGUF_TQ1_0 = 53,
-    ZT_TYPE_GGUF_TQ2_0 = 54,
-    ZT_TYPE_GGUF_MXFP4 = 55,
-    ZT_TYPE_GGUF_NVFP4 = 56,
-    ZT_TYPE_GGUF_Q1_0 = 57,
-    ZT_TYPE_GGUF_Q2_0 = 58,
 }
 
 /// A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
@@ -137,10 +64,6 @@ pub type zt_encoding = i32;
 pub enum zt_encoding_value {
     /// When writing: what the writer's options say. Never given for a component of a file.
     ZT_ENCODING_DEFAULT = 0,
-    /// As they are.
-    ZT_ENCODING_RAW = 1,
-    /// Zstandard frames (RFC 8878).
-    ZT_ENCODING_ZSTD = 2,
     /// A name that this version does not know; its bytes cannot be read.
     ZT_ENCODING_OTHER = 3,
 }
@@ -220,51 +143,4 @@ pub(super) fn encoding(value: zt_encoding) -> Result<Option<Encoding>> {
     }
     let known = Encoding::from_number(value);
     known.map(Some).ok_or_else(|| unknown("zt_encoding that can be written", value))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The header's enumerations are written out for cbindgen; these are the model's numbers.
-    #[test]
-    fn the_header_has_the_numbers_of_the_model() {
-        use zt_dtype_value::*;
-        use zt_encoding_value::*;
-        use zt_type_value::*;
-        let dtypes = [
-            ZT_DTYPE_F64 as i32,
-            ZT_DTYPE_F32 as i32,
-            ZT_DTYPE_F16 as i32,
-            ZT_DTYPE_BF16 as i32,
-            ZT_DTYPE_I64 as i32,
-            ZT_DTYPE_I32 as i32,
-            ZT_DTYPE_I16 as i32,
-            ZT_DTYPE_I8 as i32,
-            ZT_DTYPE_U64 as i32,
-            ZT_DTYPE_U32 as i32,
-            ZT_DTYPE_U16 as i32,
-            ZT_DTYPE_U8 as i32,
-            ZT_DTYPE_BOOL as i32,
-        ];
-        assert_eq!(Dtype::ALL.map(Dtype::number), dtypes);
-        let logical = [
-            ZT_TYPE_F8_E4M3FN as i32,
-            ZT_TYPE_F8_E5M2 as i32,
-            ZT_TYPE_F8_E4M3FNUZ as i32,
-            ZT_TYPE_F8_E5M2FNUZ as i32,
-            ZT_TYPE_COMPLEX64 as i32,
-            ZT_TYPE_COMPLEX128 as i32,
-            ZT_TYPE_F8_E8M0 as i32,
-            ZT_TYPE_F4_E2M1 as i32,
-            ZT_TYPE_F6_E2M3 as i32,
-            ZT_TYPE_F6_E3M2 as i32,
-            ZT_TYPE_COMPLEX32 as i32,
-        ];
-        let blocks = ZT_TYPE_GGUF_Q4_0 as i32..=ZT_TYPE_GGUF_Q2_0 as i32;
-        let logical: Vec<i32> = logical.into_iter().chain(blocks).collect();
-        assert_eq!(Logical::ALL.map(Logical::number).to_vec(), logical);
-        assert_eq!(Encoding::KNOWN.map(Encoding::number), [ZT_ENCODING_RAW as i32, ZT_ENCODING_ZSTD as i32]);
-        assert_eq!(Encoding::Other.number(), ZT_ENCODING_OTHER as i32);
-    }
 }

@@ -55,23 +55,76 @@ use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest, Object};
 use row::{never, Decode, Encode, Row};
+use std::ffi::CStr;
 use std::ops::Range;
 
 /// What is written where nothing else is asked for.
 pub(crate) const NEWEST: Container = Container::V1_2;
 
-/// Every container, in the order of their numbers. Files are asked in this order which one they are.
-static TABLE: [&Row; 9] = [
-    &ztensor_0_1::ROW,
-    &ztensor_1::ROW_1_0,
-    &ztensor_1::ROW_1_1,
-    &ztensor_1::ROW_1_2,
-    &not_read(Container::V2, detect::later_container),
-    &safetensors::ROW,
-    &gguf::ROW,
-    &npz::ROW,
-    &not_read(Container::Torch, never),
-];
+/// From a list of rows: the containers, and the table of how each is read and written.
+macro_rules! containers {
+    ($($(#[$about:meta])* $name:ident = $number:literal, $constant:literal, $text:literal, $row:expr;)*) => {
+        #[allow(non_upper_case_globals)] // they are used as the variants of an enum are
+        impl Container {
+            $($(#[$about])* pub const $name: Container = Container::new($number);)*
+
+            /// All of them, in the order of their numbers.
+            pub const ALL: [Container; [$($number),*].len()] = [$(Container::$name),*];
+
+            /// Its name, with a NUL behind it.
+            pub const fn c_name(self) -> &'static CStr {
+                match self {
+                    $(Container::$name => $text,)*
+                    _ => c"",
+                }
+            }
+
+            /// What its constant in C is called, behind `ZT_CONTAINER_`.
+            pub const fn constant(self) -> &'static str {
+                match self {
+                    $(Container::$name => $constant,)*
+                    _ => "",
+                }
+            }
+        }
+
+        /// Files are asked in this order which one they are.
+        static TABLE: [&Row; Container::ALL.len()] = [$($row),*];
+    };
+}
+
+containers! {
+    /// `ZTEN0001`: an array of tensors, no footer magic.
+    V0_1 = 1, "ZT_0_1", c"zTensor 0.1", &ztensor_0_1::ROW;
+    /// `ZTEN1000` without a footer magic; `tensors`.
+    V1_0 = 2, "ZT_1_0", c"zTensor 1.0", &ztensor_1::ROW_1_0;
+    /// `ZTEN1000` at both ends; the manifest says 1.1.
+    V1_1 = 3, "ZT_1_1", c"zTensor 1.1", &ztensor_1::ROW_1_1;
+    /// `ZTEN1000` at both ends; the manifest says 1.2 or a later minor version.
+    V1_2 = 4, "ZT_1_2", c"zTensor 1.2", &ztensor_1::ROW_1_2;
+    /// zTensor 2.
+    V2 = 5, "ZT_2", c"zTensor 2", &not_read(Container::V2, detect::later_container);
+    /// A JSON header in front of the data.
+    Safetensors = 6, "SAFETENSORS", c"safetensors", &safetensors::ROW;
+    /// ggml's file.
+    Gguf = 7, "GGUF", c"GGUF", &gguf::ROW;
+    /// A zip archive of NumPy arrays, or one of them.
+    Npz = 8, "NPZ", c"npz", &npz::ROW;
+    /// A zip archive that PyTorch saved.
+    Torch = 9, "TORCH", c"PyTorch", &not_read(Container::Torch, never);
+}
+
+impl Container {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.c_name().to_str().unwrap_or_default()
+    }
+
+    /// By its number in C.
+    pub fn from_number(number: i32) -> Option<Container> {
+        Container::ALL.into_iter().find(|container| container.number() == number)
+    }
+}
 
 /// The row of a container that is not read so far.
 const fn not_read(container: Container, detect: row::Detect) -> Row {
@@ -79,19 +132,8 @@ const fn not_read(container: Container, detect: row::Detect) -> Row {
     Row { capabilities, detect, decode: None, encode: None }
 }
 
-fn row(container: Container) -> &'static Row {
-    let [v0_1, v1_0, v1_1, v1_2, v2, safetensors, gguf, npz, torch] = &TABLE;
-    match container {
-        Container::V0_1 => v0_1,
-        Container::V1_0 => v1_0,
-        Container::V1_1 => v1_1,
-        Container::V1_2 => v1_2,
-        Container::V2 => v2,
-        Container::Safetensors => safetensors,
-        Container::Gguf => gguf,
-        Container::Npz => npz,
-        Container::Torch => torch,
-    }
+fn row(container: Container) -> Option<&'static Row> {
+    TABLE.into_iter().find(|row| row.capabilities.container == container)
 }
 
 /// Which container a file is of which that is seen, and where its manifest stands.
@@ -126,7 +168,7 @@ fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result<()>
 
 /// What files of that container can represent.
 pub fn capabilities(container: Container) -> &'static Capabilities {
-    &row(container).capabilities
+    row(container).map_or(&capabilities::FOREIGN, |row| &row.capabilities)
 }
 
 /// What the file of a manifest can represent.
@@ -153,7 +195,7 @@ pub(crate) fn decode_within(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Validated> {
-    let Some(Decode::Whole(decode)) = row(frame.container).decode else {
+    let Some(Row { decode: Some(Decode::Whole(decode)), .. }) = row(frame.container) else {
         return Err(fail!(Internal, "files of {} have no manifest of known size", frame.container.name()));
     };
     let manifest = decode(frame, bytes, limits, budget)?;
@@ -168,7 +210,7 @@ pub(crate) fn decode_front(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<(Frame, Validated)> {
-    let Some(Decode::Front(decode)) = row(container).decode else {
+    let Some(Row { decode: Some(Decode::Front(decode)), .. }) = row(container) else {
         return Err(fail!(Internal, "files of {} have a manifest of known size", container.name()));
     };
     let (frame, manifest) = decode(window, limits, budget)?;
@@ -183,7 +225,7 @@ pub(crate) fn decode_scattered(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<(Frame, Validated)> {
-    let Some(Decode::Scattered(decode)) = row(container).decode else {
+    let Some(Row { decode: Some(Decode::Scattered(decode)), .. }) = row(container) else {
         return Err(fail!(Internal, "files of {} have a manifest in one piece", container.name()));
     };
     let (frame, manifest) = decode(regions, limits, budget)?;
@@ -209,20 +251,20 @@ pub fn validate(manifest: Manifest, frame: &Frame) -> Result<Validated> {
 }
 
 fn encoder(container: Container) -> Result<&'static Encode> {
-    let encode = row(container).encode.as_ref();
+    let encode = row(container).and_then(|row| row.encode.as_ref());
     encode.ok_or_else(|| fail!(Internal, "files of {} are not written", container.name()))
 }
 
 /// How a file is framed that is written and whose manifest is at that range.
 pub fn frame_of(container: Container, manifest: Range<u64>) -> Frame {
-    let footer_size = row(container).encode.as_ref().map_or(0, |encode| encode.footer_size);
+    let footer_size = encoder(container).map_or(0, |encode| encode.footer_size);
     let file_size = manifest.end.saturating_add(footer_size);
     Frame::with_data_first(container, manifest, file_size)
 }
 
 /// The first bytes of a file that is written.
 pub fn header(container: Container) -> &'static [u8] {
-    row(container).encode.as_ref().map_or(b"", |encode| encode.header)
+    encoder(container).map_or(b"", |encode| encode.header)
 }
 
 /// What a manifest has in front of the first object; [`encode_object`] makes the rest.
@@ -255,7 +297,7 @@ pub fn extend(
     objects: &ObjectEdits,
 ) -> Result<Vec<u8>> {
     let container = capabilities_of(old).appends_as;
-    let extend = container.and_then(|container| Some((container, row(container).encode.as_ref()?.extend?)));
+    let extend = container.and_then(|container| Some((container, encoder(container).ok()?.extend?)));
     let refused = || fail!(Unsupported, "a file of version {} cannot be appended to", old.version_text());
     let (container, extend) = extend.ok_or_else(refused)?;
     extend(encoded, old, added, capabilities(container), attributes, objects)

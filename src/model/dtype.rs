@@ -108,18 +108,19 @@ const fn ggml(name: Name, format: Name, number: u32, elements: u64, bytes: u64) 
     LogicalRow { name, origin, dtype: Dtype::U8, block, dlpack_code: None }
 }
 
-/// From a list of rows: the enum, whose values are the numbers in C, all of it in order, and the table.
+/// From a list of rows: the enum, whose values are the numbers in C, all of it in order, and the table. The comment of a
+/// row is the header's.
 macro_rules! types {
     (
         $(#[$about:meta])* $kind:ident: $row:ident;
-        $($variant:ident = $number:literal $value:expr;)*
+        $($(#[doc = $doc:literal])* $variant:ident = $number:literal $value:expr;)*
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         #[allow(missing_docs)]
         pub enum $kind {
-            $($variant = $number,)*
+            $($(#[doc = $doc])* $variant = $number,)*
         }
 
         impl $kind {
@@ -152,6 +153,13 @@ macro_rules! types {
                 self.row().name.c
             }
 
+            /// What it is, in a sentence; "" where its name says all.
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $($kind::$variant => concat!($($doc),*),)*
+                }
+            }
+
             /// By its name.
             pub fn from_name(name: &str) -> Option<$kind> {
                 $kind::ALL.into_iter().find(|kind| kind.name() == name)
@@ -168,18 +176,31 @@ const fn storage(name: Name, old_name: &'static str, bits: u32, class: Class) ->
 types! {
     /// A storage type: decides how wide an element is. Spec 1.2 section 2.
     Dtype: DtypeRow;
+    /// IEEE 754 double precision, 8 bytes.
     F64 = 1 storage(Name::new(c"f64"), "float64", 64, Class::Float);
+    /// IEEE 754 single precision, 4 bytes.
     F32 = 2 storage(Name::new(c"f32"), "float32", 32, Class::Float);
+    /// IEEE 754 half precision, 2 bytes.
     F16 = 3 storage(Name::new(c"f16"), "float16", 16, Class::Float);
+    /// bfloat16, 2 bytes.
     Bf16 = 4 storage(Name::new(c"bf16"), "bfloat16", 16, Class::Bfloat);
+    /// Two's complement, 8 bytes.
     I64 = 5 storage(Name::new(c"i64"), "int64", 64, Class::Signed);
+    /// Two's complement, 4 bytes.
     I32 = 6 storage(Name::new(c"i32"), "int32", 32, Class::Signed);
+    /// Two's complement, 2 bytes.
     I16 = 7 storage(Name::new(c"i16"), "int16", 16, Class::Signed);
+    /// Two's complement, 1 byte.
     I8 = 8 storage(Name::new(c"i8"), "int8", 8, Class::Signed);
+    /// Unsigned, 8 bytes.
     U64 = 9 storage(Name::new(c"u64"), "uint64", 64, Class::Unsigned);
+    /// Unsigned, 4 bytes.
     U32 = 10 storage(Name::new(c"u32"), "uint32", 32, Class::Unsigned);
+    /// Unsigned, 2 bytes.
     U16 = 11 storage(Name::new(c"u16"), "uint16", 16, Class::Unsigned);
+    /// Unsigned, 1 byte.
     U8 = 12 storage(Name::new(c"u8"), "uint8", 8, Class::Unsigned);
+    /// 1 byte: 0 is false, 1 is true. Bytes are handed out as they are; only verification checks them.
     Bool = 13 storage(Name::new(c"bool"), "bool", 8, Class::Bool);
 }
 
@@ -188,16 +209,27 @@ const NEW_IN_1_2: Origin = Origin::Spec(None);
 types! {
     /// A logical type: what the storage elements mean. Those up to [`Logical::Complex128`] are in spec 1.2 section 2.
     Logical: LogicalRow;
+    /// 8-bit float, 4 exponent bits, finite: stored as u8.
     F8E4m3fn = 1 logical(Name::new(c"f8_e4m3fn"), Origin::Spec(Some("f8_e4m3")), Dtype::U8, (1, 1), 10);
+    /// 8-bit float, 5 exponent bits: stored as u8.
     F8E5m2 = 2 logical(Name::new(c"f8_e5m2"), Origin::Spec(Some("f8_e5m2")), Dtype::U8, (1, 1), 12);
+    /// 8-bit float, 4 exponent bits, finite, unsigned zero: stored as u8.
     F8E4m3fnuz = 3 logical(Name::new(c"f8_e4m3fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 11);
+    /// 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
     F8E5m2fnuz = 4 logical(Name::new(c"f8_e5m2fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 13);
+    /// Pairs of f32: real, imaginary.
     Complex64 = 5 logical(Name::new(c"complex64"), Origin::Spec(Some("complex64")), Dtype::F32, (1, 8), 5);
+    /// Pairs of f64: real, imaginary.
     Complex128 = 6 logical(Name::new(c"complex128"), Origin::Spec(Some("complex128")), Dtype::F64, (1, 16), 5);
+    /// 8-bit power of two: a scale. Stored as u8.
     F8E8m0 = 8 logical(Name::new(c"f8_e8m0"), Origin::Foreign, Dtype::U8, (1, 1), 14);
+    /// 4-bit float: 2 elements in a byte, the first one in its low bits.
     F4E2m1 = 9 logical(Name::new(c"f4_e2m1"), Origin::Foreign, Dtype::U8, (2, 1), 17);
+    /// 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
     F6E2m3 = 10 logical(Name::new(c"f6_e2m3"), Origin::Foreign, Dtype::U8, (4, 3), 15);
+    /// 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
     F6E3m2 = 11 logical(Name::new(c"f6_e3m2"), Origin::Foreign, Dtype::U8, (4, 3), 16);
+    /// Pairs of f16: real, imaginary.
     Complex32 = 12 logical(Name::new(c"complex32"), Origin::Foreign, Dtype::F16, (1, 4), 5);
     Q4_0 = 32 ggml(Name::new(c"gguf.q4_0"), Name::new(c"gguf.q4_0/1"), 2, 32, 18);
     Q4_1 = 33 ggml(Name::new(c"gguf.q4_1"), Name::new(c"gguf.q4_1/1"), 3, 32, 20);
@@ -349,46 +381,5 @@ impl Logical {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_byte_elements_are_never_turned() {
-        for stored_big_endian in [false, true] {
-            assert!(!Dtype::U8.swaps(stored_big_endian));
-            for dtype in [Dtype::F16, Dtype::F32, Dtype::I64] {
-                assert_eq!(
-                    dtype.swaps(stored_big_endian),
-                    stored_big_endian == cfg!(target_endian = "little")
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn names_lead_back_to_their_type() {
-        for d in Dtype::ALL {
-            assert_eq!(Dtype::from_name(d.name()), Some(d));
-            assert_eq!(Dtype::from_old_name(d.old_name()), Some(d));
-            assert_eq!(Dtype::from_number(d.number()), Some(d));
-            assert_eq!(d.c_name().to_str(), Ok(d.name()));
-            assert_eq!((d.bits() % 8, d.bits() as usize / 8), (0, d.size()));
-        }
-        for t in Logical::ALL {
-            assert_eq!(Logical::from_name(t.name()), Some(t));
-            assert_eq!(Logical::from_number(t.number()), Some(t));
-            assert_eq!(t.c_name().to_str(), Ok(t.name()));
-            if let Some(old) = t.name_in_1_1() {
-                assert_eq!(Dtype::from_compound_name(old), Some((t.dtype(), t)));
-            }
-        }
-        assert_eq!(Dtype::from_name("F32"), None);
-        assert_eq!(Dtype::from_old_name("f32"), None);
-        for number in [i32::MIN, -1, 0, 14, i32::MAX] {
-            assert_eq!(Dtype::from_number(number), None);
-        }
-        for number in [i32::MIN, 0, 7, 13, 31, 32 + 27, i32::MAX] {
-            assert_eq!(Logical::from_number(number), None);
-        }
-    }
-}
+#[path = "dtype_tests.rs"]
+mod tests;

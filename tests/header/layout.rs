@@ -2,6 +2,7 @@
 //! functions; a manual has each thing where a reader needs it.
 
 use super::chapters::{Chapter, CHAPTERS, HANDLES, MACROS};
+use super::tables::with_values;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -109,7 +110,7 @@ fn write_chapter(out: &mut String, chapter: &Chapter, capi: &Path, items: &mut B
                 out.push('\n');
             }
             before_is_define = is_define;
-            out.push_str(&tidy(&item));
+            out.push_str(&tidy(&with_values(name, &item)));
             if name == MACROS.0 {
                 out.push_str(MACROS.1);
             }

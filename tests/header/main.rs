@@ -3,6 +3,7 @@
 
 mod chapters;
 mod layout;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

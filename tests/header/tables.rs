@@ -1,0 +1,54 @@
+//! The values that a table of the model has, for the enumerations of the header.
+
+use std::fmt::Write as _;
+use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::manifest::{Container, Encoding};
+
+/// A constant: its name behind the prefix, its number, what it is.
+type Row = (String, i32, &'static str);
+
+/// An enumeration, what its constants begin with, and those that a table has.
+fn table(name: &str) -> Option<(&'static str, Vec<Row>)> {
+    let row = |name: &str, number, about| (name.to_uppercase().replace('.', "_"), number, about);
+    Some(match name {
+        "zt_dtype_value" => ("ZT_DTYPE_", Dtype::ALL.map(|d| row(d.name(), d.number(), d.about())).to_vec()),
+        "zt_type_value" => ("ZT_TYPE_", Logical::ALL.map(|t| row(t.name(), t.number(), t.about())).to_vec()),
+        "zt_encoding_value" => {
+            let rows = Encoding::KNOWN.map(|e| row(e.name().unwrap(), e.number(), e.about()));
+            ("ZT_ENCODING_", rows.to_vec())
+        }
+        "zt_container_value" => {
+            ("ZT_CONTAINER_", Container::ALL.map(|c| row(c.constant(), c.number(), "")).to_vec())
+        }
+        _ => return None,
+    })
+}
+
+/// The enumeration with the values of its table, in the order of the numbers.
+pub fn with_values(name: &str, item: &str) -> String {
+    let Some((prefix, mut rows)) = table(name) else { return item.to_owned() };
+    let (head, rest) = item.split_once("{\n").expect("an enumeration");
+    let (members, tail) = rest.split_at(rest.rfind('}').expect("an enumeration ends"));
+    let mut comment = String::new();
+    let mut all: Vec<(i32, String)> = Vec::new();
+    for line in members.lines() {
+        match line.split_once(" = ") {
+            Some((_, number)) => {
+                let number = number.trim_end_matches(',').parse().expect("a number");
+                all.push((number, std::mem::take(&mut comment) + line + "\n"));
+            }
+            None => comment += &format!("{line}\n"),
+        }
+    }
+    for (name, number, about) in rows.drain(..) {
+        let mut member = String::new();
+        if !about.is_empty() {
+            writeln!(member, "    ///{about}").unwrap();
+        }
+        writeln!(member, "    {prefix}{name} = {number},").unwrap();
+        all.push((number, member));
+    }
+    all.sort_by_key(|(number, _)| *number);
+    assert!(all.windows(2).all(|pair| pair[0].0 != pair[1].0), "{name} has a number twice");
+    all.into_iter().fold(format!("{head}{{\n"), |out, (_, member)| out + &member) + tail
+}
