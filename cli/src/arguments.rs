@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::PathBuf;
+use ztensor::model::manifest::Encoding;
 
 /// List, verify, convert, edit and repair zTensor .zt files (spec 0.1, 1.0, 1.1 and 1.2)
 #[derive(Parser)]
@@ -92,6 +93,9 @@ pub struct Convert {
     /// Store without compression, also what the input compresses
     #[arg(long, conflicts_with = "zstd")]
     pub raw: bool,
+    /// Store with this encoding, at its usual level
+    #[arg(long, value_name = "NAME", value_parser = encoding, conflicts_with_all = ["zstd", "raw"])]
+    pub encoding: Option<Encoding>,
     /// Add a digest of every component
     #[arg(long, value_name = "ALGORITHM")]
     pub digest: Option<Digest>,
@@ -145,6 +149,11 @@ pub struct Repair {
     /// Where the file is to end, where that is in doubt
     #[arg(long, value_name = "BYTE", value_parser = clap::value_parser!(u64).range(1..))]
     pub cut_at: Option<u64>,
+}
+
+fn encoding(name: &str) -> Result<Encoding, String> {
+    let names: Vec<_> = Encoding::written().filter_map(Encoding::name).collect();
+    Encoding::from_name(name).ok_or_else(|| format!("not one of {}", names.join(", ")))
 }
 
 fn glob(text: &str) -> Result<GlobMatcher, String> {

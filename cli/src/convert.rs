@@ -66,13 +66,22 @@ impl Convert {
         let options = WriterOptions {
             alignment: self.alignment,
             large_alignment: self.large_alignment.unwrap_or(0),
-            encoding: if self.zstd.is_some() { Encoding::Zstd } else { Encoding::Raw },
+            encoding: self.encoding().unwrap_or(Encoding::Raw),
             zstd_level: self.zstd.unwrap_or(WriterOptions::default().zstd_level),
             digest: self.digest(),
             durable: self.durable,
             ..WriterOptions::default()
         };
         Writer::create(&self.output, &options).map_err(|e| Failure::at(&self.output, e))
+    }
+
+    /// What is asked for, in whichever way.
+    fn encoding(&self) -> Option<Encoding> {
+        match (self.zstd, self.raw) {
+            (Some(_), _) => Some(Encoding::Zstd),
+            (None, true) => Some(Encoding::Raw),
+            (None, false) => self.encoding,
+        }
     }
 
     fn digest(&self) -> Option<Algorithm> {

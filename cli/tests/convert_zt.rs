@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Encoding;
 use ztensor::reader::{Component, File, OpenOptions};
 
 /// The only valid file that cannot be converted: 1.2 has no two objects of one name.
@@ -130,6 +131,18 @@ fn every_valid_file_is_decompressed_on_request_and_keeps_its_kind_of_digest() {
             assert_eq!(algorithm(&was["digest"]), algorithm(&is["digest"]));
         }
     });
+}
+
+#[test]
+fn an_encoding_is_chosen_by_its_name() {
+    let (old, new) = (&old_files()[0].0, folder("convert-encoding").join("new.zt"));
+    for encoding in Encoding::written().filter_map(Encoding::name) {
+        run(&[&"convert", &old, &new, &"--encoding", &encoding]).good();
+        assert!(components(&listing(&new)).all(|component| component["encoding"] == encoding));
+    }
+    let ran = run(&[&"convert", &old, &new, &"--encoding=brotli"]);
+    assert!(ran.status == 2 && ran.err.contains("not one of raw, zstd"), "{ran:?}");
+    assert_eq!(run(&[&"convert", &old, &new, &"--encoding=raw", &"--zstd"]).status, 2);
 }
 
 #[test]

@@ -42,12 +42,7 @@ pub fn convert(arguments: &Convert, interrupt: &Interrupt) -> Outcome<Summary> {
 
 impl Convert {
     fn recode(&self) -> Recode {
-        let encoding = match (self.zstd, self.raw) {
-            (Some(_), _) => Some(Encoding::Zstd),
-            (None, true) => Some(Encoding::Raw),
-            (None, false) => None,
-        };
-        Recode { encoding, digest: self.digest().map(Some) }
+        Recode { encoding: self.encoding(), digest: self.digest().map(Some) }
     }
 }
 
