@@ -7,10 +7,7 @@ fn one_byte_elements_are_never_turned() {
     for stored_big_endian in [false, true] {
         assert!(!Dtype::U8.swaps(stored_big_endian));
         for dtype in [Dtype::F16, Dtype::F32, Dtype::I64] {
-            assert_eq!(
-                dtype.swaps(stored_big_endian),
-                stored_big_endian == cfg!(target_endian = "little")
-            );
+            assert_eq!(dtype.swaps(stored_big_endian), stored_big_endian == cfg!(target_endian = "little"));
         }
     }
 }
