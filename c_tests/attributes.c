@@ -350,7 +350,10 @@ static void read_in_bulk(void)
     CHECK(u8[0] == 1 && u8[1] == 0);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "bools"), ZT_DTYPE_U8, u8, 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "none"), ZT_DTYPE_U8, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, u8, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, u8, 1), ZT_OK); /* a number alone */
+    CHECK(u8[0] == 7 && u8[1] == 0);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, NULL, 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_BOOL, u8, 1), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_value_read_numbers(map, ZT_DTYPE_U8, u8, 4), ZT_ERROR_INVALID_ARGUMENT);
 
     CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, lengths, 4), ZT_OK);

@@ -1186,16 +1186,17 @@ zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *
 
 /// The content of a byte string.
 ///
-/// bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
-/// may be NULL. Both are untouched on failure.
+/// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the
+/// number of bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
 
-/// The numbers of an array, all at once: the content of a dtype, or an error.
+/// The numbers of an array, all at once, or one alone: the content of a dtype, or an error.
 ///
-/// dtype: of the elements in dst. BOOL takes bools, integers take integers in their range, floats take
-/// floats and integers that they hold without rounding.
+/// value: an array, or a number or bool, which is as an array of one. dtype: of the elements in dst. BOOL takes
+/// bools, integers take integers in their range, floats take floats and integers that they hold without
+/// rounding. What zt_value_dtype says gives each element bit for bit.
 /// dst: receives zt_value_count elements in the host's byte order, of any alignment; untouched on failure.
 /// count: elements that dst has room for.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT,

@@ -51,7 +51,7 @@ fn not_a(kind: &str) -> Error {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_kind(value: *const zt_value) -> zt_kind {
     // SAFETY: "a value".
-    let kind = match unsafe { record(value) }.map(Value::kind) {
+    (match unsafe { record(value) }.map(Value::kind) {
         None | Some(Kind::Null) => kind::ZT_VALUE_NULL,
         Some(Kind::Bool(_)) => kind::ZT_VALUE_BOOL,
         Some(Kind::Unsigned(_) | Kind::Negative(_)) => kind::ZT_VALUE_INT,
@@ -62,8 +62,7 @@ pub unsafe extern "C" fn zt_value_kind(value: *const zt_value) -> zt_kind {
         Some(Kind::Map(_)) => kind::ZT_VALUE_MAP,
         Some(Kind::Tag(..)) => kind::ZT_VALUE_TAG,
         Some(Kind::Simple(_)) => kind::ZT_VALUE_OTHER,
-    };
-    kind as zt_kind
+    }) as zt_kind
 }
 
 /// The truth of a bool.
@@ -173,8 +172,8 @@ pub unsafe extern "C" fn zt_value_get_string(
 
 /// The content of a byte string.
 ///
-/// bytes: receives a pointer that lives until the last zt_close. size: receives the number of bytes;
-/// may be NULL. Both are untouched on failure.
+/// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the
+/// number of bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -195,10 +194,11 @@ pub unsafe extern "C" fn zt_value_get_bytes(
     })
 }
 
-/// The numbers of an array, all at once: the content of a dtype, or an error.
+/// The numbers of an array, all at once, or one alone: the content of a dtype, or an error.
 ///
-/// dtype: of the elements in dst. BOOL takes bools, integers take integers in their range, floats take
-/// floats and integers that they hold without rounding.
+/// value: an array, or a number or bool, which is as an array of one. dtype: of the elements in dst. BOOL takes
+/// bools, integers take integers in their range, floats take floats and integers that they hold without
+/// rounding. What zt_value_dtype says gives each element bit for bit.
 /// dst: receives zt_value_count elements in the host's byte order, of any alignment; untouched on failure.
 /// count: elements that dst has room for.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT,
@@ -214,11 +214,17 @@ pub unsafe extern "C" fn zt_value_read_numbers(
     guard(|| {
         let dtype = types::dtype(dtype)?;
         // SAFETY: "a value".
-        let items = unsafe { array_that_fits(value, count)? };
+        let found = unsafe { required(value)? };
+        let items = match found.kind() {
+            // SAFETY: "a value".
+            Kind::Array(_) => unsafe { array_that_fits(value, count)? }.len(),
+            Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) if count > 0 => 1,
+            _ => return Err(not_a("array of numbers, and no number")),
+        };
         // What fits in memory is below what would overflow.
         // SAFETY: "dst: room for count elements".
-        let dst = unsafe { arg::bytes_mut(dst, items.len().saturating_mul(dtype.size()), "dst")? };
-        numbers::read(items, dtype, dst)
+        let dst = unsafe { arg::bytes_mut(dst, items.saturating_mul(dtype.size()), "dst")? };
+        numbers::read(found, dtype, dst)
     })
 }
 
@@ -248,17 +254,13 @@ pub unsafe extern "C" fn zt_value_read_strings(
         if let Some(at) = items.iter().position(|item| !matches!(item.kind(), Kind::Text(_))) {
             return Err(fail!(InvalidArgument, "element {at} of the array is no string"));
         }
-        let texts = || {
-            items.iter().filter_map(|item| match item.kind() {
-                Kind::Text(text) => Some(text),
-                _ => None,
-            })
-        };
-        for (place, text) in strings.iter_mut().zip(texts()) {
+        let mut lengths = lengths.iter_mut();
+        for (place, item) in strings.iter_mut().zip(items.iter()) {
+            let Kind::Text(text) = item.kind() else { continue };
             place.write(text.as_c_bytes().as_ptr().cast());
-        }
-        for (place, text) in lengths.iter_mut().zip(texts()) {
-            place.write(text.as_bytes().len());
+            if let Some(length) = lengths.next() {
+                length.write(text.as_bytes().len());
+            }
         }
         Ok(())
     })

@@ -2,7 +2,7 @@
 //! Nothing is rounded.
 
 use super::dtype::Dtype;
-use super::value::{Array, Kind, Value, ValueBuilder};
+use super::value::{Kind, Value, ValueBuilder};
 use crate::error::{fail, Result};
 use half::{bf16, f16};
 
@@ -22,10 +22,30 @@ pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) 
     to.number(dtype, element.get(..dtype.size()).unwrap_or_default())
 }
 
-/// Fills `dst` with the items of an array, of which `dst` has room for all. It is untouched unless all of them fit.
-pub(crate) fn read(items: Array<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
+/// Fills `dst` with the items of an array, or with one number or bool. `dst` has room for all, and is untouched unless all
+/// of them fit.
+pub(crate) fn read(value: Value<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
+    let Kind::Array(items) = value.kind() else { return read_each(std::iter::once(value), dtype, dst) };
+    let Some(records) = items.elements(dtype) else { return read_each(items.iter(), dtype, dst) };
+    match dtype.size() {
+        1 => untag_each::<1>(records, dst),
+        2 => untag_each::<2>(records, dst),
+        4 => untag_each::<4>(records, dst),
+        _ => untag_each::<8>(records, dst),
+    }
+    Ok(())
+}
+
+/// Copies the elements without the byte in front of each.
+fn untag_each<const SIZE: usize>(records: &[u8], dst: &mut [u8]) {
+    for (record, place) in records.chunks_exact(SIZE.saturating_add(1)).zip(dst.chunks_exact_mut(SIZE)) {
+        place.copy_from_slice(record.get(1..).unwrap_or_default());
+    }
+}
+
+fn read_each<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
     let size = dtype.size();
-    for (at, item) in items.iter().enumerate() {
+    for (at, item) in items.clone().enumerate() {
         if element(item, dtype).is_none() {
             return Err(fail!(
                 InvalidArgument,
@@ -34,7 +54,7 @@ pub(crate) fn read(items: Array<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()>
             ));
         }
     }
-    for (item, place) in items.iter().zip(dst.chunks_exact_mut(size)) {
+    for (item, place) in items.zip(dst.chunks_exact_mut(size)) {
         let bytes = element(item, dtype).unwrap_or_default();
         place.copy_from_slice(bytes.get(..size).unwrap_or_default());
     }
@@ -47,6 +67,12 @@ fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
         let mut all = [0; 8];
         all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
         all
+    }
+    // Also the bits of a NaN.
+    if let Some((_, bytes)) = value.element().filter(|(stated, _)| *stated == dtype) {
+        let mut all = [0; 8];
+        all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+        return Some(all);
     }
     Some(match dtype {
         Dtype::F64 => padded(float(value)?.to_ne_bytes()),
@@ -133,9 +159,8 @@ mod tests {
             // All bytes 0 and 1 are numbers of every dtype, bool included.
             let bytes: Vec<u8> = (0..8 * size).map(|at| u8::from(at % 3 == 0)).collect();
             let value = OwnedValue::build(|to| array(dtype, &bytes, to)).unwrap();
-            let Kind::Array(items) = value.get().kind() else { panic!("no array") };
             let mut back = vec![7; bytes.len()];
-            read(items, dtype, &mut back).unwrap();
+            read(value.get(), dtype, &mut back).unwrap();
             assert_eq!(back, bytes, "{}", dtype.name());
         }
     }
@@ -143,10 +168,18 @@ mod tests {
     #[test]
     fn what_does_not_fit_leaves_all_as_it_was() {
         let value = OwnedValue::build(|to| array(Dtype::U16, &[1, 0, 0, 1], to)).unwrap();
-        let Kind::Array(items) = value.get().kind() else { panic!("no array") };
         let mut dst = [9; 2];
-        let error = read(items, Dtype::U8, &mut dst).unwrap_err();
+        let error = read(value.get(), Dtype::U8, &mut dst).unwrap_err();
         assert!(error.to_string().contains("element 1"), "{error}");
         assert_eq!(dst, [9; 2]);
+    }
+    #[test]
+    fn a_stated_number_comes_back_bit_for_bit() {
+        // A signalling NaN: widening would make it a quiet one.
+        let bits = 0x7f80_1234_u32.to_ne_bytes();
+        let value = OwnedValue::build(|to| to.number(Dtype::F32, &bits)).unwrap();
+        let mut back = [0; 4];
+        read(value.get(), Dtype::F32, &mut back).unwrap();
+        assert_eq!(back, bits);
     }
 }

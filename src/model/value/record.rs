@@ -121,6 +121,11 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// A number of which the container states the dtype, and its bytes in the host's order.
+    pub(crate) fn element(self) -> Option<(Dtype, &'a [u8])> {
+        Some((layout::number_dtype(self.tag())?, self.record.get(1..)?))
+    }
+
     /// The pairs of a map.
     pub fn as_map(self) -> Option<Map<'a>> {
         match self.kind() {
@@ -246,6 +251,14 @@ impl<'a> Array<'a> {
     /// What the container states about its items.
     pub fn element(self) -> Element {
         Element::from_byte(self.record.get(layout::ELEMENT_AT).copied().unwrap_or_default())
+    }
+
+    /// The records of its items where it is stated that all are of this dtype: a byte, then the element, of each.
+    pub(crate) fn elements(self, dtype: Dtype) -> Option<&'a [u8]> {
+        let each = dtype.size().checked_add(1)?;
+        let end = self.len().checked_mul(each)?.checked_add(layout::ITEMS_AT)?;
+        let records = self.record.get(layout::ITEMS_AT..end)?;
+        (self.element() == Element::Number(dtype) && end == self.record.len()).then_some(records)
     }
 
     /// An item; in the same time for any of them.
