@@ -15,7 +15,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages test-ggml dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages test-ggml test-llama dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo 'make test-python    the Python binding with NumPy and PyTorch'
 	@echo 'make test-go test-zig  the Go and the Zig binding'
 	@echo 'make test-ggml      examples/ggml: a real model in the real ggml, held against plain C'
+	@echo 'make test-llama     llama.cpp with examples/gguf in it: fetches 330 MB, builds, same tokens from GGUF and .zt'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make bench          measures the library beside its peers and the limits of the machine (docs/benchmarks.md)'
 	@echo 'make bench-quick    the same with smaller files, in under two minutes'
@@ -150,8 +151,15 @@ test-ggml: libs
 	@if sh tools/need.sh ggml; then \
 	    [ -f $(T)/demo/model-zstd.zt ] || { $(CARGO) build --quiet --package ztensor-tools --locked; \
 	    sh examples/demo.sh $(T)/lib $(T)/debug/zt $(T)/demo >$(T)/demo.log 2>&1 || true; }; \
-	    sh examples/ggml/test.sh $(T)/lib $(T)/demo $(T)/ggml; \
+	    sh examples/ggml/test.sh $(T)/lib $(T)/demo $(T)/ggml; status=$$?; \
+	    $(CARGO) build --quiet --package ztensor-tools --locked; \
+	    sh examples/gguf/test.sh $(T)/lib $(T)/debug/zt $(T)/ggml $(T)/gguf && exit $$status; \
 	else echo "ggml: skipped: there is no C++ compiler"; fi
+
+# llama.cpp with one source file exchanged. It fetches 77 MB of source and a model of 253 MB, so it is no part of make test.
+test-llama: libs zt
+	@if sh tools/need.sh llama; then sh examples/gguf/test_llama.sh $(T)/lib $(T)/release/zt $(T)/llama; \
+	else echo "llama: skipped: there is no cmake, C++ compiler or pip"; fi
 
 # The benchmark links the library that make libs stages, as a C program would.
 bench-build: libs

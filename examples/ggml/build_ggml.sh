@@ -10,7 +10,7 @@ set -eu
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 release=0.1.161
-[ ! -f "$out/built-$release" ] || exit 0
+[ ! -f "$out/built-$release" ] || [ ! -f "$out/include/ggml-impl.h" ] || exit 0
 rm -rf "$out/fetch" "$out/objects" "$out/include"
 mkdir -p "$out/fetch/src" "$out/objects"
 
@@ -31,6 +31,7 @@ source=$("${CARGO:-cargo}" metadata --format-version 1 --offline | tr ',' '\n' |
     sed -n 's|^"manifest_path":"\(.*/llama-cpp-sys-2-[0-9.]*\)/Cargo.toml".*|\1/llama.cpp/ggml|p' | head -n 1)
 [ -f "$source/src/ggml.c" ] || { echo "build_ggml: the crate has no source of ggml" >&2; exit 1; }
 cp -r "$source/include" "$out/include"
+cp "$source/src/ggml-impl.h" "$out/include" # what examples/gguf/gguf.cpp takes the place of includes it
 
 architecture=
 case $(uname -m) in

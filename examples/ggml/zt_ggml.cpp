@@ -1,6 +1,7 @@
 #include "zt_ggml.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <ggml-alloc.h>
 
 namespace zt_ggml {
@@ -20,6 +21,20 @@ void check(zt_status status)
         fail(status);
 }
 
+// The blocks of GGUF have ggml's names, in lower case: "gguf.q4_k" are its q4_K.
+ggml_type block_type(const char *name)
+{
+    std::string wanted = name ? name : "";
+    for (int i = 0; i < GGML_TYPE_COUNT; i++) {
+        ggml_type type = static_cast<ggml_type>(i);
+        std::string known = std::string("gguf.") + (ggml_type_size(type) > 0 ? ggml_type_name(type) : "");
+        std::transform(known.begin(), known.end(), known.begin(), [](unsigned char c) { return tolower(c); });
+        if (known == wanted)
+            return type;
+    }
+    return GGML_TYPE_COUNT;
+}
+
 bool report(const load_options &options, uint64_t done, uint64_t total)
 {
     return !options.progress || options.progress(done, total);
@@ -29,6 +44,8 @@ bool report(const load_options &options, uint64_t done, uint64_t total)
 
 ggml_type type_of(zt_dtype dtype, zt_type type)
 {
+    if (type >= ZT_TYPE_GGUF_Q4_0)
+        return block_type(zt_type_name(type));
     if (type != ZT_TYPE_NONE)
         return GGML_TYPE_COUNT; // 8-bit floats and complex numbers: ggml would take the bytes for integers
     switch (dtype) {
@@ -68,7 +85,8 @@ model::model(const std::string &path, const options &options)
 void model::add(const zt_object *object, const std::string &name)
 {
     const zt_component *data = zt_component_find(object, "data");
-    if (zt_object_format(object) != ZT_FORMAT_DENSE || !data)
+    zt_format format = zt_object_format(object);
+    if ((format != ZT_FORMAT_DENSE && format != ZT_FORMAT_BLOCKS) || !data)
         throw std::runtime_error(name + ": ggml has no tensors of format " + zt_object_format_name(object));
     ggml_type type = type_of(zt_component_dtype(data), zt_component_type(data));
     if (type == GGML_TYPE_COUNT) {
@@ -77,6 +95,9 @@ void model::add(const zt_object *object, const std::string &name)
                                  (logical ? logical : zt_component_dtype_name(data)));
     }
     size_t rank = zt_object_rank(object);
+    if (format == ZT_FORMAT_BLOCKS &&
+        (rank == 0 || zt_object_shape(object)[rank - 1] % static_cast<uint64_t>(ggml_blck_size(type)) != 0))
+        throw std::runtime_error(name + ": its rows are no whole blocks");
     if (rank > GGML_MAX_DIMS)
         throw std::runtime_error(name + ": rank " + std::to_string(rank) + " is more than ggml's " +
                                  std::to_string(GGML_MAX_DIMS));
@@ -88,6 +109,8 @@ void model::add(const zt_object *object, const std::string &name)
         ne[i] = static_cast<int64_t>(zt_object_shape(object)[rank - 1 - i]);
     ggml_tensor *tensor = ggml_new_tensor(ctx.get(), type, rank ? static_cast<int>(rank) : 1, ne);
     ggml_set_name(tensor, name.c_str());
+    if (ggml_nbytes(tensor) != zt_component_size(data))
+        throw std::runtime_error(name + ": its size is not that of its shape");
     entries.push_back({data, tensor, zt_component_size(data)});
     names.emplace(name, tensor);
 }

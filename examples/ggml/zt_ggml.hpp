@@ -1,4 +1,4 @@
-// Loads the tensors of a .zt file into ggml, in the steps of an inference engine:
+// Loads the tensors of a .zt, GGUF or safetensors file into ggml, block-quantized ones too, in the steps of an inference engine:
 //   1. zt_ggml::model reads the metadata: a ggml context without memory for weights, so that the engine can look at
 //      names and shapes and decide which backend gets them;
 //   2. model::load brings the bytes: mapped tensors stay where they are in the file, the others are read by one batch

@@ -1,0 +1,85 @@
+#!/bin/sh
+# gguf.cpp in the ggml that examples/ggml has built, beside ggml's own: files of strangers, a written model, the .zt made
+# of it, and products of its quantized matrices.
+#     sh examples/gguf/test.sh LIBDIR ZT GGML OUT
+# LIBDIR has libztensor.so, ZT is the program zt, GGML is what examples/ggml/build_ggml.sh made. test_llama.sh is the same
+# with all of llama.cpp. The last line is "gguf: N passed, M failed".
+set -u
+
+[ $# -eq 4 ] || { echo "usage: test.sh LIBDIR ZT GGML OUT" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd) root=$(cd "$(dirname "$0")/../.." && pwd)
+lib=$(cd "$1" && pwd) || exit 2
+zt=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+[ -f "$3/libggml.a" ] || { echo "gguf: skipped: ggml is not built"; exit 0; }
+ggml=$(cd "$3" && pwd)
+mkdir -p "$4" && out=$(cd "$4" && pwd) && cd "$out" || exit 2
+passed=0 failed=0
+good() { passed=$((passed + 1)); }
+bad() {
+    failed=$((failed + 1))
+    echo "FAILED $1"
+}
+
+# build WHICH PROGRAM SOURCE... : with the archive of that reader.
+build() {
+    which=$1 program=$2
+    shift 2
+    ${CXX:-c++} -std=c++17 -Wall -Wextra -pedantic -Werror -O1 -I"$root/include" -isystem "$ggml/include" \
+        -o "$which/$program" "$@" $which/libggml.a -L"$lib" -lztensor -Wl,-rpath,"$lib" -lpthread -ldl -lm
+}
+
+build_all() {
+    mkdir -p ggml ztensor
+    cp "$ggml/libggml.a" ggml/ && cp "$ggml/libggml.a" ztensor/ && ar d ztensor/libggml.a gguf.cpp.o &&
+        ${CXX:-c++} -std=c++17 -Wall -Wextra -pedantic -Wcast-qual -Werror -O2 -I"$root/include" \
+            -isystem "$ggml/include" -c -o ztensor/gguf.o "$here/gguf.cpp" &&
+        ar r ztensor/libggml.a ztensor/gguf.o 2>log || return
+    for which in ggml ztensor; do
+        build $which open_gguf "$here/open_gguf.cpp" && build $which tiny_model "$here/tiny_model.cpp" || return
+    done
+    build ggml test_quantized "$root/examples/ggml/zt_ggml.cpp" "$root/examples/ggml/test_quantized.cpp"
+}
+if ! build_all; then
+    echo "gguf: 0 passed, 1 failed"
+    exit 1
+fi
+
+# look WHICH FILE: opened, refused or died; what it said is in said.WHICH.
+look() {
+    ./"$1"/open_gguf "$2" >"said.$1" 2>&1
+    case $? in
+    0) echo opened ;;
+    1) echo refused ;;
+    *) echo died ;;
+    esac
+}
+
+# Opened by ggml and refused here, by rules of docs/gguf.md.
+stricter='alignment-2p30-no-tensors bool-2 bool-255 bool-array-2 dims-zero-and-huge sum-wraps-near'
+for file in "$root"/tests/data/foreign/invalid/*.gguf "$root"/tests/data/foreign/valid/*.gguf; do
+    name=$(basename "$file" .gguf)
+    ours=$(look ztensor "$file")
+    case $ours in
+    died) bad "$name ends the program: $(tail -n 1 said.ztensor)" ;;
+    opened) good ;;
+    refused)
+        if ! [ -s said.ztensor ]; then bad "$name: refused without a message"; fi
+        case " $stricter " in
+        *" ${name#amber-gguf-} "*) good ;;
+        *) if [ "$(look ggml "$file" 2>/dev/null)" = opened ]; then bad "$name: $(cat said.ztensor)"; else good; fi ;;
+        esac
+        ;;
+    esac
+done
+
+rm -f tiny*
+./ggml/tiny_model tiny.gguf && ./ztensor/tiny_model tiny-ours.gguf
+if cmp tiny.gguf tiny-ours.gguf; then good; else bad "a written file is not the one that ggml writes"; fi
+if [ "$(look ggml tiny.gguf)" = opened ] && [ "$(look ztensor tiny.gguf)" = opened ] && cmp said.ggml said.ztensor; then
+    good
+else
+    bad "tiny.gguf: not the same in it as ggml has"
+fi
+if ./ggml/test_quantized tiny.gguf tiny.gguf; then good; else bad "products of quantized blocks"; fi
+echo "gguf: $passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,128 @@
+#!/bin/sh
+# llama.cpp with gguf.cpp of this folder in the place of its own, beside llama.cpp as it is: its own tests, files of
+# strangers, the same tokens from GGUF, from the .zt made of it and from the GGUF made back, and how long opening takes.
+#     sh examples/gguf/test_llama.sh LIBDIR ZT OUT
+# LIBDIR has libztensor.so, ZT is the program zt; OUT keeps what is fetched and built. LLAMA_MODEL is a GGUF file to use,
+# or "none" for the tiny one alone; unset, a real model is fetched. The last line is "llama: N passed, M failed".
+set -u
+
+[ $# -eq 3 ] || { echo "usage: test_llama.sh LIBDIR ZT OUT" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd) root=$(cd "$(dirname "$0")/../.." && pwd)
+zt=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+mkdir -p "$3" && out=$(cd "$3" && pwd) || exit 2
+passed=0 failed=0
+good() { passed=$((passed + 1)); }
+bad() {
+    failed=$((failed + 1))
+    echo "FAILED $1"
+}
+finish() {
+    echo "llama: $passed passed, $failed failed"
+    [ $failed -eq 0 ]
+    exit
+}
+
+sh "$here/build_llama.sh" "$1" "$out"
+case $? in
+0) ;;
+3)
+    echo "llama: skipped: the source of llama.cpp cannot be had"
+    exit 0
+    ;;
+*)
+    bad "llama.cpp cannot be built"
+    finish
+    ;;
+esac
+cd "$out" || exit 2
+# Threads that wait leave the processor to others; the tokens do not depend on how many there are.
+export OMP_WAIT_POLICY=passive
+
+echo "== its own tests/test-gguf.cpp"
+for seed in 1 2 3 4 5 6 7 8; do
+    for program in ggml/test-gguf ggml/test-gguf-bools ztensor/test-gguf-bools; do
+        if ./$program $seed >said 2>&1; then good; else
+            bad "$program $seed: $(grep 'tests passed' said)"
+            grep -B1 FAIL said | head -n 20
+        fi
+    done
+done
+echo "with bools of 0 and 1: $(./ztensor/test-gguf-bools 1 2>/dev/null | grep 'tests passed'), 8 seeds each"
+echo "as it is, with bools of any byte, which are refused here: $(./ztensor/test-gguf 1 2>/dev/null | grep 'tests passed')"
+
+# outcome WHICH FILE: opened, refused or died.
+outcome() {
+    ./"$1"/open_gguf "$2" >said 2>&1
+    case $? in
+    0) echo opened ;;
+    1) echo refused ;;
+    *) echo died ;;
+    esac
+}
+
+echo "== files of strangers"
+: >outcomes
+for file in "$root"/tests/data/foreign/invalid/*.gguf "$root"/tests/data/foreign/valid/*.gguf; do
+    theirs=$(outcome ggml "$file") ours=$(outcome ztensor "$file")
+    echo "$theirs $ours $(basename "$file")" >>outcomes
+    [ $ours = refused ] && ! [ -s said ] && bad "$file: refused without a message"
+    if [ $ours = died ]; then bad "$file ends the program"; else good; fi
+done
+for pair in 'opened opened' 'refused refused' 'refused opened' 'opened refused' 'died opened' 'died refused'; do
+    echo "ggml ${pair% *}, here ${pair#* }: $(grep -c "^$pair" outcomes)"
+done
+grep -E '^died|^opened refused' outcomes | sed 's/^/    /'
+
+# generate WHICH MODEL: 24 tokens at temperature 0 to said.WHICH.
+generate() {
+    ./"$1"/llama-simple -m "$2" -n 24 "Hello, my name is" >"said.$1" 2>log."$1"
+}
+
+echo "== a model whose second part states its number as a string"
+./ggml/tiny_model --split lie
+generate ggml lie-00001-of-00002.gguf
+theirs=$?
+generate ztensor lie-00001-of-00002.gguf
+ours=$?
+echo "exit status of llama-simple: $theirs with ggml's reader, $ours here: $(grep 'error loading' log.ztensor)"
+if [ $ours = 1 ]; then good; else bad "it ends by a signal"; fi
+
+echo "== the same tokens"
+./ggml/tiny_model tiny.gguf && ./ztensor/tiny_model tiny-here.gguf
+if cmp tiny.gguf tiny-here.gguf; then good; else bad "a written file is another one"; fi
+same_tokens() {
+    gguf=$1 name=$2
+    rm -f "$name.zt" "$name.back.gguf"
+    "$zt" convert "$gguf" "$name.zt" >said 2>&1 || { bad "zt convert $gguf: $(cat said)"; return; }
+    "$zt" convert "$name.zt" "$name.back.gguf" >said 2>&1 || { bad "zt convert $name.zt: $(cat said)"; return; }
+    generate ggml "$gguf" || { bad "$gguf with ggml's reader: $(tail -n 3 log.ggml)"; return; }
+    for file in "$gguf" "$name.zt" "$name.back.gguf"; do
+        if generate ztensor "$file" && cmp said.ggml said.ztensor && grep -q 'decoded 24 tokens' log.ztensor; then
+            good
+        else
+            bad "$file: other tokens: $(tail -n 3 log.ztensor)"
+        fi
+        if [ "$(grep -c CPU_Mapped log.ggml)" = "$(grep -c CPU_Mapped log.ztensor)" ]; then good; else
+            bad "$file: its tensors are not mapped in place"
+        fi
+    done
+    if cmp "$gguf" "$name.back.gguf"; then good; else bad "$name.back.gguf is another file than $gguf"; fi
+    echo "$name: $(tail -n 1 said.ggml | cut -c 1-100)"
+}
+same_tokens tiny.gguf tiny
+
+model=${LLAMA_MODEL:-}
+if [ -z "$model" ]; then
+    model=$out/gemma-3-270m-q4_k_m.gguf
+    sh "$here/fetch_gemma.sh" "$model" || model=none
+fi
+[ "$model" != none ] || { echo "the real model is left out"; finish; }
+same_tokens "$model" real
+
+echo "== opening, median of microseconds: with the file in memory, without"
+# The two readers take turns. No assertion: the machine may be busy.
+for turn in 1 2 3; do
+    echo "ggml's own, GGUF: $(./ggml/open_gguf --time 15 "$model")   here, GGUF: $(./ztensor/open_gguf --time 15 "$model")" \
+        "  here, .zt: $(./ztensor/open_gguf --time 15 real.zt)"
+done
+finish

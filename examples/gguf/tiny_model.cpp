@@ -1,0 +1,100 @@
+// Writes a model of one layer with made-up weights, which llama.cpp loads and runs: what the quick tests use.
+//     tiny_model OUT.gguf
+//     tiny_model --split NAME      NAME-00001-of-00002.gguf, and a second part that states its number in a wrong type
+#include <cstdio>
+#include <cstring>
+#include <ggml.h>
+#include <gguf.h>
+#include <string>
+#include <vector>
+
+static const int64_t width = 256, hidden = 512, heads = 4, vocabulary = 3 + 256;
+
+static void add_vocabulary(gguf_context *g)
+{
+    std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+    std::vector<float> scores(static_cast<size_t>(vocabulary), 0);
+    std::vector<int32_t> types = {2, 3, 3}; // unknown, control
+    for (int byte = 0; byte < 256; byte++) {
+        char text[8];
+        snprintf(text, sizeof text, "<0x%02X>", byte);
+        tokens.push_back(text);
+        types.push_back(6); // a byte
+    }
+    std::vector<const char *> texts;
+    for (const std::string &token : tokens)
+        texts.push_back(token.c_str());
+    gguf_set_val_str(g, "tokenizer.ggml.model", "llama");
+    gguf_set_arr_str(g, "tokenizer.ggml.tokens", texts.data(), texts.size());
+    gguf_set_arr_data(g, "tokenizer.ggml.scores", GGUF_TYPE_FLOAT32, scores.data(), scores.size());
+    gguf_set_arr_data(g, "tokenizer.ggml.token_type", GGUF_TYPE_INT32, types.data(), types.size());
+    gguf_set_val_u32(g, "tokenizer.ggml.bos_token_id", 1);
+    gguf_set_val_u32(g, "tokenizer.ggml.eos_token_id", 2);
+    gguf_set_val_u32(g, "tokenizer.ggml.unknown_token_id", 0);
+}
+
+static uint32_t state = 1; // of made-up numbers, the same in each run
+
+static void add_tensor(ggml_context *c, gguf_context *g, const std::string &name, ggml_type type, int64_t rows)
+{
+    const int64_t columns = name == "blk.0.ffn_down.weight" ? hidden : width;
+    ggml_tensor *t = rows == 0 ? ggml_new_tensor_1d(c, type, columns) : ggml_new_tensor_2d(c, type, columns, rows);
+    std::vector<float> numbers(static_cast<size_t>(ggml_nelements(t)), 1);
+    for (float &number : numbers) {
+        state = state * 1664525 + 1013904223;
+        if (rows > 0)
+            number = (static_cast<float>(state >> 8) / (1 << 24) - 0.5f) * 0.4f;
+    }
+    ggml_quantize_chunk(type, numbers.data(), t->data, 0, rows == 0 ? 1 : rows, columns, nullptr);
+    ggml_set_name(t, name.c_str());
+    gguf_add_tensor(g, t);
+}
+
+static bool write_model(const std::string &path, uint16_t parts)
+{
+    gguf_context *g = gguf_init_empty();
+    gguf_set_val_str(g, "general.architecture", "llama");
+    gguf_set_val_str(g, "general.name", "tiny");
+    gguf_set_val_u32(g, "llama.context_length", 256);
+    gguf_set_val_u32(g, "llama.embedding_length", width);
+    gguf_set_val_u32(g, "llama.block_count", 1);
+    gguf_set_val_u32(g, "llama.feed_forward_length", hidden);
+    gguf_set_val_u32(g, "llama.attention.head_count", heads);
+    gguf_set_val_f32(g, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    gguf_set_val_u32(g, "llama.rope.dimension_count", width / heads);
+    add_vocabulary(g);
+    if (parts > 1) {
+        gguf_set_val_u16(g, "split.no", 0);
+        gguf_set_val_u16(g, "split.count", parts);
+    }
+    ggml_context *c = ggml_init({16 << 20, nullptr, false});
+    add_tensor(c, g, "token_embd.weight", GGML_TYPE_Q8_0, vocabulary);
+    add_tensor(c, g, "output_norm.weight", GGML_TYPE_F32, 0);
+    add_tensor(c, g, "output.weight", GGML_TYPE_Q6_K, vocabulary);
+    add_tensor(c, g, "blk.0.attn_norm.weight", GGML_TYPE_F32, 0);
+    add_tensor(c, g, "blk.0.ffn_norm.weight", GGML_TYPE_F32, 0);
+    for (const char *name : {"attn_q", "attn_k", "attn_v", "attn_output"})
+        add_tensor(c, g, std::string("blk.0.") + name + ".weight", GGML_TYPE_Q4_K, width);
+    add_tensor(c, g, "blk.0.ffn_gate.weight", GGML_TYPE_Q4_0, hidden);
+    add_tensor(c, g, "blk.0.ffn_up.weight", GGML_TYPE_F16, hidden);
+    add_tensor(c, g, "blk.0.ffn_down.weight", GGML_TYPE_Q4_K, width);
+    const bool is_written = gguf_write_to_file(g, path.c_str(), false);
+    ggml_free(c);
+    gguf_free(g);
+    return is_written;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2)
+        return write_model(argv[1], 1) ? 0 : 1;
+    if (argc != 3 || strcmp(argv[1], "--split") != 0)
+        return 2;
+    const std::string name = argv[2];
+    gguf_context *second = gguf_init_empty();
+    gguf_set_val_str(second, "split.no", "1");
+    const bool is_written = write_model(name + "-00001-of-00002.gguf", 2) &&
+                            gguf_write_to_file(second, (name + "-00002-of-00002.gguf").c_str(), false);
+    gguf_free(second);
+    return is_written ? 0 : 1;
+}
