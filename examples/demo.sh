@@ -74,11 +74,11 @@ if ! fetch_model; then
     cp "$root/examples/data/$source" .
     echo "  The model cannot be fetched here, so these are the few of its weights that examples/data has."
 fi
-show zt convert $source model.zt --digest=crc32c
+show zt convert --force $source model.zt --digest=crc32c
 show load_model model.zt
 show compare_safetensors model.zt $source
 echo
-show zt convert $source model-zstd.zt --zstd --digest=sha256
+show zt convert --force $source model-zstd.zt --zstd --digest=sha256
 show load_model model-zstd.zt
 show compare_safetensors model-zstd.zt $source
 echo

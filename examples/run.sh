@@ -147,7 +147,7 @@ has "no sound safetensors file"
 check 2 "$out/compare_safetensors" "$source"
 if [ -n "$zt" ]; then
     for encoding in --raw --zstd; do
-        check 0 "$zt" convert "$source" "$out/converted.zt" $encoding --digest=crc32c
+        check 0 "$zt" convert --force "$source" "$out/converted.zt" $encoding --digest=crc32c
         check 0 "$out/compare_safetensors" "$out/converted.zt" "$source"
         says "66 tensors, 229888 bytes: all the same"
         check 0 "$out/load_model" "$out/converted.zt"

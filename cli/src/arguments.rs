@@ -19,7 +19,7 @@ pub enum Command {
     Ls(Ls),
     /// Check files: digests, decoding, sizes, structure
     Verify(Verify),
-    /// Make a .zt file (spec 1.2) of a .safetensors file or of a .zt file of any version
+    /// Convert between .zt, .safetensors, .gguf and .npz; read all that `zt` opens
     Convert(Convert),
     /// Remove and rename objects of a file, in place, and change their attributes
     Edit(Edit),
@@ -76,11 +76,35 @@ pub struct Verify {
 
 #[derive(Args)]
 pub struct Convert {
-    /// A .safetensors or .zt file
+    /// A file or a model of any container that `zt` opens; `-` for standard input
     pub input: PathBuf,
-    /// The file to write; what is there stays until the new file is whole
+    /// What to write: .zt, .safetensors, .gguf or .npz, by its name; `-` for standard output
     pub output: PathBuf,
-    /// Compress with zstd, levels -7 to 22
+    /// What to write, whatever its name is
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<Target>,
+    /// Replace the output if it is there; what is there stays until the new file is whole
+    #[arg(long)]
+    pub force: bool,
+    /// Only tensors whose name matches one of these; `*` matches dots and slashes, too
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    pub include: Vec<GlobMatcher>,
+    /// No tensors whose name matches one of these
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    pub exclude: Vec<GlobMatcher>,
+    /// Rename tensors, the first rule that fits; one `*` on both sides keeps what it stands for
+    #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
+    pub rename: Vec<Rename>,
+    /// Convert dense tensors of floats to this dtype
+    #[arg(long, value_name = "DTYPE")]
+    pub dtype: Option<Floats>,
+    /// Leave the attributes of the file out
+    #[arg(long)]
+    pub no_attributes: bool,
+    /// Cut a .safetensors model into files of at most N bytes, with an index; K, M and G are understood
+    #[arg(long, value_name = "N", value_parser = size)]
+    pub shard_size: Option<u64>,
+    /// Compress a .zt file with zstd, levels -7 to 22
     #[arg(
         long,
         value_name = "LEVEL",
@@ -90,24 +114,68 @@ pub struct Convert {
         value_parser = clap::value_parser!(i32).range(-7..=22),
     )]
     pub zstd: Option<i32>,
-    /// Store without compression, also what the input compresses
+    /// Store a .zt file without compression, also what the input compresses
     #[arg(long, conflicts_with = "zstd")]
     pub raw: bool,
     /// Store with this encoding, at its usual level
     #[arg(long, value_name = "NAME", value_parser = encoding, conflicts_with_all = ["zstd", "raw"])]
     pub encoding: Option<Encoding>,
-    /// Add a digest of every component
+    /// Bytes of an independent zstd frame, 1K to 1G
+    #[arg(long, value_name = "N", value_parser = frame_size, default_value = "1M")]
+    pub frame_size: u64,
+    /// Add a digest of every component to a .zt file
     #[arg(long, value_name = "ALGORITHM")]
     pub digest: Option<Digest>,
-    /// Components start at multiples of N bytes: a power of two from 64; K, M and G are understood
+    /// Components of a .zt file start at multiples of N bytes: a power of two from 64
     #[arg(long, value_name = "N", value_parser = alignment, default_value = "64")]
     pub alignment: u64,
     /// Components of 1 MiB and more start at multiples of N bytes
     #[arg(long, value_name = "N", value_parser = alignment)]
     pub large_alignment: Option<u64>,
+    /// Threads that compress and verify; 0 for as many as there are processors
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// Check the input first, and compare all that was written with it at last
+    #[arg(long)]
+    pub verify: bool,
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// zTensor 1.2
+    Zt,
+    /// safetensors
+    Safetensors,
+    /// GGUF
+    Gguf,
+    /// NumPy
+    Npz,
+}
+
+/// A dtype of floats.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Floats {
+    /// 64 bits
+    F64,
+    /// 32 bits
+    F32,
+    /// 16 bits
+    F16,
+    /// The upper 16 bits of f32
+    Bf16,
+}
+
+/// Other names for tensors: what is in front of a `*` and behind it, and what comes there instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rename {
+    /// One name.
+    Whole(String, String),
+    /// All that begin and end so.
+    Around((String, String), (String, String)),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -161,18 +229,41 @@ fn glob(text: &str) -> Result<GlobMatcher, String> {
     glob.map(|glob| glob.compile_matcher()).map_err(|e| e.kind().to_string())
 }
 
-fn alignment(text: &str) -> Result<u64, String> {
+fn rename(text: &str) -> Result<Rename, String> {
+    let (old, new) = text.split_once('=').ok_or("not OLD=NEW")?;
+    let owned = |(a, b): (&str, &str)| (a.to_owned(), b.to_owned());
+    match (old.split_once('*'), new.split_once('*')) {
+        (None, None) => Ok(Rename::Whole(old.to_owned(), new.to_owned())),
+        (Some(old), Some(new)) if !old.1.contains('*') && !new.1.contains('*') => {
+            Ok(Rename::Around(owned(old), owned(new)))
+        }
+        _ => Err(String::from("there is to be one * on both sides, or none")),
+    }
+}
+
+/// Bytes, as 4096, 4K or 2G.
+fn bytes(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 1 << 10),
         Some(b'M' | b'm') => (&text[..text.len() - 1], 1 << 20),
         Some(b'G' | b'g') => (&text[..text.len() - 1], 1 << 30),
         _ => (text, 1u64),
     };
-    let number = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
-    match number {
-        Some(n) if n.is_power_of_two() && (64..=1 << 40).contains(&n) => Ok(n),
-        _ => Err(String::from("not a power of two from 64 to 1024G")),
-    }
+    digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    bytes(text).filter(|n| *n > 0).ok_or_else(|| String::from("not a number of bytes"))
+}
+
+fn frame_size(text: &str) -> Result<u64, String> {
+    let allowed = |n: &u64| (1 << 10..=1 << 30).contains(n);
+    bytes(text).filter(allowed).ok_or_else(|| String::from("not from 1K to 1G"))
+}
+
+fn alignment(text: &str) -> Result<u64, String> {
+    let allowed = |n: &u64| n.is_power_of_two() && (64..=1 << 40).contains(n);
+    bytes(text).filter(allowed).ok_or_else(|| String::from("not a power of two from 64 to 1024G"))
 }
 
 #[cfg(test)]
@@ -192,6 +283,16 @@ mod tests {
         assert_eq!(alignment("2m"), Ok(2 << 20));
         for bad in ["", "K", "63", "96", "32", "0", "-64", "1.5K", "9999999999999999999G", "2048G"] {
             assert!(alignment(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn renames_have_one_star_on_both_sides_or_none() {
+        let own = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(rename("a=b=c"), Ok(Rename::Whole("a".into(), "b=c".into())));
+        assert_eq!(rename("model.*=*"), Ok(Rename::Around(own("model.", ""), own("", ""))));
+        for bad in ["", "a", "a*=b", "a=b*", "*a*=b*", "*=**"] {
+            assert!(rename(bad).is_err(), "{bad}");
         }
     }
 

@@ -1,99 +1,195 @@
-//! `zt convert`: a .safetensors file, or a .zt file of any version, becomes a .zt file of spec 1.2.
+//! `zt convert`: a file or a model of any container that the library opens becomes a file of another.
+//!
+//! What is read is the same for all: objects that are chosen and perhaps renamed. What is written is a file of this
+//! folder for each container.
 
-mod from_safetensors;
-mod from_zt;
+mod choice;
+mod compare;
+mod crc32;
+mod gguf_keys;
+mod gguf_layout;
+mod input;
+mod output;
+mod shards;
+mod tensor;
+mod to_gguf;
+mod to_npz;
+mod to_safetensors;
+mod to_zt;
 
-use crate::arguments::{self, Convert};
+use crate::arguments::{Convert, Target};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::text;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use crate::{progress, text};
+use choice::Choice;
+use indicatif::ProgressBar;
+use input::Input;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
-use ztensor::model::manifest::Encoding;
-use ztensor::writer::{Algorithm, Summary, Writer, WriterOptions};
+use ztensor::error::Error;
+use ztensor::model::value::{OwnedValue, Value};
+use ztensor::reader::{File, VerifyOptions, VerifyReport};
+
+/// What a conversion is made of.
+pub struct Job<'a> {
+    pub arguments: &'a Convert,
+    pub input: &'a Input,
+    pub choices: Vec<Choice<'a>>,
+    pub interrupt: &'a Interrupt,
+    pub bar: ProgressBar,
+}
+
+/// What was written.
+#[derive(Default)]
+pub struct Written {
+    /// The files.
+    pub paths: Vec<PathBuf>,
+    pub objects: u64,
+    pub data_bytes: u64,
+    pub stored_bytes: u64,
+    pub size: u64,
+}
 
 pub fn run(arguments: &Convert) -> Outcome<()> {
     let started = Instant::now();
     let interrupt = Interrupt::listen();
-    let summary = match kind(&arguments.input)? {
-        Kind::Safetensors => from_safetensors::convert(arguments, &interrupt)?,
-        Kind::Ztensor => from_zt::convert(arguments, &interrupt)?,
+    let target = arguments.target()?;
+    arguments.check(target)?;
+    output::check_free(&arguments.output, arguments.force)?;
+    let input = Input::open(&arguments.input)?;
+    if arguments.verify {
+        verify(&input, arguments.threads)?;
+    }
+    let choices = choice::choose(&input, arguments)?;
+    let total = choices.iter().map(Choice::stored_size).fold(0, u64::saturating_add);
+    let bar = progress::bar(total, &arguments.output);
+    let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar };
+    let written = match target {
+        Target::Zt => to_zt::write(&job),
+        Target::Safetensors => to_safetensors::write(&job),
+        Target::Gguf => to_gguf::write(&job),
+        Target::Npz => to_npz::write(&job),
     };
+    job.bar.finish_and_clear();
+    let written = written?;
+    if arguments.verify {
+        compare::compare(&job, &written)?;
+    }
+    report(arguments, &written, started)
+}
+
+/// What was done, in a line: on standard output, unless that is the output.
+fn report(arguments: &Convert, written: &Written, started: Instant) -> Outcome<()> {
     let shown = arguments.output.display().to_string();
-    let mut out = Output::new();
-    out.line(format_args!(
-        "{}: {}, {} stored as {}, file of {} in {:.2} s",
+    let files = match written.paths.len() {
+        0 | 1 => String::from("file"),
+        count => format!("{count} files"),
+    };
+    let line = format!(
+        "{}: {}, {} stored as {}, {files} of {} in {:.2} s",
         text::one_line(&shown),
-        text::count(summary.objects, "object"),
-        text::size(summary.data_bytes),
-        text::size(summary.stored_bytes),
-        text::size(summary.file_size),
+        text::count(written.objects, "object"),
+        text::size(written.data_bytes),
+        text::size(written.stored_bytes),
+        text::size(written.size),
         started.elapsed().as_secs_f64(),
-    ))?;
+    );
+    if is_standard(&arguments.output) {
+        return Ok(());
+    }
+    let mut out = Output::new();
+    out.line(format_args!("{line}"))?;
     out.flush()
 }
 
-enum Kind {
-    Safetensors,
-    Ztensor,
+/// Whether a path stands for standard input or output.
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
-/// By the first bytes: a safetensors file begins with the length of its header, whose upper bytes are
-/// zero, and the header with a brace.
-fn kind(path: &Path) -> Outcome<Kind> {
-    let meta = std::fs::metadata(path).map_err(|e| Failure::at(path, e))?;
-    if !meta.is_file() {
-        return Err(Failure::at(path, "not a regular file"));
-    }
-    let mut head = Vec::new();
-    let file = File::open(path).map_err(|e| Failure::at(path, e))?;
-    file.take(9).read_to_end(&mut head).map_err(|e| Failure::at(path, e))?;
-    let named = |extension: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(extension));
-    match head.as_slice() {
-        [b'Z', b'T', b'E', b'N', ..] => Ok(Kind::Ztensor),
-        [.., 0, 0, 0, b'{'] if head.len() == 9 => Ok(Kind::Safetensors),
-        _ if named("zt") => Ok(Kind::Ztensor),
-        _ if named("safetensors") => Ok(Kind::Safetensors),
-        _ => Err(Failure::at(path, "neither a safetensors nor a zTensor file")),
-    }
+fn verify(input: &Input, threads: usize) -> Outcome<()> {
+    let options = VerifyOptions { threads, ..VerifyOptions::default() };
+    let verified = input.file.verify(&options, &|_, _| true, &mut VerifyReport::default());
+    verified.map_err(|e| input.failure(e))
 }
 
 impl Convert {
-    fn writer(&self) -> Outcome<Writer> {
-        let options = WriterOptions {
-            alignment: self.alignment,
-            large_alignment: self.large_alignment.unwrap_or(0),
-            encoding: self.encoding().unwrap_or(Encoding::Raw),
-            zstd_level: self.zstd.unwrap_or(WriterOptions::default().zstd_level),
-            digest: self.digest(),
-            durable: self.durable,
-            ..WriterOptions::default()
-        };
-        Writer::create(&self.output, &options).map_err(|e| Failure::at(&self.output, e))
-    }
-
-    /// What is asked for, in whichever way.
-    fn encoding(&self) -> Option<Encoding> {
-        match (self.zstd, self.raw) {
-            (Some(_), _) => Some(Encoding::Zstd),
-            (None, true) => Some(Encoding::Raw),
-            (None, false) => self.encoding,
+    /// What is to be written.
+    fn target(&self) -> Outcome<Target> {
+        if let Some(target) = self.to {
+            return Ok(target);
+        }
+        let extension = self.output.extension().map(|e| e.to_ascii_lowercase());
+        match extension.as_deref().and_then(|e| e.to_str()) {
+            Some("safetensors") => Ok(Target::Safetensors),
+            Some("gguf") => Ok(Target::Gguf),
+            Some("npz") => Ok(Target::Npz),
+            Some("npy" | "pt" | "pth" | "bin" | "ckpt" | "onnx" | "h5" | "hdf5" | "index.json") => {
+                let why = "such files are not written here; --to says what else it shall be";
+                Err(Failure::at(&self.output, why))
+            }
+            _ => Ok(Target::Zt),
         }
     }
 
-    fn digest(&self) -> Option<Algorithm> {
-        self.digest.map(|digest| match digest {
-            arguments::Digest::Sha256 => Algorithm::Sha256,
-            arguments::Digest::Crc32c => Algorithm::Crc32c,
-        })
+    /// Refuses options that mean nothing for what is written.
+    fn check(&self, target: Target) -> Outcome<()> {
+        let refused = |option: &str, of: &str| {
+            Err(Failure::at(&self.output, format!("{option} is for {of} files, which this is none of")))
+        };
+        if target != Target::Zt {
+            let zt = [
+                ("--zstd", self.zstd.is_some()),
+                ("--raw", self.raw),
+                ("--encoding", self.encoding.is_some()),
+                ("--digest", self.digest.is_some()),
+                ("--large-alignment", self.large_alignment.is_some()),
+            ];
+            if let Some((option, _)) = zt.iter().find(|(_, given)| *given) {
+                return refused(option, ".zt");
+            }
+        }
+        match self.shard_size {
+            Some(_) if target != Target::Safetensors => refused("--shard-size", ".safetensors"),
+            Some(_) if is_standard(&self.output) => {
+                Err(Failure::at(&self.output, "several files do not fit in standard output"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<'a> Job<'a> {
+    /// What is read.
+    pub fn file(&self) -> &'a File {
+        &self.input.file
     }
 
-    /// The end of every conversion.
-    fn finish(&self, mut writer: Writer, interrupt: &Interrupt) -> Outcome<Summary> {
-        interrupt.check()?;
-        writer.finish().map_err(|e| Failure::at(&self.output, e))
+    /// A failure of what is read or, if it does not name that, of what is written.
+    pub fn failure(&self, error: Error) -> Failure {
+        // A signal stops the library, and that is why it failed.
+        match self.interrupt.check() {
+            Err(interrupted) => interrupted,
+            Ok(()) => Failure::at_either(&self.arguments.input, &self.arguments.output, error),
+        }
+    }
+
+    /// A failure of what is to be written.
+    pub fn refusal(&self, why: impl std::fmt::Display) -> Failure {
+        Failure::at(&self.arguments.output, why)
+    }
+
+    /// The attributes of the file that are to be written, without what it was made from.
+    pub fn attributes(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
+        let wanted = !self.arguments.no_attributes;
+        let pairs = self.file().attributes().unwrap_or(Value::EMPTY_MAP).pairs();
+        pairs.filter(move |(key, value)| wanted && !(key.is_text(File::ORIGIN) && value.as_map().is_some()))
+    }
+
+    /// What the file was made from, or is, if that is `container` and nothing was chosen or changed.
+    pub fn origin(&self, container: &str) -> Outcome<Option<OwnedValue>> {
+        let origin = self.file().origin().map_err(|e| self.input.failure(e))?;
+        Ok(origin.filter(|origin| origin.get().get("container").is_some_and(|name| name.is_text(container))))
     }
 }

@@ -13,7 +13,6 @@ mod ls;
 mod output;
 mod progress;
 mod repair;
-mod safetensors;
 mod table;
 mod text;
 mod verify;

@@ -137,7 +137,7 @@ fn every_valid_file_is_decompressed_on_request_and_keeps_its_kind_of_digest() {
 fn an_encoding_is_chosen_by_its_name() {
     let (old, new) = (&old_files()[0].0, folder("convert-encoding").join("new.zt"));
     for encoding in Encoding::written().filter_map(Encoding::name) {
-        run(&[&"convert", &old, &new, &"--encoding", &encoding]).good();
+        run(&[&"convert", &"--force", &old, &new, &"--encoding", &encoding]).good();
         assert!(components(&listing(&new)).all(|component| component["encoding"] == encoding));
     }
     let ran = run(&[&"convert", &old, &new, &"--encoding=brotli"]);
@@ -190,14 +190,13 @@ fn a_failure_leaves_what_was_there() {
     let new = folder.join("new.zt");
     std::fs::write(&new, "precious").unwrap();
     for bad in ["zstd-corrupt-block.zt", "cbor-truncated-map.zt"] {
-        run(&[&"convert", &data().join("invalid").join(bad), &new, &"--raw"]).bad(&[bad]);
+        run(&[&"convert", &data().join("invalid").join(bad), &new, &"--raw", &"--force"]).bad(&[bad]);
         assert_eq!(std::fs::read(&new).unwrap(), b"precious");
         assert_eq!(names_in(&folder), ["new.zt"]);
     }
-    run(&[&"convert", &folder.join("missing.zt"), &new]).bad(&["missing.zt: "]);
-    run(&[&"convert", &folder, &new]).bad(&["not a regular file"]);
-    run(&[&"convert", &data().join("v0.1/manifest.json"), &new])
-        .bad(&["neither a safetensors nor a zTensor file"]);
+    run(&[&"convert", &folder.join("missing.zt"), &new, &"--force"]).bad(&["missing.zt: "]);
+    run(&[&"convert", &folder, &new, &"--force"]).bad(&["not a regular file"]);
+    run(&[&"convert", &data().join("v0.1/manifest.json"), &new, &"--force"]).bad(&["manifest.json: "]);
     run(&[&"convert", &data().join("v1.2/py-1.2.3-zstd.zt"), &folder]).bad(&["folder"]);
     run(&[&"convert", &data().join("v1.2/py-1.2.3-zstd.zt"), &folder.join("no/new.zt")]).bad(&["new.zt: "]);
     assert_eq!(std::fs::read(&new).unwrap(), b"precious");
@@ -208,7 +207,8 @@ fn a_file_can_be_converted_onto_itself() {
     let path = folder("convert-itself").join("model.zt");
     std::fs::copy(data().join("v0.1/py-0.1.4-1000.zt"), &path).unwrap();
     let before = listing(&path);
-    run(&[&"convert", &path, &path, &"--zstd"]).good();
+    run(&[&"convert", &path, &path, &"--zstd"]).bad(&["it is there already; --force replaces it"]);
+    run(&[&"convert", &path, &path, &"--zstd", &"--force"]).good();
     assert_eq!(essence(&listing(&path)), essence(&before));
     assert_eq!(names_in(path.parent().unwrap()), ["model.zt"]);
 }

@@ -69,7 +69,7 @@ fn no_file_of_the_corpus_upsets_any_command() {
             run(&[&"ls", &path]),
             run(&[&"ls", &"--json", &"--sha256", &path]),
             run(&[&"verify", &"--strict", &path]),
-            run(&[&"convert", &path, &new, &"--zstd", &"--digest=crc32c"]),
+            run(&[&"convert", &path, &new, &"--zstd", &"--digest=crc32c", &"--force"]),
             run(&[&"repair", &copy]),
         ];
         for ran in runs {

@@ -249,7 +249,7 @@ pub unsafe extern "C" fn zt_writer_add_copy(
         let writer = open(writer)?;
         let object = arg::required(object, "object")?.object()?;
         let name = if new_name.is_null() {
-            object.name()
+            object.text_name()?
         } else {
             // SAFETY: "its bytes; 0 if it is NUL-ended".
             unsafe { arg::sized_text(new_name, new_name_length, "new_name")? }

@@ -90,6 +90,8 @@ pub struct Capabilities {
     pub logical_types: LogicalTypes,
     /// Whether dtypes and encodings may have names that are unknown here.
     pub unknown_names: bool,
+    /// Whether a component says how many bytes it has, so that one of an unknown type can be copied.
+    pub states_sizes: bool,
     /// Which dtypes positions have.
     pub index_dtypes: IndexDtypes,
     /// Whether a compressed component says its decoded size.
@@ -118,6 +120,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     roles: Roles::Only("data"),
     logical_types: LogicalTypes::Any,
     unknown_names: false,
+    states_sizes: false,
     index_dtypes: IndexDtypes::Integers,
     declares_sizes: false,
     shared_bytes: false,

@@ -54,7 +54,8 @@ pub use ztensor_1::footer::{possible_ends, PossibleEnd};
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest, Object};
-use row::{never, Decode, Encode, Row};
+use crate::model::value::OwnedValue;
+use row::{never, Decode, Encode, ReadAt, Row};
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -129,7 +130,7 @@ impl Container {
 /// The row of a container that is not read so far.
 const fn not_read(container: Container, detect: row::Detect) -> Row {
     let capabilities = Capabilities { container, ..capabilities::FOREIGN };
-    Row { capabilities, detect, decode: None, encode: None }
+    Row { capabilities, detect, decode: None, encode: None, origin: None }
 }
 
 fn row(container: Container) -> Option<&'static Row> {
@@ -248,6 +249,13 @@ fn validate_within(manifest: Manifest, frame: &Frame, limits: &Limits, budget: &
 pub fn validate(manifest: Manifest, frame: &Frame) -> Result<Validated> {
     let capabilities = capabilities_of(&manifest);
     validate::validate(manifest, frame, capabilities)
+}
+
+/// What a copy of a file notes, so that converting back gives the same file: a map, for a container that is not zTensor
+/// and that says more than objects and attributes. `read` reads its bytes.
+pub fn origin(manifest: &Manifest, frame: &Frame, read: ReadAt<'_>) -> Result<Option<OwnedValue>> {
+    let origin = row(frame.container).and_then(|row| row.origin);
+    origin.map_or(Ok(None), |origin| origin(manifest, frame, read))
 }
 
 fn encoder(container: Container) -> Result<&'static Encode> {

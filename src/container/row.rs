@@ -8,6 +8,7 @@ use super::window::Window;
 use crate::error::Result;
 use crate::memory::Budget;
 use crate::model::manifest::{Manifest, Object};
+use crate::model::value::OwnedValue;
 
 /// Whether a file is of the container. What can only be one and breaks its rules is an error.
 pub type Detect = fn(Ends<'_>, &Limits) -> Result<Detected>;
@@ -48,6 +49,9 @@ pub struct Encode {
 type Extend =
     fn(&[u8], &Manifest, &Manifest, &Capabilities, &AttributeEdits, &ObjectEdits) -> Result<Vec<u8>>;
 
+/// Reads bytes of a file from an offset on.
+pub type ReadAt<'r> = &'r dyn Fn(u64, &mut [u8]) -> Result<()>;
+
 /// A container.
 pub struct Row {
     /// What it can represent, and its name.
@@ -58,6 +62,8 @@ pub struct Row {
     pub decode: Option<Decode>,
     /// How it is written; none where it is not.
     pub encode: Option<Encode>,
+    /// What a copy of a file of it notes, so that converting back gives the same file; none where there is nothing to note.
+    pub origin: Option<fn(&Manifest, &Frame, ReadAt<'_>) -> Result<Option<OwnedValue>>>,
 }
 
 /// For a container whose files another row detects.

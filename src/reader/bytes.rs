@@ -3,10 +3,11 @@
 use super::file::File;
 use super::object::Component;
 use crate::codec::{Coding, KnownSize};
+use crate::convert;
 use crate::digest;
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, check_bool_bytes, decoded_limit, BatchOptions, BatchStats, Blob, Part, Request, StoredBytes,
+    self, check_bool_bytes, decoded_limit, in_memory, BatchOptions, BatchStats, Blob, Part, Request, StoredBytes,
 };
 use crate::memory::HUGE_PAGE;
 use crate::model::dtype::Dtype;
@@ -237,6 +238,21 @@ impl<'f> Component<'f> {
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.blob().and_then(|blob| blob.for_each_decoded(body)).map_err(|e| self.wrap(e))
+    }
+
+    /// The same with its elements as `to`.
+    pub fn for_each_converted(&self, to: Dtype, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
+        let mut converted = Vec::new();
+        self.for_each_decoded(&mut |chunk| {
+            let size = convert::converted_size(chunk.len() as u64, from, to)?;
+            converted.clear();
+            converted.try_reserve(in_memory(size)?)?;
+            converted.resize(in_memory(size)?, 0);
+            // What is done next with it has to stay in the cache: it is as if that were all.
+            convert::convert(chunk, from, to, &mut converted, size)?;
+            body(&converted)
+        })
     }
 
     /// Copies its stored bytes, as they are; of an unknown encoding, too.

@@ -41,6 +41,16 @@ impl Component<'_> {
         })
     }
 
+    /// Whether its file says how many bytes it has.
+    pub(crate) fn states_its_size(&self) -> bool {
+        self.file.capabilities().states_sizes
+    }
+
+    /// Whether its bytes cannot fail to decode: they are stored as they are.
+    pub(crate) fn is_raw(&self) -> bool {
+        matches!(Coding::of(self.entry.encoding), Some(Coding::Raw))
+    }
+
     /// Whether any byte but zero is true in its file.
     pub(crate) fn any_byte_is_true(&self) -> bool {
         self.file.capabilities().any_byte_is_true

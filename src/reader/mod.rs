@@ -20,6 +20,7 @@ mod manifest;
 mod object;
 mod open;
 mod open_options;
+mod origin;
 mod padding;
 mod recovery;
 mod regions;

@@ -1,7 +1,7 @@
 //! Places in an open file: an object, a component. What the manifest says of them.
 
 use super::file::File;
-use crate::error::{broken, fail, Error, Result, Rule};
+use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{self, element_count, Encoding, Format, LogicalType, RareNames};
 use crate::model::value::Value;
@@ -46,6 +46,13 @@ impl<'f> Object<'f> {
     /// Its name; "" where that is no UTF-8, as other containers allow.
     pub fn name(&self) -> &'f str {
         self.file.manifest.texts.get(self.entry.name)
+    }
+
+    /// Its name as text, or an error where it is none.
+    pub fn text_name(&self) -> Result<&'f str> {
+        let is_text = !self.name().is_empty() || self.name_bytes().is_empty();
+        let not = || fail!(Unsupported, "the name {} is not UTF-8", Quoted(self.name_bytes()));
+        is_text.then(|| self.name()).ok_or_else(|| self.file.in_file(not()))
     }
 
     /// Its name, which need not be UTF-8.

@@ -5,6 +5,7 @@ use super::state::{Phase, Writer};
 use crate::container::AttributeEdits;
 use crate::error::{fail, Result};
 use crate::model::value::{self, Attributes, Value};
+use crate::reader::File;
 
 impl Writer {
     /// Sets an attribute of the file.
@@ -27,6 +28,11 @@ impl Writer {
         check_attributes(&attributes)?;
         self.attributes.set = attributes;
         Ok(())
+    }
+
+    /// Sets all attributes of the file to those of an open file, and to what that says beside them.
+    pub fn copy_attributes(&mut self, file: &File) -> Result<()> {
+        self.set_attributes(file.attributes_to_copy()?)
     }
 
     /// Takes an attribute of the file away.

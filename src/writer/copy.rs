@@ -9,12 +9,11 @@ mod plan;
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
 use crate::container::capabilities::{LogicalTypes, Roles};
-use crate::convert;
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
-use crate::model::value::Attributes;
-use crate::reader::Object;
+use crate::model::value::{Attributes, Kind, OwnedValue};
+use crate::reader::{Component, Object};
 use plan::{Plan, Reencode, Stored};
 
 impl Writer {
@@ -27,7 +26,7 @@ impl Writer {
     /// decoded and written anew, a chunk at a time.
     pub fn copy_as(&mut self, object: Object<'_>, name: &str, recode: &Recode) -> Result<()> {
         self.check_idle()?;
-        let attributes = Attributes::of(object.attributes())?;
+        let attributes = attributes_of(&object)?;
         self.check_copy(&object)?;
         let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
         self.begin(&spec, attributes)?;
@@ -69,6 +68,7 @@ impl Writer {
             return Err(known(object.format_name()));
         }
         for component in object.components() {
+            self.check_bytes(object, &component).map_err(in_object)?;
             let name = component.dtype_name();
             let means = Dtype::from_name(name).is_some() || Dtype::from_compound_name(name).is_some();
             if component.dtype().is_none() && means {
@@ -102,6 +102,23 @@ impl Writer {
         }
     }
 
+    /// Refuses a component of which nobody knows which bytes it has, or what these are.
+    fn check_bytes(&self, object: &Object<'_>, component: &Component<'_>) -> Result<()> {
+        if component.dtype().is_none() && !component.states_its_size() {
+            let name = component.dtype_name();
+            return Err(fail!(Unsupported, "the type {name:?} is unknown, and so is how many bytes it has"));
+        }
+        let blocks = matches!(object.format(), Format::Blocks(_));
+        if blocks && component.entry().is_big_endian() && !self.capabilities().big_endian {
+            let name = object.format_name();
+            return Err(fail!(
+                Unsupported,
+                "blocks of {name:?} in a big-endian file: nothing says which of their bytes are turned"
+            ));
+        }
+        Ok(())
+    }
+
     /// Stored bytes, front to back; what the manifest said of them.
     fn copy_stored(&mut self, stored: Stored<'_>) -> Result<()> {
         let Stored { component, mut entry, rare } = stored;
@@ -119,20 +136,24 @@ impl Writer {
         let from = component.dtype().unwrap_or(dtype);
         self.component(&anew.spec)?;
         let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
-        let mut converted = Vec::new();
-        component.for_each_decoded(&mut |chunk| {
-            if from == dtype && !odd_bools {
-                return self.data(chunk);
-            }
-            let size = convert::converted_size(chunk.len() as u64, (from, None), dtype)?;
-            let size = usize::try_from(size).unwrap_or(usize::MAX);
-            converted.clear();
-            converted.try_reserve(size)?;
-            converted.resize(size, 0);
-            // What is written next has to stay in the cache: it is as if that were all.
-            convert::convert(chunk, (from, None), dtype, &mut converted, size as u64)?;
-            self.data(&converted)
-        })?;
+        match from == dtype && !odd_bools {
+            true => component.for_each_decoded(&mut |chunk| self.data(chunk))?,
+            false => component.for_each_converted(dtype, &mut |chunk| self.data(chunk))?,
+        }
         self.end_component()
     }
+}
+
+/// The attributes of a copy: those of the object, and how large a block is where it is made of blocks.
+fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
+    let mut attributes = Attributes::of(object.attributes())?;
+    if let Format::Blocks(logical) = object.format() {
+        let block = logical.block();
+        for (key, number) in [("elems_per_block", block.elements), ("block_bytes", block.bytes)] {
+            if attributes.get(key).is_none() {
+                attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+            }
+        }
+    }
+    Ok(attributes)
 }

@@ -61,6 +61,8 @@ pub struct Recode {
     pub encoding: Option<Encoding>,
     /// The digest; the outer none for the kind that it has, the inner one for no digest.
     pub digest: Option<Option<Algorithm>>,
+    /// The dtype of the data of dense objects of floats; none for the one that it has.
+    pub floats: Option<Dtype>,
 }
 
 /// What was written.

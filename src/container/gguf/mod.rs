@@ -8,6 +8,7 @@ mod decode;
 mod key_map;
 mod keys;
 mod kind;
+mod origin;
 mod tensors;
 #[cfg(test)]
 mod tests;
@@ -25,8 +26,13 @@ const CAPABILITIES: Capabilities =
     Capabilities { container: Container::Gguf, unknown_names: true, big_endian: true, ..FOREIGN };
 
 /// How it is read.
-pub(crate) const ROW: Row =
-    Row { capabilities: CAPABILITIES, detect, decode: Some(Decode::Front(decode::decode)), encode: None };
+pub(crate) const ROW: Row = Row {
+    capabilities: CAPABILITIES,
+    detect,
+    decode: Some(Decode::Front(decode::decode)),
+    encode: None,
+    origin: Some(origin::origin),
+};
 
 /// What ends as a `.zt` file does is one that lost its beginning.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {

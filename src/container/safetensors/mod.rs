@@ -4,6 +4,7 @@
 //! end of the file. `__metadata__` becomes the attributes of the file.
 
 mod decode;
+mod origin;
 mod scan;
 
 use super::capabilities::{Capabilities, FOREIGN};
@@ -23,6 +24,7 @@ pub(crate) const ROW: Row = Row {
     detect,
     decode: Some(Decode::Whole(decode::decode)),
     encode: None,
+    origin: Some(origin::origin),
 };
 
 /// Bytes 0 to 8 are a size and byte 8 begins an object. A size of more than 32 bits is taken for something else.

@@ -23,6 +23,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     roles: Roles::Only(encode::ROLE),
     logical_types: LogicalTypes::None,
     unknown_names: false,
+    states_sizes: true,
     index_dtypes: IndexDtypes::Integers,
     declares_sizes: false,
     shared_bytes: true,
@@ -44,4 +45,5 @@ pub(crate) const ROW: Row = Row {
         footer: footer::encode_footer,
         extend: None,
     }),
+    origin: None,
 };

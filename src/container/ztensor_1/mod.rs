@@ -27,6 +27,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     roles: Roles::Any,
     logical_types: LogicalTypes::Any,
     unknown_names: true,
+    states_sizes: true,
     index_dtypes: IndexDtypes::U64,
     declares_sizes: true,
     shared_bytes: true,
@@ -73,6 +74,7 @@ pub(crate) const ROW_1_2: Row = Row {
     detect: footer::detect,
     decode: Some(Decode::Whole(decode::decode)),
     encode: Some(ENCODE),
+    origin: None,
 };
 
 /// The row of 1.1.
@@ -84,4 +86,5 @@ pub(crate) const ROW_1_0: Row = Row {
     detect: never,
     decode: Some(Decode::Whole(v1_0::decode)),
     encode: None,
+    origin: None,
 };

@@ -64,9 +64,16 @@ impl Writer {
         if narrow && object.format().is_index(component.role()) && to.index_dtypes == IndexDtypes::U64 {
             return Ok(Some(Dtype::U64));
         }
-        let encoding = component.encoding();
-        let readable_only = encoding != Encoding::Other && !encoding.is_written();
-        if readable_only || (*recode != Recode::default() && encoding != Encoding::Other) {
+        let Recode { encoding, digest, floats } = *recode;
+        let is_plain = matches!(entry.logical, LogicalType::Absent | LogicalType::SameAsDtype);
+        let is_float = is_plain && matches!(dtype.class(), Class::Float | Class::Bfloat);
+        let is_data = object.format() == Format::Dense && component.role() == "data";
+        if let Some(to) = floats.filter(|to| is_data && is_float && *to != dtype) {
+            return Ok(Some(to));
+        }
+        let is_known = component.encoding() != Encoding::Other;
+        let readable_only = is_known && !component.encoding().is_written();
+        if readable_only || (is_known && (encoding.is_some() || digest.is_some())) {
             return Ok(Some(dtype));
         }
         if entry.is_big_endian() && !to.big_endian {
@@ -139,10 +146,12 @@ impl Writer {
         let digest = component.digest().and_then(|text| digest::parse(text).ok());
         let algorithm = digest.as_ref().and_then(Digest::algorithm);
         let index = object.format().is_index(component.role());
-        component.check_decodes(&mut |chunk, base| match index {
-            true => check_not_negative(component.role(), from, chunk, base),
-            false => Ok(()),
-        })?;
+        if index || !component.is_raw() {
+            component.check_decodes(&mut |chunk, base| match index {
+                true => check_not_negative(component.role(), from, chunk, base),
+                false => Ok(()),
+            })?;
+        }
         if algorithm.is_some() {
             component.verify_digest()?; // a new one would hide that the old one does not agree
         }

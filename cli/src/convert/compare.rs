@@ -1,0 +1,79 @@
+//! What was written is opened and compared with what was read, object by object.
+
+use super::{is_standard, Job, Written};
+use crate::failure::{Failure, Outcome};
+use std::path::Path;
+use ztensor::error::{Cause, Error};
+use ztensor::model::manifest::Encoding;
+use ztensor::reader::{Component, File, Object, OpenOptions};
+
+/// Compares every object that was converted with the one in the new files.
+pub fn compare(job: &Job<'_>, written: &Written) -> Outcome<()> {
+    let paths: Vec<&Path> = written.paths.iter().map(|path| path.as_path()).collect();
+    let is_index = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
+    let mut files = Vec::new();
+    for path in paths.into_iter().filter(|path| !is_standard(path) && !is_index(path)) {
+        let options = OpenOptions { verify: true, ..OpenOptions::default() };
+        files.push((path, File::open(path, &options).map_err(|e| Failure::at(path, e))?));
+    }
+    if files.is_empty() {
+        return Ok(());
+    }
+    for choice in &job.choices {
+        job.interrupt.check()?;
+        let found = files.iter().find_map(|(path, file)| {
+            Some((*path, file.find_position(&choice.name).and_then(|at| file.object(at))?))
+        });
+        let Some((path, new)) = found else {
+            return Err(job.refusal(format!("{} is not in what was written", choice.shown())));
+        };
+        same(job, choice.object, new, path).map_err(|why| match why {
+            Failure::Message(why) => Failure::at(path, format!("{}: {why}", choice.shown())),
+            other => other,
+        })?;
+    }
+    Ok(())
+}
+
+fn same(job: &Job<'_>, old: Object<'_>, new: Object<'_>, path: &Path) -> Outcome<()> {
+    if old.shape() != new.shape() || old.components().len() != new.components().len() {
+        return Err(Failure::Message(String::from("its shape or its components are not those of the input")));
+    }
+    for (old, new) in old.components().zip(new.components()) {
+        if old.dtype().is_none() || old.encoding() == Encoding::Other {
+            continue;
+        }
+        same_bytes(job, &old, &new, path)?;
+    }
+    Ok(())
+}
+
+/// Elements of both as the new one has them, piece by piece.
+fn same_bytes(job: &Job<'_>, old: &Component<'_>, new: &Component<'_>, path: &Path) -> Outcome<()> {
+    let (mut at, mut read, mut is_same) = (0u64, Vec::new(), true);
+    let mut body = |expected: &[u8]| {
+        read.resize(expected.len(), 0);
+        new.read_range(at, &mut read)?;
+        at += expected.len() as u64;
+        is_same &= read == expected;
+        match is_same {
+            true => Ok(()),
+            false => Err(Error::new(Cause::Cancelled, format_args!("stopped"))),
+        }
+    };
+    let done = match new.dtype().filter(|dtype| old.dtype() != Some(*dtype) || is_bool(old)) {
+        Some(to) => old.for_each_converted(to, &mut body),
+        None => old.for_each_decoded(&mut body),
+    };
+    let size = new.size().map_err(|e| Failure::at(path, e))?;
+    match done {
+        Ok(()) if at == size => Ok(()),
+        Ok(()) => Err(Failure::Message(format!("it has {size} bytes, but {at} were read"))),
+        Err(_) if !is_same => Err(Failure::Message(format!("bytes in front of byte {at} are other ones"))),
+        Err(e) => Err(job.failure(e)),
+    }
+}
+
+fn is_bool(component: &Component<'_>) -> bool {
+    component.dtype() == Some(ztensor::model::dtype::Dtype::Bool)
+}

@@ -1,0 +1,268 @@
+//! Attributes as the keys of a GGUF file: with the types that the file had which they came from, or with types that hold
+//! them.
+
+use super::gguf_layout::array;
+use super::to_gguf::Encoder;
+use super::Job;
+use crate::failure::Outcome;
+use std::collections::HashMap;
+use ztensor::model::dtype::Dtype;
+use ztensor::model::value::{Kind, Value};
+
+const DEFAULT_ALIGNMENT: u64 = 32;
+const MAX_ALIGNMENT: u64 = 1 << 20;
+
+/// What a value is, or an element of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scalar {
+    Number(Dtype),
+    Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Type {
+    Scalar(Scalar),
+    Array(Scalar),
+    /// An array of arrays, each of its own type.
+    Nested(Vec<Type>),
+}
+
+/// The number of the type of arrays.
+const ARRAY: u32 = 9;
+
+impl Scalar {
+    /// Each at its number.
+    const ALL: [Option<Scalar>; 13] = [
+        Some(Scalar::Number(Dtype::U8)),
+        Some(Scalar::Number(Dtype::I8)),
+        Some(Scalar::Number(Dtype::U16)),
+        Some(Scalar::Number(Dtype::I16)),
+        Some(Scalar::Number(Dtype::U32)),
+        Some(Scalar::Number(Dtype::I32)),
+        Some(Scalar::Number(Dtype::F32)),
+        Some(Scalar::Number(Dtype::Bool)),
+        Some(Scalar::Text),
+        None, // arrays
+        Some(Scalar::Number(Dtype::U64)),
+        Some(Scalar::Number(Dtype::I64)),
+        Some(Scalar::Number(Dtype::F64)),
+    ];
+
+    /// Those that are tried for a value of which nothing says the type.
+    const TRIED: [Scalar; 8] = [
+        Scalar::Text,
+        Scalar::Number(Dtype::Bool),
+        Scalar::Number(Dtype::I32),
+        Scalar::Number(Dtype::U32),
+        Scalar::Number(Dtype::I64),
+        Scalar::Number(Dtype::U64),
+        Scalar::Number(Dtype::F32),
+        Scalar::Number(Dtype::F64),
+    ];
+
+    fn by_name(name: &str) -> Option<Scalar> {
+        let wanted = if name == "string" { Scalar::Text } else { Scalar::Number(Dtype::from_name(name)?) };
+        Scalar::ALL.contains(&Some(wanted)).then_some(wanted)
+    }
+
+    fn number(self) -> u32 {
+        Scalar::ALL.iter().position(|known| *known == Some(self)).unwrap_or_default() as u32
+    }
+
+    /// Whether it can be that without becoming another one.
+    fn holds(self, value: Value<'_>) -> bool {
+        let Scalar::Number(dtype) = self else {
+            return matches!(value.kind(), Kind::Text(_) | Kind::Bytes(_));
+        };
+        let (unsigned, signed) = (value.as_u64(), value.as_i64());
+        match (dtype, value.kind()) {
+            (Dtype::Bool, Kind::Bool(_)) | (Dtype::F64, Kind::Float(_)) => true,
+            (Dtype::F32, Kind::Float(number)) => number.is_nan() || f64::from(number as f32) == number,
+            (Dtype::U8, _) => unsigned.is_some_and(|n| u8::try_from(n).is_ok()),
+            (Dtype::U16, _) => unsigned.is_some_and(|n| u16::try_from(n).is_ok()),
+            (Dtype::U32, _) => unsigned.is_some_and(|n| u32::try_from(n).is_ok()),
+            (Dtype::U64, _) => unsigned.is_some(),
+            (Dtype::I8, _) => signed.is_some_and(|n| i8::try_from(n).is_ok()),
+            (Dtype::I16, _) => signed.is_some_and(|n| i16::try_from(n).is_ok()),
+            (Dtype::I32, _) => signed.is_some_and(|n| i32::try_from(n).is_ok()),
+            (Dtype::I64, _) => signed.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Writes a value; `bits` are those of the next f32, where they were noted.
+    fn encode(self, value: Value<'_>, bits: &mut &[u8], out: &mut Encoder) {
+        match (self, value.kind()) {
+            (Scalar::Text, Kind::Text(text)) => out.string(text.as_bytes()),
+            (Scalar::Text, Kind::Bytes(bytes)) => out.string(bytes),
+            (Scalar::Number(Dtype::F32), Kind::Float(number)) => match bits.split_first_chunk::<4>() {
+                Some((noted, rest)) => {
+                    *bits = rest;
+                    out.number(noted);
+                }
+                None => out.number(&narrow(number).to_le_bytes()),
+            },
+            (_, Kind::Float(number)) => out.number(&number.to_bits().to_le_bytes()),
+            (_, Kind::Bool(truth)) => out.number(&[u8::from(truth)]),
+            (Scalar::Number(dtype), Kind::Unsigned(number)) => {
+                out.number(&number.to_le_bytes()[..dtype.size()]);
+            }
+            (Scalar::Number(dtype), _) => {
+                out.number(&value.as_i64().unwrap_or_default().to_le_bytes()[..dtype.size()]);
+            }
+            (Scalar::Text, _) => out.string(b""), // which no text is: it does not hold
+        }
+    }
+}
+
+/// The bits of a number as an f32; those of a NaN are cut, so that it stays the one that was widened.
+fn narrow(number: f64) -> u32 {
+    let bits = number.to_bits();
+    match number.is_nan() {
+        true => ((bits >> 63) as u32) << 31 | 0x7f80_0000 | (bits >> 29) as u32 & 0x7f_ffff,
+        false => (number as f32).to_bits(),
+    }
+}
+
+impl Type {
+    /// As it was noted.
+    fn noted(noted: Value<'_>) -> Option<Type> {
+        if let Some(items) = array(noted) {
+            return items.iter().map(Type::noted).collect::<Option<_>>().map(Type::Nested);
+        }
+        let name = noted.as_text()?;
+        match name.strip_suffix("[]") {
+            Some(element) => Scalar::by_name(element).map(Type::Array),
+            None => Scalar::by_name(name).map(Type::Scalar),
+        }
+    }
+
+    /// One that holds the value.
+    fn found(value: Value<'_>) -> Option<Type> {
+        let Some(items) = array(value) else {
+            return Scalar::TRIED.into_iter().find(|scalar| scalar.holds(value)).map(Type::Scalar);
+        };
+        let of_all = Scalar::TRIED.into_iter().find(|scalar| items.iter().all(|item| scalar.holds(item)));
+        let nested =
+            || items.iter().map(|item| array(item).and_then(|_| Type::found(item))).collect::<Option<_>>();
+        of_all.map(Type::Array).or_else(|| nested().map(Type::Nested))
+    }
+
+    fn holds(&self, value: Value<'_>) -> bool {
+        match (self, array(value)) {
+            (Type::Scalar(scalar), None) => scalar.holds(value),
+            (Type::Array(scalar), Some(items)) => items.iter().all(|item| scalar.holds(item)),
+            (Type::Nested(types), Some(items)) => {
+                types.len() == items.len() && types.iter().zip(items.iter()).all(|(t, item)| t.holds(item))
+            }
+            _ => false,
+        }
+    }
+
+    /// Writes its number.
+    fn encode_number(&self, out: &mut Encoder) {
+        out.u32(if let Type::Scalar(scalar) = self { scalar.number() } else { ARRAY });
+    }
+
+    fn encode(&self, value: Value<'_>, bits: &mut &[u8], out: &mut Encoder) {
+        match (self, array(value)) {
+            (Type::Array(scalar), Some(items)) => {
+                out.u32(scalar.number());
+                out.size(items.len() as u64);
+                items.iter().for_each(|item| scalar.encode(item, bits, out));
+            }
+            (Type::Nested(types), Some(items)) => {
+                out.u32(ARRAY);
+                out.size(items.len() as u64);
+                types.iter().zip(items.iter()).for_each(|(t, item)| t.encode(item, bits, out));
+            }
+            (Type::Scalar(scalar), _) => scalar.encode(value, bits, out),
+            _ => {}
+        }
+    }
+}
+
+struct Key<'a> {
+    name: &'a [u8],
+    value: Value<'a>,
+    type_of: Type,
+    /// Those of all its f32, where they were noted.
+    bits: &'a [u8],
+}
+
+/// The keys of a file.
+pub struct Keys<'a> {
+    keys: Vec<Key<'a>>,
+    alignment: u64,
+}
+
+impl<'a> Keys<'a> {
+    /// All attributes that are to be written, in the order that was noted; what was not comes last.
+    pub fn of(job: &Job<'a>, origin: Option<Value<'a>>) -> Outcome<Keys<'a>> {
+        let noted = origin.and_then(|origin| array(origin.get("keys")?));
+        let noted: HashMap<&[u8], (usize, Value<'_>)> = noted
+            .into_iter()
+            .flat_map(|items| items.iter().enumerate())
+            .filter_map(|(at, item)| Some((name_of(array(item)?.get(0)?)?, (at, item))))
+            .collect();
+        let (mut keys, mut alignment) = (Vec::new(), DEFAULT_ALIGNMENT);
+        for (key, value) in job.attributes() {
+            let refused =
+                |why: &str| Err(job.refusal(format!("attribute {key:?}: GGUF cannot represent {why}")));
+            let name = match name_of(key) {
+                Some(name) if !name.is_empty() => name,
+                _ => return refused("its key"),
+            };
+            let (at, noted) =
+                noted.get(name).copied().map_or((usize::MAX, None), |(at, item)| (at, array(item)));
+            let stated =
+                noted.and_then(|noted| Type::noted(noted.get(1)?)).filter(|stated| stated.holds(value));
+            let is_noted = stated.is_some();
+            let is_alignment = name == b"general.alignment";
+            let stated = if is_alignment { Some(Type::Scalar(Scalar::Number(Dtype::U32))) } else { stated };
+            let Some(type_of) = stated.or_else(|| Type::found(value)) else {
+                return refused("its value; --no-attributes leaves all of them out");
+            };
+            if is_alignment {
+                let allowed = |n: &u64| n.is_power_of_two() && *n <= MAX_ALIGNMENT;
+                let Some(number) = value.as_u64().filter(allowed) else {
+                    return refused("an alignment that is no power of two up to 2^20");
+                };
+                alignment = number;
+            }
+            let bits = match noted.and_then(|noted| noted.get(2)).map(Value::kind) {
+                Some(Kind::Bytes(bits)) if is_noted => bits,
+                _ => &[],
+            };
+            keys.push((at, Key { name, value, type_of, bits }));
+        }
+        keys.sort_by_key(|(at, _)| *at);
+        Ok(Keys { keys: keys.into_iter().map(|(_, key)| key).collect(), alignment })
+    }
+
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// What the data and each tensor are aligned to.
+    pub fn alignment(&self) -> u64 {
+        self.alignment
+    }
+
+    pub fn encode(&self, out: &mut Encoder) {
+        for Key { name, value, type_of, bits } in &self.keys {
+            out.string(name);
+            type_of.encode_number(out);
+            type_of.encode(*value, &mut &**bits, out);
+        }
+    }
+}
+
+/// A key's bytes.
+fn name_of(key: Value<'_>) -> Option<&[u8]> {
+    match key.kind() {
+        Kind::Text(text) => Some(text.as_bytes()),
+        Kind::Bytes(bytes) => Some(bytes),
+        _ => None,
+    }
+}

@@ -1,0 +1,100 @@
+//! Where tensors stand in a GGUF file, and what is between them.
+
+use super::output::Sink;
+use super::tensor::Tensor;
+use crate::failure::Outcome;
+use ztensor::model::value::{Array, Kind, Value};
+
+/// Where each tensor begins, counted from the start of all data.
+pub struct Layout {
+    pub offsets: Vec<u64>,
+    alignment: u64,
+}
+
+impl Layout {
+    /// As in the file that these were made from, if they still fit there; else one behind the other.
+    pub fn of(tensors: &[Tensor<'_>], alignment: u64, origin: Option<Value<'_>>) -> Layout {
+        let noted =
+            origin.and_then(|origin| array(origin.get("offsets")?)?.iter().map(Value::as_u64).collect());
+        let fits = |offsets: &Vec<u64>| {
+            let mut ranges: Vec<_> =
+                offsets.iter().zip(tensors).map(|(at, tensor)| (*at, tensor.size)).collect();
+            ranges.sort_unstable();
+            let mut end = 0u64;
+            offsets.len() == tensors.len()
+                && ranges.iter().all(|(at, size)| {
+                    let fits = *at >= end
+                        && at % alignment == 0
+                        && at.checked_add(*size).is_some_and(|e| e < 1 << 60);
+                    end = at.saturating_add(*size);
+                    fits
+                })
+        };
+        let offsets = noted.filter(fits).unwrap_or_else(|| {
+            let next = |end: &mut u64, t: &Tensor<'_>| {
+                let start = *end;
+                *end = (start + t.size).next_multiple_of(alignment);
+                Some(start)
+            };
+            tensors.iter().scan(0, next).collect()
+        });
+        Layout { offsets, alignment }
+    }
+
+    /// The positions of the tensors as their bytes follow each other.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.offsets.len()).collect();
+        order.sort_by_key(|at| self.offsets[*at]);
+        order
+    }
+
+    /// What is between the tensors of a file whose header has `header` bytes.
+    pub fn padding(&self, header: u64, tensors: &[Tensor<'_>], origin: Option<Value<'_>>) -> Padding {
+        let data_start = header.next_multiple_of(self.alignment);
+        let ends = self.offsets.iter().zip(tensors).map(|(at, tensor)| data_start + at + tensor.size);
+        let end = ends.max();
+        let usual = end.map_or(data_start, |end| end.next_multiple_of(self.alignment));
+        let mut padding = Padding { data_start, file_size: usual, pieces: Vec::new() };
+        // What is noted counts from the start of the file, and fits one whose data begins at the same place.
+        let noted = |origin: &Value<'_>| origin.get("data_start").and_then(Value::as_u64) == Some(data_start);
+        let Some(origin) = origin.filter(noted) else { return padding };
+        let size = origin.get("size").and_then(Value::as_u64);
+        padding.file_size = size.filter(|size| *size >= end.unwrap_or(header)).unwrap_or(usual);
+        for piece in origin.get("padding").and_then(array).into_iter().flat_map(|pieces| pieces.iter()) {
+            let pair = array(piece).and_then(|pair| Some((pair.get(0)?.as_u64()?, pair.get(1)?)));
+            if let Some((at, Kind::Bytes(bytes))) = pair.map(|(at, bytes)| (at, bytes.kind())) {
+                padding.pieces.push((at, bytes.to_vec()));
+            }
+        }
+        padding
+    }
+}
+
+/// What is in a file that is of no key and no tensor.
+pub struct Padding {
+    pub data_start: u64,
+    pub file_size: u64,
+    /// What is not zero, by its place.
+    pieces: Vec<(u64, Vec<u8>)>,
+}
+
+impl Padding {
+    /// Writes up to a place.
+    pub fn fill(&self, sink: &mut Sink<'_>, until: u64) -> Outcome<()> {
+        for (at, bytes) in &self.pieces {
+            let end = at.saturating_add(bytes.len() as u64);
+            if *at >= sink.position && end <= until {
+                sink.zeros(at - sink.position)?;
+                sink.write(bytes)?;
+            }
+        }
+        sink.zeros(until.saturating_sub(sink.position))
+    }
+}
+
+pub fn array(value: Value<'_>) -> Option<Array<'_>> {
+    match value.kind() {
+        Kind::Array(items) => Some(items),
+        _ => None,
+    }
+}

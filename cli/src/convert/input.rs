@@ -1,0 +1,59 @@
+//! What is converted: a file, a model, or standard input.
+
+use super::is_standard;
+use crate::failure::{Failure, Outcome};
+use std::io::{copy, stdin};
+use std::path::{Path, PathBuf};
+use ztensor::error::Error;
+use ztensor::reader::{File, OpenOptions};
+
+/// An open file, and what it is called.
+pub struct Input {
+    pub file: File,
+    path: PathBuf,
+}
+
+impl Input {
+    /// Opens what is at a path.
+    pub fn open(path: &Path) -> Outcome<Input> {
+        let file = match is_standard(path) {
+            true => from_standard_input()?,
+            false => {
+                let is_special = std::fs::metadata(path).is_ok_and(|meta| !meta.is_file());
+                if is_special {
+                    return Err(Failure::at(path, "not a regular file"));
+                }
+                // Mapped: compressed components need no memory for their stored bytes.
+                File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?
+            }
+        };
+        Ok(Input { file, path: path.to_owned() })
+    }
+
+    /// A failure of it.
+    pub fn failure(&self, error: Error) -> Failure {
+        Failure::at(&self.path, error)
+    }
+}
+
+/// A file that is redirected is read where it is; what comes through a pipe goes to a file that has no name.
+fn from_standard_input() -> Outcome<File> {
+    let at = |e: std::io::Error| Failure::Message(format!("standard input: {e}"));
+    let options = OpenOptions { name: Some(String::from("standard input")), ..OpenOptions::default() };
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        let given = stdin().as_fd().try_clone_to_owned().map(std::fs::File::from).map_err(at)?;
+        if given.metadata().map_err(at)?.is_file() {
+            return File::open_file(given, 0, u64::MAX, &options)
+                .map_err(|e| Failure::Message(e.to_string()));
+        }
+    }
+    let path = std::env::temp_dir().join(format!(".zt-{}.tmp", std::process::id()));
+    let mut create = std::fs::OpenOptions::new();
+    let mut file = create.read(true).write(true).create_new(true).open(&path).map_err(at)?;
+    #[cfg(unix)]
+    std::fs::remove_file(&path).map_err(at)?;
+    copy(&mut stdin().lock(), &mut file).map_err(at)?;
+    File::open_file(file, 0, u64::MAX, &options).map_err(|e| Failure::Message(e.to_string()))
+}

@@ -1,0 +1,176 @@
+//! One tensor as containers of one array for each have it: its elements, their type, their bytes.
+
+use super::Job;
+use crate::failure::{Failure, Outcome};
+use ztensor::error::{Cause, Error};
+use ztensor::model::dtype::{Block, Class, Dtype, Logical};
+use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
+use ztensor::reader::{Advice, Component};
+
+/// What its elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// What the dtype says.
+    Plain(Dtype),
+    /// A logical type, also one of blocks.
+    Typed(Logical),
+}
+
+impl Elements {
+    pub fn name(self) -> &'static str {
+        match self {
+            Elements::Plain(dtype) => dtype.name(),
+            Elements::Typed(logical) => logical.name(),
+        }
+    }
+
+    pub fn block(self) -> Block {
+        match self {
+            Elements::Plain(dtype) => dtype.block(),
+            Elements::Typed(logical) => logical.block(),
+        }
+    }
+
+    /// Bytes of which each element is aligned to so many: 1 for what has several in a block.
+    pub fn alignment(self) -> u64 {
+        Some(self.block()).filter(|block| block.elements == 1).map_or(1, |block| block.bytes)
+    }
+
+    /// Bytes that are turned together where the byte order is another one.
+    fn width(self) -> usize {
+        match self {
+            Elements::Plain(dtype) => dtype.size(),
+            Elements::Typed(logical) => logical.dtype().size(),
+        }
+    }
+}
+
+/// A tensor that is written.
+pub struct Tensor<'f> {
+    pub name: Vec<u8>,
+    pub shape: &'f [u64],
+    pub elements: Elements,
+    /// Bytes of all elements.
+    pub size: u64,
+    component: Component<'f>,
+    /// What its elements are converted to.
+    converted: Option<Dtype>,
+}
+
+impl<'f> Tensor<'f> {
+    /// All tensors of a job; what is no array, or unknown, is refused.
+    pub fn all(job: &Job<'f>, container: &str) -> Outcome<Vec<Tensor<'f>>> {
+        let floats = job.arguments.floats();
+        let tensors = job.choices.iter().map(|choice| {
+            let refused =
+                |what: &str| job.refusal(format!("{}: {container} cannot represent {what}", choice.shown()));
+            let object = choice.object;
+            let mut components = object.components();
+            let component = match (object.format(), components.next(), components.next()) {
+                (Format::Dense | Format::Blocks(_), Some(data), None) => data,
+                (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components")),
+                _ => return Err(refused(&format!("the format {:?}", object.format_name()))),
+            };
+            if object.attributes().is_some_and(|map| map.pairs().any(|(key, _)| !is_of_blocks(key.as_text())))
+            {
+                return Err(refused("attributes of a tensor"));
+            }
+            let Some(dtype) = component.dtype() else {
+                return Err(refused(&format!("the unknown dtype {:?}", component.dtype_name())));
+            };
+            if component.encoding() == Encoding::Other {
+                return Err(refused(&format!("the unknown encoding {:?}", component.encoding_name())));
+            }
+            let mut elements = match component.logical() {
+                LogicalType::Known(logical) => Elements::Typed(logical),
+                LogicalType::Absent | LogicalType::SameAsDtype => Elements::Plain(dtype),
+                LogicalType::Other => {
+                    let name = component.logical_name().unwrap_or_default();
+                    return Err(refused(&format!("the unknown type {name:?}")));
+                }
+            };
+            let is_float = matches!(dtype.class(), Class::Float | Class::Bfloat);
+            let converted =
+                floats.filter(|to| elements == Elements::Plain(dtype) && is_float && *to != dtype);
+            let stored = component.size().map_err(|e| job.failure(e))?;
+            let size =
+                |elements: Elements| element_count(object.shape()).and_then(|n| elements.block().size(n));
+            if size(elements) != Some(stored) {
+                let shape = object.shape();
+                return Err(refused(&format!(
+                    "{stored} bytes of {} in the shape {shape:?}",
+                    elements.name()
+                )));
+            }
+            elements = converted.map_or(elements, Elements::Plain);
+            let size = size(elements).ok_or_else(|| refused("so many elements"))?;
+            Ok(Tensor {
+                name: choice.name.clone(),
+                shape: object.shape(),
+                elements,
+                size,
+                component,
+                converted,
+            })
+        });
+        tensors.collect()
+    }
+
+    /// Its name for messages.
+    pub fn shown(&self) -> String {
+        format!("object {:?}", String::from_utf8_lossy(&self.name))
+    }
+
+    /// Whether nobody knows which bytes of its blocks are turned.
+    pub fn has_big_endian_blocks(&self) -> bool {
+        self.component.entry().is_big_endian()
+            && matches!(self.elements, Elements::Typed(logical) if logical.is_block_type())
+    }
+
+    /// Gives `out` its bytes front to back.
+    pub fn emit(
+        &self,
+        job: &Job<'_>,
+        big_endian: bool,
+        out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let width = self.elements.width();
+        let swaps = width > 1 && big_endian != cfg!(target_endian = "big");
+        let (mut failure, mut turned) = (None, Vec::new());
+        let mut body = |chunk: &[u8]| {
+            let given = match swaps {
+                false => out(chunk),
+                true => {
+                    turned.clear();
+                    turned.extend_from_slice(chunk);
+                    turned.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+                    out(&turned)
+                }
+            };
+            given.map_err(|why| {
+                failure = Some(why);
+                Error::new(Cause::Cancelled, format_args!("stopped"))
+            })
+        };
+        let done = match self.converted {
+            Some(to) => self.component.for_each_converted(to, &mut body),
+            None => self.component.for_each_decoded(&mut body),
+        };
+        let _ = self.component.advise(Advice::Release); // a hint: it will not be looked at again
+        match (done, failure) {
+            (_, Some(failure)) => Err(failure),
+            (done, None) => done.map_err(|e| job.failure(e)),
+        }
+    }
+}
+
+/// Whether an attribute says no more than the type of the blocks.
+fn is_of_blocks(key: Option<&str>) -> bool {
+    matches!(key, Some("elems_per_block" | "block_bytes"))
+}
+
+/// The failure of one that a container cannot represent.
+pub fn refuse(job: &Job<'_>, tensor: &Tensor<'_>, container: &str, hint: &str) -> Failure {
+    let (shown, name) = (tensor.shown(), tensor.elements.name());
+    job.refusal(format!("{shown}: {container} cannot represent the type {name:?}{hint}"))
+}

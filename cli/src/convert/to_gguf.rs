@@ -1,0 +1,144 @@
+//! To GGUF: keys and descriptions of tensors, then the data, each tensor where the file that it came from had it.
+
+use super::gguf_keys::Keys;
+use super::gguf_layout::Layout;
+use super::output::Sink;
+use super::tensor::{refuse, Elements, Tensor};
+use super::{Job, Written};
+use crate::failure::{report, Outcome};
+use ztensor::model::dtype::Dtype;
+use ztensor::model::value::Value;
+
+const NAME: &str = "GGUF";
+const MAGIC: &[u8; 4] = b"GGUF";
+const NEWEST: u64 = 3;
+/// What ggml itself opens: bytes of a name, dimensions.
+const MOST_NAME: usize = 63;
+const MOST_RANK: usize = 4;
+/// What this library opens.
+const MOST_DIMENSIONS: usize = 8;
+
+/// Numbers as a file has them.
+pub struct Encoder {
+    pub bytes: Vec<u8>,
+    pub big_endian: bool,
+    /// Lengths, counts and dimensions have 32 bits, as in version 1.
+    narrow: bool,
+}
+
+impl Encoder {
+    /// Bytes of a number, least significant first, as the file has them.
+    pub fn number(&mut self, little_endian: &[u8]) {
+        match self.big_endian {
+            true => self.bytes.extend(little_endian.iter().rev()),
+            false => self.bytes.extend_from_slice(little_endian),
+        }
+    }
+
+    pub fn u32(&mut self, number: u32) {
+        self.number(&number.to_le_bytes());
+    }
+
+    fn u64(&mut self, number: u64) {
+        self.number(&number.to_le_bytes());
+    }
+
+    /// A length, a count or a dimension.
+    pub fn size(&mut self, number: u64) {
+        match self.narrow {
+            true => self.number(&number.to_le_bytes()[..4]),
+            false => self.u64(number),
+        }
+    }
+
+    pub fn string(&mut self, bytes: &[u8]) {
+        self.size(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+pub fn write(job: &Job<'_>) -> Outcome<Written> {
+    let origin = job.origin(NAME)?;
+    let origin = origin.as_ref().map(|origin| origin.get());
+    let noted = |key: &str| origin.and_then(|origin| origin.get(key));
+    let version = noted("version").and_then(Value::as_u64).filter(|v| (1..=NEWEST).contains(v));
+    let version = version.unwrap_or(NEWEST);
+    let big_endian = noted("byte_order").is_some_and(|order| order.is_text("big"));
+    let mut encoder = Encoder { bytes: MAGIC.to_vec(), big_endian, narrow: version == 1 };
+    let tensors = Tensor::all(job, NAME)?;
+    check(job, &tensors, big_endian)?;
+    let keys = Keys::of(job, origin)?;
+    encoder.u32(version as u32);
+    encoder.size(tensors.len() as u64);
+    encoder.size(keys.len() as u64);
+    keys.encode(&mut encoder);
+    let layout = Layout::of(&tensors, keys.alignment(), origin);
+    for (tensor, offset) in tensors.iter().zip(&layout.offsets) {
+        encoder.string(&tensor.name);
+        encoder.u32(tensor.shape.len() as u32);
+        tensor.shape.iter().rev().for_each(|dimension| encoder.size(*dimension));
+        encoder.u32(type_number(tensor.elements).unwrap_or_default());
+        encoder.u64(*offset);
+    }
+    let padding = layout.padding(encoder.bytes.len() as u64, &tensors, origin);
+    let mut sink = Sink::create(job)?;
+    sink.write(&encoder.bytes)?;
+    for at in layout.order() {
+        padding.fill(&mut sink, padding.data_start + layout.offsets[at])?;
+        tensors[at].emit(job, big_endian, &mut |bytes| sink.write(bytes))?;
+    }
+    padding.fill(&mut sink, padding.file_size)?;
+    let total = tensors.iter().map(|tensor| tensor.size).sum();
+    let (objects, size) = (tensors.len() as u64, sink.position);
+    Ok(Written { paths: sink.finish()?, objects, data_bytes: total, stored_bytes: total, size })
+}
+
+/// Refuses what a file cannot have, and says what ggml does not open.
+fn check(job: &Job<'_>, tensors: &[Tensor<'_>], big_endian: bool) -> Outcome<()> {
+    for tensor in tensors {
+        let refused =
+            |what: String| Err(job.refusal(format!("{}: {NAME} cannot represent {what}", tensor.shown())));
+        if type_number(tensor.elements).is_none() {
+            let hint = "; --exclude leaves it out";
+            return Err(refuse(job, tensor, NAME, hint));
+        }
+        let (rank, row) = (tensor.shape.len(), tensor.shape.last().copied().unwrap_or(1));
+        if rank > MOST_DIMENSIONS {
+            return refused(format!("its {rank} dimensions"));
+        }
+        let block = tensor.elements.block();
+        if !block.divides(row) {
+            return refused(format!("rows of {row} elements in blocks of {}", block.elements));
+        }
+        if tensor.has_big_endian_blocks() != (big_endian && is_of_blocks(tensor)) {
+            return refused(String::from("its blocks: nothing says which of their bytes are turned"));
+        }
+    }
+    let odd = tensors.iter().filter(|t| t.name.len() > MOST_NAME || t.shape.len() > MOST_RANK).count();
+    if odd > 0 {
+        let output = job.arguments.output.display();
+        let why = format!("names of more than {MOST_NAME} bytes or more than {MOST_RANK} dimensions");
+        job.bar.suspend(|| report(&format!("{output}: {odd} tensors have {why}: ggml does not open them")));
+    }
+    Ok(())
+}
+
+fn is_of_blocks(tensor: &Tensor<'_>) -> bool {
+    matches!(tensor.elements, Elements::Typed(_))
+}
+
+/// ggml's number of a type, if it has it.
+fn type_number(elements: Elements) -> Option<u32> {
+    Some(match elements {
+        Elements::Plain(Dtype::F32) => 0,
+        Elements::Plain(Dtype::F16) => 1,
+        Elements::Plain(Dtype::I8) => 24,
+        Elements::Plain(Dtype::I16) => 25,
+        Elements::Plain(Dtype::I32) => 26,
+        Elements::Plain(Dtype::I64) => 27,
+        Elements::Plain(Dtype::F64) => 28,
+        Elements::Plain(Dtype::Bf16) => 30,
+        Elements::Plain(_) => return None,
+        Elements::Typed(logical) => return logical.ggml_type(),
+    })
+}

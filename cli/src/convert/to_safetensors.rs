@@ -1,0 +1,174 @@
+//! To safetensors: a header in the form that the released writers give it, and the tensors behind it.
+
+use super::output::{NewFile, Sink};
+use super::shards;
+use super::tensor::{refuse, Elements, Tensor};
+use super::{Job, Written};
+use crate::failure::Outcome;
+use std::fmt::Write;
+use std::path::Path;
+use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::value::{Kind, Value};
+
+const NAME: &str = "safetensors";
+
+/// A header ends in blanks, so that the data begins at a multiple of this.
+const ALIGNMENT: usize = 8;
+
+pub fn write(job: &Job<'_>) -> Outcome<Written> {
+    let mut tensors = Tensor::all(job, NAME)?;
+    for tensor in &tensors {
+        if dtype_name(tensor.elements).is_none() {
+            return Err(refuse(job, tensor, NAME, "; --exclude leaves it out"));
+        }
+        if tensor.name == b"__metadata__" || std::str::from_utf8(&tensor.name).is_err() {
+            return Err(job.refusal(format!("{}: {NAME} cannot represent the name", tensor.shown())));
+        }
+    }
+    let origin = job.origin(NAME)?;
+    let origin = origin.as_ref().map(|origin| origin.get());
+    if origin.is_none() {
+        // As the released writers do, so that each tensor is aligned to its elements.
+        tensors.sort_by_key(|tensor| std::cmp::Reverse(tensor.elements.alignment()));
+    }
+    let metadata = metadata(job, origin)?;
+    let total: u64 = tensors.iter().map(|tensor| tensor.size).sum();
+    let parts = match job.arguments.shard_size {
+        Some(most) => shards::cut(tensors, most),
+        None => vec![tensors],
+    };
+    let mut written =
+        Written { objects: parts.iter().map(|part| part.len() as u64).sum(), ..Written::default() };
+    (written.data_bytes, written.stored_bytes) = (total, total);
+    if let [only] = parts.as_slice() {
+        let sink = write_file(job, only, &metadata, origin, &job.arguments.output)?;
+        written.size = sink.position;
+        written.paths = sink.finish()?;
+        return Ok(written);
+    }
+    // All are written before the first gets its name.
+    let mut files: Vec<NewFile> = Vec::new();
+    let paths = shards::paths(&job.arguments.output, parts.len());
+    for (part, path) in parts.iter().zip(&paths) {
+        let sink = write_file(job, part, &metadata, None, path)?;
+        written.size += sink.position;
+        files.extend(sink.close()?);
+    }
+    let mut index = Sink::create_at(job, &shards::index_path(&job.arguments.output))?;
+    index.write(shards::index(&parts, &paths, total).as_bytes())?;
+    files.extend(index.close()?);
+    for file in files {
+        written.paths.push(file.publish()?);
+    }
+    Ok(written)
+}
+
+fn write_file<'j>(
+    job: &'j Job<'j>,
+    tensors: &[Tensor<'_>],
+    metadata: &str,
+    origin: Option<Value<'_>>,
+    path: &Path,
+) -> Outcome<Sink<'j>> {
+    let offsets = offsets(tensors, origin);
+    let mut header = format!("{{{metadata}");
+    for (tensor, offset) in tensors.iter().zip(&offsets) {
+        let name = json(&String::from_utf8_lossy(&tensor.name));
+        let dtype = dtype_name(tensor.elements).unwrap_or_default();
+        let shape: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
+        let comma = if header.len() > 1 { "," } else { "" };
+        let (shape, end) = (shape.join(","), offset + tensor.size);
+        let _ = write!(
+            header,
+            "{comma}{name}:{{\"dtype\":\"{dtype}\",\"shape\":[{shape}],\"data_offsets\":[{offset},{end}]}}"
+        );
+    }
+    header.push('}');
+    let blanks = origin.and_then(|origin| origin.get("blanks")?.as_u64()).filter(|blanks| *blanks < 1 << 20);
+    let size = match blanks {
+        Some(blanks) => header.len() + blanks as usize,
+        None => header.len().next_multiple_of(ALIGNMENT),
+    };
+    header.extend(std::iter::repeat_n(' ', size - header.len()));
+    let mut sink = Sink::create_at(job, path)?;
+    sink.write(&(header.len() as u64).to_le_bytes())?;
+    sink.write(header.as_bytes())?;
+    let mut order: Vec<usize> = (0..tensors.len()).collect();
+    order.sort_by_key(|at| offsets[*at]);
+    for at in order {
+        tensors[at].emit(job, false, &mut |bytes| sink.write(bytes))?;
+    }
+    Ok(sink)
+}
+
+/// Where each tensor begins: as in the file that these were made from, if they still tile the data so.
+fn offsets(tensors: &[Tensor<'_>], origin: Option<Value<'_>>) -> Vec<u64> {
+    let noted = origin.and_then(|origin| match origin.get("offsets")?.kind() {
+        Kind::Array(items) => items.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>(),
+        _ => None,
+    });
+    let tiles = |offsets: &Vec<u64>| {
+        let mut ranges: Vec<_> = offsets.iter().zip(tensors).map(|(at, tensor)| (*at, tensor.size)).collect();
+        ranges.sort_unstable();
+        let mut end = Some(0u64);
+        ranges.iter().all(|(at, size)| Some(*at) == std::mem::replace(&mut end, at.checked_add(*size)))
+    };
+    noted.filter(|offsets| offsets.len() == tensors.len() && tiles(offsets)).unwrap_or_else(|| {
+        let next = |end: &mut u64, t: &Tensor<'_>| Some(std::mem::replace(end, *end + t.size));
+        tensors.iter().scan(0, next).collect()
+    })
+}
+
+/// `__metadata__` with what it holds, or nothing.
+fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
+    let mut pairs = Vec::new();
+    for (key, value) in job.attributes() {
+        match (key.as_text(), value.as_text()) {
+            (Some(key), Some(value)) => pairs.push(format!("{}:{}", json(key), json(value))),
+            _ => {
+                let why =
+                    "safetensors cannot represent what is no text; --no-attributes leaves all of them out";
+                return Err(job.refusal(format!("attribute {key:?}: {why}")));
+            }
+        }
+    }
+    let is_empty_map = origin.is_some_and(|origin| origin.get("metadata").is_some());
+    match pairs.is_empty() && !is_empty_map {
+        true => Ok(String::new()),
+        false => Ok(format!("\"__metadata__\":{{{}}}", pairs.join(","))),
+    }
+}
+
+/// A text as JSON has it.
+pub fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What the format calls a type, if it has it.
+fn dtype_name(elements: Elements) -> Option<&'static str> {
+    Some(match elements {
+        Elements::Plain(Dtype::F64) => "F64",
+        Elements::Plain(Dtype::F32) => "F32",
+        Elements::Plain(Dtype::F16) => "F16",
+        Elements::Plain(Dtype::Bf16) => "BF16",
+        Elements::Plain(Dtype::I64) => "I64",
+        Elements::Plain(Dtype::I32) => "I32",
+        Elements::Plain(Dtype::I16) => "I16",
+        Elements::Plain(Dtype::I8) => "I8",
+        Elements::Plain(Dtype::U64) => "U64",
+        Elements::Plain(Dtype::U32) => "U32",
+        Elements::Plain(Dtype::U16) => "U16",
+        Elements::Plain(Dtype::U8) => "U8",
+        Elements::Plain(Dtype::Bool) => "BOOL",
+        Elements::Typed(Logical::F8E4m3fn) => "F8_E4M3",
+        Elements::Typed(Logical::F8E5m2) => "F8_E5M2",
+        Elements::Typed(Logical::F8E4m3fnuz) => "F8_E4M3FNUZ",
+        Elements::Typed(Logical::F8E5m2fnuz) => "F8_E5M2FNUZ",
+        Elements::Typed(Logical::F8E8m0) => "F8_E8M0",
+        Elements::Typed(Logical::F4E2m1) => "F4",
+        Elements::Typed(Logical::F6E2m3) => "F6_E2M3",
+        Elements::Typed(Logical::F6E3m2) => "F6_E3M2",
+        Elements::Typed(Logical::Complex64) => "C64",
+        Elements::Typed(_) => return None,
+    })
+}

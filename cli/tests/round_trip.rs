@@ -1,0 +1,80 @@
+//! Files of other containers become `.zt` files and these become the same files again, byte for byte.
+
+mod common;
+
+use common::{data, folder, run};
+use std::path::{Path, PathBuf};
+
+/// Files that do not come back as they were, and what is not kept of them.
+const OTHERWISE: [(&str, &str); 7] = [
+    ("amber-pretty-json.safetensors", "white space in the header"),
+    ("amber-empty-and-nul-name.safetensors", "white space in the header"),
+    ("amber-metadata-empty.safetensors", "white space in the header"),
+    ("amber-json-escapes.safetensors", "escapes that are not needed"),
+    ("amber-zero-size-and-field-order.safetensors", "fields in another order than the writers'"),
+    ("amber-metadata-last.safetensors", "metadata behind the tensors"),
+    ("amber-bool-values-not-01.safetensors", "bools that are neither 0 nor 1, if a .zt file is between"),
+];
+
+/// Files that cannot be in a `.zt` file, and what the message says.
+const REFUSED: [(&str, &str); 3] = [
+    ("amber-name-not-utf8.gguf", "its name is not UTF-8"),
+    ("amber-big-endian-py.gguf", "big-endian file"),
+    ("amber-long-name.safetensors", "is longer than 65536"),
+];
+
+fn valid(extension: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(data().join("foreign/valid")).unwrap().map(|e| e.unwrap().path());
+    let mut paths: Vec<_> = entries.filter(|p| p.extension().is_some_and(|e| e == extension)).collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
+}
+
+fn find(list: &[(&'static str, &'static str)], path: &Path) -> Option<&'static str> {
+    list.iter().find(|(file, _)| *file == name(path)).map(|(_, why)| *why)
+}
+
+fn opens(path: &Path) -> bool {
+    run(&[&"ls", &path]).status == 0
+}
+
+#[test]
+fn every_valid_file_comes_back_as_it_was() {
+    let folder = folder("round-trip");
+    let (mut same, mut wrong) = (0, Vec::new());
+    for extension in ["safetensors", "gguf"] {
+        for path in valid(extension).into_iter().filter(|path| opens(path)) {
+            let (zt, back) = (folder.join("middle.zt"), folder.join(format!("back.{extension}")));
+            let direct = folder.join(format!("direct.{extension}"));
+            let to_zt = run(&[&"convert", &"--force", &path, &zt]);
+            let is_refused = find(&REFUSED, &path);
+            if let Some(why) = is_refused {
+                to_zt.bad(&[why]);
+            } else {
+                assert_eq!(to_zt.status, 0, "{to_zt:?}");
+                run(&[&"verify", &zt]).good();
+                let ran = run(&[&"convert", &"--force", &zt, &back]);
+                assert_eq!(ran.status, 0, "{}: {ran:?}", name(&path));
+            }
+            let ran = run(&[&"convert", &"--force", &path, &direct]);
+            assert_eq!(ran.status, 0, "{}: {ran:?}", name(&path));
+            let source = std::fs::read(&path).unwrap();
+            let is_same = |made: &PathBuf| std::fs::read(made).unwrap() == source;
+            let came_back = is_refused.is_some() || is_same(&back);
+            same += usize::from(came_back);
+            // What is listed as different has to be, so that the list stays true.
+            if came_back != find(&OTHERWISE, &path).is_none() {
+                wrong.push(format!("{}: by way of a .zt file it is the same: {came_back}", name(&path)));
+            }
+            if !is_same(&direct) && find(&OTHERWISE, &path).is_none() {
+                wrong.push(format!("{} is another one", name(&path)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(same > 45, "{same}");
+}

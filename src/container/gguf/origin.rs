@@ -1,0 +1,180 @@
+//! What a file says beside its keys and tensors: what it takes to write the same file again.
+
+use super::cursor::{Cursor, Encoding, Reach};
+use super::decode::MAGIC;
+use super::keys::DEFAULT_ALIGNMENT;
+use crate::container::frame::Frame;
+use crate::container::row::ReadAt;
+use crate::error::{fail, try_format, Result};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::Manifest;
+use crate::model::value::{Element, Kind, OwnedValue, Value, ValueBuilder};
+use std::ops::Range;
+
+/// Padding that is not zero and is kept all the same: so much in each gap, and so much in all.
+const MOST_PADDING: u64 = 1 << 20;
+
+/// The map that docs/gguf.md describes.
+pub fn origin(manifest: &Manifest, frame: &Frame, read: ReadAt<'_>) -> Result<Option<OwnedValue>> {
+    let layout = Layout::of(manifest, frame)?;
+    let built = OwnedValue::build(|map| {
+        map.begin_map(None)?;
+        map.text("container")?;
+        map.text(frame.container.name())?;
+        map.text("version")?;
+        map.unsigned(manifest.version_text().parse().unwrap_or(3))?;
+        if is_big_endian(read, frame)? {
+            map.text("byte_order")?;
+            map.text("big")?;
+        }
+        map.text("keys")?;
+        map.begin_array(Element::Any, None)?;
+        for (key, value) in manifest.file_attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
+            put_key(map, key, value)?;
+        }
+        map.end()?;
+        if !layout.is_usual {
+            map.text("offsets")?;
+            map.begin_array(Element::Any, None)?;
+            let start = frame.data.start;
+            manifest.components.iter().try_for_each(|c| map.unsigned(c.offset.saturating_sub(start)))?;
+            map.end()?;
+        }
+        map.text("data_start")?;
+        map.unsigned(frame.data.start)?;
+        if layout.usual_size != frame.file_size {
+            map.text("size")?;
+            map.unsigned(frame.file_size)?;
+        }
+        put_padding(map, &layout.gaps, read)?;
+        map.end().map(drop)
+    });
+    built.map(Some)
+}
+
+fn is_big_endian(read: ReadAt<'_>, frame: &Frame) -> Result<bool> {
+    let mut start = [0; 8];
+    read(0, &mut start)?;
+    let reach = Reach { file_size: frame.file_size, limit: frame.file_size };
+    let mut cursor = Cursor::new(&start, 0, Encoding::default(), reach);
+    cursor.version(MAGIC).map_err(|_| fail!(Internal, "an open file has no version"))?;
+    Ok(cursor.encoding().big_endian)
+}
+
+/// A key and its type, and third, where a CBOR reader could lose them, the bits of all its f32.
+fn put_key(map: &mut ValueBuilder<'_>, key: Value<'_>, value: Value<'_>) -> Result<()> {
+    map.begin_array(Element::Any, None)?;
+    map.copy(key)?;
+    put_type(map, value)?;
+    let mut bits = Vec::new();
+    if float_bits(value, &mut bits)? {
+        map.bytes(&bits)?;
+    }
+    map.end().map(drop)
+}
+
+/// The name of a value's type; of an array of arrays, an array of their types. Arrays nest to a depth of 8.
+fn put_type(map: &mut ValueBuilder<'_>, value: Value<'_>) -> Result<()> {
+    match value.kind() {
+        Kind::Array(items) => match items.element() {
+            Element::Number(dtype) => map.text(&try_format(format_args!("{}[]", dtype.name()))?),
+            Element::Text => map.text("string[]"),
+            Element::Array | Element::Any => {
+                map.begin_array(Element::Any, None)?;
+                items.iter().try_for_each(|item| put_type(map, item))?;
+                map.end().map(drop)
+            }
+        },
+        _ => map.text(value.dtype().map_or("string", Dtype::name)),
+    }
+}
+
+/// Appends the bits of all f32 in a value, least significant byte first; whether one of them is a signalling NaN, which
+/// becomes another one where it is widened.
+fn float_bits(value: Value<'_>, bits: &mut Vec<u8>) -> Result<bool> {
+    const QUIET: u32 = 1 << 22;
+    if let (Kind::Array(items), dtype) = (value.kind(), value.dtype()) {
+        let may_have = dtype.is_none_or(|dtype| dtype == Dtype::F32) && items.element() != Element::Text;
+        let mut signals = false;
+        if may_have {
+            for item in items.iter() {
+                signals |= float_bits(item, bits)?;
+            }
+        }
+        return Ok(signals);
+    }
+    let Some((Dtype::F32, element)) = value.element() else { return Ok(false) };
+    let number = element.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
+    bits.try_reserve(4)?;
+    bits.extend_from_slice(&number.to_le_bytes());
+    Ok(f32::from_bits(number).is_nan() && number & QUIET == 0)
+}
+
+/// Where bytes stand that are of no key and no tensor, and whether all stands where writers put it.
+struct Layout {
+    /// Each tensor behind the one before, at the next multiple of the alignment.
+    is_usual: bool,
+    /// Bytes of a file that ends at such a multiple.
+    usual_size: u64,
+    gaps: Vec<Range<u64>>,
+}
+
+impl Layout {
+    fn of(manifest: &Manifest, frame: &Frame) -> Result<Layout> {
+        let alignment = manifest.file_attributes().and_then(|map| map.get("general.alignment"));
+        let alignment = alignment.and_then(Value::as_u64).unwrap_or(DEFAULT_ALIGNMENT).max(1);
+        let aligned = |at: u64| at.checked_next_multiple_of(alignment).unwrap_or(at);
+        let (mut end, mut is_usual) = (frame.data.start, true);
+        let mut places: Vec<(u64, u64)> = Vec::new();
+        places.try_reserve_exact(manifest.components.len())?;
+        for c in manifest.components.iter() {
+            is_usual &= c.offset == end;
+            end = aligned(c.end());
+            places.push((c.offset, c.end()));
+        }
+        places.sort_unstable();
+        let usual_size = places.last().map_or(frame.data.start, |(_, last)| aligned(*last));
+        let mut gaps = Vec::new();
+        gaps.try_reserve_exact(places.len().saturating_add(1))?;
+        let mut done = frame.manifest.end;
+        for (start, end) in places.into_iter().chain([(frame.file_size, frame.file_size)]) {
+            if start > done {
+                gaps.push(done..start);
+            }
+            done = done.max(end);
+        }
+        Ok(Layout { is_usual, usual_size, gaps })
+    }
+}
+
+/// What is in gaps, as pairs of offset and bytes, if anything there is not zero.
+fn put_padding(map: &mut ValueBuilder<'_>, gaps: &[Range<u64>], read: ReadAt<'_>) -> Result<()> {
+    let mut bytes: Vec<u8> = Vec::new();
+    let (mut left, mut is_open) = (MOST_PADDING, false);
+    for gap in gaps {
+        let size = gap.end.saturating_sub(gap.start);
+        let Ok(memory) = usize::try_from(size) else { continue };
+        if size > left {
+            continue;
+        }
+        bytes.try_reserve(memory.saturating_sub(bytes.len()))?;
+        bytes.resize(memory, 0);
+        read(gap.start, &mut bytes)?;
+        if bytes.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        left = left.saturating_sub(size);
+        if !std::mem::replace(&mut is_open, true) {
+            map.text("padding")?;
+            map.begin_array(Element::Any, None)?;
+        }
+        map.begin_array(Element::Any, Some(2))?;
+        map.unsigned(gap.start)?;
+        map.bytes(&bytes)?;
+        map.end()?;
+    }
+    match is_open {
+        true => map.end().map(drop),
+        false => Ok(()),
+    }
+}
