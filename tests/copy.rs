@@ -298,7 +298,7 @@ fn a_copy_may_be_given_another_encoding_and_digest() {
         ));
         for encoding in common::encodings() {
             for digest in common::DIGESTS {
-                let recode = Recode { encoding: Some(encoding), digest: Some(digest) };
+                let recode = Recode { encoding: Some(encoding), digest: Some(digest), ..Recode::default() };
                 let copied = common::written(&options(Version::V1_2), |w| {
                     from.objects().for_each(|o| w.copy_as(o, o.name(), &recode).unwrap());
                 });
@@ -369,7 +369,8 @@ fn an_unknown_dtype_with_a_known_type_is_not_written_where_one_name_says_both() 
 fn types_that_the_spec_does_not_know_are_copied_in_whatever_size_they_have() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/v1.2/py-1.2.3-unknown-type.zt");
     let from = common::open(std::fs::read(path).unwrap());
-    let anew = Recode { encoding: Some(Encoding::Zstd), digest: Some(Some(Algorithm::Crc32c)) };
+    let anew =
+        Recode { encoding: Some(Encoding::Zstd), digest: Some(Some(Algorithm::Crc32c)), ..Recode::default() };
     for recode in [Recode::default(), anew] {
         let copied = common::written(&options(Version::V1_2), |w| {
             for object in from.objects() {

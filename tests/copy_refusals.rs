@@ -170,7 +170,7 @@ fn an_object_that_cannot_be_copied_leaves_the_writer_as_it_was() {
         ("copy/undeclared-frames-3.zt", None),
     ] {
         let from = sample_file(path);
-        let anew = Recode { encoding: None, digest: Some(Some(Algorithm::Sha256)) };
+        let anew = Recode { encoding: None, digest: Some(Some(Algorithm::Sha256)), ..Recode::default() };
         for version in common::VERSIONS {
             let mut refused = 0;
             let with = |recode: Option<Recode>, refused: &mut usize| {
@@ -237,7 +237,7 @@ fn a_digest_that_does_not_agree_is_not_replaced_by_one_that_does() {
     let from = common::open(bytes);
     let object = from.required("d").unwrap();
     common::written(&WriterOptions::default(), |w| {
-        let recode = Recode { encoding: Some(Encoding::Zstd), digest: None };
+        let recode = Recode { encoding: Some(Encoding::Zstd), ..Recode::default() };
         assert_eq!(w.copy_as(object, "d", &recode).unwrap_err().cause(), Cause::DigestMismatch);
         w.copy(object, "as it is").unwrap();
     });

@@ -52,6 +52,9 @@ type Extend =
 /// Reads bytes of a file from an offset on.
 pub type ReadAt<'r> = &'r dyn Fn(u64, &mut [u8]) -> Result<()>;
 
+/// What a file says beside objects and attributes.
+pub type Origin = fn(&Manifest, &Frame, ReadAt<'_>) -> Result<Option<OwnedValue>>;
+
 /// A container.
 pub struct Row {
     /// What it can represent, and its name.
@@ -63,7 +66,7 @@ pub struct Row {
     /// How it is written; none where it is not.
     pub encode: Option<Encode>,
     /// What a copy of a file of it notes, so that converting back gives the same file; none where there is nothing to note.
-    pub origin: Option<fn(&Manifest, &Frame, ReadAt<'_>) -> Result<Option<OwnedValue>>>,
+    pub origin: Option<Origin>,
 }
 
 /// For a container whose files another row detects.

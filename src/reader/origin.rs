@@ -11,7 +11,7 @@ impl File {
 
     /// What that attribute is: of a file of another container what it would be, where there is anything to say.
     pub fn origin(&self) -> Result<Option<OwnedValue>> {
-        if let Some(said) = self.said_beside()? {
+        if let Some(said) = self.own_origin()? {
             return Ok(Some(said));
         }
         let noted = self.attributes().and_then(|map| map.get(Self::ORIGIN));
@@ -19,7 +19,7 @@ impl File {
     }
 
     /// What its container says beside objects and attributes.
-    fn said_beside(&self) -> Result<Option<OwnedValue>> {
+    fn own_origin(&self) -> Result<Option<OwnedValue>> {
         let read = |offset, dst: &mut [u8]| self.source().read_at(offset, dst);
         container::origin(&self.manifest, &self.frame, &read).map_err(|e| self.in_file(e))
     }
@@ -27,7 +27,7 @@ impl File {
     /// All that a copy of the file has as its attributes: its own, and what it says beside them.
     pub fn attributes_to_copy(&self) -> Result<Attributes> {
         let mut attributes = Attributes::of(self.attributes())?;
-        if let Some(said) = self.said_beside()? {
+        if let Some(said) = self.own_origin()? {
             if attributes.get(Self::ORIGIN).is_some() {
                 return Err(self.in_file(fail!(
                     Exists,

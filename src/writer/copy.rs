@@ -144,15 +144,14 @@ impl Writer {
     }
 }
 
-/// The attributes of a copy: those of the object, and how large a block is where it is made of blocks.
+/// The attributes of a copy: those of the object; of one of blocks, whose container has none, how large a block is.
 fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
     let mut attributes = Attributes::of(object.attributes())?;
-    if let Format::Blocks(logical) = object.format() {
+    let is_foreign = object.components().any(|component| !component.states_its_size());
+    if let (Format::Blocks(logical), true) = (object.format(), is_foreign) {
         let block = logical.block();
         for (key, number) in [("elems_per_block", block.elements), ("block_bytes", block.bytes)] {
-            if attributes.get(key).is_none() {
-                attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
-            }
+            attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
         }
     }
     Ok(attributes)

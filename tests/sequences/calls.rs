@@ -281,6 +281,7 @@ impl Session<'_> {
             0 => Recode {
                 encoding: Some(self.pick(&common::encodings())),
                 digest: self.pick(&[None, Some(None), Some(Some(Algorithm::Crc32c))]),
+                ..Recode::default()
             },
             _ => Recode::default(),
         };

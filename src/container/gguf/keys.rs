@@ -11,7 +11,7 @@ use crate::model::dtype::Dtype;
 const MAX_DEPTH: usize = 8;
 
 /// Where data begins if no key says it.
-pub const DEFAULT_ALIGNMENT: u64 = 32;
+pub(super) const DEFAULT_ALIGNMENT: u64 = 32;
 const MAX_ALIGNMENT: u32 = 1 << 20;
 
 /// An array of which elements follow.

@@ -20,6 +20,7 @@ pub(crate) const ROW: Row = Row {
     detect,
     decode: Some(Decode::Scattered(decode)),
     encode: None,
+    origin: None,
 };
 
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
