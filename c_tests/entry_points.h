@@ -248,8 +248,10 @@ static zt_status copy_tensors(void)
     size_t i;
     TRY(zt_open(entry_good, NULL, &file));
     TRY(zt_writer_create(entry_target, NULL, &w));
+    TRY(zt_writer_copy_attributes(w, file));
     for (i = 0; i < zt_object_count(file); i++)
         TRY(zt_writer_add_copy(w, zt_object_at(file, i), i == 0 ? "another name" : NULL, 0));
+    TRY(zt_writer_add_copy_as(w, zt_object_at(file, 0), "as zstd", 0, ZT_ENCODING_ZSTD, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER));
     status = zt_writer_finish(w, NULL);
     w = NULL;
 end:

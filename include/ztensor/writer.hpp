@@ -150,6 +150,12 @@ class writer {
     {
         return give(zt_writer_add_copy(get(), from.get(), new_name.empty() ? "" : new_name.data(), new_name.size()));
     }
+    returns<void> copy_as(zt::object from, zt_encoding encoding, zt_digest digest = ZT_DIGEST_DEFAULT, zt_dtype floats = ZT_DTYPE_OTHER)
+    {
+        return give(zt_writer_add_copy_as(get(), from.get(), nullptr, 0, encoding, digest, floats));
+    }
+    /* All attributes of the file, and what its container says beside them. */
+    returns<void> copy_attributes(const zt_file *from) { return give(zt_writer_copy_attributes(get(), from)); }
 
     /* In pieces: begin, then for each component() its data(), then end. */
     returns<void> begin(std::string_view name, zt_format format, span<const std::uint64_t> shape)

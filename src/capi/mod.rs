@@ -30,6 +30,7 @@ mod buffer;
 mod component;
 mod component_list;
 mod container;
+mod copy;
 /// cbindgen:ignore
 mod dlpack;
 mod edit;

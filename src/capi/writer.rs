@@ -10,6 +10,7 @@ use super::writer_options::{
 };
 use crate::error::{fail, Result};
 use crate::memory::try_box;
+use crate::reader::Object;
 use crate::writer::Writer;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -231,10 +232,11 @@ pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_sta
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written:
 /// an object that is refused leaves the writer as it was.
-/// object: of any open file; not NULL. new_name: NULL for the same name. new_name_length: its
+/// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
+/// "block_bytes". new_name: NULL for the same name. new_name_length: its
 /// bytes; 0 if it is NUL-ended.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
-/// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
+/// in 0.1) or it has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index that would become another number,
 /// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_writer_add_dense and
 /// zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
@@ -248,14 +250,26 @@ pub unsafe extern "C" fn zt_writer_add_copy(
     guard(|| {
         let writer = open(writer)?;
         let object = arg::required(object, "object")?.object()?;
-        let name = if new_name.is_null() {
-            object.text_name()?
-        } else {
-            // SAFETY: "its bytes; 0 if it is NUL-ended".
-            unsafe { arg::sized_text(new_name, new_name_length, "new_name")? }
-        };
+        // SAFETY: "its bytes; 0 if it is NUL-ended".
+        let name = unsafe { copied_name(&object, new_name, new_name_length)? };
         writer.copy(object, name)
     })
+}
+
+/// The name of a copy.
+///
+/// # Safety
+/// `new_name` is NULL, or a text as `arg::sized_text` has it.
+pub(super) unsafe fn copied_name<'a>(
+    object: &Object<'a>,
+    new_name: *const c_char,
+    new_name_length: usize,
+) -> Result<&'a str> {
+    match new_name.is_null() {
+        true => object.text_name(),
+        // SAFETY: passed on.
+        false => unsafe { arg::sized_text(new_name, new_name_length, "new_name") },
+    }
 }
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
