@@ -1592,10 +1592,11 @@ zt_status zt_writer_end_object(zt_writer *writer);
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written:
 /// an object that is refused leaves the writer as it was.
-/// object: of any open file; not NULL. new_name: NULL for the same name. new_name_length: its
+/// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
+/// "block_bytes". new_name: NULL for the same name. new_name_length: its
 /// bytes; 0 if it is NUL-ended.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
-/// in 0.1), ZT_ERROR_CORRUPT also for a negative index that would become another number,
+/// in 0.1) or it has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index that would become another number,
 /// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_writer_add_dense and
 /// zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
@@ -1618,6 +1619,24 @@ zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
 ///
 /// writer: NULL is fine. Threads: one at a time. Since 0.9.
 void zt_writer_abort(zt_writer *writer);
+
+/// The same with another encoding, digest or dtype: the bytes are decoded and written anew, a part at a time.
+///
+/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
+/// floats: the dtype of the data of a dense object of f64, f32, f16 or bf16; ZT_DTYPE_OTHER for the one that it has. A
+/// component of an unknown dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
+/// Threads: one at a time for writer, any for object. Since 0.9.
+zt_status zt_writer_add_copy_as(zt_writer *writer, const zt_object *object, const char *new_name,
+    size_t new_name_length, zt_encoding encoding, zt_digest digest, zt_dtype floats);
+
+/// Sets all attributes of the file to those of an open file; of another container also "ztensor.origin", by which
+/// zt convert makes that file of the copy again (docs/formats.md).
+///
+/// file: not NULL. Attributes that were set before are gone.
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version to be written has no attributes of
+/// the file, ZT_ERROR_IO.
+/// Threads: one at a time for writer, any for file. Since 0.9.
+zt_status zt_writer_copy_attributes(zt_writer *writer, const zt_file *file);
 
 /// Writes a dense object at once.
 ///

@@ -7,7 +7,8 @@ use crate::convert;
 use crate::digest;
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, check_bool_bytes, decoded_limit, in_memory, BatchOptions, BatchStats, Blob, Part, Request, StoredBytes,
+    self, check_bool_bytes, decoded_limit, in_memory, BatchOptions, BatchStats, Blob, Part, Request,
+    StoredBytes,
 };
 use crate::memory::HUGE_PAGE;
 use crate::model::dtype::Dtype;
