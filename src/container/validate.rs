@@ -72,9 +72,10 @@ fn check_object(
     rules: &Rules<'_>,
     data: Data,
 ) -> Result<()> {
-    match (object.format, &*parts) {
-        (Format::Dense, [only]) if data.is(manifest, only) => {} // as nearly all are
-        _ => check_roles(manifest, object, parts)?,
+    let is_dense = object.format == Format::Dense;
+    let is_only_data = is_dense && matches!(&*parts, [only] if data.is(manifest, only)); // as nearly all are
+    if !is_only_data {
+        check_roles(manifest, object, parts)?;
     }
     if object.format == Format::SparseCsr && object.rank != 2 {
         return Err(broken!(
@@ -84,7 +85,7 @@ fn check_object(
         ));
     }
     for part in parts {
-        let dense = object.format == Format::Dense && data.is(manifest, part);
+        let dense = is_only_data || (is_dense && data.is(manifest, part));
         if let Err(e) = check_component(manifest, dense.then_some(object), part, rules) {
             return Err(e.within(format_args!("component {:?}", manifest.texts.get(part.role))));
         }

@@ -262,8 +262,6 @@ impl Manifest {
 /// Number of elements of `shape`; zero if any dimension is zero, none if the product leaves 64 bits.
 #[inline]
 pub fn element_count(shape: &[u64]) -> Option<u64> {
-    if shape.contains(&0) {
-        return Some(0);
-    }
-    shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d))
+    let product = shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d));
+    product.or_else(|| shape.contains(&0).then_some(0))
 }
