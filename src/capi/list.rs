@@ -113,7 +113,10 @@ unsafe fn list(
     for (object, index) in objects.iter().zip(first..) {
         // SAFETY: a struct of `stride` bytes, of which there are `count`; what a newer header has in it is zeroed.
         unsafe {
-            if stride >= size_of::<zt_object_info>() {
+            if stride == size_of::<zt_object_info>() {
+                // By itself, as it is the usual one, and a call that zeroes no bytes takes half as long as all else.
+                place.write(writer.info(stride, index, object));
+            } else if stride > size_of::<zt_object_info>() {
                 place.write(writer.info(stride, index, object));
                 arg::zero_unknown(place, stride);
             } else {
