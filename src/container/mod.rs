@@ -22,6 +22,8 @@
 pub mod capabilities;
 pub mod cbor;
 mod detect;
+#[cfg(test)]
+mod differential;
 mod edits;
 mod frame;
 mod gguf;

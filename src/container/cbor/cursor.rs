@@ -102,6 +102,12 @@ impl<'a> Cursor<'a> {
         self.size.saturating_sub(self.rest.len())
     }
 
+    /// The bytes from where `earlier` is, a cursor of the same input, up to here.
+    pub fn since(&self, earlier: &Cursor<'a>) -> &'a [u8] {
+        let consumed = earlier.rest.len().saturating_sub(self.rest.len());
+        earlier.rest.get(..consumed).unwrap_or_default()
+    }
+
     /// Offset in the file of the next byte.
     pub fn file_offset(&self) -> u64 {
         self.base.saturating_add(self.position() as u64)

@@ -281,7 +281,7 @@ impl<'a> Decoder<'a> {
             for dimension in &mut *shape {
                 *dimension = self.unsigned(Rule::ShapeType, DIMENSION)?;
             }
-            return self.shapes.intern(&self.cursor, &mut self.manifest, shape);
+            return self.intern_shape(shape);
         }
         let start = self.manifest.dimensions.len();
         while self.cursor.another(&mut left)? {
@@ -290,6 +290,12 @@ impl<'a> Decoder<'a> {
         }
         let rank = self.manifest.dimensions.len().saturating_sub(start);
         Ok((table_position(start)?, table_position(rank)?))
+    }
+
+    /// Keeps a shape, or finds the copy that is there: where it begins and its rank.
+    #[inline(always)]
+    pub fn intern_shape(&mut self, shape: &[u64]) -> Result<(u32, u32)> {
+        self.shapes.intern(&self.cursor, &mut self.manifest, shape)
     }
 
     /// A map of attributes, or null for none: where it is kept.

@@ -2,6 +2,7 @@
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
 use super::dialect::{name_blocks, spread_dtype, Dialect, NamedDtype};
+use super::template::TemplateCache;
 use crate::container::cbor::fields::{Decoder, SeenKeys};
 use crate::container::cbor::packed;
 use crate::container::cbor::tables::{add, expect, push_rare_names};
@@ -108,18 +109,19 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
     expect(&d.cursor, &mut d.manifest.objects, expected)?;
     expect(&d.cursor, &mut d.manifest.components, expected)?;
+    let mut templates = TemplateCache::default();
     while d.cursor.another(&mut left)? {
         d.count_object(limits)?;
         let name = d.name()?;
-        if let Err(e) = object(d, &name, dialect) {
+        let kept = d.push_utf8(&name);
+        if let Err(e) = kept.and_then(|kept| templates.object(d, kept, |d| object(d, kept, dialect))) {
             return Err(e.within(format_args!("object {}", crate::error::Quoted(&name))));
         }
     }
     Ok(())
 }
 
-fn object(d: &mut Decoder<'_>, name: &[u8], dialect: &Dialect) -> Result<()> {
-    let name = d.push_utf8(name)?;
+fn object(d: &mut Decoder<'_>, name: TextId, dialect: &Dialect) -> Result<()> {
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     let (mut shape, mut format, mut attributes, mut dtype) = (None, None, None, None);

@@ -6,6 +6,7 @@ mod dialect;
 pub mod encode;
 pub mod extend;
 pub mod footer;
+mod template;
 pub mod v1_0;
 
 use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles};
