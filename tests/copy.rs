@@ -302,7 +302,7 @@ fn a_copy_may_be_given_another_encoding_and_digest() {
                 let copied = common::written(&options(Version::V1_2), |w| {
                     from.objects().for_each(|o| w.copy_as(o, o.name(), &recode).unwrap());
                 });
-                // The same as if it had been written so in the first place.
+                // It is as if it had been written so in the first place.
                 let wanted = WriterOptions { encoding, digest, ..options(Version::V1_2) };
                 assert!(
                     copied == common::file_of(&wanted, &samples),

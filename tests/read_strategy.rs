@@ -51,7 +51,7 @@ struct Counting {
     is_file: bool,
     /// A large read waits until reads of so many threads have come, but no longer than that.
     company: (usize, Duration),
-    /// The same bytes in a file, for reads past the page cache.
+    /// Its bytes in a file, for reads past the page cache.
     disk: Option<std::fs::File>,
 }
 

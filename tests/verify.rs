@@ -84,7 +84,7 @@ fn damage_without_a_digest_is_found_where_the_bytes_show_it() {
 
 #[test]
 fn digests_that_nobody_can_check_are_counted_and_not_passed_as_verified() {
-    // The same length, so that the manifest keeps its size.
+    // It has the length of the old one, so that the manifest keeps its size.
     for (text, unknown) in [("blake3", true), ("sha257", true), ("sha2=6", false)] {
         let mut bytes = common::file_of(&digested(), &[new_object("a")]);
         let at = bytes.windows(7).position(|w| w == b"sha256:").unwrap();

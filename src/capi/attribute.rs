@@ -33,13 +33,13 @@ pub enum zt_attribute_kind_value {
     ZT_ATTRIBUTE_STRING = 5,
     /// data: size bytes; (NULL, 0) is empty.
     ZT_ATTRIBUTE_BYTES = 6,
-    /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what
-    /// JSON lacks are understood; numbers with a fraction or an exponent become floats, others integers.
+    /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what JSON lacks
+    /// are understood; numbers with a fraction or an exponent become floats, others integers.
     ZT_ATTRIBUTE_JSON = 7,
     /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
     ZT_ATTRIBUTE_NUMBERS = 8,
-    /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or
-    /// NUL-ended if lengths is NULL.
+    /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or NUL-ended if
+    /// lengths is NULL.
     ZT_ATTRIBUTE_STRINGS = 9,
     /// data: a const zt_value * of an open file, which is copied.
     ZT_ATTRIBUTE_VALUE = 10,
@@ -55,8 +55,8 @@ pub struct zt_attribute {
     pub struct_size: usize,
     /// Which of the fields below are looked at.
     pub kind: zt_attribute_kind,
-    /// Of the elements of ZT_ATTRIBUTE_NUMBERS. Of a number: what it is stated to be where the container can
-    /// (.zt cannot), and has to fit without rounding; 0 for nothing.
+    /// Of the elements of ZT_ATTRIBUTE_NUMBERS. Of a number: what it is stated to be where the container can (.zt
+    /// cannot), and has to fit without rounding; 0 for nothing.
     pub dtype: zt_dtype,
     /// A bool or a signed integer.
     pub i64: i64,
@@ -176,13 +176,13 @@ pub(super) unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attr
     unsafe { arg::sized_text(key, arg::required_struct(attribute)?.key_length, "key") }
 }
 
-/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE.
-/// In C: zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
+/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE. In C:
+/// zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
 ///
 /// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent
-/// it, ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all
-/// attributes are as they were.
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent it,
+/// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all attributes are as they
+/// were.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute(
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute(
     })
 }
 
-/// The same for the object that is open, between zt_writer_begin_object and zt_writer_end_object.
+/// Sets an attribute of the object that is open, between zt_writer_begin_object and zt_writer_end_object.
 ///
 /// key, attribute: as for zt_writer_set_attribute.
 /// Returns the same, and ZT_ERROR_STATE if no object is open.

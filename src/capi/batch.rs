@@ -28,15 +28,14 @@ pub struct zt_read_request {
     pub offset: u64,
     /// Bytes of the range: ZT_WHOLE for all to the end, 0 for none. 0 for a hyperslab.
     pub length: u64,
-    /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of
-    /// starts. NULL unless count is given.
+    /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of starts. NULL
+    /// unless count is given.
     pub start: *const u64,
     /// The rank's number of counts; NULL if this is not a hyperslab.
     pub count: *const u64,
     /// The rank's number of steps; NULL for 1 in every dimension.
     pub step: *const u64,
-    /// Receives the bytes; two requests of a call that fill the same memory are
-    /// ZT_ERROR_INVALID_ARGUMENT.
+    /// Receives the bytes; two requests of a call that fill the same memory are ZT_ERROR_INVALID_ARGUMENT.
     pub dst: *mut c_void,
     /// Bytes at dst: at least as many as the request reads.
     pub dst_size: usize,
@@ -64,8 +63,8 @@ pub struct zt_read_stats {
     pub threads: u32,
     /// 1 if reads went past the page cache.
     pub direct: u32,
-    /// Why the reads took the way that they took: one line, lives as long as the library. Where a read past
-    /// the page cache failed and the page cache was taken instead, it tells with which error.
+    /// Why the reads took the way that they took: one line, lives as long as the library. Where a read past the page
+    /// cache failed and the page cache was taken instead, it tells with which error.
     pub reason: *const c_char,
 }
 
@@ -77,18 +76,17 @@ sized_struct!(zt_read_stats:
     bytes, stored_bytes, requests, digests_verified, nanoseconds, threads, direct, reason
 );
 
-/// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut
-/// into chunks, on several threads, straight into the caller's memory where the encoding allows. In
-/// ZT_MODE_MAP hyperslabs are copied out of the mapping where their pages are in memory; all else that
-/// is not compressed is read.
+/// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut into chunks, on
+/// several threads, straight into the caller's memory where the encoding allows. In ZT_MODE_MAP hyperslabs are copied
+/// out of the mapping where their pages are in memory; all else that is not compressed is read.
 ///
-/// requests, count: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
-/// defaults. stats: may be NULL; set struct_size; filled on success and on failure.
-/// The first failure stops the batch and is returned; which requests were done before is reported by
-/// on_done. On failure the content of the dst of requests that are not done is undefined.
-/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
-/// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
-/// ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
+/// requests, count: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the defaults. stats:
+/// may be NULL; set struct_size; filled on success and on failure.
+/// The first failure stops the batch and is returned; which requests were done before is reported by on_done. On
+/// failure the content of the dst of requests that are not done is undefined.
+/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_component_verify return,
+/// ZT_ERROR_CANCELLED if progress asked to stop, and ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system
+/// cannot.
 /// Threads: any; the call starts its own and waits for them. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_read_batch(

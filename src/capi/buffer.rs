@@ -23,15 +23,15 @@ pub struct zt_buffer {
     owned: Option<AlignedBuffer>,
 }
 
-/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
-/// else in fresh memory (zt_open_options.allocator).
+/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be, else in fresh
+/// memory (zt_open_options.allocator).
 ///
 /// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
 /// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.
-/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
-/// the file, so that it may outlive the caller's zt_close.
-/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
-/// stored bytes were seen to be able to fill it.
+/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to the file, so
+/// that it may outlive the caller's zt_close.
+/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only
+/// after the stored bytes were seen to be able to fill it.
 /// Threads: any; as zt_component_read. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_load(
@@ -104,7 +104,7 @@ impl zt_component {
         self.load_by(|component| component.load())
     }
 
-    /// The same; `load` says how.
+    /// A buffer of what `load` gives.
     fn load_by<'f>(
         &'f self,
         load: impl FnOnce(&Component<'f>) -> Result<Loaded<'f>>,

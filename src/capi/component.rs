@@ -19,14 +19,14 @@ pub const ZT_CAP_MAP: u32 = 1;
 pub const ZT_CAP_READ: u32 = 2;
 /// A range of the decoded bytes can be had without decoding all of them.
 pub const ZT_CAP_RANGE: u32 = 4;
-/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from
-/// its own start (zt_open_fd's offset included): they can go from the disk to their place without a copy.
+/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from its own start
+/// (zt_open_fd's offset included): they can go from the disk to their place without a copy.
 pub const ZT_CAP_DIRECT: u32 = 8;
 /// There is a digest that this version can check.
 pub const ZT_CAP_VERIFY: u32 = 16;
-/// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and
-/// no byte of another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and
-/// ZT_ADVICE_EVICT reach all of it and nothing else.
+/// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and no byte of
+/// another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach
+/// all of it and nothing else.
 pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
 impl zt_component {
@@ -81,8 +81,8 @@ pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *
     }
 }
 
-/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
-/// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
+/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file writes that out;
+/// ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type {
@@ -138,9 +138,8 @@ pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> 
     component.and_then(zt_component::entry).map_or(0, |e| e.stored_size)
 }
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not
-/// declare it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not
-/// found it yet.
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not declare
+/// it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not found it yet.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
@@ -158,12 +157,12 @@ fn found_size(component: &zt_component) -> u64 {
     component.component().ok().and_then(|c| c.known_size()).unwrap_or(ZT_UNKNOWN_SIZE)
 }
 
-/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not
-/// say it, by decoding them once. The answer is kept.
+/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not say
+/// it, by decoding them once. The answer is kept.
 ///
 /// size: receives the decoded bytes; not NULL, untouched on failure.
-/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or
-/// encoding), ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or encoding),
+/// ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_measure(
@@ -202,14 +201,14 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 
 /// Lends the component's bytes where they are, without copying.
 ///
-/// ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened
-/// by path (else see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the bytes; may be
-/// NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
-/// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
-/// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
-/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
-/// changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
+/// ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened by path (else
+/// see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the
+/// bytes; may be NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither
+/// mapped nor in memory (zt_component_read and zt_component_load work then); ZT_ERROR_UNSUPPORTED for an unknown
+/// dtype or encoding.
+/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file
+/// that changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_ptr(
     component: Option<&zt_component>,
@@ -230,14 +229,14 @@ pub extern "C" fn zt_component_ptr(
 
 /// Reads the component's decoded bytes straight into the caller's memory.
 ///
-/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if
-/// there are none. dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is
-/// left alone. On failure the content of dst is undefined.
-/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
-/// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
-/// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
-/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads).
-/// Since 0.9. Spec 1.2 section 5.
+/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if there are none.
+/// dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content
+/// of dst is undefined.
+/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared), ZT_ERROR_UNSUPPORTED
+/// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_component_verify,
+/// zt_read_batch, zt_open_options.verify.
+/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads). Since 0.9.
+/// Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read(
     component: Option<&zt_component>,
@@ -270,14 +269,14 @@ pub unsafe extern "C" fn zt_component_read_stored(
     })
 }
 
-/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
-/// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
-/// the file is neither mapped nor in memory, the first range of a component walks the headers of its
-/// frames, which is kept for some components; a small component is read whole (docs/performance.md).
+/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
+/// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
+/// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
+/// components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
-/// zt_component_read. On failure the content of dst is undefined.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read. On failure the
+/// content of dst is undefined.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_range(
@@ -295,14 +294,14 @@ pub unsafe extern "C" fn zt_component_read_range(
 
 /// Reads the component's elements as another dtype.
 ///
-/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and
-/// NaN stays NaN. Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers
-/// become narrower integers saturating, and floats by rounding once. To bool, all but zero is 1; from
-/// bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
-/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times
-/// two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
-/// are no whole number of elements, else as zt_component_read.
+/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and NaN stays NaN.
+/// Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers become narrower integers
+/// saturating, and floats by rounding once. To bool, all but zero is 1; from bool, all but zero is 1. The four f8
+/// types are read exactly. A complex element becomes two.
+/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times two for complex
+/// types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes are no whole
+/// number of elements, else as zt_component_read.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_as(
@@ -319,20 +318,18 @@ pub unsafe extern "C" fn zt_component_read_as(
     })
 }
 
-/// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
-/// reading them, ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK
-/// keep just them in memory.
+/// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts reading them,
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK keep just them in memory.
 ///
-/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of
-/// what the file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside
-/// any other. The others reach every page that the bytes touch. In ZT_MODE_READ on Linux,
-/// ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM and ZT_ADVICE_NONE count for the whole file.
-/// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but
-/// ZT_ADVICE_NONE where the bytes are in memory or of a zt_source, and on Windows; all but that, in
-/// ZT_MODE_READ, off Linux; ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in
-/// ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
-/// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
-/// locking more than the process may.
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of what the
+/// file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. The others
+/// reach every page that the bytes touch. In ZT_MODE_READ on Linux, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM and
+/// ZT_ADVICE_NONE count for the whole file.
+/// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but ZT_ADVICE_NONE
+/// where the bytes are in memory or of a zt_source, and on Windows; all but that, in ZT_MODE_READ, off Linux;
+/// ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; what the system
+/// refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that are locked, ZT_ERROR_INVALID_ARGUMENT for
+/// an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking more than the process may.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {
@@ -341,8 +338,8 @@ pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: 
 
 /// Checks the component's digest against its stored bytes.
 ///
-/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
-/// or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
+/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none or its
+/// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_verify(component: Option<&zt_component>) -> zt_status {

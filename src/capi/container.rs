@@ -36,8 +36,8 @@ pub extern "C" fn zt_file_container(file: Option<&zt_file>, part: usize) -> zt_c
     file.filter(|_| part == 0).map_or(0, |file| file.file().container().number())
 }
 
-/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none.
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none. The string lives as
+/// long as the library. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_container_name(container: zt_container) -> *const c_char {
     guard_value(null(), || Container::from_number(container).map_or(null(), |c| c.c_name().as_ptr()))

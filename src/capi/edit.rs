@@ -10,12 +10,12 @@ use std::ffi::c_char;
 /// Takes away an object of the file that zt_writer_append opened. Its name is free then: to replace an object, remove
 /// it and write another one of that name, in any way. The new one stands behind the others.
 ///
-/// An edit is part of the append: the file is as it was until zt_writer_finish, and a crash leaves the old
-/// file or the new one. What is not edited stays as it is encoded. The bytes of a removed object stay in the
-/// file, where ZT_VERIFY_PADDING counts them; copying to a new file leaves them out.
+/// An edit is part of the append: the file is as it was until zt_writer_finish, and a crash leaves the old file or
+/// the new one. What is not edited stays as it is encoded. The bytes of a removed object stay in the file, where
+/// ZT_VERIFY_PADDING counts them; copying to a new file leaves them out.
 /// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL.
-/// Returns ZT_ERROR_NOT_FOUND if the file has no such object, ZT_ERROR_STATE if this writer wrote it, if an
-/// object is open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
+/// Returns ZT_ERROR_NOT_FOUND if the file has no such object, ZT_ERROR_STATE if this writer wrote it, if an object is
+/// open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_remove_object(
@@ -30,8 +30,8 @@ pub unsafe extern "C" fn zt_writer_remove_object(
     })
 }
 
-/// Gives such an object another name; it keeps its place among the others. May be called again, so that two
-/// objects can exchange their names by a third one.
+/// Gives such an object another name; it keeps its place among the others. May be called again, so that two objects
+/// can exchange their names by a third one.
 ///
 /// name, name_length, new_name, new_name_length: as for zt_writer_remove_object.
 /// Returns the same, ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB.
@@ -53,8 +53,8 @@ pub unsafe extern "C" fn zt_writer_rename_object(
     })
 }
 
-/// Sets an attribute of such an object, or takes it away by ZT_ATTRIBUTE_REMOVE. One that is there keeps its
-/// place, a new one comes last.
+/// Sets an attribute of such an object, or takes it away by ZT_ATTRIBUTE_REMOVE. One that is there keeps its place, a
+/// new one comes last.
 ///
 /// name, name_length: as for zt_writer_remove_object, and it returns the same. key, attribute: as for
 /// zt_writer_set_attribute; ZT_ERROR_NOT_FOUND also if there is no attribute to remove.

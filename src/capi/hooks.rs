@@ -7,9 +7,9 @@ use crate::memory::HostAllocator;
 use crate::threads::ThreadHooks;
 use std::ffi::c_void;
 
-/// Where memory comes from that is handed out: the bytes of zt_component_load's buffers, of DLPack tensors
-/// and what views decode. The functions are called with context, from any thread, several at once, never
-/// under a lock of the library; until the last zt_close, and the end of every buffer and DLPack tensor.
+/// Where memory comes from that is handed out: the bytes of zt_component_load's buffers, of DLPack tensors and what
+/// views decode. The functions are called with context, from any thread, several at once, never under a lock of the
+/// library; until the last zt_close, and the end of every buffer and DLPack tensor.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_allocator {
@@ -17,8 +17,8 @@ pub struct zt_allocator {
     pub struct_size: usize,
     /// Passed to both functions; may be NULL.
     pub context: *mut c_void,
-    /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero.
-    /// NULL if there are none: the call is ZT_ERROR_OUT_OF_MEMORY. Not NULL.
+    /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero. NULL
+    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY. Not NULL.
     pub allocate:
         Option<unsafe extern "C" fn(context: *mut c_void, size: usize, alignment: usize) -> *mut c_void>,
     /// Takes back what allocate returned for the same size and alignment. Not NULL.
@@ -27,10 +27,10 @@ pub struct zt_allocator {
     >,
 }
 
-/// Functions that are called on each thread that the library starts: to bind it to processors, to name it, to
-/// set up a device. Calls start their threads and wait for them, there is no pool; the caller's thread is none
-/// of them. Called with context, several at once, never under a lock of the library. As long as the file, and
-/// every buffer of it, or the writer is there.
+/// Functions that are called on each thread that the library starts: to bind it to processors, to name it, to set up
+/// a device. Calls start their threads and wait for them, there is no pool; the caller's thread is none of them.
+/// Called with context, several at once, never under a lock of the library. As long as the file, and every buffer of
+/// it, or the writer is there.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_thread_hooks {

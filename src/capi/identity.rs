@@ -26,8 +26,8 @@ pub struct zt_identity {
 // SAFETY: repr(C); integers, which may be zero.
 sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash);
 
-/// The identity of an open file, for caches: another one means another content. A component that was changed in
-/// place shows in modified_ns alone, or by its digest. Reads the manifest's bytes.
+/// The identity of an open file, for caches: another one means another content. A component that was changed in place
+/// shows in modified_ns alone, or by its digest. Reads the manifest's bytes.
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.

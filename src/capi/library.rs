@@ -29,28 +29,27 @@ pub extern "C" fn zt_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// The version of the binary interface that is loaded. It moves only when programs have to be
-/// compiled anew.
+/// The version of the binary interface that is loaded. It moves only when programs have to be compiled anew.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_abi_version() -> u32 {
     ZT_ABI_VERSION
 }
 
-/// The calling thread's last failure as one line of English: path, object, component, offset, the
-/// rule that was broken and the numbers that disagree.
+/// The calling thread's last failure as one line of English: path, object, component, offset, the rule that was
+/// broken and the numbers that disagree.
 ///
 /// Only a failing call changes it; a call that succeeds leaves it as it was.
-/// Returns a string that is never NULL ("no error" before the first failure). It is valid until the
-/// same thread's next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
+/// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
+/// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
 /// Threads: any; each has its own. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error() -> *const c_char {
     message()
 }
 
-/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError;
-/// 0 if that failure was none of the system's, and before the first one.
+/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if that
+/// failure was none of the system's, and before the first one.
 ///
 /// Threads: any; each has its own. Since 0.9.
 #[unsafe(no_mangle)]
@@ -70,8 +69,8 @@ pub extern "C" fn zt_last_error_rule() -> *const c_char {
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
 ///
-/// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
-/// number that this version does not know.
+/// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
+/// version does not know.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_status_name(status: zt_status) -> *const c_char {

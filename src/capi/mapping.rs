@@ -9,26 +9,26 @@ use crate::error::fail;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
-/// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
-/// ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
+/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of which it is
+/// what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise; ZT_MODE_READ for a zt_source. 0
+/// (ZT_MODE_MAP) for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {
     file.map_or(0, |f| mode::mode_number(f.file().mode()))
 }
 
-/// Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping,
-/// or the memory that zt_open_memory was given. zt_component_offset counts from the first of them. For
-/// registering a whole mapping with a device, advice of one's own, or sending a file as it is.
+/// Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping, or the memory
+/// that zt_open_memory was given. zt_component_offset counts from the first of them. For registering a whole mapping
+/// with a device, advice of one's own, or sending a file as it is.
 ///
-/// part: 0, the only one there is today. ptr: receives a pointer that lives until the last zt_close; at a
-/// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
-/// the bytes, zt_file_size; may be NULL. Both are untouched on failure.
+/// part: 0, the only one there is today. ptr: receives a pointer that lives until the last zt_close; at a page border
+/// if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives the bytes, zt_file_size;
+/// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
 /// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
-/// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what
-/// a file that changes under us does. Threads: any. Since 0.9.
+/// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what a file that
+/// changes under us does. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_bytes(
     file: Option<&zt_file>,

@@ -11,8 +11,8 @@ use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
-/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none. The string lives as
+/// long as the library. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
     guard_value(null(), || types::dtype(dtype).map_or(null(), |d| d.c_name().as_ptr()))
@@ -46,8 +46,8 @@ pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
     guard_value(0, || types::dtype(dtype).map_or(0, Dtype::size))
 }
 
-/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER. The string lives as
+/// long as the library. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
     guard_value(null(), || match types::logical(r#type) {
@@ -99,16 +99,16 @@ pub extern "C" fn zt_type_block(
     })
 }
 
-/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name for
-/// each type (zt_object_format_name).
+/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name
+/// for each type (zt_object_format_name).
 /// The string lives as long as the library. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
     guard_value(null(), || pointer(types::format(format).and_then(Format::c_name)))
 }
 
-/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER. The string lives
+/// as long as the library. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_encoding_name(encoding: zt_encoding) -> *const c_char {
     pointer(Encoding::from_number(encoding).and_then(Encoding::c_name))

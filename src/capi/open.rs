@@ -30,15 +30,16 @@ pub(super) fn deliver(
 /// Opens the file at path, whatever its name: .zt (0.1, 1.0, 1.1, 1.2 or a later minor version of 1) or another
 /// container that is read (docs/formats.md); zt_file_container says which.
 ///
-/// Checks everything that the manifest and the file's size can show, in time and memory proportional
-/// to the manifest; no component's bytes are read (but see zt_open_options.verify).
+/// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
+/// no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or
-/// ZT_MODE_PRIVATE: ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it.
-/// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
-/// says where its last good end is, or which places it could be; zt_repair cuts it back.
+/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
+/// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
+/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append,
+/// killed or under way, is ZT_ERROR_CORRUPT, and the message says where its last good end is, or which places it
+/// could be; zt_repair cuts it back.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
@@ -56,9 +57,9 @@ pub unsafe extern "C" fn zt_open(
 /// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
-/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that
-/// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
-/// where it is none of the element's size (see zt_component_caps).
+/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
+/// lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused where it is none of the
+/// element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -110,9 +111,9 @@ impl AsRef<[u8]> for Borrowed {
 
 /// Opens a .zt file that is in memory.
 ///
-/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close.
-/// Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
-/// where data's alignment is less than the element's size.
+/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
+/// zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused where data's alignment is less
+/// than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -146,8 +147,8 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
     file
 }
 
-/// Gives a reference back. The last one closes the file and ends everything borrowed from it;
-/// buffers of zt_component_load hold a reference of their own.
+/// Gives a reference back. The last one closes the file and ends everything borrowed from it; buffers of
+/// zt_component_load hold a reference of their own.
 ///
 /// file: NULL is fine. Using it after its last zt_close is undefined.
 /// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
@@ -193,8 +194,7 @@ pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
 
 /// The object at index, in file order.
 ///
-/// Returns an object that lives until the last zt_close; NULL if index is not below
-/// zt_object_count, and for NULL.
+/// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const zt_object {
@@ -204,8 +204,8 @@ pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const z
 /// The object of that name; the first one where a 0.1 file has several.
 ///
 /// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
-/// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
-/// no failure: zt_last_error is left as it was.
+/// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
+/// zt_last_error is left as it was.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_char) -> *const zt_object {

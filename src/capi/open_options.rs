@@ -20,9 +20,9 @@ pub struct zt_open_options {
     pub mode: zt_mode,
     /// 0: the structure is checked. 1: every digest, too.
     pub verify: u32,
-    /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
-    /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
-    /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
+    /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes, encodings and
+    /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2 and, when bytes are read or
+    /// verified, bool bytes other than 0 and 1 and padding that is not zero.
     pub strict: u32,
     /// What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     pub advice: zt_advice,
@@ -35,7 +35,8 @@ pub struct zt_open_options {
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
     /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     pub threads: u32,
-    /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are ZT_ERROR_UNSUPPORTED.
+    /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are
+    /// ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
     /// Most memory in bytes for opening the file and what stays of that: manifest, tables, names, attributes; not
     /// components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.

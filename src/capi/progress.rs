@@ -4,8 +4,8 @@ use super::status::{value, zt_status, NAMES};
 use crate::error::{Cause, Error, Result};
 use std::ffi::c_void;
 
-/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with
-/// ZT_ERROR_CANCELLED. Called from one thread at a time, not necessarily the caller's.
+/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED.
+/// Called from one thread at a time, not necessarily the caller's.
 pub type zt_progress_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64) -> i32>;
 

@@ -16,20 +16,19 @@ pub type zt_direct = i32;
 /// The values of zt_direct.
 #[repr(C)]
 pub enum zt_direct_value {
-    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already,
-    /// if the file system says that it has direct reads. What was read so is not in the page
-    /// cache afterwards.
+    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already, if the
+    /// file system says that it has direct reads. What was read so is not in the page cache afterwards.
     ZT_DIRECT_AUTO = 0,
     /// Through the page cache: for what will be read again.
     ZT_DIRECT_NEVER = 1,
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
-    /// all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
+    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails all the
+    /// same, that and those after it go through the page cache, and zt_read_stats.reason tells.
     ZT_DIRECT_ALWAYS = 2,
 }
 
 /// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
-/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not
-/// necessarily the caller's; it must not call zt_read_batch on the same file.
+/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not necessarily the
+/// caller's; it must not call zt_read_batch on the same file.
 pub type zt_done_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status, message: *const c_char)>;
 
@@ -45,15 +44,15 @@ pub struct zt_read_options {
     pub direct: zt_direct,
     /// Bytes that a thread reads at a time; 0 for the default.
     pub chunk_size: u64,
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may
-    /// always use what it alone needs.
+    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may always use
+    /// what it alone needs.
     pub in_flight: u64,
     /// 1: check the digest of every component that is read whole and has one that can be checked.
     pub verify: u32,
-    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
-    /// pool), so that reads past the page cache go straight into them where their address and the offset
-    /// are aligned: worth it for memory on huge pages, too. 0: through memory of the library's, which is
-    /// quicker for pages that lie anywhere.
+    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's pool), so
+    /// that reads past the page cache go straight into them where their address and the offset are aligned: worth it
+    /// for memory on huge pages, too. 0: through memory of the library's, which is quicker for pages that lie
+    /// anywhere.
     pub pinned: u32,
     /// Passed to the callbacks; may be NULL.
     pub context: *mut c_void,

@@ -15,9 +15,9 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the bytes of a written file go: the caller's functions, called with context from the thread
-/// that uses the writer, front to back. They return ZT_OK or the status that the failing call shall
-/// return; one that is no ZT_ERROR_ value becomes ZT_ERROR_IO.
+/// Where the bytes of a written file go: the caller's functions, called with context from the thread that uses the
+/// writer, front to back. They return ZT_OK or the status that the failing call shall return; one that is no
+/// ZT_ERROR_ value becomes ZT_ERROR_IO.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_sink {
@@ -28,8 +28,8 @@ pub struct zt_sink {
     /// Takes the next size bytes: all of them, or a failure, after which nothing more is written. Not NULL.
     pub write:
         Option<unsafe extern "C" fn(context: *mut c_void, data: *const c_void, size: usize) -> zt_status>,
-    /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or
-    /// an abort; may be NULL.
+    /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or an abort; may
+    /// be NULL.
     pub finish: Option<unsafe extern "C" fn(context: *mut c_void) -> zt_status>,
     /// The writer is done with the sink. Called once, last; may be NULL.
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
@@ -100,9 +100,9 @@ impl Drop for CallbackSink {
 
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
 ///
-/// sink: copied during the call; not NULL. Its close function is called once, also when this call
-/// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
-/// durable does not matter. writer: as zt_writer_create.
+/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails. A function
+/// of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer:
+/// as zt_writer_create.
 /// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_create_sink(

@@ -26,10 +26,10 @@ pub struct zt_source_range {
     pub size: usize,
 }
 
-/// Where the bytes of a file come from: the caller's functions. All are called with context, from any
-/// thread that uses the file, also several at once (but see callers_thread); they must not call back
-/// into the same file's zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
-/// ZT_ERROR_ value becomes ZT_ERROR_IO.
+/// Where the bytes of a file come from: the caller's functions. All are called with context, from any thread that
+/// uses the file, also several at once (but see callers_thread); they must not call back into the same file's
+/// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no ZT_ERROR_ value
+/// becomes ZT_ERROR_IO.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_source {
@@ -45,18 +45,18 @@ pub struct zt_source {
     >,
     /// The file is done with the source. Called once, last; may be NULL.
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
-    /// Fills the dst of each of count ranges: all of them, or a failure. They are in order of their
-    /// offsets, may overlap, and the array is the function's only during the call. After a failure
-    /// read_at is called for each, and says whose it is. NULL: every range is a read_at.
+    /// Fills the dst of each of count ranges: all of them, or a failure. They are in order of their offsets, may
+    /// overlap, and the array is the function's only during the call. After a failure read_at is called for each, and
+    /// says whose it is. NULL: every range is a read_at.
     pub read_many: Option<
         unsafe extern "C" fn(context: *mut c_void, ranges: *const zt_source_range, count: usize) -> zt_status,
     >,
     /// What messages call the file: NUL-ended UTF-8, copied; NULL for "the caller's source".
     pub name: *const c_char,
-    /// Bytes between two wanted ranges that are rather read than skipped; 0 for the default of 64 KiB.
+    /// Bytes between two wanted ranges that are rather read than skipped; 0 for the default.
     pub gap: u64,
-    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what it
-    /// asks read_many for at once, for each of concurrency; 0 for the default of 8 MiB, 1 for no such reads.
+    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what it asks
+    /// read_many for at once, for each of concurrency; 0 for the default, 1 for no such reads.
     pub largest_request: u64,
     /// Threads that a call without options of its own may read by; 0 and 1: only the caller's.
     pub concurrency: u32,
@@ -173,13 +173,12 @@ impl Drop for CallbackSource {
 
 /// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
 ///
-/// source: copied during the call; not NULL. Its context and functions are used until the last
-/// zt_close, from any thread that uses the file, also several at once. Its close function is called
-/// once, also when this call fails.
-/// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the
-/// manifest is not in the last 64 KiB; a file that is broken may take more.
-/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
-/// whatever status a function of source gives.
+/// source: copied during the call; not NULL. Its context and functions are used until the last zt_close, from any
+/// thread that uses the file, also several at once. Its close function is called once, also when this call fails.
+/// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the manifest that did
+/// not give; a file that is broken may take more.
+/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and whatever status a
+/// function of source gives.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_source(

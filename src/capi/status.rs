@@ -2,8 +2,8 @@
 
 use crate::error::Cause;
 
-/// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable
-/// and never reused; a later version may add some, so treat an unknown one as an error.
+/// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable and never reused; a
+/// later version may add some, so treat an unknown one as an error.
 #[allow(non_camel_case_types)]
 pub type zt_status = i32;
 

@@ -15,8 +15,8 @@ pub const ZT_WHOLE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 pub type zt_dtype = i32;
 
-/// The values of zt_dtype. 0.1 and 1.0 files name them differently ("float32"); they are given here
-/// in their 1.2 meaning.
+/// The values of zt_dtype. 0.1 and 1.0 files name them differently ("float32"); they are given here in their 1.2
+/// meaning.
 #[repr(C)]
 pub enum zt_dtype_value {
     /// A name that this version does not know; zt_component_dtype_name returns it.
@@ -26,8 +26,8 @@ pub enum zt_dtype_value {
 /// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
 pub type zt_type = i32;
 
-/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as
-/// dtype and type. ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
+/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and type.
+/// ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
 #[repr(C)]
 pub enum zt_type_value {
     /// Absent: the elements are what the dtype says.

@@ -26,8 +26,8 @@ pub unsafe extern "C" fn zt_value_find_n(
     })
 }
 
-/// The dtype that the container states for a number, or for the elements of an array: GGUF does, CBOR does
-/// not. Of a bool ZT_DTYPE_BOOL.
+/// The dtype that the container states for a number, or for the elements of an array: GGUF does, CBOR does not. Of a
+/// bool ZT_DTYPE_BOOL.
 ///
 /// Returns 0 if none is stated, for other kinds, and for NULL.
 /// Threads: any. Since 0.9.

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::model::value::{bytes_of_size, record_size, Value};
 use std::ptr::null;
 
-/// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the
-/// file's last zt_close.
+/// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the file's last
+/// zt_close.
 pub struct zt_value {
     _tag: u8,
 }
@@ -33,7 +33,7 @@ pub(super) unsafe fn at<'a>(value: *const zt_value) -> Option<Value<'a>> {
     }
 }
 
-/// The same; NULL is refused.
+/// As [`at`], but NULL is refused.
 ///
 /// # Safety
 /// As [`at`].

@@ -22,10 +22,10 @@ pub const ZT_VERIFY_CONTENTS: u32 = 2;
 /// Refuse padding that is not zero, too.
 pub const ZT_VERIFY_PADDING: u32 = 4;
 
-/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole
-/// (component is NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
-/// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the
-/// caller's, in any order.
+/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
+/// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
+/// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
+/// in any order.
 pub type zt_failure_callback = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -44,7 +44,7 @@ pub struct zt_verify_options {
     pub struct_size: usize,
     /// A set of ZT_VERIFY_ bits; 0 for digests and contents.
     pub checks: u32,
-    /// Threads; 0 for as many as there are processors, at most 16.
+    /// Threads; 0 for as many as there are processors, within reason.
     pub threads: u32,
     /// Passed to the callbacks; may be NULL.
     pub context: *mut c_void,
@@ -85,15 +85,15 @@ sized_struct!(zt_verify_report:
     objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero
 );
 
-/// Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized
-/// structure, bool bytes.
+/// Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized structure,
+/// bool bytes.
 ///
-/// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
-/// what was checked so far, on failure. A file without digests verifies: digests_absent counts them.
-/// Bytes that several components have are looked at once, and counted for each.
+/// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
+/// so far, on failure. A file without digests verifies: digests_absent counts them. Bytes that several components
+/// have are looked at once, and counted for each.
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
-/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
+/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked), ZT_ERROR_LIMIT, ZT_ERROR_IO,
+/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_verify(
@@ -158,8 +158,8 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
     })
 }
 
-/// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they
-/// fit each other. A component without a digest that can be checked is no failure.
+/// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
+/// other. A component without a digest that can be checked is no failure.
 ///
 /// Statuses: as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
@@ -188,8 +188,8 @@ pub struct zt_repair_options {
     pub cut_at: u64,
     /// Passed to progress; may be NULL.
     pub context: *mut c_void,
-    /// Called with the bytes that were looked at and those of the file, the last time before it is cut. If it
-    /// stops, the call is ZT_ERROR_CANCELLED and the file is as it was. NULL: not called.
+    /// Called with the bytes that were looked at and those of the file, the last time before it is cut. If it stops,
+    /// the call is ZT_ERROR_CANCELLED and the file is as it was. NULL: not called.
     pub progress: zt_progress_callback,
 }
 
@@ -213,23 +213,23 @@ sized_struct!(zt_repair_options: dry_run, reserved, max_manifest_size, cut_at, c
 // SAFETY: as above.
 sized_struct!(zt_repair_report: old_size, new_size, objects);
 
-/// Cuts a file that ends in an unfinished append back to where it ended before: everything that was in it before
-/// the append is there again. What it leaves opens, checked as zt_open checks it.
+/// Cuts a file that ends in an unfinished append back to where it ended before: everything that was in it before the
+/// append is there again. What it leaves opens, checked as zt_open checks it.
 ///
 /// An append records in the file's head where the file ended, and clears that record when its new end is on the
 /// disk: until then a killed append is taken back, from then on it is complete. A file that opens keeps its bytes,
-/// but for the record of an append that was killed before it wrote anything more; then old_size is new_size.
-/// A file without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such
-/// place in it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
+/// but for the record of an append that was killed before it wrote anything more; then old_size is new_size. A file
+/// without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such place in
+/// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
 /// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses.
 ///
-/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
-/// success, untouched on failure.
-/// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
-/// repaired) or if it is in doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO,
-/// ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that is past the end or contradicts the record. The file is then as
-/// it was, with one exception: ZT_ERROR_IO whose message says that it is cut back already, but could not be synced, or
-/// that the append record could not be cleared. Such a file loses nothing; call zt_repair again.
+/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on success,
+/// untouched on failure.
+/// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
+/// doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
+/// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
+/// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
+/// Such a file loses nothing; call zt_repair again.
 /// Threads: any; nobody else may have the file open for writing. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_repair(

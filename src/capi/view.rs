@@ -16,8 +16,7 @@ use std::ptr::null;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_array {
-    /// The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless
-    /// absent.
+    /// The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless absent.
     pub data: *const c_void,
     /// Bytes.
     pub size: usize,
@@ -166,12 +165,12 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
 
 /// The dense tensor of that name, ready to use.
 ///
-/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the
-/// file keeps, and a second call gives the same memory.
-/// name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to
-/// lives until the last zt_close.
-/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
-/// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
+/// a second call gives the same memory.
+/// name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to lives until the
+/// last zt_close.
+/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
+/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_find(
@@ -220,14 +219,12 @@ fn tensor_of(object: Object<'_>) -> Result<zt_tensor> {
 
 /// The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
 ///
-/// Without a copy where zt_component_ptr would work for every part; else decoded into memory that the
-/// file keeps. Checking reads indices and indptr once.
-/// view: set struct_size; filled on success, untouched on failure. What it points to lives until the
-/// last zt_close.
-/// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the
-/// structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
-/// ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
-/// integer dtype: look at it.
+/// Without a copy where zt_component_ptr would work for every part; else decoded into memory that the file keeps.
+/// Checking reads indices and indptr once.
+/// view: set struct_size; filled on success, untouched on failure. What it points to lives until the last zt_close.
+/// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the structure is
+/// broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY,
+/// ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any integer dtype: look at it.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_csr) -> zt_status {
@@ -274,8 +271,8 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
     })
 }
 
-/// The parts of a quantized_group object, checked to fit each other as far as its attributes allow:
-/// whole elements, room for every weight, a scale for every group, as many zeros as they need.
+/// The parts of a quantized_group object, checked to fit each other as far as its attributes allow: whole elements,
+/// room for every weight, a scale for every group, as many zeros as they need.
 ///
 /// As zt_csr_view in all else.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.

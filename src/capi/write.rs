@@ -14,13 +14,13 @@ use std::ffi::{c_char, c_void};
 
 /// Writes a dense object at once.
 ///
-/// name: NUL-ended UTF-8; for one that holds a NUL zt_writer_add_batch or zt_writer_add_object. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
-/// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
-/// row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
-/// ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
-/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_STATE if an object is open or the writer
-/// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
+/// name: NUL-ended UTF-8; for one that holds a NUL zt_writer_add_batch or zt_writer_add_object. dtype: one of the 13.
+/// type: ZT_TYPE_NONE or a known one that goes with dtype. shape: rank dimensions, outermost first; NULL only if rank
+/// is 0. data, size: the elements, row-major, in the host's byte order; size has to be what shape, dtype and type
+/// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
+/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
+/// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
+/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_dense(
@@ -50,11 +50,11 @@ pub unsafe extern "C" fn zt_writer_add_dense(
 
 /// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
 ///
-/// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for
-/// complex types). indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order;
-/// nothing is kept after the call. name, dtype, type: as zt_writer_add_dense.
-/// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
-/// nnz elements, else as zt_writer_add_dense.
+/// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
+/// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
+/// name, dtype, type: as zt_writer_add_dense.
+/// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not nnz elements, else
+/// as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_csr(
@@ -90,8 +90,8 @@ pub unsafe extern "C" fn zt_writer_add_csr(
 /// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
 ///
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
-/// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
-/// nothing is kept after the call. name, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
+/// after the call. name, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_coo(
@@ -125,8 +125,8 @@ pub unsafe extern "C" fn zt_writer_add_coo(
 
 /// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
 ///
-/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
-/// after the call. name: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
+/// call. name: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_quantized(
@@ -181,9 +181,9 @@ pub unsafe extern "C" fn zt_writer_add_quantized(
 /// Writes an object of any format with any components at once.
 ///
 /// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
-/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
-/// that the format requires is missing, else as zt_writer_add_dense. The structure of sparse and quantized
-/// objects is not checked here: zt_verify does.
+/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the format
+/// requires is missing, else as zt_writer_add_dense. The structure of sparse and quantized objects is not checked
+/// here: zt_verify does.
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_object(

@@ -59,32 +59,32 @@ pub struct zt_writer_options {
     pub encoding: zt_encoding,
     /// Components start at multiples of this: a power of two from 64; 0 for 64.
     pub alignment: u64,
-    /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or
-    /// more for direct I/O and eviction page by page); 0 for no difference.
+    /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or more for direct
+    /// I/O and eviction page by page); 0 for no difference.
     pub large_alignment: u64,
-    /// From how many bytes (before encoding) a component is large; 0 for 1 MiB. A streamed component
-    /// whose size is not said counts as large.
+    /// From how many bytes (before encoding) a component is large; 0 for the default. A streamed component whose size
+    /// is not said counts as large.
     pub large_size: u64,
     /// The zstd level, -7 to 22; 0 for zstd's default, 3.
     pub zstd_level: i32,
     /// The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
     pub digest: zt_digest,
-    /// Threads for compression, to hash a large component or many of a batch while they are written, and
-    /// to write a large one of a durable file; 0 for as many as there are processors, at most 16. The bytes
-    /// written do not depend on it.
+    /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
+    /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
+    /// depend on it.
     pub threads: u32,
     /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
-    /// small then goes past the page cache where the file system can, which is faster; its bytes are the same,
-    /// but whoever reads it next reads it from the disk (docs/performance.md).
+    /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
+    /// whoever reads it next reads it from the disk (docs/performance.md).
     pub durable: u32,
-    /// A compressed component of more bytes than this is written as independent zstd frames of this
-    /// many bytes, so that it decodes in parallel and by range: from 1024 to 2^30; 0 for 1 MiB.
+    /// A compressed component of more bytes than this is written as independent zstd frames of this many bytes, so
+    /// that it decodes in parallel and by range: from 1024 to 2^30; 0 for the default.
     pub frame_size: u64,
     /// Handed to progress; may be NULL.
     pub context: *mut c_void,
-    /// Called at least every 64 MiB of the file, copies included, and before it is published, by a thread of
-    /// a call to the writer: done is bytes of the file, total is 0. It must not use this writer. If it
-    /// stops, the call is ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
+    /// Called as the file grows, copies included, and before it is published, by a thread of a call to the writer:
+    /// done is bytes of the file, total is 0. It must not use this writer. If it stops, the call is
+    /// ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
     pub progress: zt_progress_callback,
     /// Called on the threads that are started for the file; NULL: nothing is. Copied.
     pub thread_hooks: *const zt_thread_hooks,
@@ -105,8 +105,7 @@ pub(super) fn reporting(mut writer: Writer, options: &zt_writer_options) -> Resu
     Ok(writer)
 }
 
-/// A component to be written. All fields zero but struct_size, role, dtype, data and size are the
-/// usual one.
+/// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_component_desc {
@@ -126,8 +125,8 @@ pub struct zt_component_desc {
     pub encoding: zt_encoding,
     /// The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
     pub digest: zt_digest,
-    /// The elements, in the host's byte order; used during the call. NULL to stream them with
-    /// zt_writer_add_data (after zt_writer_add_component), or if there are none.
+    /// The elements, in the host's byte order; used during the call. NULL to stream them with zt_writer_add_data
+    /// (after zt_writer_add_component), or if there are none.
     pub data: *const c_void,
     /// Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
     pub size: u64,
@@ -136,8 +135,7 @@ pub struct zt_component_desc {
 // SAFETY: as above.
 sized_struct!(zt_component_desc: role, role_length, dtype, r#type, type_name, encoding, digest, data, size);
 
-/// An object to be written. All fields zero but struct_size, name, format, shape and rank are the
-/// usual one.
+/// An object to be written. All fields zero but struct_size, name, format, shape and rank are the usual one.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_object_desc {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Columns of a line.
-const WIDTH: usize = 100;
+const WIDTH: usize = 118;
 
 /// Everything around the items: what stands before the first one and behind the last one.
 struct Frame<'t> {

@@ -69,7 +69,7 @@ impl Model {
     }
 }
 
-/// The same values; an index may be wider, a bool that is not 0 may be 1.
+/// Whether the values agree; an index may be wider, a bool that is not 0 may be 1.
 fn compare_part(found: &Part, due: &Part, at: &str) {
     let at = format!("{at:?} {:?}", due.role);
     assert_eq!((&found.role, &found.logical), (&due.role, &due.logical), "{at}");
