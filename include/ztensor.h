@@ -57,7 +57,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 1. Version, status, errors
 //
 // Every call that can fail returns a zt_status. The message of the calling thread's last failure is one line
@@ -79,8 +79,8 @@ typedef struct zt_object zt_object;
 /// One blob of an object; borrowed, lives until the file's last zt_close.
 typedef struct zt_component zt_component;
 
-/// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the
-/// file's last zt_close.
+/// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the file's last
+/// zt_close.
 typedef struct zt_value zt_value;
 
 /// Decoded bytes of a component, 64-byte aligned. A buffer keeps its file open.
@@ -94,8 +94,8 @@ typedef struct zt_buffer zt_buffer;
 /// destination is as it was before the writer. What a call has accepted zt_writer_finish can write.
 typedef struct zt_writer zt_writer;
 
-/// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable
-/// and never reused; a later version may add some, so treat an unknown one as an error.
+/// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable and never reused; a
+/// later version may add some, so treat an unknown one as an error.
 typedef int32_t zt_status;
 
 /// The values of zt_status.
@@ -107,16 +107,13 @@ typedef enum zt_status_value {
     ZT_ERROR_NOT_FOUND = 3, ///< No such object, component, attribute or key.
     ZT_ERROR_NOT_ZTENSOR = 4, ///< No container that is read here, by the file's content.
     ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of the format; the message names the rule.
-    /// The bytes do not have the digest that the file gives for them.
-    ZT_ERROR_DIGEST_MISMATCH = 6,
+    ZT_ERROR_DIGEST_MISMATCH = 6, ///< The bytes do not have the digest that the file gives for them.
     /// Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a major version.
     ZT_ERROR_UNSUPPORTED = 7,
-    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects.
-    ZT_ERROR_LIMIT = 8,
+    ZT_ERROR_LIMIT = 8, ///< Above a stated limit: of the manifest, of a decoded size, of the number of objects.
     /// The caller's memory is too small, or given data has another size than the shape says.
     ZT_ERROR_BUFFER_SIZE = 9,
-    /// The bytes cannot be lent: compressed, of the other byte order, or not in memory.
-    ZT_ERROR_NOT_MAPPABLE = 10,
+    ZT_ERROR_NOT_MAPPABLE = 10, ///< The bytes cannot be lent: compressed, of the other byte order, or not in memory.
     ZT_ERROR_STATE = 11, ///< A writer used out of order.
     ZT_ERROR_EXISTS = 12, ///< An object or component of that name is there already.
     ZT_ERROR_CANCELLED = 13, ///< A callback of the caller asked to stop.
@@ -141,22 +138,21 @@ typedef enum zt_status_value {
 /// Threads: any. Since 0.9.
 const char *zt_version(void);
 
-/// The version of the binary interface that is loaded. It moves only when programs have to be
-/// compiled anew.
+/// The version of the binary interface that is loaded. It moves only when programs have to be compiled anew.
 /// Threads: any. Since 0.9.
 uint32_t zt_abi_version(void);
 
-/// The calling thread's last failure as one line of English: path, object, component, offset, the
-/// rule that was broken and the numbers that disagree.
+/// The calling thread's last failure as one line of English: path, object, component, offset, the rule that was
+/// broken and the numbers that disagree.
 ///
 /// Only a failing call changes it; a call that succeeds leaves it as it was.
-/// Returns a string that is never NULL ("no error" before the first failure). It is valid until the
-/// same thread's next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
+/// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
+/// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
 /// Threads: any; each has its own. Since 0.9.
 const char *zt_last_error(void);
 
-/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError;
-/// 0 if that failure was none of the system's, and before the first one.
+/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if that
+/// failure was none of the system's, and before the first one.
 ///
 /// Threads: any; each has its own. Since 0.9.
 int32_t zt_last_os_error(void);
@@ -170,12 +166,12 @@ const char *zt_last_error_rule(void);
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
 ///
-/// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a
-/// number that this version does not know.
+/// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
+/// version does not know.
 /// Threads: any. Since 0.9.
 const char *zt_status_name(zt_status status);
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 2. Types, formats, encodings
 //
 // A component has a storage type (dtype), perhaps a logical type, and an encoding; an object has a format. All are
@@ -190,11 +186,10 @@ const char *zt_status_name(zt_status status);
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 typedef int32_t zt_dtype;
 
-/// The values of zt_dtype. 0.1 and 1.0 files name them differently ("float32"); they are given here
-/// in their 1.2 meaning.
+/// The values of zt_dtype. 0.1 and 1.0 files name them differently ("float32"); they are given here in their 1.2
+/// meaning.
 typedef enum zt_dtype_value {
-    /// A name that this version does not know; zt_component_dtype_name returns it.
-    ZT_DTYPE_OTHER = 0,
+    ZT_DTYPE_OTHER = 0, ///< A name that this version does not know; zt_component_dtype_name returns it.
     ZT_DTYPE_F64 = 1, ///< IEEE 754 double precision, 8 bytes.
     ZT_DTYPE_F32 = 2, ///< IEEE 754 single precision, 4 bytes.
     ZT_DTYPE_F16 = 3, ///< IEEE 754 half precision, 2 bytes.
@@ -214,8 +209,8 @@ typedef enum zt_dtype_value {
 /// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
 typedef int32_t zt_type;
 
-/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as
-/// dtype and type. ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
+/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and type.
+/// ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
 typedef enum zt_type_value {
     ZT_TYPE_NONE = 0, ///< Absent: the elements are what the dtype says.
     ZT_TYPE_F8_E4M3FN = 1, ///< 8-bit float, 4 exponent bits, finite: stored as u8.
@@ -224,8 +219,7 @@ typedef enum zt_type_value {
     ZT_TYPE_F8_E5M2FNUZ = 4, ///< 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
     ZT_TYPE_COMPLEX64 = 5, ///< Pairs of f32: real, imaginary.
     ZT_TYPE_COMPLEX128 = 6, ///< Pairs of f64: real, imaginary.
-    /// A name that this version does not know; zt_component_type_name returns it.
-    ZT_TYPE_OTHER = 7,
+    ZT_TYPE_OTHER = 7, ///< A name that this version does not know; zt_component_type_name returns it.
     ZT_TYPE_F8_E8M0 = 8, ///< 8-bit power of two: a scale. Stored as u8.
     ZT_TYPE_F4_E2M1 = 9, ///< 4-bit float: 2 elements in a byte, the first one in its low bits.
     ZT_TYPE_F6_E2M3 = 10, ///< 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
@@ -234,10 +228,9 @@ typedef enum zt_type_value {
     ZT_TYPE_GGUF_Q4_0 = 32, ZT_TYPE_GGUF_Q4_1 = 33, ZT_TYPE_GGUF_Q5_0 = 34, ZT_TYPE_GGUF_Q5_1 = 35,
     ZT_TYPE_GGUF_Q8_0 = 36, ZT_TYPE_GGUF_Q8_1 = 37, ZT_TYPE_GGUF_Q2_K = 38, ZT_TYPE_GGUF_Q3_K = 39,
     ZT_TYPE_GGUF_Q4_K = 40, ZT_TYPE_GGUF_Q5_K = 41, ZT_TYPE_GGUF_Q6_K = 42, ZT_TYPE_GGUF_Q8_K = 43,
-    ZT_TYPE_GGUF_IQ2_XXS = 44, ZT_TYPE_GGUF_IQ2_XS = 45, ZT_TYPE_GGUF_IQ3_XXS = 46,
-    ZT_TYPE_GGUF_IQ1_S = 47, ZT_TYPE_GGUF_IQ4_NL = 48, ZT_TYPE_GGUF_IQ3_S = 49,
-    ZT_TYPE_GGUF_IQ2_S = 50, ZT_TYPE_GGUF_IQ4_XS = 51, ZT_TYPE_GGUF_IQ1_M = 52,
-    ZT_TYPE_GGUF_TQ1_0 = 53, ZT_TYPE_GGUF_TQ2_0 = 54, ZT_TYPE_GGUF_MXFP4 = 55,
+    ZT_TYPE_GGUF_IQ2_XXS = 44, ZT_TYPE_GGUF_IQ2_XS = 45, ZT_TYPE_GGUF_IQ3_XXS = 46, ZT_TYPE_GGUF_IQ1_S = 47,
+    ZT_TYPE_GGUF_IQ4_NL = 48, ZT_TYPE_GGUF_IQ3_S = 49, ZT_TYPE_GGUF_IQ2_S = 50, ZT_TYPE_GGUF_IQ4_XS = 51,
+    ZT_TYPE_GGUF_IQ1_M = 52, ZT_TYPE_GGUF_TQ1_0 = 53, ZT_TYPE_GGUF_TQ2_0 = 54, ZT_TYPE_GGUF_MXFP4 = 55,
     ZT_TYPE_GGUF_NVFP4 = 56, ZT_TYPE_GGUF_Q1_0 = 57, ZT_TYPE_GGUF_Q2_0 = 58,
 } zt_type_value;
 
@@ -246,8 +239,7 @@ typedef int32_t zt_format;
 
 /// The values of zt_format.
 typedef enum zt_format_value {
-    /// A name that this version does not know, or a 0.1 layout that is not dense.
-    ZT_FORMAT_OTHER = 0,
+    ZT_FORMAT_OTHER = 0, ///< A name that this version does not know, or a 0.1 layout that is not dense.
     ZT_FORMAT_DENSE = 1, ///< One row-major array: component "data".
     ZT_FORMAT_SPARSE_CSR = 2, ///< Compressed sparse rows: "values", "indices", "indptr".
     ZT_FORMAT_SPARSE_COO = 3, ///< Coordinate list: "values", "coords".
@@ -262,14 +254,13 @@ typedef int32_t zt_encoding;
 
 /// The values of zt_encoding.
 typedef enum zt_encoding_value {
-    /// When writing: what the writer's options say. Never given for a component of a file.
-    ZT_ENCODING_DEFAULT = 0,
+    ZT_ENCODING_DEFAULT = 0, ///< When writing: what the writer's options say. Never given for a component of a file.
     ZT_ENCODING_RAW = 1, ///< As they are.
     ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
     ZT_ENCODING_OTHER = 3, ///< A name that this version does not know; its bytes cannot be read.
 } zt_encoding_value;
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 3. Opening
 //
 // zt_open checks everything that the manifest and the file's size can show and reads no tensor. An open file is
@@ -283,8 +274,7 @@ typedef enum zt_mode_value {
     /// The file is mapped and bytes can be lent. If somebody cuts the file short while it is open,
     /// touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change.
     ZT_MODE_MAP = 0,
-    /// Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
-    ZT_MODE_READ = 1,
+    ZT_MODE_READ = 1, ///< Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
     /// As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
     /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; known on Linux and macOS), where the system refuses the mapping,
     /// and where the file does not fit the process's address space. zt_file_mode tells which it is.
@@ -306,8 +296,7 @@ typedef enum zt_advice_value {
     ZT_ADVICE_SEQUENTIAL = 1, ///< Front to back.
     ZT_ADVICE_RANDOM = 2, ///< Here and there.
     ZT_ADVICE_WILLNEED = 3, ///< Needed next: starts reading and returns at once.
-    /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
-    ZT_ADVICE_POPULATE = 4,
+    ZT_ADVICE_POPULATE = 4, ///< Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
     /// Now, and keeps just these bytes (their pages) in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the
     /// process's limit on locked memory. Of a mapping only.
     ZT_ADVICE_LOCK = 5,
@@ -321,27 +310,27 @@ typedef enum zt_advice_value {
     ZT_ADVICE_UNLOCK = 8,
 } zt_advice_value;
 
-/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with
-/// ZT_ERROR_CANCELLED. Called from one thread at a time, not necessarily the caller's.
+/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED.
+/// Called from one thread at a time, not necessarily the caller's.
 typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
 
-/// Where memory comes from that is handed out: the bytes of zt_component_load's buffers, of DLPack tensors
-/// and what views decode. The functions are called with context, from any thread, several at once, never
-/// under a lock of the library; until the last zt_close, and the end of every buffer and DLPack tensor.
+/// Where memory comes from that is handed out: the bytes of zt_component_load's buffers, of DLPack tensors and what
+/// views decode. The functions are called with context, from any thread, several at once, never under a lock of the
+/// library; until the last zt_close, and the end of every buffer and DLPack tensor.
 typedef struct zt_allocator {
     size_t struct_size; ///< sizeof (zt_allocator)
     void *context; ///< Passed to both functions; may be NULL.
-    /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero.
-    /// NULL if there are none: the call is ZT_ERROR_OUT_OF_MEMORY. Not NULL.
+    /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero. NULL
+    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY. Not NULL.
     void *(*allocate)(void *context, size_t size, size_t alignment);
     /// Takes back what allocate returned for the same size and alignment. Not NULL.
     void (*free)(void *context, void *memory, size_t size, size_t alignment);
 } zt_allocator;
 
-/// Functions that are called on each thread that the library starts: to bind it to processors, to name it, to
-/// set up a device. Calls start their threads and wait for them, there is no pool; the caller's thread is none
-/// of them. Called with context, several at once, never under a lock of the library. As long as the file, and
-/// every buffer of it, or the writer is there.
+/// Functions that are called on each thread that the library starts: to bind it to processors, to name it, to set up
+/// a device. Calls start their threads and wait for them, there is no pool; the caller's thread is none of them.
+/// Called with context, several at once, never under a lock of the library. As long as the file, and every buffer of
+/// it, or the writer is there.
 typedef struct zt_thread_hooks {
     size_t struct_size; ///< sizeof (zt_thread_hooks)
     void *context; ///< Passed to both functions; may be NULL.
@@ -356,20 +345,19 @@ typedef struct zt_open_options {
     size_t struct_size; ///< sizeof (zt_open_options)
     zt_mode mode; ///< How the bytes are reached; ZT_MODE_MAP is the default.
     uint32_t verify; ///< 0: the structure is checked. 1: every digest, too.
-    /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes,
-    /// encodings and formats, malformed digests and versions, sparse indices that are not u64 in 1.2
-    /// and, when bytes are read or verified, bool bytes other than 0 and 1 and padding that is not zero.
+    /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes, encodings and
+    /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2 and, when bytes are read or
+    /// verified, bool bytes other than 0 and 1 and padding that is not zero.
     uint32_t strict;
-    /// What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
-    zt_advice advice;
+    zt_advice advice; ///< What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
-    /// Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
-    uint64_t max_decoded_size;
+    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
     uint64_t max_objects; ///< Most objects; 0 for 2^24.
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
     /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     uint32_t threads;
-    /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are ZT_ERROR_UNSUPPORTED.
+    /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are
+    /// ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Most memory in bytes for opening the file and what stays of that: manifest, tables, names, attributes; not
     /// components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
@@ -377,8 +365,7 @@ typedef struct zt_open_options {
     void *context; ///< Handed to progress; may be NULL.
     zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
     const char *name; ///< What messages call the file; NULL: its path, or how it is opened. Copied.
-    /// Where memory that is handed out comes from; NULL: the library's own. Copied.
-    const zt_allocator *allocator;
+    const zt_allocator *allocator; ///< Where memory that is handed out comes from; NULL: the library's own. Copied.
     /// Called on the threads that are started for the file; NULL: nothing is. Copied.
     const zt_thread_hooks *thread_hooks;
 } zt_open_options;
@@ -386,38 +373,37 @@ typedef struct zt_open_options {
 /// Opens the file at path, whatever its name: .zt (0.1, 1.0, 1.1, 1.2 or a later minor version of 1) or another
 /// container that is read (docs/formats.md); zt_file_container says which.
 ///
-/// Checks everything that the manifest and the file's size can show, in time and memory proportional
-/// to the manifest; no component's bytes are read (but see zt_open_options.verify).
+/// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
+/// no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or
-/// ZT_MODE_PRIVATE: ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it.
-/// A file that ends in an unfinished append, killed or under way, is ZT_ERROR_CORRUPT, and the message
-/// says where its last good end is, or which places it could be; zt_repair cuts it back.
+/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
+/// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
+/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append,
+/// killed or under way, is ZT_ERROR_CORRUPT, and the message says where its last good end is, or which places it
+/// could be; zt_repair cuts it back.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
-/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that
-/// zt_component_ptr lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused
-/// where it is none of the element's size (see zt_component_caps).
+/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
+/// lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused where it is none of the
+/// element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
 /// Threads: any. Since 0.9.
-zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options,
-    zt_file **file);
+zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options, zt_file **file);
 
 /// Opens a .zt file that is in memory.
 ///
-/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close.
-/// Pointers that zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused
-/// where data's alignment is less than the element's size.
+/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
+/// zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused where data's alignment is less
+/// than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
 /// Threads: any. Since 0.9.
-zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options,
-    zt_file **file);
+zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options, zt_file **file);
 
 /// Another reference to an open file: zt_close has to be called once more.
 ///
@@ -425,8 +411,8 @@ zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *o
 /// Threads: any, at the same time as any other call on file. Since 0.9.
 zt_file *zt_retain(zt_file *file);
 
-/// Gives a reference back. The last one closes the file and ends everything borrowed from it;
-/// buffers of zt_component_load hold a reference of their own.
+/// Gives a reference back. The last one closes the file and ends everything borrowed from it; buffers of
+/// zt_component_load hold a reference of their own.
 ///
 /// file: NULL is fine. Using it after its last zt_close is undefined.
 /// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
@@ -452,16 +438,15 @@ size_t zt_object_count(const zt_file *file);
 
 /// The object at index, in file order.
 ///
-/// Returns an object that lives until the last zt_close; NULL if index is not below
-/// zt_object_count, and for NULL.
+/// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
 /// Threads: any. Since 0.9.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
 /// The object of that name; the first one where a 0.1 file has several.
 ///
 /// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
-/// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is
-/// no failure: zt_last_error is left as it was.
+/// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
+/// zt_last_error is left as it was.
 /// Threads: any. Since 0.9.
 const zt_object *zt_object_find(const zt_file *file, const char *name);
 
@@ -478,35 +463,34 @@ typedef struct zt_identity {
     /// When it was changed last, at opening: nanoseconds since 1970; 0 where that is not known, as in memory.
     int64_t modified_ns;
     uint64_t manifest_offset; ///< First byte of the manifest.
-    /// Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
-    uint64_t manifest_hash;
+    uint64_t manifest_hash; ///< Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
 } zt_identity;
 
-/// The identity of an open file, for caches: another one means another content. A component that was changed in
-/// place shows in modified_ns alone, or by its digest. Reads the manifest's bytes.
+/// The identity of an open file, for caches: another one means another content. A component that was changed in place
+/// shows in modified_ns alone, or by its digest. Reads the manifest's bytes.
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9.
 zt_status zt_file_identity(const zt_file *file, zt_identity *identity);
 
-/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
-/// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
-/// ZT_MODE_READ for a zt_source. 0 (ZT_MODE_MAP) for NULL.
+/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of which it is
+/// what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise; ZT_MODE_READ for a zt_source. 0
+/// (ZT_MODE_MAP) for NULL.
 /// Threads: any. Since 0.9.
 zt_mode zt_file_mode(const zt_file *file);
 
-/// Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping,
-/// or the memory that zt_open_memory was given. zt_component_offset counts from the first of them. For
-/// registering a whole mapping with a device, advice of one's own, or sending a file as it is.
+/// Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping, or the memory
+/// that zt_open_memory was given. zt_component_offset counts from the first of them. For registering a whole mapping
+/// with a device, advice of one's own, or sending a file as it is.
 ///
-/// part: 0, the only one there is today. ptr: receives a pointer that lives until the last zt_close; at a
-/// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
-/// the bytes, zt_file_size; may be NULL. Both are untouched on failure.
+/// part: 0, the only one there is today. ptr: receives a pointer that lives until the last zt_close; at a page border
+/// if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives the bytes, zt_file_size;
+/// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
 /// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
-/// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what
-/// a file that changes under us does. Threads: any. Since 0.9.
+/// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what a file that
+/// changes under us does. Threads: any. Since 0.9.
 zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint64_t *size);
 
 /// How a file is laid out: one of the ZT_CONTAINER_ values.
@@ -515,9 +499,9 @@ typedef int32_t zt_container;
 /// The values of zt_container, detected by the content of a file, never by its name. What is read: docs/formats.md.
 typedef enum zt_container_value {
     ZT_CONTAINER_NONE = 0, ///< None: no file.
-    ZT_CONTAINER_ZT_0_1 = 1, ZT_CONTAINER_ZT_1_0 = 2, ZT_CONTAINER_ZT_1_1 = 3,
-    ZT_CONTAINER_ZT_1_2 = 4, ZT_CONTAINER_ZT_2 = 5, ZT_CONTAINER_SAFETENSORS = 6,
-    ZT_CONTAINER_GGUF = 7, ZT_CONTAINER_NPZ = 8, ZT_CONTAINER_TORCH = 9,
+    ZT_CONTAINER_ZT_0_1 = 1, ZT_CONTAINER_ZT_1_0 = 2, ZT_CONTAINER_ZT_1_1 = 3, ZT_CONTAINER_ZT_1_2 = 4,
+    ZT_CONTAINER_ZT_2 = 5, ZT_CONTAINER_SAFETENSORS = 6, ZT_CONTAINER_GGUF = 7, ZT_CONTAINER_NPZ = 8,
+    ZT_CONTAINER_TORCH = 9,
 } zt_container_value;
 
 /// What the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0.
@@ -525,12 +509,12 @@ typedef enum zt_container_value {
 /// Threads: any. Since 0.9.
 zt_container zt_file_container(const zt_file *file, size_t part);
 
-/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none.
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none. The string lives as
+/// long as the library. Threads: any. Since 0.9.
 const char *zt_container_name(zt_container container);
 
-/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none.
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none. The string lives as
+/// long as the library. Threads: any. Since 0.9.
 const char *zt_dtype_name(zt_dtype dtype);
 
 /// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
@@ -544,8 +528,8 @@ zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
 /// Threads: any. Since 0.9.
 size_t zt_dtype_size(zt_dtype dtype);
 
-/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER.
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER. The string lives as
+/// long as the library. Threads: any. Since 0.9.
 const char *zt_type_name(zt_type type);
 
 /// The logical type of a name, such as "f8_e4m3fn" of spec 1.2.
@@ -561,16 +545,16 @@ zt_status zt_type_from_name(const char *name, zt_type *type);
 /// Threads: any. Since 0.9.
 zt_status zt_type_block(zt_type type, size_t *elements, size_t *bytes);
 
-/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name for
-/// each type (zt_object_format_name).
+/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name
+/// for each type (zt_object_format_name).
 /// The string lives as long as the library. Threads: any. Since 0.9.
 const char *zt_format_name(zt_format format);
 
-/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER. The string lives
+/// as long as the library. Threads: any. Since 0.9.
 const char *zt_encoding_name(zt_encoding encoding);
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 4. Objects and components
 //
 // By position or by name. Getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.
@@ -592,8 +576,8 @@ size_t zt_object_rank(const zt_object *object);
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const uint64_t *zt_object_shape(const zt_object *object);
 
-/// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse
-/// and unknown formats may have such shapes). Threads: any. Since 0.9.
+/// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse and unknown
+/// formats may have such shapes). Threads: any. Since 0.9.
 uint64_t zt_object_element_count(const zt_object *object);
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
@@ -615,15 +599,15 @@ size_t zt_component_count(const zt_object *object);
 
 /// The component at index, in file order.
 ///
-/// Returns a component that lives until the last zt_close; NULL if index is not below
-/// zt_component_count, and for NULL.
+/// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count, and for
+/// NULL.
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_at(const zt_object *object, size_t index);
 
 /// The component of that role: "data", "values", "scales" and so on.
 ///
-/// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL
-/// if there is none, and for NULL. It is no failure: zt_last_error is left as it was.
+/// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL if there is
+/// none, and for NULL. It is no failure: zt_last_error is left as it was.
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_find(const zt_object *object, const char *role);
 
@@ -633,23 +617,23 @@ const zt_component *zt_component_find(const zt_object *object, const char *role)
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_find_n(const zt_object *object, const char *role, size_t length);
 
-/// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What
-/// tensor-parallel ranks need: only those bytes are read, as far as the encoding allows, or copied
-/// out of the mapping in ZT_MODE_MAP where their pages are in memory. Several threads share large
+/// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What tensor-parallel
+/// ranks need: only those bytes are read, as far as the encoding allows, or copied out of the mapping in ZT_MODE_MAP
+/// where their pages are in memory. Several threads share large
 /// slabs: see zt_open_options.threads.
 ///
-/// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1
-/// in every dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major
-/// and without gaps, in the host's byte order. dst_size: its bytes, at least the product of the
-/// counts times the element size (with the pair of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object
-/// is not dense or of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO.
-/// On failure the content of dst is undefined.
+/// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1 in every
+/// dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major and without gaps, in the
+/// host's byte order. dst_size: its bytes, at least the product of the counts times the element size (with the pair
+/// of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object is not dense or
+/// of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO. On failure the content of dst is
+/// undefined.
 /// Threads: any. Since 0.9.
-zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start,
-    const uint64_t *count, const uint64_t *step, void *dst, size_t dst_size);
+zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, const uint64_t *count,
+    const uint64_t *step, void *dst, size_t dst_size);
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 5. Bytes, cheapest first
 //
 // zt_component_ptr borrows, zt_component_read fills your memory, zt_component_read_range and zt_object_read_slice
@@ -661,14 +645,14 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start,
 #define ZT_CAP_READ 2
 /// A range of the decoded bytes can be had without decoding all of them.
 #define ZT_CAP_RANGE 4
-/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from
-/// its own start (zt_open_fd's offset included): they can go from the disk to their place without a copy.
+/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from its own start
+/// (zt_open_fd's offset included): they can go from the disk to their place without a copy.
 #define ZT_CAP_DIRECT 8
 /// There is a digest that this version can check.
 #define ZT_CAP_VERIFY 16
-/// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and
-/// no byte of another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and
-/// ZT_ADVICE_EVICT reach all of it and nothing else.
+/// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and no byte of
+/// another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach
+/// all of it and nothing else.
 #define ZT_CAP_PAGE_EXCLUSIVE 32
 
 /// The component's name within its object: UTF-8 and NUL-ended.
@@ -689,8 +673,8 @@ zt_dtype zt_component_dtype(const zt_component *component);
 /// Threads: any. Since 0.9.
 const char *zt_component_dtype_name(const zt_component *component);
 
-/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file
-/// writes that out; ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
+/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file writes that out;
+/// ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 2.
 zt_type zt_component_type(const zt_component *component);
 
@@ -716,18 +700,17 @@ uint64_t zt_component_offset(const zt_component *component);
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 uint64_t zt_component_stored_size(const zt_component *component);
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not
-/// declare it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not
-/// found it yet.
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not declare
+/// it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not found it yet.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 uint64_t zt_component_size(const zt_component *component);
 
-/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not
-/// say it, by decoding them once. The answer is kept.
+/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not say
+/// it, by decoding them once. The answer is kept.
 ///
 /// size: receives the decoded bytes; not NULL, untouched on failure.
-/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or
-/// encoding), ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or encoding),
+/// ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9.
 zt_status zt_component_measure(const zt_component *component, uint64_t *size);
 
@@ -742,26 +725,26 @@ uint32_t zt_component_caps(const zt_component *component);
 
 /// Lends the component's bytes where they are, without copying.
 ///
-/// ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened
-/// by path (else see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the bytes; may be
-/// NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file
-/// is neither mapped nor in memory (zt_component_read and zt_component_load work then);
-/// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
-/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file that
-/// changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
+/// ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened by path (else
+/// see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the
+/// bytes; may be NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither
+/// mapped nor in memory (zt_component_read and zt_component_load work then); ZT_ERROR_UNSUPPORTED for an unknown
+/// dtype or encoding.
+/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file
+/// that changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
 zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
 
 /// Reads the component's decoded bytes straight into the caller's memory.
 ///
-/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if
-/// there are none. dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is
-/// left alone. On failure the content of dst is undefined.
-/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared),
-/// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not
-/// checked here: see zt_component_verify, zt_read_batch, zt_open_options.verify.
-/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads).
-/// Since 0.9. Spec 1.2 section 5.
+/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if there are none.
+/// dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content
+/// of dst is undefined.
+/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared), ZT_ERROR_UNSUPPORTED
+/// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_component_verify,
+/// zt_read_batch, zt_open_options.verify.
+/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads). Since 0.9.
+/// Spec 1.2 section 5.
 zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
 
 /// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
@@ -772,53 +755,49 @@ zt_status zt_component_read(const zt_component *component, void *dst, size_t dst
 /// Threads: any. Since 0.9.
 zt_status zt_component_read_stored(const zt_component *component, void *dst, size_t dst_size);
 
-/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range
-/// touches are decoded, where the frames declare their sizes, as those that this library writes do. Where
-/// the file is neither mapped nor in memory, the first range of a component walks the headers of its
-/// frames, which is kept for some components; a small component is read whole (docs/performance.md).
+/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
+/// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
+/// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
+/// components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as
-/// zt_component_read. On failure the content of dst is undefined.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read. On failure the
+/// content of dst is undefined.
 /// Threads: any. Since 0.9.
-zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst,
-    size_t size);
+zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst, size_t size);
 
 /// Reads the component's elements as another dtype.
 ///
-/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and
-/// NaN stays NaN. Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers
-/// become narrower integers saturating, and floats by rounding once. To bool, all but zero is 1; from
-/// bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
-/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times
-/// two for complex types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes
-/// are no whole number of elements, else as zt_component_read.
+/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and NaN stays NaN.
+/// Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers become narrower integers
+/// saturating, and floats by rounding once. To bool, all but zero is 1; from bool, all but zero is 1. The four f8
+/// types are read exactly. A complex element becomes two.
+/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times two for complex
+/// types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes are no whole
+/// number of elements, else as zt_component_read.
 /// Threads: any. Since 0.9.
-zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, void *dst,
-    size_t dst_size);
+zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, void *dst, size_t dst_size);
 
-/// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts
-/// reading them, ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK
-/// keep just them in memory.
+/// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts reading them,
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK keep just them in memory.
 ///
-/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of
-/// what the file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside
-/// any other. The others reach every page that the bytes touch. In ZT_MODE_READ on Linux,
-/// ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM and ZT_ADVICE_NONE count for the whole file.
-/// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but
-/// ZT_ADVICE_NONE where the bytes are in memory or of a zt_source, and on Windows; all but that, in
-/// ZT_MODE_READ, off Linux; ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in
-/// ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
-/// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at
-/// locking more than the process may.
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of what the
+/// file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. The others
+/// reach every page that the bytes touch. In ZT_MODE_READ on Linux, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM and
+/// ZT_ADVICE_NONE count for the whole file.
+/// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but ZT_ADVICE_NONE
+/// where the bytes are in memory or of a zt_source, and on Windows; all but that, in ZT_MODE_READ, off Linux;
+/// ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; what the system
+/// refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that are locked, ZT_ERROR_INVALID_ARGUMENT for
+/// an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking more than the process may.
 /// Threads: any. Since 0.9.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
 /// Checks the component's digest against its stored bytes.
 ///
-/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none
-/// or its algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
+/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none or its
+/// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_component_verify(const zt_component *component);
 
@@ -827,19 +806,18 @@ typedef int32_t zt_direct;
 
 /// The values of zt_direct.
 typedef enum zt_direct_value {
-    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already,
-    /// if the file system says that it has direct reads. What was read so is not in the page
-    /// cache afterwards.
+    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already, if the
+    /// file system says that it has direct reads. What was read so is not in the page cache afterwards.
     ZT_DIRECT_AUTO = 0,
     ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again.
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails
-    /// all the same, that and those after it go through the page cache, and zt_read_stats.reason tells.
+    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails all the
+    /// same, that and those after it go through the page cache, and zt_read_stats.reason tells.
     ZT_DIRECT_ALWAYS = 2,
 } zt_direct_value;
 
 /// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
-/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not
-/// necessarily the caller's; it must not call zt_read_batch on the same file.
+/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not necessarily the
+/// caller's; it must not call zt_read_batch on the same file.
 typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, const char *message);
 
 /// How to read a batch. All fields zero (but struct_size) are the defaults.
@@ -849,15 +827,14 @@ typedef struct zt_read_options {
     uint32_t threads;
     zt_direct direct; ///< Whether to go past the page cache.
     uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may
-    /// always use what it alone needs.
+    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may always use
+    /// what it alone needs.
     uint64_t in_flight;
-    /// 1: check the digest of every component that is read whole and has one that can be checked.
-    uint32_t verify;
-    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's
-    /// pool), so that reads past the page cache go straight into them where their address and the offset
-    /// are aligned: worth it for memory on huge pages, too. 0: through memory of the library's, which is
-    /// quicker for pages that lie anywhere.
+    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
+    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's pool), so
+    /// that reads past the page cache go straight into them where their address and the offset are aligned: worth it
+    /// for memory on huge pages, too. 0: through memory of the library's, which is quicker for pages that lie
+    /// anywhere.
     uint32_t pinned;
     void *context; ///< Passed to the callbacks; may be NULL.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
@@ -865,18 +842,17 @@ typedef struct zt_read_options {
     zt_progress_callback progress;
 } zt_read_options;
 
-/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be,
-/// else in fresh memory (zt_open_options.allocator).
+/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be, else in fresh
+/// memory (zt_open_options.allocator).
 ///
 /// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
 /// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.
-/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to
-/// the file, so that it may outlive the caller's zt_close.
-/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only after the
-/// stored bytes were seen to be able to fill it.
+/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to the file, so
+/// that it may outlive the caller's zt_close.
+/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only
+/// after the stored bytes were seen to be able to fill it.
 /// Threads: any; as zt_component_read. Since 0.9.
-zt_status zt_component_load(const zt_component *component, const zt_read_options *options,
-    zt_buffer **buffer);
+zt_status zt_component_load(const zt_component *component, const zt_read_options *options, zt_buffer **buffer);
 
 /// The bytes of a buffer.
 ///
@@ -893,7 +869,7 @@ size_t zt_buffer_size(const zt_buffer *buffer);
 /// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 0.9.
 void zt_buffer_free(zt_buffer *buffer);
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 6. Views
 //
 // A whole object by one call: pointers, counts and shapes, checked so that an engine may index them blindly.
@@ -901,8 +877,7 @@ void zt_buffer_free(zt_buffer *buffer);
 
 /// One component of a view.
 typedef struct zt_array {
-    /// The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless
-    /// absent.
+    /// The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless absent.
     const void *data;
     size_t size; ///< Bytes.
     uint64_t count; ///< Elements of the dtype (a complex value is two).
@@ -932,8 +907,7 @@ typedef struct zt_csr {
     uint64_t nnz; ///< Number of stored entries.
     zt_array values; ///< The entries.
     zt_array indices; ///< The column of each entry, checked to be below columns.
-    /// rows + 1 numbers, checked to begin with 0, never to decrease and to end with nnz.
-    zt_array indptr;
+    zt_array indptr; ///< rows + 1 numbers, checked to begin with 0, never to decrease and to end with nnz.
 } zt_csr;
 
 /// A coordinate list.
@@ -943,8 +917,7 @@ typedef struct zt_coo {
     const uint64_t *shape; ///< The dimensions, rank of them.
     size_t rank; ///< Number of dimensions.
     zt_array values; ///< The entries.
-    /// rank runs of nnz numbers, a run for each dimension, checked to be below it.
-    zt_array coords;
+    zt_array coords; ///< rank runs of nnz numbers, a run for each dimension, checked to be below it.
 } zt_coo;
 
 /// A tensor of quantized groups.
@@ -962,12 +935,12 @@ typedef struct zt_quantized {
 
 /// The dense tensor of that name, ready to use.
 ///
-/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the
-/// file keeps, and a second call gives the same memory.
-/// name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to
-/// lives until the last zt_close.
-/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding),
-/// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
+/// a second call gives the same memory.
+/// name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to lives until the
+/// last zt_close.
+/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
+/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_tensor_find(const zt_file *file, const char *name, zt_tensor *view);
 
@@ -978,14 +951,12 @@ zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
 
 /// The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
 ///
-/// Without a copy where zt_component_ptr would work for every part; else decoded into memory that the
-/// file keeps. Checking reads indices and indptr once.
-/// view: set struct_size; filled on success, untouched on failure. What it points to lives until the
-/// last zt_close.
-/// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the
-/// structure is broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO,
-/// ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any
-/// integer dtype: look at it.
+/// Without a copy where zt_component_ptr would work for every part; else decoded into memory that the file keeps.
+/// Checking reads indices and indptr once.
+/// view: set struct_size; filled on success, untouched on failure. What it points to lives until the last zt_close.
+/// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the structure is
+/// broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY,
+/// ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any integer dtype: look at it.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_csr_view(const zt_object *object, zt_csr *view);
 
@@ -995,29 +966,28 @@ zt_status zt_csr_view(const zt_object *object, zt_csr *view);
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_coo_view(const zt_object *object, zt_coo *view);
 
-/// The parts of a quantized_group object, checked to fit each other as far as its attributes allow:
-/// whole elements, room for every weight, a scale for every group, as many zeros as they need.
+/// The parts of a quantized_group object, checked to fit each other as far as its attributes allow: whole elements,
+/// room for every weight, a scale for every group, as many zeros as they need.
 ///
 /// As zt_csr_view in all else.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 7. Many at once
 //
 // zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and
 // slices at once, on several threads, in the order of the file.
 
-/// What is known of an object without touching its bytes, as zt_object_list fills it. The fields from
-/// offset on are of component.
+/// What is known of an object without touching its bytes, as zt_object_list fills it. The fields from offset on are
+/// of component.
 typedef struct zt_object_info {
     /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
     size_t struct_size;
     const zt_object *object; ///< The object.
     const char *name; ///< As zt_object_name: NUL-ended, not NULL.
     size_t name_length; ///< As zt_object_name_length.
-    /// As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
-    const uint64_t *shape;
+    const uint64_t *shape; ///< As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
     size_t rank; ///< As zt_object_rank.
     const zt_value *attributes; ///< As zt_object_attributes: NULL if it has none.
     size_t component_count; ///< As zt_component_count.
@@ -1032,18 +1002,17 @@ typedef struct zt_object_info {
     zt_encoding encoding; ///< As zt_component_encoding.
 } zt_object_info;
 
-/// Fills a struct for each of many objects with what its getters return, in file order. Nothing is
-/// allocated, locked or decoded: for a listing of everything, the cheapest way.
+/// Fills a struct for each of many objects with what its getters return, in file order. Nothing is allocated, locked
+/// or decoded: for a listing of everything, the cheapest way.
 ///
-/// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many
-/// structs, of which the first one's struct_size is set; (NULL, 0) fills nothing. A few dozen at a time
-/// stay in the processor's cache. filled: receives how many were filled, count or as many as there are
-/// from first on; not NULL. infos and filled are untouched on failure.
+/// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many structs, of
+/// which the first one's struct_size is set; (NULL, 0) fills nothing.
+/// filled: receives how many were filled, count or as many as there are from first on; not NULL. infos and filled are
+/// untouched on failure.
 /// What the structs point to lives until the last zt_close.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
-zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count,
-    size_t *filled);
+zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count, size_t *filled);
 
 /// What is known of a component without touching its bytes, as zt_component_list fills it.
 typedef struct zt_component_info {
@@ -1063,28 +1032,26 @@ typedef struct zt_component_info {
     uint32_t reserved; ///< 0: for later versions.
 } zt_component_info;
 
-/// Fills a struct for each of many components with what its getters return, in file order. As
-/// zt_object_list in all else.
+/// Fills a struct for each of many components with what its getters return, in file order. As zt_object_list in all
+/// else.
 ///
 /// object: whose components; of this file. NULL for those of all objects.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
-zt_status zt_component_list(const zt_file *file, const zt_object *object, size_t first,
-    zt_component_info *infos, size_t count, size_t *filled);
+zt_status zt_component_list(const zt_file *file, const zt_object *object, size_t first, zt_component_info *infos,
+    size_t count, size_t *filled);
 
 /// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
 typedef struct zt_read_request {
     size_t struct_size; ///< sizeof (zt_read_request), the same in every request of a call.
     const zt_component *component; ///< What to read; of the file that the call names.
     uint64_t offset; ///< First decoded byte of a range.
-    /// Bytes of the range: ZT_WHOLE for all to the end, 0 for none. 0 for a hyperslab.
-    uint64_t length;
-    /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of
-    /// starts. NULL unless count is given.
+    uint64_t length; ///< Bytes of the range: ZT_WHOLE for all to the end, 0 for none. 0 for a hyperslab.
+    /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of starts. NULL
+    /// unless count is given.
     const uint64_t *start;
     const uint64_t *count; ///< The rank's number of counts; NULL if this is not a hyperslab.
     const uint64_t *step; ///< The rank's number of steps; NULL for 1 in every dimension.
-    /// Receives the bytes; two requests of a call that fill the same memory are
-    /// ZT_ERROR_INVALID_ARGUMENT.
+    /// Receives the bytes; two requests of a call that fill the same memory are ZT_ERROR_INVALID_ARGUMENT.
     void *dst;
     size_t dst_size; ///< Bytes at dst: at least as many as the request reads.
     uint64_t tag; ///< Given to on_done; means nothing here.
@@ -1101,28 +1068,27 @@ typedef struct zt_read_stats {
     uint64_t nanoseconds; ///< Time, in nanoseconds.
     uint32_t threads; ///< Threads that were used.
     uint32_t direct; ///< 1 if reads went past the page cache.
-    /// Why the reads took the way that they took: one line, lives as long as the library. Where a read past
-    /// the page cache failed and the page cache was taken instead, it tells with which error.
+    /// Why the reads took the way that they took: one line, lives as long as the library. Where a read past the page
+    /// cache failed and the page cache was taken instead, it tells with which error.
     const char *reason;
 } zt_read_stats;
 
-/// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut
-/// into chunks, on several threads, straight into the caller's memory where the encoding allows. In
-/// ZT_MODE_MAP hyperslabs are copied out of the mapping where their pages are in memory; all else that
-/// is not compressed is read.
+/// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut into chunks, on
+/// several threads, straight into the caller's memory where the encoding allows. In ZT_MODE_MAP hyperslabs are copied
+/// out of the mapping where their pages are in memory; all else that is not compressed is read.
 ///
-/// requests, count: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the
-/// defaults. stats: may be NULL; set struct_size; filled on success and on failure.
-/// The first failure stops the batch and is returned; which requests were done before is reported by
-/// on_done. On failure the content of the dst of requests that are not done is undefined.
-/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and
-/// zt_component_verify return, ZT_ERROR_CANCELLED if progress asked to stop, and
-/// ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system cannot.
+/// requests, count: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the defaults. stats:
+/// may be NULL; set struct_size; filled on success and on failure.
+/// The first failure stops the batch and is returned; which requests were done before is reported by on_done. On
+/// failure the content of the dst of requests that are not done is undefined.
+/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_component_verify return,
+/// ZT_ERROR_CANCELLED if progress asked to stop, and ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system
+/// cannot.
 /// Threads: any; the call starts its own and waits for them. Since 0.9.
 zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t count,
     const zt_read_options *options, zt_read_stats *stats);
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 8. Attributes
 //
 // Attributes of a file or an object: a tree of values in CBOR's data model.
@@ -1212,8 +1178,7 @@ zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst
 /// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an
 /// item is no string, and for other kinds.
 /// Threads: any. Since 0.9.
-zt_status zt_value_read_strings(const zt_value *value, const char **strings, size_t *lengths,
-    size_t count);
+zt_status zt_value_read_strings(const zt_value *value, const char **strings, size_t *lengths, size_t count);
 
 /// The number of a tag; the tagged value is zt_value_at (value, 0).
 ///
@@ -1264,14 +1229,14 @@ zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t
 /// Threads: any. Since 0.9.
 const zt_value *zt_value_find_n(const zt_value *value, const char *key, size_t length);
 
-/// The dtype that the container states for a number, or for the elements of an array: GGUF does, CBOR does
-/// not. Of a bool ZT_DTYPE_BOOL.
+/// The dtype that the container states for a number, or for the elements of an array: GGUF does, CBOR does not. Of a
+/// bool ZT_DTYPE_BOOL.
 ///
 /// Returns 0 if none is stated, for other kinds, and for NULL.
 /// Threads: any. Since 0.9.
 zt_dtype zt_value_dtype(const zt_value *value);
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 9. Verification and repair
 //
 // zt_verify checks what opening does not read. zt_repair cuts an unfinished append back.
@@ -1283,10 +1248,10 @@ zt_dtype zt_value_dtype(const zt_value *value);
 /// Refuse padding that is not zero, too.
 #define ZT_VERIFY_PADDING 4
 
-/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole
-/// (component is NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
-/// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the
-/// caller's, in any order.
+/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
+/// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
+/// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
+/// in any order.
 typedef int32_t (*zt_failure_callback)(void *context,
                                        const zt_object *object,
                                        const zt_component *component,
@@ -1297,7 +1262,7 @@ typedef int32_t (*zt_failure_callback)(void *context,
 typedef struct zt_verify_options {
     size_t struct_size; ///< sizeof (zt_verify_options)
     uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests and contents.
-    uint32_t threads; ///< Threads; 0 for as many as there are processors, at most 16.
+    uint32_t threads; ///< Threads; 0 for as many as there are processors, within reason.
     void *context; ///< Passed to the callbacks; may be NULL.
     /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
     zt_progress_callback progress;
@@ -1313,28 +1278,26 @@ typedef struct zt_verify_report {
     uint64_t bytes; ///< Stored bytes that were read.
     uint64_t digests_verified; ///< Digests that agree.
     uint64_t digests_absent; ///< Components without a digest.
-    /// Digests of an algorithm that this version does not know: not verified.
-    uint64_t digests_unknown;
+    uint64_t digests_unknown; ///< Digests of an algorithm that this version does not know: not verified.
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
     /// zt_writer_remove_object left.
     uint64_t padding_nonzero;
 } zt_verify_report;
 
-/// Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized
-/// structure, bool bytes.
+/// Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized structure,
+/// bool bytes.
 ///
-/// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with
-/// what was checked so far, on failure. A file without digests verifies: digests_absent counts them.
-/// Bytes that several components have are looked at once, and counted for each.
+/// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
+/// so far, on failure. A file without digests verifies: digests_absent counts them. Bytes that several components
+/// have are looked at once, and counted for each.
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked),
-/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
+/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked), ZT_ERROR_LIMIT, ZT_ERROR_IO,
+/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
-zt_status zt_verify(const zt_file *file, const zt_verify_options *options,
-    zt_verify_report *report);
+zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_verify_report *report);
 
-/// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they
-/// fit each other. A component without a digest that can be checked is no failure.
+/// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
+/// other. A component without a digest that can be checked is no failure.
 ///
 /// Statuses: as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
@@ -1350,8 +1313,8 @@ typedef struct zt_repair_options {
     /// ends is refused. Since 0.9.
     uint64_t cut_at;
     void *context; ///< Passed to progress; may be NULL.
-    /// Called with the bytes that were looked at and those of the file, the last time before it is cut. If it
-    /// stops, the call is ZT_ERROR_CANCELLED and the file is as it was. NULL: not called.
+    /// Called with the bytes that were looked at and those of the file, the last time before it is cut. If it stops,
+    /// the call is ZT_ERROR_CANCELLED and the file is as it was. NULL: not called.
     zt_progress_callback progress;
 } zt_repair_options;
 
@@ -1363,27 +1326,27 @@ typedef struct zt_repair_report {
     uint64_t objects; ///< Objects that the file then has.
 } zt_repair_report;
 
-/// Cuts a file that ends in an unfinished append back to where it ended before: everything that was in it before
-/// the append is there again. What it leaves opens, checked as zt_open checks it.
+/// Cuts a file that ends in an unfinished append back to where it ended before: everything that was in it before the
+/// append is there again. What it leaves opens, checked as zt_open checks it.
 ///
 /// An append records in the file's head where the file ended, and clears that record when its new end is on the
 /// disk: until then a killed append is taken back, from then on it is complete. A file that opens keeps its bytes,
-/// but for the record of an append that was killed before it wrote anything more; then old_size is new_size.
-/// A file without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such
-/// place in it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
+/// but for the record of an append that was killed before it wrote anything more; then old_size is new_size. A file
+/// without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such place in
+/// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
 /// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses.
 ///
-/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on
-/// success, untouched on failure.
-/// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be
-/// repaired) or if it is in doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO,
-/// ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that is past the end or contradicts the record. The file is then as
-/// it was, with one exception: ZT_ERROR_IO whose message says that it is cut back already, but could not be synced, or
-/// that the append record could not be cleared. Such a file loses nothing; call zt_repair again.
+/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on success,
+/// untouched on failure.
+/// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
+/// doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
+/// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
+/// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
+/// Such a file loses nothing; call zt_repair again.
 /// Threads: any; nobody else may have the file open for writing. Since 0.9.
 zt_status zt_repair(const char *path, const zt_repair_options *options, zt_repair_report *report);
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 10. Writing
 //
 // Create or append, write objects, finish. A new file appears whole or not at all; a failed append leaves the old
@@ -1395,8 +1358,7 @@ typedef uint32_t zt_spec_version;
 /// The values of zt_spec_version.
 typedef enum zt_spec_version_value {
     ZT_SPEC_DEFAULT = 0, ///< The latest: 1.2.0.
-    /// 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
-    ZT_SPEC_0_1_0 = 100,
+    ZT_SPEC_0_1_0 = 100, ///< 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
     ZT_SPEC_1_1_0 = 10100, ///< 1.1.0.
     ZT_SPEC_1_2_0 = 10200, ///< 1.2.0.
 } zt_spec_version_value;
@@ -1418,67 +1380,60 @@ typedef struct zt_writer_options {
     /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot represent is
     /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
     zt_spec_version spec_version;
-    /// The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
-    zt_encoding encoding;
-    /// Components start at multiples of this: a power of two from 64; 0 for 64.
-    uint64_t alignment;
-    /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or
-    /// more for direct I/O and eviction page by page); 0 for no difference.
+    zt_encoding encoding; ///< The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
+    uint64_t alignment; ///< Components start at multiples of this: a power of two from 64; 0 for 64.
+    /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or more for direct
+    /// I/O and eviction page by page); 0 for no difference.
     uint64_t large_alignment;
-    /// From how many bytes (before encoding) a component is large; 0 for 1 MiB. A streamed component
-    /// whose size is not said counts as large.
+    /// From how many bytes (before encoding) a component is large; 0 for the default. A streamed component whose size
+    /// is not said counts as large.
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for zstd's default, 3.
     zt_digest digest; ///< The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
-    /// Threads for compression, to hash a large component or many of a batch while they are written, and
-    /// to write a large one of a durable file; 0 for as many as there are processors, at most 16. The bytes
-    /// written do not depend on it.
+    /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
+    /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
+    /// depend on it.
     uint32_t threads;
     /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
-    /// small then goes past the page cache where the file system can, which is faster; its bytes are the same,
-    /// but whoever reads it next reads it from the disk (docs/performance.md).
+    /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
+    /// whoever reads it next reads it from the disk (docs/performance.md).
     uint32_t durable;
-    /// A compressed component of more bytes than this is written as independent zstd frames of this
-    /// many bytes, so that it decodes in parallel and by range: from 1024 to 2^30; 0 for 1 MiB.
+    /// A compressed component of more bytes than this is written as independent zstd frames of this many bytes, so
+    /// that it decodes in parallel and by range: from 1024 to 2^30; 0 for the default.
     uint64_t frame_size;
     void *context; ///< Handed to progress; may be NULL.
-    /// Called at least every 64 MiB of the file, copies included, and before it is published, by a thread of
-    /// a call to the writer: done is bytes of the file, total is 0. It must not use this writer. If it
-    /// stops, the call is ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
+    /// Called as the file grows, copies included, and before it is published, by a thread of a call to the writer:
+    /// done is bytes of the file, total is 0. It must not use this writer. If it stops, the call is
+    /// ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
     zt_progress_callback progress;
     /// Called on the threads that are started for the file; NULL: nothing is. Copied.
     const zt_thread_hooks *thread_hooks;
 } zt_writer_options;
 
-/// A component to be written. All fields zero but struct_size, role, dtype, data and size are the
-/// usual one.
+/// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
 typedef struct zt_component_desc {
     size_t struct_size; ///< sizeof (zt_component_desc), the same in every element of an array.
     const char *role; ///< The role, UTF-8, not NULL: "data", "values", "scales", or any other.
     size_t role_length; ///< Bytes of the role; 0 if it is NUL-ended.
     zt_dtype dtype; ///< The storage type; one of the 13.
     zt_type type; ///< The logical type; for ZT_TYPE_OTHER see type_name.
-    /// The logical type's name, NUL-ended, where type is ZT_TYPE_OTHER; else NULL.
-    const char *type_name;
+    const char *type_name; ///< The logical type's name, NUL-ended, where type is ZT_TYPE_OTHER; else NULL.
     zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
     zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
-    /// The elements, in the host's byte order; used during the call. NULL to stream them with
-    /// zt_writer_add_data (after zt_writer_add_component), or if there are none.
+    /// The elements, in the host's byte order; used during the call. NULL to stream them with zt_writer_add_data
+    /// (after zt_writer_add_component), or if there are none.
     const void *data;
-    /// Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
-    uint64_t size;
+    uint64_t size; ///< Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
 } zt_component_desc;
 
-/// An object to be written. All fields zero but struct_size, name, format, shape and rank are the
-/// usual one.
+/// An object to be written. All fields zero but struct_size, name, format, shape and rank are the usual one.
 typedef struct zt_object_desc {
     size_t struct_size; ///< sizeof (zt_object_desc)
     const char *name; ///< The name, UTF-8, not NULL.
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
     zt_format format; ///< The layout; for ZT_FORMAT_OTHER see format_name.
     uint32_t reserved; ///< Must be 0.
-    /// The layout's name, NUL-ended, where format is ZT_FORMAT_OTHER; else NULL.
-    const char *format_name;
+    const char *format_name; ///< The layout's name, NUL-ended, where format is ZT_FORMAT_OTHER; else NULL.
     const uint64_t *shape; ///< The dimensions, rank of them.
     size_t rank; ///< Number of dimensions.
     /// The components of zt_writer_add_object, component_count of them; must be empty for zt_writer_begin_object.
@@ -1494,8 +1449,7 @@ typedef struct zt_quantized_desc {
     size_t struct_size; ///< sizeof (zt_quantized_desc)
     uint64_t bits; ///< The attribute "bits"; 0 to leave it out.
     uint64_t group_size; ///< The attribute "group_size"; 0 to leave it out.
-    /// The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
-    const char *packing;
+    const char *packing; ///< The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
     const void *packed_weight; ///< The packed weights.
     uint64_t packed_weight_size; ///< Bytes at packed_weight.
     const void *scales; ///< The scale of each group.
@@ -1640,66 +1594,62 @@ zt_status zt_writer_copy_attributes(zt_writer *writer, const zt_file *file);
 
 /// Writes a dense object at once.
 ///
-/// name: NUL-ended UTF-8; for one that holds a NUL zt_writer_add_batch or zt_writer_add_object. dtype: one of the 13. type: ZT_TYPE_NONE or a known one that goes with
-/// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
-/// row-major, in the host's byte order; size has to be what shape, dtype and type make it, else
-/// ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
-/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB,
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent it, ZT_ERROR_STATE if an object is open or the writer
-/// has failed, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
+/// name: NUL-ended UTF-8; for one that holds a NUL zt_writer_add_batch or zt_writer_add_object. dtype: one of the 13.
+/// type: ZT_TYPE_NONE or a known one that goes with dtype. shape: rank dimensions, outermost first; NULL only if rank
+/// is 0. data, size: the elements, row-major, in the host's byte order; size has to be what shape, dtype and type
+/// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
+/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
+/// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
+/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_writer_add_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, const void *data, size_t size);
 
 /// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
 ///
-/// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for
-/// complex types). indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order;
-/// nothing is kept after the call. name, dtype, type: as zt_writer_add_dense.
-/// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not
-/// nnz elements, else as zt_writer_add_dense.
+/// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
+/// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
+/// name, dtype, type: as zt_writer_add_dense.
+/// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not nnz elements, else
+/// as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
-    const uint64_t *shape, size_t nnz, const void *values, size_t values_size,
-    const uint64_t *indices, const uint64_t *indptr);
+zt_status zt_writer_add_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type, const uint64_t *shape,
+    size_t nnz, const void *values, size_t values_size, const uint64_t *indices, const uint64_t *indptr);
 
 /// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
 ///
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
-/// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order;
-/// nothing is kept after the call. name, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
+/// after the call. name, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
-    const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size,
-    const uint64_t *coords);
+zt_status zt_writer_add_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type, const uint64_t *shape,
+    size_t rank, size_t nnz, const void *values, size_t values_size, const uint64_t *coords);
 
 /// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
 ///
-/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept
-/// after the call. name: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
+/// call. name: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, const uint64_t *shape,
-    size_t rank, const zt_quantized_desc *desc);
+zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, const uint64_t *shape, size_t rank,
+    const zt_quantized_desc *desc);
 
 /// Writes an object of any format with any components at once.
 ///
 /// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
-/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component
-/// that the format requires is missing, else as zt_writer_add_dense. The structure of sparse and quantized
-/// objects is not checked here: zt_verify does.
+/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the format
+/// requires is missing, else as zt_writer_add_dense. The structure of sparse and quantized objects is not checked
+/// here: zt_verify does.
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 zt_status zt_writer_add_object(zt_writer *writer, const zt_object_desc *desc);
 
-/// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data,
-/// size and dtype are the usual one.
+/// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data, size and
+/// dtype are the usual one.
 typedef struct zt_write_request {
     size_t struct_size; ///< sizeof (zt_write_request), the same in every request of a call.
     const char *name; ///< The name, UTF-8, not NULL.
-    /// The dimensions, rank of them, outermost first; NULL only if rank is 0.
-    const uint64_t *shape;
+    const uint64_t *shape; ///< The dimensions, rank of them, outermost first; NULL only if rank is 0.
     size_t rank; ///< Number of dimensions.
-    /// The elements, row-major, in the host's byte order; NULL only if size is 0.
-    const void *data;
+    const void *data; ///< The elements, row-major, in the host's byte order; NULL only if size is 0.
     size_t size; ///< Bytes at data: what shape, dtype and type make it.
     zt_dtype dtype; ///< The storage type; one of the 13.
     zt_type type; ///< The logical type: ZT_TYPE_NONE or a known one that goes with dtype.
@@ -1708,18 +1658,17 @@ typedef struct zt_write_request {
     size_t name_length; ///< Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
 } zt_write_request;
 
-/// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each
-/// in turn (with the request's encoding and digest as the writer's options), makes it. For small objects
-/// it is faster: different ones are compressed side by side, and SHA-256 is computed while others are
-/// written.
+/// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each in turn
+/// (with the request's encoding and digest as the writer's options), makes it. For small objects it is faster:
+/// different ones are compressed side by side, and SHA-256 is computed while others are written.
 ///
 /// requests, count: the objects, used during the call; (NULL, 0) does nothing.
-/// All requests are checked before the first byte is written: a call that is refused writes none of them,
-/// and the message names the first request that is at fault, by its position from 0 and its name. A name
-/// that two requests have is ZT_ERROR_EXISTS. Returns as zt_writer_add_dense.
-/// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough
-/// to do, and waits for them. The functions of a zt_sink are called from the caller's thread alone.
-/// Since 0.9. Spec 1.2 section 3.
+/// All requests are checked before the first byte is written: a call that is refused writes none of them, and the
+/// message names the first request that is at fault, by its position from 0 and its name. A name that two requests
+/// have is ZT_ERROR_EXISTS. Returns as zt_writer_add_dense.
+/// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough to do, and
+/// waits for them. The functions of a zt_sink are called from the caller's thread alone. Since 0.9. Spec 1.2 section
+/// 3.
 zt_status zt_writer_add_batch(zt_writer *writer, const zt_write_request *requests, size_t count);
 
 /// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
@@ -1734,13 +1683,13 @@ typedef enum zt_attribute_kind_value {
     ZT_ATTRIBUTE_F64 = 4, ///< f64, also infinity and NaN; dtype.
     ZT_ATTRIBUTE_STRING = 5, ///< data: UTF-8 of size bytes, or NUL-ended if size is 0.
     ZT_ATTRIBUTE_BYTES = 6, ///< data: size bytes; (NULL, 0) is empty.
-    /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what
-    /// JSON lacks are understood; numbers with a fraction or an exponent become floats, others integers.
+    /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what JSON lacks
+    /// are understood; numbers with a fraction or an exponent become floats, others integers.
     ZT_ATTRIBUTE_JSON = 7,
     /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
     ZT_ATTRIBUTE_NUMBERS = 8,
-    /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or
-    /// NUL-ended if lengths is NULL.
+    /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or NUL-ended if
+    /// lengths is NULL.
     ZT_ATTRIBUTE_STRINGS = 9,
     ZT_ATTRIBUTE_VALUE = 10, ///< data: a const zt_value * of an open file, which is copied.
     /// No value: takes the attribute of that key away. ZT_ERROR_NOT_FOUND if there is none.
@@ -1751,8 +1700,8 @@ typedef enum zt_attribute_kind_value {
 typedef struct zt_attribute {
     size_t struct_size; ///< sizeof (zt_attribute).
     zt_attribute_kind kind; ///< Which of the fields below are looked at.
-    /// Of the elements of ZT_ATTRIBUTE_NUMBERS. Of a number: what it is stated to be where the container can
-    /// (.zt cannot), and has to fit without rounding; 0 for nothing.
+    /// Of the elements of ZT_ATTRIBUTE_NUMBERS. Of a number: what it is stated to be where the container can (.zt
+    /// cannot), and has to fit without rounding; 0 for nothing.
     zt_dtype dtype;
     int64_t i64; ///< A bool or a signed integer.
     uint64_t u64; ///< An unsigned integer.
@@ -1776,56 +1725,54 @@ typedef struct zt_attribute {
 #define ZT_ATTRIBUTE_JSON(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_JSON, .data = (v))
 #endif
 
-/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE.
-/// In C: zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
+/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE. In C:
+/// zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
 ///
 /// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent
-/// it, ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all
-/// attributes are as they were.
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent it,
+/// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all attributes are as they
+/// were.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
-zt_status zt_writer_set_attribute(zt_writer *writer, const char *key,
-    const zt_attribute *attribute);
+zt_status zt_writer_set_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
 
-/// The same for the object that is open, between zt_writer_begin_object and zt_writer_end_object.
+/// Sets an attribute of the object that is open, between zt_writer_begin_object and zt_writer_end_object.
 ///
 /// key, attribute: as for zt_writer_set_attribute.
 /// Returns the same, and ZT_ERROR_STATE if no object is open.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
-zt_status zt_writer_set_open_object_attribute(zt_writer *writer, const char *key,
-    const zt_attribute *attribute);
+zt_status zt_writer_set_open_object_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
 
 /// Takes away an object of the file that zt_writer_append opened. Its name is free then: to replace an object, remove
 /// it and write another one of that name, in any way. The new one stands behind the others.
 ///
-/// An edit is part of the append: the file is as it was until zt_writer_finish, and a crash leaves the old
-/// file or the new one. What is not edited stays as it is encoded. The bytes of a removed object stay in the
-/// file, where ZT_VERIFY_PADDING counts them; copying to a new file leaves them out.
+/// An edit is part of the append: the file is as it was until zt_writer_finish, and a crash leaves the old file or
+/// the new one. What is not edited stays as it is encoded. The bytes of a removed object stay in the file, where
+/// ZT_VERIFY_PADDING counts them; copying to a new file leaves them out.
 /// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL.
-/// Returns ZT_ERROR_NOT_FOUND if the file has no such object, ZT_ERROR_STATE if this writer wrote it, if an
-/// object is open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
+/// Returns ZT_ERROR_NOT_FOUND if the file has no such object, ZT_ERROR_STATE if this writer wrote it, if an object is
+/// open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_remove_object(zt_writer *writer, const char *name, size_t name_length);
 
-/// Gives such an object another name; it keeps its place among the others. May be called again, so that two
-/// objects can exchange their names by a third one.
+/// Gives such an object another name; it keeps its place among the others. May be called again, so that two objects
+/// can exchange their names by a third one.
 ///
 /// name, name_length, new_name, new_name_length: as for zt_writer_remove_object.
 /// Returns the same, ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_rename_object(zt_writer *writer, const char *name, size_t name_length,
-    const char *new_name, size_t new_name_length);
+zt_status zt_writer_rename_object(zt_writer *writer, const char *name, size_t name_length, const char *new_name,
+    size_t new_name_length);
 
-/// Sets an attribute of such an object, or takes it away by ZT_ATTRIBUTE_REMOVE. One that is there keeps its
-/// place, a new one comes last.
+/// Sets an attribute of such an object, or takes it away by ZT_ATTRIBUTE_REMOVE. One that is there keeps its place, a
+/// new one comes last.
 ///
 /// name, name_length: as for zt_writer_remove_object, and it returns the same. key, attribute: as for
 /// zt_writer_set_attribute; ZT_ERROR_NOT_FOUND also if there is no attribute to remove.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_set_object_attribute(zt_writer *writer, const char *name, size_t name_length,
-    const char *key, const zt_attribute *attribute);
+zt_status zt_writer_set_object_attribute(zt_writer *writer, const char *name, size_t name_length, const char *key,
+    const zt_attribute *attribute);
 
-// -------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------------
 // 11. Your own input and output
 //
 // Functions of yours that read or write the bytes: a network, an archive, a decryptor.
@@ -1837,71 +1784,63 @@ typedef struct zt_source_range {
     size_t size; ///< Bytes; never 0.
 } zt_source_range;
 
-/// Where the bytes of a file come from: the caller's functions. All are called with context, from any
-/// thread that uses the file, also several at once (but see callers_thread); they must not call back
-/// into the same file's zt_close. They return ZT_OK or the status that the failing call shall return; one that is no
-/// ZT_ERROR_ value becomes ZT_ERROR_IO.
+/// Where the bytes of a file come from: the caller's functions. All are called with context, from any thread that
+/// uses the file, also several at once (but see callers_thread); they must not call back into the same file's
+/// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no ZT_ERROR_ value
+/// becomes ZT_ERROR_IO.
 typedef struct zt_source {
     size_t struct_size; ///< sizeof (zt_source)
     void *context; ///< Passed to every function; may be NULL.
-    /// Returns the bytes of the file. Called once. Not NULL.
-    zt_status (*size)(void *context, uint64_t *size);
+    zt_status (*size)(void *context, uint64_t *size); ///< Returns the bytes of the file. Called once. Not NULL.
     /// Fills dst with size bytes from offset on: all of them, or a failure. Not NULL.
     zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t size);
-    /// The file is done with the source. Called once, last; may be NULL.
-    void (*close)(void *context);
-    /// Fills the dst of each of count ranges: all of them, or a failure. They are in order of their
-    /// offsets, may overlap, and the array is the function's only during the call. After a failure
-    /// read_at is called for each, and says whose it is. NULL: every range is a read_at.
+    void (*close)(void *context); ///< The file is done with the source. Called once, last; may be NULL.
+    /// Fills the dst of each of count ranges: all of them, or a failure. They are in order of their offsets, may
+    /// overlap, and the array is the function's only during the call. After a failure read_at is called for each, and
+    /// says whose it is. NULL: every range is a read_at.
     zt_status (*read_many)(void *context, const zt_source_range *ranges, size_t count);
-    /// What messages call the file: NUL-ended UTF-8, copied; NULL for "the caller's source".
-    const char *name;
-    /// Bytes between two wanted ranges that are rather read than skipped; 0 for the default of 64 KiB.
-    uint64_t gap;
-    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what it
-    /// asks read_many for at once, for each of concurrency; 0 for the default of 8 MiB, 1 for no such reads.
+    const char *name; ///< What messages call the file: NUL-ended UTF-8, copied; NULL for "the caller's source".
+    uint64_t gap; ///< Bytes between two wanted ranges that are rather read than skipped; 0 for the default.
+    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what it asks
+    /// read_many for at once, for each of concurrency; 0 for the default, 1 for no such reads.
     uint64_t largest_request;
-    /// Threads that a call without options of its own may read by; 0 and 1: only the caller's.
-    uint32_t concurrency;
+    uint32_t concurrency; ///< Threads that a call without options of its own may read by; 0 and 1: only the caller's.
     /// 0: the functions may be called from any thread. 1: only from threads that call the library.
     uint32_t callers_thread;
 } zt_source;
 
 /// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
 ///
-/// source: copied during the call; not NULL. Its context and functions are used until the last
-/// zt_close, from any thread that uses the file, also several at once. Its close function is called
-/// once, also when this call fails.
-/// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the
-/// manifest is not in the last 64 KiB; a file that is broken may take more.
-/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and
-/// whatever status a function of source gives.
+/// source: copied during the call; not NULL. Its context and functions are used until the last zt_close, from any
+/// thread that uses the file, also several at once. Its close function is called once, also when this call fails.
+/// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the manifest that did
+/// not give; a file that is broken may take more.
+/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and whatever status a
+/// function of source gives.
 /// Threads: any. Since 0.9.
 zt_status zt_open_source(const zt_source *source, const zt_open_options *options, zt_file **file);
 
-/// Where the bytes of a written file go: the caller's functions, called with context from the thread
-/// that uses the writer, front to back. They return ZT_OK or the status that the failing call shall
-/// return; one that is no ZT_ERROR_ value becomes ZT_ERROR_IO.
+/// Where the bytes of a written file go: the caller's functions, called with context from the thread that uses the
+/// writer, front to back. They return ZT_OK or the status that the failing call shall return; one that is no
+/// ZT_ERROR_ value becomes ZT_ERROR_IO.
 typedef struct zt_sink {
     size_t struct_size; ///< sizeof (zt_sink)
     void *context; ///< Passed to every function; may be NULL.
     /// Takes the next size bytes: all of them, or a failure, after which nothing more is written. Not NULL.
     zt_status (*write)(void *context, const void *data, size_t size);
-    /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or
-    /// an abort; may be NULL.
+    /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or an abort; may
+    /// be NULL.
     zt_status (*finish)(void *context);
-    /// The writer is done with the sink. Called once, last; may be NULL.
-    void (*close)(void *context);
+    void (*close)(void *context); ///< The writer is done with the sink. Called once, last; may be NULL.
 } zt_sink;
 
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
 ///
-/// sink: copied during the call; not NULL. Its close function is called once, also when this call
-/// fails. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults;
-/// durable does not matter. writer: as zt_writer_create.
+/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails. A function
+/// of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer:
+/// as zt_writer_create.
 /// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
-zt_status zt_writer_create_sink(const zt_sink *sink, const zt_writer_options *options,
-    zt_writer **writer);
+zt_status zt_writer_create_sink(const zt_sink *sink, const zt_writer_options *options, zt_writer **writer);
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
