@@ -173,7 +173,7 @@ const UNSAFE_FILES: [&str; 18] = [
     "src/memory/huge_vec.rs",
     "src/memory/try_box.rs",
     "src/simd.rs",
-    "src/sink/signals.rs",
+    "src/sink/write_all.rs",
     "src/source/advice.rs",
     "src/source/map.rs",
     "src/source/network.rs",

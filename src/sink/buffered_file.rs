@@ -6,8 +6,7 @@
 //! multiples of 4 MiB in the file. What is gathered ends at multiples of 1 MiB: 200 MB in tensors of 4 KiB then took 49 ms,
 //! with 256 KiB 55, and with 4 MiB, which leave the processor's cache before they are written, 50.
 
-use super::signals::WithoutFileSizeSignal;
-use super::write_all::write_all;
+use super::write_all::{write_all, WithoutFileSizeSignal};
 use crate::error::Result;
 use std::fs::File;
 

@@ -6,7 +6,7 @@
 //! bytes go to the same places through the page cache.
 
 use super::byte_sink::WriteThreads;
-use super::signals::WithoutFileSizeSignal;
+use super::write_all::WithoutFileSizeSignal;
 use crate::error::{fail, Error, Result};
 use crate::io::blocks::{self, DirectHandle};
 use crate::lock::Mutex;

@@ -154,7 +154,12 @@ fn hidden(folder: &Path, name: &OsStr, number: u64) -> Result<PathBuf> {
 
 impl ByteSink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.write_with_threads(bytes, &WriteThreads::alone())
+        self.decide(bytes.len())?;
+        match (self.direct.as_mut(), self.writer.as_mut()) {
+            (Some(direct), _) => direct.write(bytes, &WriteThreads::alone()),
+            (None, Some(writer)) => writer.write(bytes),
+            (None, None) => Err(closed()),
+        }
     }
 
     fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<()> {
@@ -162,12 +167,12 @@ impl ByteSink for FileSink {
         if let Some(direct) = self.direct.as_mut() {
             return direct.write(bytes, threads);
         }
-        let writer = self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?;
+        let writer = self.writer.as_mut().ok_or_else(closed)?;
         threads.write_and_work(|| writer.write(bytes))
     }
 
     fn publish(&mut self) -> Result<()> {
-        let mut writer = self.writer.take().ok_or_else(|| fail!(State, "the file is closed"))?;
+        let mut writer = self.writer.take().ok_or_else(closed)?;
         match self.direct.take() {
             Some(mut direct) => direct.finish()?,
             None => writer.flush()?,
@@ -181,6 +186,11 @@ impl ByteSink for FileSink {
         self.published = true;
         self.folder.as_ref().map_or(Ok(()), sync_folder)
     }
+}
+
+#[cold]
+fn closed() -> Error {
+    fail!(State, "the file is closed")
 }
 
 #[cfg(unix)]

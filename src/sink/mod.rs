@@ -6,7 +6,6 @@ mod byte_sink;
 pub mod direct_sink;
 pub mod file_sink;
 #[allow(unsafe_code)] // sets the thread's signals
-mod signals;
 mod write_all;
 
 pub use byte_sink::{ByteSink, WriteThreads};

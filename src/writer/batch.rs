@@ -4,8 +4,7 @@
 mod hashed_apart;
 mod side_by_side;
 
-use super::objects::check_name_size;
-use super::specs::{check_final_size, expected_size, ComponentSpec, LogicalSpec};
+use super::specs::{check_final_size, check_name_size, dense_size, ComponentSpec, LogicalSpec};
 use super::state::{name_at, name_exists, Writer};
 use super::stream::{component_entry, unwritable_encoding};
 use crate::codec::Coding;
@@ -114,7 +113,8 @@ impl Writer {
     fn check_dense(&mut self, request: &DenseSpec<'_>) -> Result<()> {
         let mut check = || {
             self.dense_entry(request)?;
-            let expected = expected_size(Format::Dense, request.shape, &request.component())?;
+            let logical = request.logical.map(LogicalSpec::Known);
+            let expected = dense_size(request.shape, request.dtype, logical)?;
             check_final_size(request.dtype, request.logical, expected, request.data.len() as u64)
         };
         check().map_err(|e| e.within(format_args!("component \"data\"")))
@@ -185,8 +185,8 @@ impl Writer {
                     self.compress_side_by_side(codec, run)?;
                     continue;
                 }
-                Coding::Raw => self.threads_to_hash(run),
-                Coding::Compressed(_) => 0,
+                Coding::Raw if run.len() > 1 => self.threads_to_hash(run),
+                Coding::Raw | Coding::Compressed(_) => 0,
             };
             match helpers {
                 0 => run.iter().try_for_each(|request| {

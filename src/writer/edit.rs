@@ -3,7 +3,7 @@
 
 use super::append_base::AppendBase;
 use super::attributes::{remove_key, set_pair};
-use super::objects::check_name_size;
+use super::specs::check_name_size;
 use super::state::{name_exists, Writer};
 use crate::error::{fail, Result};
 use crate::model::value::Value;

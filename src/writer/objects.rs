@@ -1,12 +1,12 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
 use super::attributes::check_attributes;
-use super::specs::{self, ComponentSpec, LogicalSpec, ObjectSpec, NAME_LIMIT};
+use super::specs::{self, check_name_size, ComponentSpec, LogicalSpec, ObjectSpec};
 use super::state::{name_exists, Phase, Writer};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
-use crate::model::manifest::{table_position, Format, Object, TextId};
+use crate::model::manifest::{Format, Object};
 use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::model::value::{Attributes, Value};
 
@@ -53,22 +53,6 @@ impl Writer {
         };
         self.manifest.objects.try_reserve(1)?;
         self.object_entry(name, format, spec.shape)
-    }
-
-    /// The entry of an object whose components come next, of which there is none so far.
-    pub(super) fn object_entry(&mut self, name: TextId, format: Format, shape: &[u64]) -> Result<Object> {
-        let shape_start = table_position(self.manifest.dimensions.len())?;
-        self.manifest.dimensions.try_reserve(shape.len())?;
-        self.manifest.dimensions.extend_from_slice(shape);
-        Ok(Object {
-            name,
-            format,
-            shape_start,
-            rank: table_position(shape.len())?,
-            component_start: table_position(self.manifest.components.len())?,
-            component_count: 0,
-            attributes: None,
-        })
     }
 
     /// The object that is open.
@@ -267,14 +251,6 @@ impl Writer {
         };
         sizes.check().map_err(|e| e.within(format_args!("object {name:?}")))?;
         self.write_object(&ObjectSpec { name, format: "quantized_group", shape }, attributes, components)
-    }
-}
-
-/// Whether a name is short enough to be written.
-pub(super) fn check_name_size(name: &str) -> Result<()> {
-    match name.len() {
-        size if size > NAME_LIMIT => Err(fail!(Limit, "a name of {size} bytes is longer than {NAME_LIMIT}")),
-        _ => Ok(()),
     }
 }
 

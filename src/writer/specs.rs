@@ -151,15 +151,28 @@ impl WriterOptions {
     }
 }
 
+/// Whether a name is short enough to be written.
+pub fn check_name_size(name: &str) -> Result<()> {
+    match name.len() {
+        size if size > NAME_LIMIT => Err(fail!(Limit, "a name of {size} bytes is longer than {NAME_LIMIT}")),
+        _ => Ok(()),
+    }
+}
+
 /// Bytes that a component must have, if its object's shape gives them.
 pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
-    if format != Format::Dense || spec.role != "data" {
-        return Ok(None);
+    match format == Format::Dense && spec.role == "data" {
+        true => dense_size(shape, spec.dtype, spec.logical),
+        false => Ok(None),
     }
+}
+
+/// Bytes that the data of a dense object must have, if the size of its elements is known.
+pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>) -> Result<Option<u64>> {
     let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
-    let block = match spec.logical {
-        None => spec.dtype.block(),
+    let block = match logical {
+        None => dtype.block(),
         Some(LogicalSpec::Known(logical)) if logical.is_in_spec() => logical.block(),
         // The spec says nothing of their sizes, and files of other writers have them packed or not.
         Some(LogicalSpec::Known(_) | LogicalSpec::Other(_)) => return Ok(None),

@@ -8,7 +8,9 @@ use crate::digest::Hasher;
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::memory::try_box;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Checkpoint, Component, Encoding, Manifest, Object, RareNames};
+use crate::model::manifest::{
+    table_position, Checkpoint, Component, Encoding, Format, Manifest, Object, RareNames, TextId,
+};
 use crate::model::value::Attributes;
 use crate::sink::file_sink::FileSink;
 use crate::sink::ByteSink;
@@ -178,6 +180,22 @@ impl Writer {
         self.last_entry = None; // its role's name may be gone
     }
 
+    /// The entry of an object whose components come next, of which there is none so far.
+    pub(super) fn object_entry(&mut self, name: TextId, format: Format, shape: &[u64]) -> Result<Object> {
+        let shape_start = table_position(self.manifest.dimensions.len())?;
+        self.manifest.dimensions.try_reserve(shape.len())?;
+        self.manifest.dimensions.extend_from_slice(shape);
+        Ok(Object {
+            name,
+            format,
+            shape_start,
+            rank: table_position(shape.len())?,
+            component_start: table_position(self.manifest.components.len())?,
+            component_count: 0,
+            attributes: None,
+        })
+    }
+
     /// Whether an object of that name is there.
     pub(super) fn has_name(&self, name: &str) -> bool {
         if self.append_base.as_ref().is_some_and(|base| base.has(name)) {
@@ -190,6 +208,11 @@ impl Writer {
     /// Reserves the places that `more` names will need.
     pub(super) fn reserve_names(&mut self, more: usize) -> Result<()> {
         let (manifest, hasher) = (&self.manifest, &self.hasher);
+        if self.names.capacity().saturating_sub(self.names.len()) >= more {
+            return Ok(());
+        }
+        // Four times as many: to grow the index takes the hash of every name in it.
+        let more = more.max(self.names.len().saturating_mul(3));
         let reserved = self.names.try_reserve(more, |at| hasher.hash_one(name_at(manifest, *at)));
         reserved.map_err(|_| {
             Error::new(Cause::OutOfMemory, format_args!("could not allocate the index of names"))

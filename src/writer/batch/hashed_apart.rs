@@ -24,7 +24,7 @@ impl Writer {
         let hashed = run.iter().filter(|request| is_apart(request, default));
         let size = hashed.fold(0, |sum: usize, request| sum.saturating_add(request.data.len()));
         let pays = size / store::min_offloaded(Algorithm::Sha256);
-        if run.len() < 2 || pays == 0 {
+        if pays == 0 {
             return 0;
         }
         let threads = threads::count(self.options.threads);
