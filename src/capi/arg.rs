@@ -136,6 +136,10 @@ pub(super) unsafe fn options<T: SizedStruct>(pointer: *const T) -> Result<T> {
 /// # Safety
 /// `pointer` is aligned and has `claimed` readable bytes, a number that [`check_size`] allows.
 unsafe fn copy_of<T: SizedStruct>(pointer: *const T, claimed: usize) -> Result<T> {
+    if claimed == size_of::<T>() {
+        // SAFETY: the caller has all of it; plain integers and pointers, by the trait's contract.
+        return Ok(unsafe { pointer.read() });
+    }
     let mut copy = MaybeUninit::<T>::zeroed();
     // SAFETY: the caller has that many bytes; the copy holds the smaller number of them.
     unsafe {

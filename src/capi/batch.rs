@@ -196,8 +196,7 @@ unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<Reques
     };
     let mut planned = component.request(&part, &mut [], request.tag)?;
     // What is over is left alone, and may be another request's.
-    let filled = planned.size().ok().and_then(|n| usize::try_from(n).ok());
-    let capacity = filled.map_or(request.dst_size, |n| n.min(request.dst_size));
+    let capacity = usize::try_from(planned.size()).map_or(request.dst_size, |n| n.min(request.dst_size));
     // SAFETY: "dst_size: bytes at dst".
     planned.dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
     Ok(planned)

@@ -10,7 +10,6 @@ use crate::lock::Mutex;
 use crate::source::direct::{Bounce, BLOCK};
 use crate::source::{ReadMany, ReadRange};
 use crate::threads;
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -68,7 +67,7 @@ fn run_untimed(
         options,
         sources: &sources,
         strategies: &strategies,
-        queue: Mutex::new(jobs.into_iter()),
+        queue: Mutex::new(&mut jobs),
         requests,
         shared: Shared::new(options.in_flight.saturating_sub(bounces)),
         failure: Mutex::new(None),
@@ -87,11 +86,12 @@ fn run_untimed(
 }
 
 /// What the threads of one batch share.
-struct BatchState<'a, 'b> {
+struct BatchState<'a, 'q, 'b> {
     options: &'a BatchOptions,
     sources: &'a [Source<'b>],
     strategies: &'a [ReadStrategy<'b>],
-    queue: Mutex<std::vec::IntoIter<Job<'b>>>,
+    /// Jobs that no thread has taken yet.
+    queue: Mutex<&'q mut [Job<'b>]>,
     requests: &'a [Request<'b>],
     shared: Shared,
     failure: Mutex<Option<Error>>,
@@ -99,6 +99,26 @@ struct BatchState<'a, 'b> {
     total: u64,
     on_done: &'a OnDone<'a>,
     progress: &'a Progress<'a>,
+}
+
+/// Jobs that are done together: how many, and what they read.
+struct Extent {
+    count: usize,
+    /// Where their stored bytes are in the source.
+    start: u64,
+    end: u64,
+    /// Stored bytes of all of them.
+    stored: u64,
+    /// Those of them that are not for a destination, and take memory.
+    temporary: u64,
+    how: ReadMany,
+}
+
+impl Extent {
+    /// A job that reads for itself.
+    fn of_one(offset: u64) -> Extent {
+        Extent { count: 1, start: offset, end: offset, stored: 0, temporary: 0, how: ReadMany::OneByOne }
+    }
 }
 
 /// What the callbacks have received so far; they are called by one thread at a time.
@@ -109,7 +129,7 @@ struct Delivered {
     digests: u64,
 }
 
-impl<'b> BatchState<'_, 'b> {
+impl<'q, 'b> BatchState<'_, 'q, 'b> {
     /// What was done, once all threads are.
     fn report(self, stats: &mut BatchStats) -> Result<()> {
         let delivered = self.delivered.into_inner();
@@ -124,57 +144,51 @@ impl<'b> BatchState<'_, 'b> {
     fn work(&self) {
         let bounces = self.sources.iter().map(|source| strategy::bounce(self.options, &source.profile));
         let Some(mut bounce) = bounces.max_by_key(Bounce::capacity) else { return };
-        let mut jobs = Vec::new();
         while !self.shared.stop.load(Ordering::Relaxed) {
-            let Some(first) = self.queue.lock().next() else { return };
-            let Some(strategy) = self.strategies.get(first.source as usize) else { return };
-            let many = strategy.coalescing(bounce.capacity());
-            let many = many.filter(|many| first.coalescable_end(many.short).is_some());
-            // Without that memory each read is its own.
-            match many.filter(|many| jobs.try_reserve_exact(many.count).is_ok()) {
-                Some(many) => self.run_coalesced(strategy, first, &many, &mut jobs, &mut bounce),
-                None => self.run_job(strategy, first, &mut bounce),
-            }
+            let Some((strategy, jobs, extent)) = self.take(bounce.capacity()) else { return };
+            self.run_together(strategy, jobs, &extent, &mut bounce);
         }
     }
 
-    fn run_job(&self, strategy: &ReadStrategy<'_>, job: Job<'b>, bounce: &mut Bounce) {
-        let Some(request) = self.requests.get(job.request as usize) else { return };
-        let bytes = job.bytes();
-        let outcome = Performer { strategy, shared: &self.shared, bounce }.perform(job, request);
-        self.finish(request, bytes, outcome);
+    /// The next job, and those that may be done with it.
+    fn take(&self, capacity: usize) -> Option<(&ReadStrategy<'b>, &'q mut [Job<'b>], Extent)> {
+        let mut queue = self.queue.lock();
+        let first = queue.first()?;
+        let strategy = self.strategies.get(first.source as usize)?;
+        let extent = match strategy.coalescing(capacity) {
+            Some(many) => adjacent(&queue, &many),
+            None => Extent::of_one(first.offset),
+        };
+        let (jobs, rest) = std::mem::take(&mut *queue).split_at_mut_checked(extent.count)?;
+        *queue = rest;
+        Some((strategy, jobs, extent))
     }
 
-    /// Does a short job, and those that `many` lets be done with it.
-    fn run_coalesced(
+    fn run_together(
         &self,
         strategy: &ReadStrategy<'_>,
-        first: Job<'b>,
-        many: &Coalescing,
-        jobs: &mut Vec<Job<'b>>,
+        jobs: &mut [Job<'b>],
+        extent: &Extent,
         bounce: &mut Bounce,
     ) {
-        let start = first.offset;
-        jobs.push(first); // within what was reserved
-        let end = take_adjacent(&mut self.queue.lock(), jobs, many);
-        let fetched = match jobs.len() {
-            0 | 1 => None,
-            _ => fetch(strategy, jobs, start..end, many.how, bounce).ok(),
-        };
+        let fetched = if extent.count > 1 { fetch(strategy, jobs, extent, bounce).ok() } else { None };
+        if fetched.is_some() {
+            self.shared.count_stored(extent.stored);
+        }
         // Where one read for all fails, each for itself says why.
-        let Some(mut fetched) = fetched else {
-            return jobs.drain(..).for_each(|job| self.run_job(strategy, job, bounce));
-        };
-        for job in jobs.drain(..) {
+        let mut fetched = fetched;
+        for job in jobs {
             let Some(request) = self.requests.get(job.request as usize) else { continue };
-            let Job { offset, ref kind, .. } = job;
             let size = job.bytes();
-            self.shared.count_stored(job.stored_bytes());
-            let stored = fetched.next(&job, bounce);
-            let outcome = stored.and_then(|bytes| perform::finish(request, offset, job.dst, kind, bytes));
+            let outcome = match &mut fetched {
+                None => Performer { strategy, shared: &self.shared, bounce }.perform(job, request),
+                Some(fetched) => fetched
+                    .next(job, bounce)
+                    .and_then(|bytes| perform::finish(request, job.offset, job.dst, &job.kind, bytes)),
+            };
             self.finish(request, size, outcome);
             if self.shared.stop.load(Ordering::Relaxed) {
-                return; // those that are left go with the drain
+                return;
             }
         }
     }
@@ -212,44 +226,35 @@ impl<'b> BatchState<'_, 'b> {
     }
 }
 
-/// Takes the jobs from `queue` that may be done with the first one, which is in `jobs` already; where the last of their
-/// bytes is.
-fn take_adjacent<'b>(
-    queue: &mut std::vec::IntoIter<Job<'b>>,
-    jobs: &mut Vec<Job<'b>>,
-    many: &Coalescing,
-) -> u64 {
-    let Some(first) = jobs.first() else { return 0 };
-    let (source, start, mut wanted) = (first.source, first.offset, first.stored_bytes());
-    let mut end = start.saturating_add(wanted);
-    let mut temporary = temporary(first);
-    while jobs.len() < many.count {
-        let next = queue.as_slice().first().filter(|job| job.source == source);
-        let Some((job, its_end)) = next.and_then(|job| Some((job, job.coalescable_end(many.short)?))) else {
-            break;
+/// The jobs at the front of the queue that may be done together.
+fn adjacent(queue: &[Job<'_>], many: &Coalescing) -> Extent {
+    let start = queue.first().map_or(0, |first| first.offset);
+    let mut extent = Extent { count: 0, stored: 0, end: start, how: many.how, ..Extent::of_one(start) };
+    let source = queue.first().map(|first| first.source);
+    for job in queue.iter().take(many.count).take_while(|job| Some(job.source) == source) {
+        let Some(stored) = job.coalescable(many.short) else { break };
+        let temporary = if job.is_in_place() { 0 } else { stored };
+        let next = Extent {
+            count: extent.count.saturating_add(1),
+            end: extent.end.max(job.offset.saturating_add(stored)),
+            stored: extent.stored.saturating_add(stored),
+            temporary: extent.temporary.saturating_add(temporary),
+            ..extent
         };
-        let all = its_end.max(end);
-        let more = wanted.saturating_add(job.stored_bytes());
-        let more_temporary = temporary.saturating_add(self::temporary(job));
         let (size, most_temporary) = match many.how {
-            ReadMany::Anywhere => (more, many.capacity),
-            ReadMany::OneByOne | ReadMany::Adjacent => (all.saturating_sub(start), u64::MAX),
+            ReadMany::Anywhere => (next.stored, many.capacity),
+            ReadMany::OneByOne | ReadMany::Adjacent => (next.end.saturating_sub(start), u64::MAX),
         };
-        if job.offset > end.saturating_add(many.gap) || size > many.most || more_temporary > most_temporary {
+        let fits = size <= many.most && next.temporary <= most_temporary;
+        // The first is done in any case.
+        if extent.count > 0 && (!fits || job.offset > extent.end.saturating_add(many.gap)) {
             break;
         }
-        jobs.extend(queue.next()); // within what was reserved
-        (end, wanted, temporary) = (all, more, more_temporary);
+        extent = next;
     }
-    end
-}
-
-/// Bytes of memory that its stored bytes take, which are not for its destination.
-fn temporary(job: &Job<'_>) -> u64 {
-    if job.is_in_place() {
-        0
-    } else {
-        job.stored_bytes()
+    match extent.count {
+        0 => Extent::of_one(start),
+        _ => extent,
     }
 }
 
@@ -263,42 +268,41 @@ enum Fetched {
 
 impl Fetched {
     /// The stored bytes of the next job, if they are not in its destination.
-    pub fn next<'b>(&mut self, job: &Job<'_>, bounce: &'b Bounce) -> Result<Option<&'b [u8]>> {
-        let size = usize::try_from(job.stored_bytes()).unwrap_or(usize::MAX);
+    fn next<'b>(&mut self, job: &Job<'_>, bounce: &'b Bounce) -> Result<Option<&'b [u8]>> {
+        let size = || usize::try_from(job.stored_bytes()).unwrap_or(usize::MAX);
         let from = match self {
+            Fetched::Apart(_) if job.is_in_place() => return Ok(None),
+            Fetched::Apart(next) => std::mem::replace(next, next.saturating_add(size())),
             Fetched::Together { start, place } => {
                 let from = usize::try_from(job.offset.saturating_sub(*start)).unwrap_or(usize::MAX);
                 place.saturating_add(from)
             }
-            Fetched::Apart(_) if job.is_in_place() => return Ok(None),
-            Fetched::Apart(next) => std::mem::replace(next, next.saturating_add(size)),
         };
-        bounce.part(from..from.saturating_add(size)).map(Some)
+        bounce.part(from..from.saturating_add(size())).map(Some)
     }
 }
 
-/// Reads the stored bytes of all the jobs, which are in `range`.
+/// Reads the stored bytes of all the jobs.
 fn fetch(
     strategy: &ReadStrategy<'_>,
     jobs: &mut [Job<'_>],
-    range: Range<u64>,
-    how: ReadMany,
+    extent: &Extent,
     bounce: &mut Bounce,
 ) -> Result<Fetched> {
-    let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-    let route = strategy.route(range.start, size as u64);
+    let Extent { start, end, temporary, how, .. } = *extent;
+    let size = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+    let route = strategy.route(start, size as u64);
     let scatters = match how {
         ReadMany::Anywhere => true,
         ReadMany::Adjacent => !route.is_direct(),
         ReadMany::OneByOne => false,
     };
     if scatters {
-        let gaps = if how == ReadMany::Anywhere { Some(0) } else { gaps_between(jobs, range.start) };
+        let gaps = if how == ReadMany::Anywhere { Some(0) } else { gaps_between(jobs, start) };
         if let Some(gaps) = gaps {
-            let own = jobs.iter().map(temporary).fold(0, u64::saturating_add);
-            let memory = usize::try_from(own.saturating_add(gaps)).unwrap_or(usize::MAX);
-            let own = usize::try_from(own).unwrap_or(usize::MAX);
-            let start = (gaps > 0 || how == ReadMany::Adjacent).then_some(range.start);
+            let memory = usize::try_from(temporary.saturating_add(gaps)).unwrap_or(usize::MAX);
+            let own = usize::try_from(temporary).unwrap_or(usize::MAX);
+            let start = (gaps > 0 || how == ReadMany::Adjacent).then_some(start);
             let mut read = |memory: &mut [u8]| strategy.read_many(&mut scatter(jobs, start, memory, own)?);
             match memory {
                 0 => read(&mut [])?,
@@ -307,8 +311,8 @@ fn fetch(
             return Ok(Fetched::Apart(0));
         }
     }
-    let place = strategy.fetch_place(route, range.start, size, bounce)?.start;
-    Ok(Fetched::Together { start: range.start, place })
+    let place = strategy.fetch_place(route, start, size, bounce)?.start;
+    Ok(Fetched::Together { start, place })
 }
 
 /// Bytes between the jobs from `start` on; none where two want the same bytes.

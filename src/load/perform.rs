@@ -84,7 +84,7 @@ pub struct Performer<'p, 's> {
 
 impl Performer<'_, '_> {
     /// Does a job by reads of its own.
-    pub fn perform(&mut self, job: Job<'_>, request: &Request<'_>) -> Result<()> {
+    pub fn perform(&mut self, job: &mut Job<'_>, request: &Request<'_>) -> Result<()> {
         let blob = &request.blob;
         match &job.kind {
             JobKind::Copy => {

@@ -90,13 +90,14 @@ pub(crate) enum Part {
         length: u64,
     },
     /// A hyperslab of its elements.
-    Slab(Slab),
+    Slab(Box<Slab>),
 }
 
 /// One read.
 pub struct Request<'a> {
     pub(crate) blob: Blob<'a>,
     pub(crate) part: Part,
+    size: u64,
     /// Receives the bytes in its front.
     pub dst: &'a mut [u8],
     /// Converts the elements to this dtype; only of what is read whole.
@@ -113,22 +114,37 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(crate) fn new(blob: Blob<'a>, part: Part, dst: &'a mut [u8], tag: u64) -> Request<'a> {
+    /// A request for a part that the component has, converted where a dtype is given.
+    pub(crate) fn new(
+        blob: Blob<'a>,
+        part: Part,
+        convert: Option<Dtype>,
+        dst: &'a mut [u8],
+        tag: u64,
+    ) -> Result<Request<'a>> {
+        let (size, part) = match (convert, part) {
+            (Some(to), part) => (blob.converted_size(to)?, part),
+            (None, Part::Range { offset, length }) => {
+                if offset.checked_add(length).is_none_or(|end| end > blob.size) {
+                    return Err(fail!(
+                        InvalidArgument,
+                        "the range of {length} bytes at {offset} passes its {} decoded bytes",
+                        blob.size
+                    ));
+                }
+                // A range of all is all of it, and has a digest that can be checked.
+                (length, if length == blob.size { Part::Whole } else { Part::Range { offset, length } })
+            }
+            (None, Part::Whole) => (blob.size, Part::Whole),
+            (None, Part::Slab(slab)) => (slab.size(), Part::Slab(slab)),
+        };
         let (left, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Request { blob, part, dst, convert: None, tag, left, failed, has_digest: false, source: 0 }
-    }
-
-    /// With its elements converted, where a dtype is given.
-    pub(crate) fn converted(self, to: Option<Dtype>) -> Request<'a> {
-        Request { convert: to, ..self }
+        Ok(Request { blob, part, size, dst, convert, tag, left, failed, has_digest: false, source: 0 })
     }
 
     /// Bytes that it fills.
-    pub fn size(&self) -> Result<u64> {
-        match (self.convert, &self.part) {
-            (Some(to), _) => self.blob.converted_size(to),
-            (None, part) => part.size(self.blob.size),
-        }
+    pub fn size(&self) -> u64 {
+        self.size
     }
 
     /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have to be turned.
@@ -145,23 +161,6 @@ impl<'a> Request<'a> {
                 let last = end.checked_next_multiple_of(width).unwrap_or(end);
                 start - start % width..last.min(self.blob.size).max(end)
             }
-        }
-    }
-}
-
-impl Part {
-    /// Bytes that it has of a component of `all` decoded bytes; an error where it leaves them.
-    pub fn size(&self, all: u64) -> Result<u64> {
-        match self {
-            Part::Whole => Ok(all),
-            Part::Slab(slab) => Ok(slab.size()),
-            Part::Range { offset, length } => match offset.checked_add(*length) {
-                Some(end) if end <= all => Ok(*length),
-                _ => Err(fail!(
-                    InvalidArgument,
-                    "the range of {length} bytes at {offset} passes its {all} decoded bytes"
-                )),
-            },
         }
     }
 }
@@ -215,14 +214,14 @@ impl Job<'_> {
         matches!(self.kind, JobKind::Copy | JobKind::Hash(_))
     }
 
-    /// Where its stored bytes end, if they are at most `most` and may be read together with its neighbours.
-    pub fn coalescable_end(&self, most: u64) -> Option<u64> {
+    /// Its stored bytes, if they are at most `most` and may be read together with its neighbours.
+    pub fn coalescable(&self, most: u64) -> Option<u64> {
         let stored = self.stored_bytes();
         let alone = match self.kind {
             JobKind::Serial => true,
             JobKind::Frames { borrowed, .. } | JobKind::Decode { borrowed, .. } => borrowed,
             JobKind::Copy | JobKind::Hash(_) | JobKind::Strided(_) => false,
         };
-        (!alone && stored <= most).then(|| self.offset.saturating_add(stored))
+        (!alone && stored <= most).then_some(stored)
     }
 }

@@ -30,7 +30,7 @@ const OPTIONS: BatchOptions = BatchOptions {
 pub fn run_one(blob: &Blob<'_>, part: Part, convert: Option<Dtype>, dst: &mut [u8]) -> Result<()> {
     match plain_range(blob, &part, convert, dst) {
         Some((offset, front)) => blob.source.read_at(offset, front),
-        None => run_jobs(Request::new(*blob, part, dst, 0).converted(convert)),
+        None => run_jobs(Request::new(*blob, part, convert, dst, 0)?),
     }
 }
 
@@ -54,13 +54,14 @@ fn plain_range<'d>(
 
 #[inline(never)]
 fn run_jobs(mut request: Request<'_>) -> Result<()> {
-    let dst = split::check(&mut request)?;
+    let dst = split::take_front(&mut request)?;
     let shared = Shared::new(OPTIONS.in_flight);
     let strategy = ReadStrategy::cached(request.blob.source);
     let mut bounce = Bounce::new(BOUNCE_SIZE as u64, 0);
     let capacity = bounce.capacity();
     let mut performer = Performer { strategy: &strategy, shared: &shared, bounce: &mut bounce };
-    let mut perform =
-        |offset, dst, kind| performer.perform(Job { source: 0, request: 0, offset, dst, kind }, &request);
+    let mut perform = |offset, dst, kind| {
+        performer.perform(&mut Job { source: 0, request: 0, offset, dst, kind }, &request)
+    };
     split::split(&request, dst, &OPTIONS, capacity, &mut perform).map(drop)
 }

@@ -70,7 +70,7 @@ pub fn plan<'a>(
             jobs.push(Job { source, request: number, offset, dst, kind });
             Ok(())
         };
-        let has_digest = check(request)
+        let has_digest = take_front(request)
             .and_then(|dst| split(request, dst, options, capacity, &mut push))
             .map_err(|e| request.blob.named(e))?;
         request.has_digest = has_digest;
@@ -82,24 +82,15 @@ pub fn plan<'a>(
 /// Receives jobs: where their stored bytes are, what they fill, and how.
 pub type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], JobKind) -> Result<()> + 'p;
 
-/// Checks a request; the front of its destination, which it fills.
-pub fn check<'a>(request: &mut Request<'a>) -> Result<&'a mut [u8]> {
-    let size = request.size()?;
-    // A range of all is all of it, and has a digest that can be checked.
-    if matches!(request.part, Part::Range { offset: 0, length } if length == request.blob.size) {
-        request.part = Part::Whole;
-    }
-    front(std::mem::take(&mut request.dst), size)
-}
-
-/// The first `size` bytes of a destination.
-fn front(dst: &mut [u8], size: u64) -> Result<&mut [u8]> {
-    let capacity = dst.len();
+/// The front of a request's destination, which it fills.
+pub fn take_front<'a>(request: &mut Request<'a>) -> Result<&'a mut [u8]> {
+    let dst = std::mem::take(&mut request.dst);
+    let (size, capacity) = (request.size(), dst.len());
     let front = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
     front.ok_or_else(|| fail!(BufferSize, "it takes {size} bytes, the memory for it has {capacity}"))
 }
 
-/// Cuts a request that was checked into the jobs that fill `dst`; whether they check its digest. What is read together
+/// Cuts a request into the jobs that fill `dst`; whether they check its digest. What is read together
 /// and taken apart has at most `capacity` bytes.
 pub fn split<'a>(
     request: &Request<'_>,

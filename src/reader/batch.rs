@@ -7,6 +7,7 @@ use crate::load::{
     self, is_called, BatchOptions, BatchStats, Blob, FrameIndexCache, OnDone, Owner, Part, Progress, Request,
     Slab,
 };
+use crate::memory::try_box;
 use crate::model::dtype::Block;
 use crate::threads::ThreadHooks;
 
@@ -99,9 +100,8 @@ impl<'f> Component<'f> {
     where
         'f: 'a,
     {
-        let found = self.blob().and_then(|blob| Ok((blob, self.selected(part)?)));
-        let (blob, part) = found.map_err(|e| self.wrap(e))?;
-        Ok(Request::new(blob, part, dst, tag))
+        let found = self.blob().and_then(|blob| Request::new(blob, self.selected(part)?, None, dst, tag));
+        found.map_err(|e| self.wrap(e))
     }
 
     fn selected(&self, part: &Selection<'_>) -> Result<Part> {
@@ -112,7 +112,7 @@ impl<'f> Component<'f> {
                 if !self.object().format().is_array() || self.role() != "data" {
                     return Err(fail!(Unsupported, "only the data of a dense object can be sliced"));
                 }
-                Part::Slab(self.slab(slab)?)
+                Part::Slab(try_box(self.slab(slab)?)?)
             }
         })
     }

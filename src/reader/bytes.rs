@@ -210,8 +210,8 @@ impl<'f> Component<'f> {
         dst: &mut [u8],
         threads: usize,
     ) -> Result<()> {
-        let blob = self.blob().map_err(|e| self.wrap(e))?;
-        let mut request = Request::new(blob, part, dst, 0).converted(convert);
+        let request = self.blob().and_then(|blob| Request::new(blob, part, convert, dst, 0));
+        let mut request = request.map_err(|e| self.wrap(e))?;
         // Through the page cache, as every call does unless an option says otherwise. Small chunks, as one
         // component is all there is to share.
         let chunk_size = HUGE_PAGE as u64;

@@ -1,9 +1,10 @@
 //! A component's bytes to keep: lent where that can be, else in memory of their own.
 
+use super::batch::Selection;
 use super::object::Component;
 use crate::codec::Coding;
 use crate::error::{fail, Result};
-use crate::load::{self, BatchOptions, BatchStats, OnDone, Part, Progress, Request, READ_CHUNK};
+use crate::load::{self, BatchOptions, BatchStats, OnDone, Progress, READ_CHUNK};
 use crate::memory::AlignedBuffer;
 
 /// A component's decoded bytes: lent by the file, or in memory of their own.
@@ -46,8 +47,7 @@ impl<'f> Component<'f> {
         let mut loaded = self.borrow_or_alloc().map_err(|e| self.wrap(e))?;
         match &mut loaded {
             Loaded::Owned(buffer) => {
-                let blob = self.blob().map_err(|e| self.wrap(e))?;
-                let mut request = Request::new(blob, Part::Whole, buffer.as_mut_slice(), 0);
+                let mut request = self.request(&Selection::Whole, buffer.as_mut_slice(), 0)?;
                 let (one, stats) = (std::slice::from_mut(&mut request), &mut BatchStats::default());
                 load::run(one, options, on_done, progress, stats)?;
             }
