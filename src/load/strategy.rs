@@ -20,7 +20,7 @@ const MIN_DIRECT_READ: u64 = 128 << 10;
 /// Most short reads that are done as one: with what is between them, as many pieces as one call of Linux takes.
 const FEW: usize = 512;
 
-/// The same where a request takes longer than to look at so many.
+/// Most short reads that are done as one where a request takes longer than to look at so many.
 const MANY: usize = 4096;
 
 /// Places of the batch that are looked at to estimate how much of it is in memory: one in each mebibyte, of a large
@@ -302,7 +302,7 @@ impl<'a> ReadStrategy<'a> {
         bounce.part(place)
     }
 
-    /// The same; where they are in the bounce.
+    /// Puts the bytes from `offset` on into the bounce, whose [`Bounce::capacity`] they fit, and says where they are in it.
     pub fn fetch_place(
         &self,
         route: Route<'_>,

@@ -94,7 +94,7 @@ impl Component {
         (self.flags & SIZE_KNOWN != 0).then_some(self.size)
     }
 
-    /// The same, found out.
+    /// Notes the decoded bytes; none where nobody declares them.
     #[inline]
     pub fn set_size(&mut self, size: Option<u64>) {
         self.size = size.unwrap_or(0);
@@ -106,7 +106,7 @@ impl Component {
         self.flags & SIZE_DECLARED != 0
     }
 
-    /// The same, said.
+    /// Notes whether the manifest has an `uncompressed_length`.
     pub fn set_size_declared(&mut self, is: bool) {
         self.set_flag(SIZE_DECLARED, is);
     }
@@ -116,7 +116,7 @@ impl Component {
         self.flags & BIG_ENDIAN != 0
     }
 
-    /// The same, said.
+    /// Notes the byte order.
     pub fn set_big_endian(&mut self, is: bool) {
         self.set_flag(BIG_ENDIAN, is);
     }
@@ -126,7 +126,7 @@ impl Component {
         self.flags & PAGE_EXCLUSIVE != 0
     }
 
-    /// The same, found out.
+    /// Notes whether its pages hold no byte of another component.
     #[inline]
     pub fn set_page_exclusive(&mut self, is: bool) {
         self.set_flag(PAGE_EXCLUSIVE, is);

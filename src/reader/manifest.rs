@@ -14,7 +14,7 @@ pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame,
     read_within(source, limits, &|e| e).map(|(frame, manifest, _)| (frame, manifest))
 }
 
-/// The same, and what the manifest takes of the memory that `limits` allow. `explain` is asked about failures that the
+/// Reads a manifest as [`read_manifest`] does, and tells what it takes of the memory that `limits` allow. `explain` is asked about failures that the
 /// file's last bytes may be the cause of; what a whole manifest claims, and is not allowed, is none of them.
 pub fn read_within(
     source: &dyn ByteSource,

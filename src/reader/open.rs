@@ -62,7 +62,7 @@ impl File {
         }
     }
 
-    /// The same without a word on how the file ends where it does not end as a file does.
+    /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as a file does.
     pub(crate) fn from_whole(source: Box<dyn ByteSource>, options: &OpenOptions) -> Result<File> {
         File::assemble(source, options, false)
     }

@@ -21,7 +21,7 @@ pub(super) struct CsrGeometry<'f> {
     pub nnz: u64,
 }
 
-/// The same of a sparse_coo object.
+/// The numbers of a sparse_coo object that its manifest entry and sizes give.
 pub(super) struct CooGeometry<'f> {
     pub values: Component<'f>,
     pub coords: Component<'f>,

@@ -45,7 +45,7 @@ pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairR
     repair_with_progress(path, options, &|_, _| true)
 }
 
-/// The same. `progress` is called with the bytes that were looked at and those of the file, and may stop it: then the
+/// Repairs the file at `path` as [`repair`] does. `progress` is called with the bytes that were looked at and those of the file, and may stop it: then the
 /// file is as it was.
 pub fn repair_with_progress(
     path: impl AsRef<Path>,

@@ -38,7 +38,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// The same for a key that is a text and for what `read` puts into the tape; memory is charged to `budget`.
+    /// Puts a pair of a text and of what `read` puts into the tape behind those that are there; memory is charged to `budget`.
     pub fn push_read(
         &mut self,
         key: &str,

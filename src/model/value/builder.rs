@@ -27,7 +27,7 @@ impl<'t> ValueBuilder<'t> {
         ValueBuilder { start: tape.size(), tape, budget: None, is_finished: false }
     }
 
-    /// The same, with memory charged to `budget` before it is asked for.
+    /// Charges memory to `budget` before it is asked for.
     pub fn within(mut self, budget: Option<&'t Budget>) -> Self {
         self.budget = budget;
         self
@@ -238,7 +238,7 @@ impl<'t> ValueBuilder<'t> {
         }
     }
 
-    /// The same for several items.
+    /// Counts items of what is open, in which there is room for them.
     #[inline(always)]
     fn count_items(&mut self, count: u32) -> Result<()> {
         let open = self.tape.open.last_mut().ok_or_else(misused)?;

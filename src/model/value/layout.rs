@@ -43,7 +43,7 @@ pub(super) const SIZE_AT: usize = 1;
 pub(super) const COUNT_AT: usize = 5;
 pub(super) const ELEMENT_AT: usize = 9;
 pub(super) const ITEMS_AT: usize = 10;
-/// The same of a tagged value.
+/// Where the number and the item of a tagged value stand.
 pub(super) const NUMBER_AT: usize = 9;
 pub(super) const TAGGED_ITEM_AT: usize = 17;
 /// Bytes of an entry of an index.

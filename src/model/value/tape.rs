@@ -138,7 +138,7 @@ impl Tape {
         &self.records
     }
 
-    /// The same, to be changed.
+    /// The bytes of all records, to be changed.
     pub(super) fn records_mut(&mut self) -> &mut [u8] {
         &mut self.records
     }
