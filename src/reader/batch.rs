@@ -104,6 +104,7 @@ impl<'f> Component<'f> {
         found.map_err(|e| self.wrap(e))
     }
 
+    #[inline]
     fn selected(&self, part: &Selection<'_>) -> Result<Part> {
         Ok(match part {
             Selection::Whole => Part::Whole,

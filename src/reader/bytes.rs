@@ -110,6 +110,7 @@ impl<'f> Component<'f> {
 
     /// What there is between its stored and its decoded bytes: the only way to these. Refuses what this version does
     /// not know how to read.
+    #[inline]
     pub(super) fn coding(&self) -> Result<Coding> {
         if self.entry.dtype.is_none() {
             return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
@@ -128,7 +129,7 @@ impl<'f> Component<'f> {
             entry,
             index: self.index,
             coding: self.coding()?,
-            size: self.decoded_size()?,
+            size: entry.size().map_or_else(|| self.decoded_size(), Ok)?,
             strict_bools: self.strict_bools(),
         })
     }
