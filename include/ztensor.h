@@ -418,16 +418,17 @@ zt_file *zt_retain(zt_file *file);
 /// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
 void zt_close(zt_file *file);
 
-/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors.
+/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors. Of a
+/// model, that of its first part.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_file_version(const zt_file *file);
 
-/// Bytes of the file; 0 for NULL. Threads: any. Since 0.9.
+/// Bytes of the file, or of all parts of a model; 0 for NULL. Threads: any. Since 0.9.
 uint64_t zt_file_size(const zt_file *file);
 
-/// The file's own attributes.
+/// The file's own attributes; of a model, those of its first part.
 ///
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
@@ -436,7 +437,7 @@ const zt_value *zt_file_attributes(const zt_file *file);
 /// Number of objects; 0 for NULL. Threads: any. Since 0.9.
 size_t zt_object_count(const zt_file *file);
 
-/// The object at index, in file order.
+/// The object at index, in file order, part by part.
 ///
 /// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
 /// Threads: any. Since 0.9.
@@ -466,17 +467,18 @@ typedef struct zt_identity {
     uint64_t manifest_hash; ///< Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
 } zt_identity;
 
-/// The identity of an open file, for caches: another one means another content. A component that was changed in place
-/// shows in modified_ns alone, or by its digest. Reads the manifest's bytes.
+/// The identity of an open file, for caches: another one means another content. A component that was changed in
+/// place shows in modified_ns alone, or by its digest. Of a model it is that of all parts: their bytes together, the
+/// latest change, a hash of their hashes. Reads the manifests' bytes.
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9.
 zt_status zt_file_identity(const zt_file *file, zt_identity *identity);
 
-/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of which it is
-/// what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise; ZT_MODE_READ for a zt_source. 0
-/// (ZT_MODE_MAP) for NULL.
+/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
+/// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
+/// ZT_MODE_READ for a zt_source, and for a model whose parts are in several modes. 0 (ZT_MODE_MAP) for NULL.
 /// Threads: any. Since 0.9.
 zt_mode zt_file_mode(const zt_file *file);
 
@@ -484,9 +486,9 @@ zt_mode zt_file_mode(const zt_file *file);
 /// that zt_open_memory was given. zt_component_offset counts from the first of them. For registering a whole mapping
 /// with a device, advice of one's own, or sending a file as it is.
 ///
-/// part: 0, the only one there is today. ptr: receives a pointer that lives until the last zt_close; at a page border
-/// if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives the bytes, zt_file_size;
-/// may be NULL. Both are untouched on failure.
+/// part: 0; of a model, below zt_part_count. ptr: receives a pointer that lives until the last zt_close; at a
+/// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
+/// the bytes, zt_part_size; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
 /// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
 /// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what a file that
@@ -504,7 +506,8 @@ typedef enum zt_container_value {
     ZT_CONTAINER_TORCH = 9,
 } zt_container_value;
 
-/// What the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0.
+/// What a part of the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0, a
+/// model as many as zt_part_count says.
 ///
 /// Threads: any. Since 0.9.
 zt_container zt_file_container(const zt_file *file, size_t part);

@@ -33,7 +33,7 @@ fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
     for (mode, borrows) in [(Mode::Map, true), (Mode::Read, false), (Mode::Private, true)] {
         let file = taken(mode);
         assert_eq!(file.mode(), mode);
-        match file.borrow() {
+        match file.part(0).unwrap().borrow() {
             Ok(borrowed) => assert!(borrows && borrowed == bytes),
             Err(e) => assert!(!borrows && e.cause() == Cause::NotMappable && e.message().contains("t.zt")),
         }
@@ -42,10 +42,10 @@ fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
     assert!([Mode::Map, Mode::Read].contains(&taken(Mode::Auto).mode()), "by the file system");
     for mode in [Mode::Map, Mode::Read, Mode::Auto, Mode::Private] {
         let memory = File::open_memory(Aligned::of(&bytes), &in_mode(mode)).unwrap();
-        assert!(memory.mode() == Mode::Map && memory.borrow().unwrap() == bytes);
+        assert!(memory.mode() == Mode::Map && memory.part(0).unwrap().borrow().unwrap() == bytes);
         let source = try_box(ReadOnly(bytes.clone())).unwrap();
         let source = File::from_source(source, &in_mode(mode), String::from("s")).unwrap();
-        assert!(source.mode() == Mode::Read && source.borrow().is_err());
+        assert!(source.mode() == Mode::Read && source.part(0).unwrap().borrow().is_err());
     }
 }
 
@@ -102,7 +102,10 @@ fn changes_in_a_private_mapping_show_in_what_is_borrowed_alone() {
     };
     // All that is borrowed.
     let start = component.offset() as usize;
-    assert!(changed(component.borrow().unwrap()) && changed(&file.borrow().unwrap()[start..start + 300_000]));
+    assert!(
+        changed(component.borrow().unwrap())
+            && changed(&file.part(0).unwrap().borrow().unwrap()[start..start + 300_000])
+    );
     assert!(changed(component.load().unwrap().as_slice()));
     // All that copies or checks, and everybody else.
     let mut found = vec![0; 300_000];

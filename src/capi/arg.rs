@@ -2,12 +2,21 @@
 
 use super::sized::{Field, SizedStruct};
 use crate::error::{fail, Result};
+use crate::reader::{File, FilePart};
 use std::ffi::{c_char, c_void, CStr};
 use std::mem::MaybeUninit;
 
 /// A pointer that must not be NULL.
 pub(super) fn required<T>(pointer: Option<T>, what: &str) -> Result<T> {
     pointer.ok_or_else(|| fail!(InvalidArgument, "{what} is NULL"))
+}
+
+/// One of the files that a file consists of.
+pub(super) fn part(file: &File, part: usize) -> Result<&FilePart> {
+    file.part(part).ok_or_else(|| {
+        let count = file.part_count();
+        fail!(InvalidArgument, "there is no part {part}: the file has {count}, from 0")
+    })
 }
 
 /// A NUL-ended name, as UTF-8.

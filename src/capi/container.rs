@@ -28,12 +28,13 @@ pub(super) fn containers(mask: u32) -> Result<u32> {
     }
 }
 
-/// What the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0.
+/// What a part of the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0, a
+/// model as many as zt_part_count says.
 ///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_container(file: Option<&zt_file>, part: usize) -> zt_container {
-    file.filter(|_| part == 0).map_or(0, |file| file.file().container().number())
+    file.and_then(|file| file.file().part(part)).map_or(0, |part| part.container().number())
 }
 
 /// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none. The string lives as

@@ -5,7 +5,8 @@ use super::guard::guard;
 use super::open::zt_file;
 use super::sized::sized_struct;
 use super::status::zt_status;
-use crate::error::fail;
+use crate::error::{fail, Result};
+use crate::reader::Identity;
 
 /// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
 #[repr(C)]
@@ -26,8 +27,9 @@ pub struct zt_identity {
 // SAFETY: repr(C); integers, which may be zero.
 sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash);
 
-/// The identity of an open file, for caches: another one means another content. A component that was changed in place
-/// shows in modified_ns alone, or by its digest. Reads the manifest's bytes.
+/// The identity of an open file, for caches: another one means another content. A component that was changed in
+/// place shows in modified_ns alone, or by its digest. Of a model it is that of all parts: their bytes together, the
+/// latest change, a hash of their hashes. Reads the manifests' bytes.
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
@@ -37,18 +39,25 @@ pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut
     guard(|| {
         let file = arg::required(file, "file")?.file();
         // SAFETY: identity NULL or of the size it says.
-        if unsafe { arg::struct_size(identity.cast_const())? } == 0 {
-            return Err(fail!(InvalidArgument, "the place for the zt_identity is NULL"));
-        }
-        let found = file.identity()?;
-        let filled = zt_identity {
-            struct_size: 0,
-            size: found.size,
-            modified_ns: found.modified,
-            manifest_offset: found.manifest_offset,
-            manifest_hash: found.manifest_hash,
-        };
-        // SAFETY: of the size it says.
-        unsafe { arg::fill(identity, filled) }
+        unsafe { fill(identity, || file.identity()) }
     })
+}
+
+/// # Safety
+/// `identity` is NULL or of the size it says.
+pub(super) unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identity>) -> Result<()> {
+    // SAFETY: passed on.
+    if unsafe { arg::struct_size(identity.cast_const())? } == 0 {
+        return Err(fail!(InvalidArgument, "the place for the zt_identity is NULL"));
+    }
+    let found = find()?;
+    let filled = zt_identity {
+        struct_size: 0,
+        size: found.size,
+        modified_ns: found.modified,
+        manifest_offset: found.manifest_offset,
+        manifest_hash: found.manifest_hash,
+    };
+    // SAFETY: of the size it says.
+    unsafe { arg::fill(identity, filled) }
 }

@@ -5,13 +5,12 @@ use super::guard::guard;
 use super::mode::{self, zt_mode};
 use super::open::zt_file;
 use super::status::zt_status;
-use crate::error::fail;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of which it is
-/// what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise; ZT_MODE_READ for a zt_source. 0
-/// (ZT_MODE_MAP) for NULL.
+/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
+/// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
+/// ZT_MODE_READ for a zt_source, and for a model whose parts are in several modes. 0 (ZT_MODE_MAP) for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {
@@ -22,9 +21,9 @@ pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {
 /// that zt_open_memory was given. zt_component_offset counts from the first of them. For registering a whole mapping
 /// with a device, advice of one's own, or sending a file as it is.
 ///
-/// part: 0, the only one there is today. ptr: receives a pointer that lives until the last zt_close; at a page border
-/// if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives the bytes, zt_file_size;
-/// may be NULL. Both are untouched on failure.
+/// part: 0; of a model, below zt_part_count. ptr: receives a pointer that lives until the last zt_close; at a
+/// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
+/// the bytes, zt_part_size; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
 /// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
 /// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what a file that
@@ -37,12 +36,9 @@ pub extern "C" fn zt_file_bytes(
     size: Option<&mut MaybeUninit<u64>>,
 ) -> zt_status {
     guard(|| {
-        let file = arg::required(file, "file")?.file();
+        let file = arg::required(file, "file")?;
         let ptr = arg::required(ptr, "ptr")?;
-        if part != 0 {
-            return Err(fail!(InvalidArgument, "there is no part {part}: the file has one, 0"));
-        }
-        let bytes = file.borrow()?;
+        let bytes = arg::part(file.file(), part)?.borrow()?;
         ptr.write(bytes.as_ptr().cast());
         if let Some(size) = size {
             size.write(bytes.len() as u64);

@@ -160,7 +160,8 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     }
 }
 
-/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors.
+/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors. Of a
+/// model, that of its first part.
 ///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
@@ -171,13 +172,13 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     manifest.version_text.map_or(null(), |t| manifest.texts.get_c_bytes(t).as_ptr().cast())
 }
 
-/// Bytes of the file; 0 for NULL. Threads: any. Since 0.9.
+/// Bytes of the file, or of all parts of a model; 0 for NULL. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
     file.map_or(0, |f| f.file().size())
 }
 
-/// The file's own attributes.
+/// The file's own attributes; of a model, those of its first part.
 ///
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
@@ -192,7 +193,7 @@ pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |f| f.file().object_count())
 }
 
-/// The object at index, in file order.
+/// The object at index, in file order, part by part.
 ///
 /// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
 /// Threads: any. Since 0.9.

@@ -1,61 +1,67 @@
 //! How much memory opening a file may take: charged before it is asked for.
 
 use crate::error::{fail, Result};
-use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that are held and may be held.
+/// Bytes that are held and may be held, by as many threads as open the parts of a model.
 #[derive(Debug)]
 pub struct Budget {
-    limit: Cell<u64>,
-    held: Cell<u64>,
+    limit: AtomicU64,
+    held: AtomicU64,
 }
 
 impl Budget {
     /// Nothing is held yet, and at most `limit` bytes may be.
     pub fn new(limit: u64) -> Budget {
-        Budget { limit: Cell::new(limit), held: Cell::new(0) }
+        Budget { limit: AtomicU64::new(limit), held: AtomicU64::new(0) }
     }
 
     /// Lets up to `limit` bytes be held, or as many as before if that is more.
     pub fn raise(&self, limit: u64) {
-        self.limit.set(self.limit.get().max(limit));
+        self.limit.fetch_max(limit, Ordering::Relaxed);
     }
 
     /// Bytes that are held.
     pub fn held(&self) -> u64 {
-        self.held.get()
+        self.held.load(Ordering::Relaxed)
+    }
+
+    fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// Whether `bytes` more may be held.
     pub fn has(&self, bytes: u64) -> bool {
-        self.held.get().checked_add(bytes).is_some_and(|sum| sum <= self.limit.get())
+        self.sum(self.held(), bytes).is_some()
     }
 
     /// Counts `bytes` for `what` as held; an error, and nothing is counted, if that is more than may be.
     #[inline]
     pub fn charge(&self, bytes: u64, what: &str) -> Result<()> {
-        match self.has(bytes) {
-            true => {
-                self.held.set(self.held.get().saturating_add(bytes));
-                Ok(())
-            }
-            false => Err(self.exceeded(bytes, what)),
-        }
+        let charged =
+            self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| self.sum(held, bytes));
+        charged.map(drop).map_err(|held| self.exceeded(held, bytes, what))
+    }
+
+    /// `bytes` more than `held`, if that may be.
+    fn sum(&self, held: u64, bytes: u64) -> Option<u64> {
+        held.checked_add(bytes).filter(|sum| *sum <= self.limit())
     }
 
     /// Counts them as held no longer.
     #[inline]
     pub fn give_back(&self, bytes: u64) {
-        self.held.set(self.held.get().saturating_sub(bytes));
+        let less = |held: u64| Some(held.saturating_sub(bytes));
+        let _ = self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     #[cold]
-    fn exceeded(&self, bytes: u64, what: &str) -> crate::error::Error {
-        let sum = self.held.get().saturating_add(bytes);
+    fn exceeded(&self, held: u64, bytes: u64, what: &str) -> crate::error::Error {
+        let sum = held.saturating_add(bytes);
         fail!(
             Limit,
             "opening it takes {sum} bytes of memory, {bytes} of them for {what}, above the limit of {} (max_memory)",
-            self.limit.get()
+            self.limit()
         )
     }
 }

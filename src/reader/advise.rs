@@ -16,24 +16,27 @@ impl File {
     /// Advises the system what will be done with the whole file, which is being opened. A hint that it does not take is no
     /// reason not to open it; a lock is more than a hint. Bytes that are in no file need none.
     pub(super) fn advise_all(&self, advice: Advice) -> Result<()> {
-        if advice == Advice::Normal || self.source().page_cache().is_none() {
-            return Ok(());
+        for part in self.parts() {
+            if advice == Advice::Normal || part.source().page_cache().is_none() {
+                continue;
+            }
+            match self.advise(part.source(), 0..part.size(), advice) {
+                Err(e) if e.cause() == Cause::Unsupported && advice != Advice::Lock => {}
+                outcome => outcome.map_err(|e| part.named(e))?,
+            }
         }
-        match self.advise(0..self.size(), advice) {
-            Err(e) if e.cause() == Cause::Unsupported && advice != Advice::Lock => Ok(()),
-            outcome => outcome,
-        }
+        Ok(())
     }
 
     /// Advises the system what will be done with the bytes of `range`.
-    fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
+    fn advise(&self, source: &dyn ByteSource, range: Range<u64>, advice: Advice) -> Result<()> {
         let threads = match advice {
-            Advice::Populate if self.source().page_cache().is_some() => {
+            Advice::Populate if source.page_cache().is_some() => {
                 self.threads_for(range.end.saturating_sub(range.start))
             }
             _ => 1,
         };
-        advise(self.source(), range, advice, threads, self.thread_hooks)
+        self::advise(source, range, advice, threads, self.thread_hooks)
     }
 }
 
@@ -43,15 +46,14 @@ impl Component<'_> {
         let mut range = self.stored().range();
         if self.entry.is_page_exclusive() && matches!(advice, Advice::Release | Advice::Evict) {
             // The rest of its last page is padding, or of the manifest, which is not read again.
-            range.end = self.file.source().pages().border_after(range.end);
+            range.end = self.source().pages().border_after(range.end);
         }
-        self.file.advise(range, advice).map_err(|e| self.wrap(e))
+        self.file.advise(self.source(), range, advice).map_err(|e| self.wrap(e))
     }
 
     /// Whether it begins where direct reads can, in the real file.
     pub(super) fn is_direct_border(&self) -> bool {
-        let source = self.file.source();
-        source.pages().with_page(BLOCK).is_border(self.entry.offset)
+        self.source().pages().with_page(BLOCK).is_border(self.entry.offset)
     }
 }
 

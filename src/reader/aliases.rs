@@ -2,7 +2,7 @@
 //! one holds for all. A file may name the same bytes a million times; looking at them costs their size once.
 
 use crate::error::Result;
-use crate::model::manifest::Manifest;
+use crate::model::manifest::Component;
 
 /// Which components share their bytes.
 #[derive(Default)]
@@ -14,27 +14,31 @@ pub(super) struct Aliases {
 }
 
 impl Aliases {
-    /// Those of a file, in `n log n` comparisons; of one whose components follow each other in none.
-    pub fn of(manifest: &Manifest) -> Result<Aliases> {
-        let components = &manifest.components;
-        let mut next = 0;
-        let apart = components.iter().filter(|c| c.stored_size > 0).all(|c| {
-            let behind = c.offset >= next;
-            next = c.end();
+    /// Those of the files that `part_of` has numbered for each component, in `n log n` comparisons; in none where
+    /// components follow each other.
+    pub fn of(components: &[Component], part_of: impl Fn(usize) -> usize) -> Result<Aliases> {
+        let stored = || (0u32..).zip(components).filter(|(_, c)| c.stored_size > 0);
+        let mut next = (0, 0);
+        let apart = stored().all(|(at, c)| {
+            let part = part_of(at as usize);
+            let behind = (part, c.offset) >= next;
+            next = (part, c.end());
             behind
         });
         if apart {
             return Ok(Aliases::default());
         }
-        let mut order: Vec<(u64, u64, u32)> = Vec::new();
+        let mut order: Vec<(u32, u64, u64, u32)> = Vec::new();
         order.try_reserve_exact(components.len())?;
-        let places = (0u32..).zip(components.iter()).filter(|(_, c)| c.stored_size > 0);
-        order.extend(places.map(|(at, c)| (c.offset, c.stored_size, at)));
+        // There are no more parts than components that need 32 bits.
+        let part = |at: u32| u32::try_from(part_of(at as usize)).unwrap_or(u32::MAX);
+        order.extend(stored().map(|(at, c)| (part(at), c.offset, c.stored_size, at)));
         order.sort_unstable();
         let mut aliases = Aliases::default();
         aliases.ranges.try_reserve_exact(components.len())?;
         aliases.ranges.resize(components.len(), 0);
-        let groups = order.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|group| group.len() > 1);
+        let groups =
+            order.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)).filter(|group| group.len() > 1);
         for (number, group) in (1u32..).zip(groups) {
             aliases.count = number as usize;
             for (.., at) in group {
@@ -62,23 +66,27 @@ impl Aliases {
 mod tests {
     use super::*;
     use crate::model::dtype::Dtype;
-    use crate::model::manifest::Component as Entry;
+    use crate::model::manifest::Manifest;
 
     #[test]
     fn components_of_the_same_bytes_are_found_and_empty_ones_have_none() {
         let ranges = [(64, 8), (128, 8), (64, 8), (0, 0), (0, 0), (256, 4), (128, 8), (64, 8)];
         let mut manifest = Manifest::default();
         let role = manifest.texts.add("data").unwrap();
-        assert_eq!(Aliases::of(&manifest).unwrap().count(), 0);
+        assert_eq!(Aliases::of(&manifest.components, |_| 0).unwrap().count(), 0);
         for (offset, stored_size) in ranges {
-            let mut entry = Entry::new(role, Some(Dtype::U8));
+            let mut entry = Component::new(role, Some(Dtype::U8));
             (entry.offset, entry.stored_size) = (offset, stored_size);
             manifest.components.push(entry).unwrap();
         }
-        let aliases = Aliases::of(&manifest).unwrap();
+        let aliases = Aliases::of(&manifest.components, |_| 0).unwrap();
         let found: Vec<_> = (0..9).map(|at| aliases.range(at)).collect();
         let (first, second) = (Some(0), Some(1));
         assert_eq!(found, [first, second, first, None, None, None, second, first, None]);
         assert_eq!(aliases.count(), 2);
+        // Of three files, (64, 8) is there twice in the first, and the others each have a range of their own.
+        let aliases = Aliases::of(&manifest.components, |at| at / 3).unwrap();
+        let found: Vec<_> = (0..8).map(|at| aliases.range(at)).collect();
+        assert_eq!(found, [first, None, first, None, None, None, None, None]);
     }
 }

@@ -56,7 +56,7 @@ impl<'f> Component<'f> {
             Ok(Coding::Raw) => true,
             Ok(Coding::Compressed(_)) | Err(_) => false,
         };
-        let file_backed = self.file.source().page_cache().is_some();
+        let file_backed = self.source().page_cache().is_some();
         let expected = self.digest().and_then(|d| digest::parse(d).ok());
         Caps {
             map: self.borrow_inner().is_ok(),
@@ -124,7 +124,7 @@ impl<'f> Component<'f> {
         let (file, entry) = (self.file, self.entry);
         Ok(Blob {
             owner: file,
-            source: file.source(),
+            source: self.source(),
             object: self.object,
             entry,
             index: self.index,
@@ -141,7 +141,7 @@ impl<'f> Component<'f> {
 
     /// Where its stored bytes are.
     pub(super) fn stored(&self) -> StoredBytes<'f> {
-        StoredBytes { source: self.file.source(), start: self.entry.offset, size: self.entry.stored_size }
+        StoredBytes { source: self.source(), start: self.entry.offset, size: self.entry.stored_size }
     }
 
     /// Lends the bytes where they are.
@@ -159,7 +159,7 @@ impl<'f> Component<'f> {
         if self.entry.swaps() {
             return not("its byte order is not this machine's");
         }
-        let Some(bytes) = self.file.source.borrow(self.stored().range()) else {
+        let Some(bytes) = self.source().borrow(self.stored().range()) else {
             return not("the file is neither mapped nor in memory");
         };
         if bytes.is_empty() {
@@ -185,7 +185,7 @@ impl<'f> Component<'f> {
         match self.file.threads_for(self.entry.size().unwrap_or(0)) {
             1 => 1,
             // A host's own source is called by its own thread, unless it or the call's options say otherwise.
-            threads => threads.min(self.file.source().profile().concurrency.max(1)),
+            threads => threads.min(self.source().profile().concurrency.max(1)),
         }
     }
 
@@ -265,7 +265,7 @@ impl<'f> Component<'f> {
         let dst = fitting.ok_or_else(|| {
             self.wrap(fail!(BufferSize, "it has {size} stored bytes, the memory for it {capacity}"))
         });
-        self.file.source().read_at(self.entry.offset, dst?).map_err(|e| self.wrap(e))
+        self.source().read_at(self.entry.offset, dst?).map_err(|e| self.wrap(e))
     }
 
     /// Checks the digest against the stored bytes.

@@ -1,32 +1,34 @@
-//! An open file: what its manifest says, and where its bytes come from.
+//! An open file: what its manifest says, and where its bytes come from. A model of several files is one, too.
 
 use super::aliases::Aliases;
+use super::identity::{self, Identity};
 use super::index::NameIndex;
 use super::lazy_sizes::LazySizes;
 use super::open_options::Mode;
-use crate::container::{self, Capabilities, Frame};
+use super::parts::{FilePart, Parts};
+use crate::container::Capabilities;
 use crate::error::{fail, Error, Result};
 use crate::load::FrameIndexCache;
 use crate::memory::{DecodedCache, HostAllocator};
-use crate::model::manifest::Manifest;
+use crate::model::manifest::{Container, Manifest};
 use crate::model::value::Value;
 use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 
-/// An open `.zt` file.
+/// An open file, or the files of a model as one.
 pub struct File {
-    pub(super) source: Box<dyn ByteSource>,
+    pub(super) parts: Parts,
     pub(super) mode: Mode,
+    /// Of all parts: objects and components in their order.
     pub(super) manifest: Manifest,
     pub(super) names: NameIndex,
-    pub(super) frame: Frame,
     pub(super) strict: bool,
     pub(super) max_decoded_size: Option<u64>,
     pub(super) threads: usize,
     pub(super) thread_hooks: ThreadHooks,
     pub(super) allocator: Option<HostAllocator>,
-    pub(super) label: String,
-    pub(super) modified: i64,
+    /// What messages call a model; a file has the label of its only part.
+    pub(super) label: Option<String>,
     /// Components of the same bytes, where decoded sizes are to be found out.
     pub(super) aliases: Aliases,
     /// Decoded sizes that no manifest declares, found when first asked for; see `Component::size`: those of components,
@@ -38,44 +40,85 @@ pub struct File {
 
 impl std::fmt::Debug for File {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "File({:?}, {} objects)", self.label, self.manifest.objects.len())
+        write!(f, "File({:?}, {} objects)", self.label(), self.manifest.objects.len())
     }
 }
 
 impl File {
-    /// What its container can represent.
-    pub fn capabilities(&self) -> &'static Capabilities {
-        container::capabilities_of(&self.manifest)
+    /// What it is; of a model, what its first part is.
+    pub fn container(&self) -> Container {
+        self.parts.first.container()
     }
 
-    /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where files say none.
+    /// What its container can represent; of a model, that of its first part.
+    pub fn capabilities(&self) -> &'static Capabilities {
+        self.parts.first.capabilities()
+    }
+
+    /// The version as the file, or the first part of a model, says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where files
+    /// say none.
     pub fn version(&self) -> &str {
         self.manifest.version_text()
     }
 
-    /// Bytes of the file.
+    /// Bytes of the file, or of all parts.
     pub fn size(&self) -> u64 {
-        self.frame.file_size
+        self.parts().map(FilePart::size).fold(0, u64::saturating_add)
+    }
+
+    /// How many files it consists of.
+    pub fn part_count(&self) -> usize {
+        self.parts.count()
+    }
+
+    /// One of its files.
+    pub fn part(&self, index: usize) -> Option<&FilePart> {
+        self.parts.get(index)
+    }
+
+    /// Its only file: a model of several cannot be changed.
+    pub(crate) fn only_part(&self) -> Result<&FilePart> {
+        match self.part_count() {
+            1 => Ok(&self.parts.first),
+            count => {
+                let why = fail!(
+                    Unsupported,
+                    "a model of {count} files cannot be changed, but each of its files can"
+                );
+                Err(self.in_file(why))
+            }
+        }
+    }
+
+    /// Its files, in their order.
+    pub fn parts(&self) -> impl Iterator<Item = &FilePart> {
+        self.parts.iter()
+    }
+
+    /// Its identity, as it was when it was opened: of a model, the bytes of all parts, the latest change, and the hash of
+    /// their hashes. Reads the manifests.
+    pub fn identity(&self) -> Result<Identity> {
+        let mut identity = self.parts.first.identity()?;
+        if self.part_count() > 1 {
+            let mut hashes = Vec::new();
+            hashes.try_reserve_exact(self.part_count().saturating_mul(8))?;
+            for part in self.parts() {
+                let of_part = part.identity()?;
+                identity.modified = identity.modified.max(of_part.modified);
+                hashes.extend_from_slice(&of_part.manifest_hash.to_be_bytes());
+            }
+            (identity.size, identity.manifest_hash) = (self.size(), identity::hash(&hashes));
+        }
+        Ok(identity)
     }
 
     /// How its bytes are reached: never [`Mode::Auto`]. Bytes in memory are as good as mapped, those of any other source
-    /// are read.
+    /// are read. [`Mode::Read`] where the parts of a model are reached in several ways.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// All bytes of the file, where they can be lent.
-    pub fn borrow(&self) -> Result<&[u8]> {
-        let bytes = self.source.borrow(0..self.size());
-        bytes.ok_or_else(|| {
-            self.in_file(fail!(
-                NotMappable,
-                "its bytes cannot be lent: the file is neither mapped nor in memory"
-            ))
-        })
-    }
-
-    /// The file's own attributes, a map.
+    /// The file's own attributes, a map; of a model those of its first part.
     pub fn attributes(&self) -> Option<Value<'_>> {
         self.manifest.file_attributes()
     }
@@ -95,21 +138,17 @@ impl File {
         &self.manifest
     }
 
-    /// Where the manifest stands and how the file is framed.
-    pub(crate) fn frame(&self) -> &Frame {
-        &self.frame
-    }
-
-    pub(crate) fn source(&self) -> &dyn ByteSource {
-        self.source.as_ref()
+    /// What messages call it.
+    fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.parts.first.label)
     }
 
     #[cold]
     pub(super) fn in_file(&self, error: Error) -> Error {
-        if self.label.is_empty() {
-            return error;
+        match self.label() {
+            "" => error,
+            label => error.within(format_args!("{label}")),
         }
-        error.within(format_args!("{}", self.label))
     }
 }
 

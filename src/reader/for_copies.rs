@@ -53,7 +53,7 @@ impl Component<'_> {
 
     /// Whether any byte but zero is true in its file.
     pub(crate) fn any_byte_is_true(&self) -> bool {
-        self.file.capabilities().any_byte_is_true
+        self.file_part().capabilities().any_byte_is_true
     }
 
     /// Whether a bool of it is neither 0 nor 1.

@@ -1,11 +1,11 @@
 //! What tells a file from others: its name in messages, and what changes when its content does.
 
-use super::file::File;
 use super::open_options::OpenOptions;
+use crate::container::Frame;
 use crate::digest::{compute, Algorithm, Digest};
 use crate::error::{try_format, Result};
 use crate::load::with_range;
-use crate::model::manifest::Container;
+use crate::source::ByteSource;
 use std::fmt;
 use std::time::UNIX_EPOCH;
 
@@ -39,21 +39,20 @@ impl OpenOptions {
     }
 }
 
-impl File {
-    /// What it is.
-    pub fn container(&self) -> Container {
-        self.manifest.container.unwrap_or(self.frame.container)
-    }
-
-    /// Its identity, as it was when it was opened. Reads the manifest.
-    pub fn identity(&self) -> Result<Identity> {
-        let range = self.frame.manifest.clone();
+impl Identity {
+    /// That of an open file. Reads the manifest.
+    pub(super) fn of(source: &dyn ByteSource, frame: &Frame, modified: i64) -> Result<Identity> {
+        let range = frame.manifest.clone();
         let manifest_offset = range.start;
-        let digest = with_range(self.source(), range, |bytes| Ok(compute(Algorithm::Sha256, bytes)));
-        let hash = match digest.map_err(|e| self.in_file(e))? {
-            Digest::Sha256(hash) => hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)),
-            _ => 0,
-        };
-        Ok(Identity { size: self.size(), modified: self.modified, manifest_offset, manifest_hash: hash })
+        let manifest_hash = with_range(source, range, |bytes| Ok(hash(bytes)))?;
+        Ok(Identity { size: frame.file_size, modified, manifest_offset, manifest_hash })
+    }
+}
+
+/// The first 8 bytes of the SHA-256, big-endian.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    match compute(Algorithm::Sha256, bytes) {
+        Digest::Sha256(hash) => hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)),
+        _ => 0,
     }
 }

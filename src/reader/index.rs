@@ -1,6 +1,6 @@
 //! Finding things in a manifest: by name, and who shares whose pages.
 
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{fail, Result};
 use crate::memory::bytes_of;
 use crate::model::manifest::{Component, Manifest};
 use crate::source::pages::Pages;
@@ -24,8 +24,9 @@ impl NameIndex {
         places.saturating_mul(bytes_of::<u32>(1).saturating_add(1)).saturating_add(64)
     }
 
-    /// Looks at every name once. Two of one name are an error, unless `first_wins` (0.1).
-    pub fn build(manifest: &Manifest, first_wins: bool) -> Result<NameIndex> {
+    /// Looks at every name once. `duplicate` says of two objects of one name whether that is an error, or the first is
+    /// the one that is found (0.1).
+    pub fn build(manifest: &Manifest, duplicate: impl Fn(usize, usize) -> Result<()>) -> Result<NameIndex> {
         let hasher = crate::hash::state();
         let name_at = |at: u32| {
             let object = manifest.objects.get(at as usize);
@@ -42,11 +43,7 @@ impl NameIndex {
             let same = |other: &u32| name == name_at(*other);
             match table.entry(hash(&hasher, name), same, |at: &u32| hash(&hasher, name_at(*at))) {
                 Entry::Vacant(place) => drop(place.insert(at)),
-                Entry::Occupied(_) if first_wins => {}
-                Entry::Occupied(_) => {
-                    let name = manifest.texts.get(object.name);
-                    return Err(broken!(Rule::NameDuplicate, "object {name:?} is defined twice"));
-                }
+                Entry::Occupied(other) => duplicate(*other.get() as usize, at as usize)?,
             }
         }
         Ok(NameIndex { table, hasher })
@@ -72,18 +69,18 @@ fn hash(hasher: &SeedableRandomState, name: &[u8]) -> u64 {
 }
 
 /// Marks the components whose pages hold no byte of another component, nor of what the file is part of.
-pub fn mark_page_exclusive(manifest: &mut Manifest, pages: &Pages) -> Result<()> {
+pub fn mark_page_exclusive(components: &mut [Component], pages: &Pages) -> Result<()> {
     let page_end = |c: &Component| pages.border_after(c.end());
     let candidate =
         |c: &Component| pages.is_border(c.offset) && c.stored_size > 0 && pages.is_own_up_to(c.end());
-    if mark_in_order(&mut manifest.components, candidate, page_end) {
+    if mark_in_order(components, candidate, page_end) {
         return Ok(());
     }
     let mut starts: Vec<u64> = Vec::new();
-    starts.try_reserve_exact(manifest.components.len())?;
-    starts.extend(manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| c.offset));
+    starts.try_reserve_exact(components.len())?;
+    starts.extend(components.iter().filter(|c| c.stored_size > 0).map(|c| c.offset));
     starts.sort_unstable();
-    for component in manifest.components.iter_mut().filter(|c| candidate(c)) {
+    for component in components.iter_mut().filter(|c| candidate(c)) {
         let here = starts.partition_point(|s| *s < component.offset);
         let sharers = starts.get(here..).unwrap_or_default();
         // Itself, and whoever stands at the very same bytes, which is sharing too.

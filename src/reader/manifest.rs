@@ -11,16 +11,17 @@ use crate::source::ByteSource;
 
 /// Detects, reads and decodes; checked against everything that needs no component's bytes.
 pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
-    read_within(source, limits, &|e| e).map(|(frame, manifest, _)| (frame, manifest))
+    read_within(source, limits, &Budget::new(limits.memory_for(0)), &|e| e)
 }
 
-/// Reads a manifest as [`read_manifest`] does, and tells what it takes of the memory that `limits` allow. `explain` is asked about failures that the
-/// file's last bytes may be the cause of; what a whole manifest claims, and is not allowed, is none of them.
+/// Reads a manifest as [`read_manifest`] does; what it takes is charged to `budget`. `explain` is asked about failures that the file's last bytes
+/// may be the cause of; what a whole manifest claims, and is not allowed, is none of them.
 pub fn read_within(
     source: &dyn ByteSource,
     limits: &Limits,
+    budget: &Budget,
     explain: &dyn Fn(Error) -> Error,
-) -> Result<(Frame, Manifest, Budget)> {
+) -> Result<(Frame, Manifest)> {
     let size = source.size();
     let mut ends = Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)?;
     if let Some(record) = pending(ends.head(source), size) {
@@ -29,18 +30,14 @@ pub fn read_within(
     let frame = match ends.detect(source, limits).map_err(explain)? {
         Detected::Frame(frame) => frame,
         Detected::Front(container) => {
-            let budget = Budget::new(limits.memory_for(0));
-            let mut window = FrontWindow::new(source, &budget)?;
-            let (frame, validated) = container::decode_front(container, &mut window, limits, &budget)?;
-            drop(window);
-            return Ok((frame, validated.into_inner(), budget));
+            let mut window = FrontWindow::new(source, budget)?;
+            let (frame, validated) = container::decode_front(container, &mut window, limits, budget)?;
+            return Ok((frame, validated.into_inner()));
         }
         Detected::Scattered(container) => {
-            let budget = Budget::new(limits.memory_for(0));
-            let mut regions = SourceRegions::new(source, &ends, &budget)?;
-            let (frame, validated) = container::decode_scattered(container, &mut regions, limits, &budget)?;
-            drop(regions);
-            return Ok((frame, validated.into_inner(), budget));
+            let mut regions = SourceRegions::new(source, &ends, budget)?;
+            let (frame, validated) = container::decode_scattered(container, &mut regions, limits, budget)?;
+            return Ok((frame, validated.into_inner()));
         }
         Detected::Other | Detected::NeedsHead(_) => {
             return Err(fail!(Internal, "nothing tells what the file is"))
@@ -48,14 +45,14 @@ pub fn read_within(
     };
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
-    let budget = Budget::new(limits.memory_for(manifest_size));
+    budget.raise(limits.memory_for(manifest_size));
     let read = ends.held(source, &range);
     budget.charge(read, "the manifest")?;
     let validated =
-        ends.with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, &budget));
+        ends.with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, budget));
     let validated = validated.map_err(|e| if e.cause() == Cause::Limit { e } else { explain(e) })?;
     budget.give_back(read);
-    Ok((frame, validated.into_inner(), budget))
+    Ok((frame, validated.into_inner()))
 }
 
 /// The record of an append that has written behind the old end, from the file's first bytes. Until then the file is

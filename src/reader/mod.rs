@@ -22,6 +22,7 @@ mod open;
 mod open_options;
 mod origin;
 mod padding;
+mod parts;
 mod recovery;
 mod regions;
 mod short_frames;
@@ -37,6 +38,7 @@ pub use identity::Identity;
 pub use loaded::Loaded;
 pub use object::{Component, Object};
 pub use open_options::{Mode, OpenOptions};
+pub use parts::FilePart;
 pub use verify::{OnFailure, VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 

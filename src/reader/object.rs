@@ -1,10 +1,12 @@
 //! Places in an open file: an object, a component. What the manifest says of them.
 
 use super::file::File;
+use super::parts::FilePart;
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{self, element_count, Encoding, Format, LogicalType, RareNames};
 use crate::model::value::Value;
+use crate::source::ByteSource;
 
 impl File {
     /// The object at `index`, in file order.
@@ -110,7 +112,10 @@ impl<'f> Object<'f> {
 
     #[cold]
     pub(super) fn wrap(&self, error: Error) -> Error {
-        self.file.in_file(error.within(format_args!("object {:?}", self.name())))
+        // Which one it is says its place in the table.
+        let first = self.file.manifest.objects.as_ptr().addr();
+        let index = std::ptr::from_ref(self.entry).addr().wrapping_sub(first) / size_of::<manifest::Object>();
+        self.file.parts.of_object(index).named(error.within(format_args!("object {:?}", self.name())))
     }
 }
 
@@ -172,7 +177,24 @@ impl<'f> Component<'f> {
         self.entry.encoding.name().unwrap_or_else(|| self.text(self.rare().encoding))
     }
 
-    /// Its first stored byte, from the start of the file.
+    /// The file that its bytes are in.
+    #[inline(always)]
+    pub fn file_part(&self) -> &'f FilePart {
+        self.file.parts.of_component(self.index)
+    }
+
+    /// The number of that file.
+    pub fn part_number(&self) -> usize {
+        self.file.parts.number_of_component(self.index)
+    }
+
+    /// Where its bytes come from.
+    #[inline(always)]
+    pub(super) fn source(&self) -> &'f dyn ByteSource {
+        self.file_part().source()
+    }
+
+    /// Its first stored byte, from the start of the file that it is in.
     pub fn offset(&self) -> u64 {
         self.entry.offset
     }

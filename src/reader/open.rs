@@ -5,12 +5,13 @@ use super::file::File;
 use super::index::{self, NameIndex};
 use super::lazy_sizes::LazySizes;
 use super::open_options::{Mode, OpenOptions};
+use super::parts::{c_path, FilePart, Parts};
 use super::verify::{VerifyOptions, VerifyReport};
 use super::{identity, manifest, recovery, short_frames, structure};
-use crate::container::{self, Limits};
+use crate::container::Limits;
 use crate::error::Result;
 use crate::load::FrameIndexCache;
-use crate::memory::{bytes_of, try_box, DecodedCache};
+use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
 use crate::model::manifest::{Component, Manifest};
 use crate::source::file::FileSource;
 use crate::source::map::MapSource;
@@ -22,24 +23,21 @@ use std::path::Path;
 impl File {
     /// Opens the file at `path`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
-        let path = path.as_ref();
-        let label = options.label(format_args!("{}", path.display()))?;
-        File::open_source_file(FileSource::open(path), options, label)
+        let limits = options.limits();
+        let budget = Budget::new(limits.memory_for(0));
+        let (part, manifest) = open_part(path.as_ref(), options, &limits, &budget)?;
+        File::of_one(part, manifest, &budget, options)
     }
 
     /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
     pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
         let label = options.label(format_args!("the file at offset {offset}"))?;
-        File::open_source_file(FileSource::from_file(file, offset, length), options, label)
-    }
-
-    fn open_source_file(file: Result<FileSource>, options: &OpenOptions, label: String) -> Result<File> {
-        let modified = file.as_ref().map_or(0, |file| identity::modified(file.parts().0));
-        let source = file.and_then(|file| with_mode(file, options));
-        let source = source.map_err(|e| e.within(format_args!("{label}")))?;
-        let mut opened = File::from_source(source, options, label)?;
-        opened.modified = modified;
-        Ok(opened)
+        let modified = identity::modified(&file);
+        let source = FileSource::from_file(file, offset, length).and_then(|file| with_mode(file, options));
+        let mut file =
+            File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)?;
+        file.parts.first.modified = modified;
+        Ok(file)
     }
 
     /// Opens bytes that are in memory.
@@ -53,56 +51,59 @@ impl File {
 
     /// Opens whatever can be read at an offset; `label` is what messages call it.
     pub fn from_source(source: Box<dyn ByteSource>, options: &OpenOptions, label: String) -> Result<File> {
-        match File::assemble(source, options, true) {
-            Ok(mut file) => {
-                file.label = label;
-                Ok(file)
-            }
-            Err(e) => Err(e.within(format_args!("{label}"))),
-        }
+        let limits = options.limits();
+        let budget = Budget::new(limits.memory_for(0));
+        let (part, manifest) = read_part(source, label, &limits, &budget, true)?;
+        File::of_one(part, manifest, &budget, options)
     }
 
     /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as a file does.
     pub(crate) fn from_whole(source: Box<dyn ByteSource>, options: &OpenOptions) -> Result<File> {
-        File::assemble(source, options, false)
+        let limits = options.limits();
+        let budget = Budget::new(limits.memory_for(0));
+        let (part, manifest) = read_part(source, String::new(), &limits, &budget, false)?;
+        File::of_one(part, manifest, &budget, options)
     }
 
-    fn assemble(source: Box<dyn ByteSource>, options: &OpenOptions, explained: bool) -> Result<File> {
-        let limits = Limits {
-            manifest_size: options.max_manifest_size.min(u64::from(u32::MAX)),
-            objects: options.max_objects.min(u64::from(u32::MAX)),
-            memory: options.max_memory,
-            containers: options.containers,
+    fn of_one(
+        mut part: FilePart,
+        mut manifest: Manifest,
+        budget: &Budget,
+        options: &OpenOptions,
+    ) -> Result<File> {
+        let page_exclusive = index::mark_page_exclusive(&mut manifest.components, &part.source().pages());
+        page_exclusive.map_err(|e| part.named(e))?;
+        (part.objects, part.components) = (0..manifest.objects.len(), 0..manifest.components.len());
+        File::of_parts(Parts::one(part), None, manifest, budget, options)
+    }
+
+    /// The file whose parts were read, and whose manifest is that of all of them.
+    pub(super) fn of_parts(
+        parts: Parts,
+        label: Option<String>,
+        manifest: Manifest,
+        budget: &Budget,
+        options: &OpenOptions,
+    ) -> Result<File> {
+        let tables = Tables::build(&parts, &manifest, budget);
+        let Tables { names, aliases, lazy_sizes, undeclared } = match tables {
+            Ok(tables) => tables,
+            Err(e) => {
+                let label = label.as_deref().unwrap_or(&parts.first.label);
+                return Err(if label.is_empty() { e } else { e.within(format_args!("{label}")) });
+            }
         };
-        let explain = |e| match explained {
-            true => recovery::explain(source.as_ref(), &limits, e),
-            false => e,
-        };
-        let (frame, mut manifest, budget) = manifest::read_within(source.as_ref(), &limits, &explain)?;
-        budget.charge(side_tables(&manifest), "the index of names and handles")?;
-        let names = NameIndex::build(&manifest, container::capabilities_of(&manifest).duplicate_names)?;
-        index::mark_page_exclusive(&mut manifest, &source.pages())?;
-        let undeclared = |c: &Component| c.encoding.is_compressed() && !c.is_size_declared();
-        let undeclared = manifest.components.iter().any(undeclared);
-        let aliases = if undeclared { Aliases::of(&manifest)? } else { Aliases::default() };
-        let mut lazy_sizes = LazySizes::default();
-        if undeclared && manifest.components.iter().any(|c| c.size().is_none() && c.encoding.is_compressed())
-        {
-            lazy_sizes.reserve(manifest.components.len().saturating_add(aliases.count()))?;
-        }
         let file = File {
-            mode: Mode::of(source.as_ref()),
-            source,
+            mode: parts.mode(),
+            parts,
             manifest,
             names,
-            frame,
             strict: options.strict,
             max_decoded_size: options.max_decoded_size,
             threads: options.threads,
             thread_hooks: options.thread_hooks,
             allocator: options.allocator,
-            modified: 0,
-            label: String::new(), // `from_source` puts it in front of what goes wrong here
+            label,
             aliases,
             lazy_sizes,
             frame_indexes: FrameIndexCache::default(),
@@ -121,6 +122,86 @@ impl File {
         }
         Ok(file)
     }
+}
+
+/// What an open file has beside its manifest.
+struct Tables {
+    names: NameIndex,
+    aliases: Aliases,
+    lazy_sizes: LazySizes,
+    /// A compressed component has no size that its manifest declares.
+    undeclared: bool,
+}
+
+impl Tables {
+    fn build(parts: &Parts, manifest: &Manifest, budget: &Budget) -> Result<Tables> {
+        budget.charge(side_tables(manifest), "the index of names and handles")?;
+        let names = NameIndex::build(manifest, |one, other| parts.duplicate(manifest, one, other))?;
+        let undeclared = |c: &Component| c.encoding.is_compressed() && !c.is_size_declared();
+        let undeclared = manifest.components.iter().any(undeclared);
+        let part_of = |component| parts.number_of_component(component);
+        let aliases = match undeclared {
+            true => Aliases::of(&manifest.components, part_of)?,
+            false => Aliases::default(),
+        };
+        let mut lazy_sizes = LazySizes::default();
+        if undeclared && manifest.components.iter().any(|c| c.size().is_none() && c.encoding.is_compressed())
+        {
+            lazy_sizes.reserve(manifest.components.len().saturating_add(aliases.count()))?;
+        }
+        Ok(Tables { names, aliases, lazy_sizes, undeclared })
+    }
+}
+
+/// Reads the manifest of the file at `path`.
+pub(super) fn open_part(
+    path: &Path,
+    options: &OpenOptions,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<(FilePart, Manifest)> {
+    let label = options.label(format_args!("{}", path.display()))?;
+    let file = FileSource::open(path);
+    let modified = file.as_ref().map_or(0, |file| identity::modified(file.parts().0));
+    let source = file.and_then(|file| with_mode(file, options));
+    let source = source.map_err(|e| e.within(format_args!("{label}")))?;
+    let (mut part, manifest) = read_part(source, label, limits, budget, true)?;
+    (part.modified, part.path) = (modified, c_path(path)?);
+    Ok((part, manifest))
+}
+
+/// Reads the manifest of a file that `label` is the name of in messages. With a word on how the file ends where it does
+/// not end as a file does, if that is to be `explained`.
+fn read_part(
+    source: Box<dyn ByteSource>,
+    label: String,
+    limits: &Limits,
+    budget: &Budget,
+    explained: bool,
+) -> Result<(FilePart, Manifest)> {
+    let explain = |e| match explained {
+        true => recovery::explain(source.as_ref(), limits, e),
+        false => e,
+    };
+    let read = manifest::read_within(source.as_ref(), limits, budget, &explain);
+    let (frame, manifest) = match read {
+        Ok(read) => read,
+        Err(e) if label.is_empty() => return Err(e),
+        Err(e) => return Err(e.within(format_args!("{label}"))),
+    };
+    let part = FilePart {
+        source,
+        container: manifest.container.unwrap_or(frame.container),
+        version: manifest.version_text,
+        frame,
+        label,
+        path: Vec::new(),
+        modified: 0,
+        objects: 0..0,
+        components: 0..0,
+        hidden: Vec::new(),
+    };
+    Ok((part, manifest))
 }
 
 fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSource>> {

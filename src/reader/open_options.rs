@@ -52,6 +52,18 @@ pub struct OpenOptions {
     pub name: Option<String>,
 }
 
+impl OpenOptions {
+    /// What a file may claim.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            manifest_size: self.max_manifest_size.min(u64::from(u32::MAX)),
+            objects: self.max_objects.min(u64::from(u32::MAX)),
+            memory: self.max_memory,
+            containers: self.containers,
+        }
+    }
+}
+
 impl Default for OpenOptions {
     fn default() -> Self {
         let limits = Limits::default();

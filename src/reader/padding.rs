@@ -2,14 +2,19 @@
 
 use crate::container::{Frame, HEADER_SIZE};
 use crate::error::Result;
-use crate::model::manifest::Manifest;
+use crate::model::manifest::Component;
 use std::ops::Range;
 
-/// The gaps between the components of a file, in file order.
-pub(super) fn gaps(manifest: &Manifest, frame: &Frame) -> Result<Vec<Range<u64>>> {
+/// The gaps between the components of a file, those that are not shown among them, in file order.
+pub(super) fn gaps(
+    components: &[Component],
+    hidden: &[Range<u64>],
+    frame: &Frame,
+) -> Result<Vec<Range<u64>>> {
     let mut taken: Vec<(u64, u64)> = Vec::new();
-    taken.try_reserve_exact(manifest.components.len().saturating_add(2))?;
-    taken.extend(manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())));
+    taken.try_reserve_exact(components.len().saturating_add(hidden.len()).saturating_add(2))?;
+    taken.extend(components.iter().filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())));
+    taken.extend(hidden.iter().map(|range| (range.start, range.end)));
     let (manifest, end) = (&frame.manifest, frame.data.end);
     taken.push(if manifest.start < end { (manifest.start, manifest.end) } else { (end, end) });
     taken.sort_unstable();

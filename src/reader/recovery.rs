@@ -245,8 +245,9 @@ fn ends_at(
         Some(true) => {}
     }
     let prefix = Prefix { source, size: end };
+    let twice = |_, _| Err(broken!(Rule::NameDuplicate, "a name is there twice"));
     let found = read_manifest(&prefix, limits)
-        .and_then(|(_, manifest)| NameIndex::build(&manifest, false).map(|_| manifest.objects.len() as u64));
+        .and_then(|(_, manifest)| NameIndex::build(&manifest, twice).map(|_| manifest.objects.len() as u64));
     match found {
         Ok(objects) => Ok(Some(Some(Location { end: prefix.size, objects }))),
         // What could not be looked at may be the one.
@@ -267,7 +268,7 @@ fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location
     let prefix = Prefix { source, size: location.end };
     let (frame, manifest) = read_manifest(&prefix, limits)?;
     let mut zero = true;
-    for gap in padding::gaps(&manifest, &frame)? {
+    for gap in padding::gaps(&manifest.components, &[], &frame)? {
         for_each_chunk(source, gap, &mut |chunk| {
             zero &= chunk.iter().all(|b| *b == 0);
             Ok(())

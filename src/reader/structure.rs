@@ -90,7 +90,7 @@ impl<'f> Component<'f> {
 
     /// The dtype of positions, which the container has to allow.
     fn check_index_dtype(&self) -> Result<Dtype> {
-        let allowed = self.file.capabilities().index_dtypes;
+        let allowed = self.file_part().capabilities().index_dtypes;
         match self.entry.integer_dtype() {
             Some(dtype) if allowed.contains(dtype) => Ok(dtype),
             _ => {
@@ -220,14 +220,18 @@ impl<'f> Object<'f> {
 
 /// What `strict` refuses at open and a lenient reader passes over.
 pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
-    let text = file.version();
-    let numbers = text.split('.').filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())).count();
-    if file.capabilities().says_three_numbers && (numbers != 3 || text.split('.').count() != 3) {
-        return Err(broken!(Rule::VersionForm, "the version {text:?} is not three numbers"));
+    for part in file.parts() {
+        let text = part.version.map(|text| file.manifest().texts.get(text)).unwrap_or_default();
+        let is_number = |n: &&str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+        let numbers = text.split('.').filter(is_number).count();
+        if part.capabilities().says_three_numbers && (numbers != 3 || text.split('.').count() != 3) {
+            return Err(part.named(broken!(Rule::VersionForm, "the version {text:?} is not three numbers")));
+        }
     }
     for (at, object) in file.objects().enumerate() {
-        if file.find_position(object.name()) != Some(at) {
-            return Err(broken!(Rule::NameDuplicate, "object {:?} is there twice", object.name()));
+        if file.find_position(object.name_bytes()) != Some(at) {
+            let twice = broken!(Rule::NameDuplicate, "object {:?} is there twice", object.name());
+            return Err(file.in_file(twice));
         }
         if let Format::Other(_) = object.format() {
             let name = object.format_name();

@@ -41,7 +41,9 @@ pub(super) struct Verified {
 impl Verified {
     /// Nothing is known yet of a file's bytes.
     pub fn nothing_of(file: &File) -> Result<Verified> {
-        let mut verified = Verified { aliases: Aliases::of(&file.manifest)?, facts: Vec::new() };
+        let part_of = |component| file.parts.number_of_component(component);
+        let mut verified =
+            Verified { aliases: Aliases::of(&file.manifest.components, part_of)?, facts: Vec::new() };
         verified.facts.try_reserve_exact(verified.aliases.count())?;
         verified.facts.resize_with(verified.aliases.count(), Mutex::default);
         Ok(verified)

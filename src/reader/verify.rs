@@ -3,6 +3,7 @@
 use super::file::File;
 use super::object::{Component, Object};
 use super::padding;
+use super::parts::FilePart;
 use super::verified::Verified;
 use crate::codec::Coding;
 use crate::digest;
@@ -111,14 +112,17 @@ impl File {
     ) -> Result<()> {
         let total = self.manifest.components.iter().map(|c| c.stored_size).fold(0, u64::saturating_add);
         let state = VerifyState::new(self, options, on_failure, progress, total)?;
-        let wanted = self.source().profile().threads(options.threads).min(self.object_count().max(1));
+        let allowed = self.parts().map(|part| part.source().profile().threads(options.threads));
+        let wanted = allowed.min().unwrap_or(1).min(self.object_count().max(1));
         threads::run(wanted, self.thread_hooks, &|| self.verify_some(&state));
         *report = *state.report.lock();
         let goes_on = state.failed_at.load(Ordering::Relaxed) == usize::MAX;
         let mut first = state.failure.lock().take().map(|(_, error)| error);
         if goes_on && (options.contents || options.padding) {
-            if let Err(error) = self.verify_padding(options, report) {
-                state.keep(None, None, error, &mut first)?;
+            for part in self.parts() {
+                if let Err(error) = self.verify_padding(part, options, report) {
+                    state.keep(None, None, error, &mut first)?;
+                }
             }
         }
         first.map_or(Ok(()), Err)
@@ -131,12 +135,17 @@ impl File {
         object.verify(at, &state, &mut VerifyReport::default())
     }
 
-    fn verify_padding(&self, options: &VerifyOptions, report: &mut VerifyReport) -> Result<()> {
-        let (count, first) = self.nonzero_padding()?;
-        report.padding_nonzero = count;
+    fn verify_padding(
+        &self,
+        part: &FilePart,
+        options: &VerifyOptions,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
+        let (count, first) = self.nonzero_padding(part).map_err(|e| part.named(e))?;
+        report.padding_nonzero = report.padding_nonzero.saturating_add(count);
         match first.filter(|_| options.padding || self.strict) {
             None => Ok(()),
-            Some(first) => Err(self.in_file(broken!(
+            Some(first) => Err(part.named(broken!(
                 Rule::PaddingNonzero,
                 "{count} bytes of padding are not zero, the first at {first}"
             ))),
@@ -169,18 +178,19 @@ impl File {
     }
 
     /// How many bytes between the components (and before the manifest) are not zero, and the first.
-    fn nonzero_padding(&self) -> Result<(u64, Option<u64>)> {
+    fn nonzero_padding(&self, part: &FilePart) -> Result<(u64, Option<u64>)> {
         let (mut count, mut first) = (0u64, None);
-        for gap in padding::gaps(&self.manifest, &self.frame)? {
+        let components = self.manifest.components.get(part.components.clone()).unwrap_or_default();
+        for gap in padding::gaps(components, &part.hidden, part.frame())? {
             let mut base = gap.start;
-            let done = for_each_chunk(self.source(), gap, &mut |chunk| {
+            let done = for_each_chunk(part.source(), gap, &mut |chunk| {
                 let found = chunk.iter().position(|b| *b != 0).map(|i| base.saturating_add(i as u64));
                 first = first.or(found);
                 count = count.saturating_add(chunk.iter().filter(|b| **b != 0).count() as u64);
                 base = base.saturating_add(chunk.len() as u64);
                 Ok(())
             });
-            done.map_err(|e| self.in_file(e))?;
+            done?;
         }
         Ok((count, first))
     }
@@ -309,7 +319,7 @@ impl Component<'_> {
             self.value_count()?;
         }
         // Where any byte but zero is true, it is unless strictness was asked for.
-        let old = self.file.capabilities().any_byte_is_true && !self.file.strict;
+        let old = self.file_part().capabilities().any_byte_is_true && !self.file.strict;
         let bools = self.dtype() == Some(Dtype::Bool) && !old;
         match coding {
             Coding::Raw if !bools => return Ok(()),

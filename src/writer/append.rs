@@ -8,7 +8,7 @@ use crate::error::{fail, try_format, Result};
 use crate::memory::try_box;
 use crate::memory::AlignedBuffer;
 use crate::model::manifest::Version;
-use crate::reader::{record_of, File, Mode, OpenOptions};
+use crate::reader::{record_of, File, FilePart, Mode, OpenOptions};
 use crate::sink::append_sink::{AppendSink, HeadRecord};
 use crate::sink::file_sink::FileSink;
 use crate::sink::ByteSink;
@@ -37,14 +37,15 @@ impl Writer {
                 "a file of {name} cannot be appended to or edited; copy it to a new one"
             ));
         };
-        let range = file.frame().manifest.clone();
+        let part = file.only_part()?;
+        let range = part.frame().manifest.clone();
         let size = usize::try_from(range.end.saturating_sub(range.start))
             .map_err(|_| fail!(Unsupported, "the manifest does not fit this process's address space"))?;
         let mut manifest = AlignedBuffer::zeroed(size)?;
-        file.source().read_at(range.start, manifest.as_mut_slice())?;
+        part.source().read_at(range.start, manifest.as_mut_slice())?;
         let end = file.size();
         let sink: Box<dyn ByteSink> = if AppendRecord::fits_before(range.start) {
-            let record = head_record(&file, range.start, manifest.as_slice())?;
+            let record = head_record(part, range.start, manifest.as_slice())?;
             try_box(AppendSink::open(path, range.start..end, record, options.durable)?)?
         } else {
             try_box(new_file(path, version, end, options.durable)?)?
@@ -79,7 +80,7 @@ impl Writer {
 }
 
 /// The record of an append to `file`, whose manifest begins at `start` and is `manifest`.
-fn head_record(file: &File, start: u64, manifest: &[u8]) -> Result<HeadRecord> {
+fn head_record(file: &FilePart, start: u64, manifest: &[u8]) -> Result<HeadRecord> {
     let record = AppendRecord::of(start, manifest);
     let mut before = [0; AppendRecord::SIZE];
     if record_of(file.source())?.is_none() {

@@ -1,0 +1,187 @@
+//! The files that an open [`super::File`] consists of: one, or the parts of a model.
+
+use super::identity::Identity;
+use super::open_options::Mode;
+use crate::container::{self, Capabilities, Frame};
+use crate::error::{broken, fail, Error, Quoted, Result, Rule};
+use crate::model::manifest::{Container, Manifest, TextId};
+use crate::source::ByteSource;
+use std::ops::Range;
+use std::path::Path;
+
+/// One of the files.
+pub struct FilePart {
+    pub(super) source: Box<dyn ByteSource>,
+    pub(super) frame: Frame,
+    /// As its manifest says it.
+    pub(super) container: Container,
+    /// The version that it says, among the texts of the joint manifest.
+    pub(super) version: Option<TextId>,
+    /// What messages call it.
+    pub(super) label: String,
+    /// The path that it was opened by and a NUL; empty where it was opened otherwise.
+    pub(super) path: Vec<u8>,
+    pub(super) modified: i64,
+    /// Its objects and its components among those of all parts.
+    pub(super) objects: Range<usize>,
+    pub(super) components: Range<usize>,
+    /// Where bytes are of objects that are not shown.
+    pub(super) hidden: Vec<Range<u64>>,
+}
+
+/// All of them. The first is kept by itself, so that a single file is reached without a look into a list.
+pub struct Parts {
+    pub(super) first: FilePart,
+    others: Vec<FilePart>,
+}
+
+impl FilePart {
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.frame.file_size
+    }
+
+    /// What it is.
+    pub fn container(&self) -> Container {
+        self.container
+    }
+
+    /// What its container can represent.
+    pub fn capabilities(&self) -> &'static Capabilities {
+        container::capabilities(self.container)
+    }
+
+    /// The path that it was opened by, in the platform's encoding, with a NUL behind it.
+    pub fn path(&self) -> Option<&[u8]> {
+        Some(self.path.as_slice()).filter(|path| !path.is_empty())
+    }
+
+    /// What messages call it.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// All bytes of the file, where they can be lent.
+    pub fn borrow(&self) -> Result<&[u8]> {
+        let bytes = self.source.borrow(0..self.size());
+        let why = || fail!(NotMappable, "its bytes cannot be lent: the file is neither mapped nor in memory");
+        bytes.ok_or_else(|| self.named(why()))
+    }
+
+    /// Its identity, as it was when it was opened. Reads the manifest.
+    pub fn identity(&self) -> Result<Identity> {
+        let found = Identity::of(self.source(), &self.frame, self.modified);
+        found.map_err(|e| self.named(e))
+    }
+
+    pub(crate) fn source(&self) -> &dyn ByteSource {
+        self.source.as_ref()
+    }
+
+    /// Where the manifest stands and how the file is framed.
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// An error, with the words that name it.
+    #[cold]
+    pub(super) fn named(&self, error: Error) -> Error {
+        match self.label.as_str() {
+            "" => error,
+            label => error.within(format_args!("{label}")),
+        }
+    }
+}
+
+impl Parts {
+    /// Of one file.
+    pub fn one(part: FilePart) -> Parts {
+        Parts { first: part, others: Vec::new() }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.others.len().saturating_add(1)
+    }
+
+    /// The one at `index`.
+    pub fn get(&self, index: usize) -> Option<&FilePart> {
+        match index.checked_sub(1) {
+            None => Some(&self.first),
+            Some(behind) => self.others.get(behind),
+        }
+    }
+
+    /// All, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &FilePart> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// The one that has the bytes of a component.
+    #[inline(always)]
+    pub fn of_component(&self, index: usize) -> &FilePart {
+        match index < self.first.components.end {
+            true => &self.first,
+            false => self.search(index),
+        }
+    }
+
+    #[inline(never)]
+    fn search(&self, component: usize) -> &FilePart {
+        let at = self.others.partition_point(|part| part.components.end <= component);
+        self.others.get(at).unwrap_or(&self.first)
+    }
+
+    /// The number of the one that has the bytes of a component.
+    pub fn number_of_component(&self, component: usize) -> usize {
+        match component < self.first.components.end || self.others.is_empty() {
+            true => 0,
+            false => {
+                let at = self.others.partition_point(|part| part.components.end <= component);
+                at.saturating_add(1)
+            }
+        }
+    }
+
+    /// The one that has an object.
+    pub fn of_object(&self, index: usize) -> &FilePart {
+        self.iter().find(|part| part.objects.contains(&index)).unwrap_or(&self.first)
+    }
+
+    /// What is wrong with two objects of one name; nothing, where they are in one file that may have such.
+    pub fn duplicate(&self, manifest: &Manifest, one: usize, other: usize) -> Result<()> {
+        let (first, second) = (self.of_object(one), self.of_object(other));
+        let name = manifest.objects.get(one).map(|object| manifest.texts.get_bytes(object.name));
+        let name = Quoted(name.unwrap_or_default());
+        match std::ptr::eq(first, second) {
+            true if first.capabilities().duplicate_names => Ok(()),
+            true if self.others.is_empty() => {
+                Err(broken!(Rule::NameDuplicate, "object {name} is defined twice"))
+            }
+            true => Err(first.named(broken!(Rule::NameDuplicate, "object {name} is defined twice"))),
+            false => {
+                let (first, second) = (first.label(), second.label());
+                Err(broken!(Rule::NameDuplicate, "object {name} is in two parts: {first} and {second}"))
+            }
+        }
+    }
+
+    /// How all of them are reached.
+    pub fn mode(&self) -> Mode {
+        let first = Mode::of(self.first.source());
+        match self.iter().all(|part| Mode::of(part.source()) == first) {
+            true => first,
+            false => Mode::Read,
+        }
+    }
+}
+
+/// A path as C has it: in the platform's encoding, NUL-ended.
+pub fn c_path(path: &Path) -> Result<Vec<u8>> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let mut text = Vec::new();
+    text.try_reserve_exact(bytes.len().saturating_add(1))?;
+    text.extend_from_slice(bytes);
+    text.push(0);
+    Ok(text)
+}
