@@ -371,6 +371,12 @@ static zt_status entry_metadata(const zt_file *file)
         zt_identity identity;
         INIT(identity);
         TRY(zt_file_identity(file, &identity));
+        for (i = 0; i < zt_part_count(file); i++) {
+            TRY(zt_part_identity(file, i, &identity));
+            if (zt_part_size(file, i) != identity.size)
+                return ZT_ERROR_INTERNAL;
+            (void)zt_part_path(file, i);
+        }
     }
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *o = zt_object_at(file, i);
@@ -383,6 +389,8 @@ static zt_status entry_metadata(const zt_file *file)
         for (j = 0; j < zt_component_count(o); j++) {
             const zt_component *c = zt_component_at(o, j);
             if (zt_component_find(o, zt_component_role(c)) != c || strlen(zt_component_role(c)) != zt_component_role_length(c))
+                return ZT_ERROR_INTERNAL;
+            if (zt_component_part(c) >= zt_part_count(file))
                 return ZT_ERROR_INTERNAL;
             (void)(zt_component_dtype_name(c) && zt_component_type(c) && zt_component_type_name(c) &&
                    zt_component_encoding_name(c) && zt_component_digest(c) && zt_component_caps(c));
@@ -514,6 +522,44 @@ static zt_status read_memory(void)
     zt_status status;
     TRY(zt_open_memory(entry_bytes, entry_size, NULL, &file));
     TRY(entry_read(file));
+end:
+    zt_close(file);
+    return status;
+}
+
+static zt_status entry_model(const char *path, uint32_t threads)
+{
+    zt_file *file = NULL;
+    zt_open_options options;
+    zt_status status;
+    INIT(options);
+    options.threads = threads;
+    TRY(zt_open_model(path, &options, &file));
+    TRY(entry_metadata(file));
+end:
+    zt_close(file);
+    return status;
+}
+
+static zt_status open_a_model(void) { return entry_model(data_path("foreign/valid/amber-hf-sharded"), 1); }
+static zt_status open_a_split(void)
+{
+    return entry_model(data_path("foreign/valid/amber-gguf-split-hand/llm-00002-of-00003.gguf"), 2);
+}
+static zt_status open_without_a_part(void)
+{
+    return entry_model(data_path("foreign/invalid/amber-set-hf-missing-shard"), 1);
+}
+
+static zt_status open_parts(void)
+{
+    const char *paths[2];
+    zt_file *file = NULL;
+    zt_status status;
+    paths[0] = entry_good;
+    paths[1] = data_path("v1.1/oracle-object-attributes.zt");
+    TRY(zt_open_parts(paths, 2, NULL, &file));
+    TRY(entry_metadata(file));
 end:
     zt_close(file);
     return status;
@@ -655,7 +701,8 @@ static const struct entry_scene {
     SCENE(open_a_cut_file, ZT_ERROR_CORRUPT), SCENE(open_the_torn, ZT_ERROR_CORRUPT),
     SCENE(open_the_damaged, ZT_ERROR_DIGEST_MISMATCH), SCENE(open_the_corrupt, ZT_ERROR_CORRUPT),
     SCENE(open_0_1, ZT_OK), SCENE(open_1_0, ZT_OK), SCENE(open_1_1, ZT_OK), SCENE(open_many, ZT_OK),
-    SCENE(open_no_descriptor, ZT_ERROR_IO), SCENE(read_mapped, ZT_OK), SCENE(read_positioned, ZT_OK),
+    SCENE(open_a_model, ZT_OK), SCENE(open_a_split, ZT_OK), SCENE(open_without_a_part, ZT_ERROR_NO_FILE),
+    SCENE(open_parts, ZT_OK), SCENE(open_no_descriptor, ZT_ERROR_IO), SCENE(read_mapped, ZT_OK), SCENE(read_positioned, ZT_OK),
     SCENE(read_memory, ZT_OK), SCENE(read_descriptor, ZT_OK), SCENE(read_source, ZT_OK),
     SCENE(source_that_fails, ZT_ERROR_IO), SCENE(source_that_fails_later, ZT_ERROR_IO),
     SCENE(read_the_damaged, ZT_ERROR_DIGEST_MISMATCH), SCENE(ask_for_what_is_not_there, ZT_ERROR_NOT_FOUND),

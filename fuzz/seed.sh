@@ -16,6 +16,9 @@ for target in open append; do
     done
 done
 mkdir -p corpus/cbor corpus/json corpus/gguf
+for index in ../tests/data/foreign/*/*/*.index.json; do
+    cp "$index" "corpus/json/$(basename "$(dirname "$index")")"
+done
 find ../tests/data/foreign -name '*.gguf' -size -4k -exec cp {} corpus/gguf/ \;
 python3 - <<'END'
 import glob, os

@@ -457,6 +457,40 @@ const zt_object *zt_object_find(const zt_file *file, const char *name);
 /// Threads: any. Since 0.9.
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
 
+/// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
+/// verified and copied as those of one. What is in which part: zt_component_part.
+///
+/// path: a file; an index (*.index.json, as Hugging Face has it) with the files that it names; one of several files
+/// named x-00001-of-00005.gguf (or .safetensors, .zt) with the others; a folder that holds one of these and no
+/// other (docs/formats.md). NUL-ended, in the platform's encoding.
+/// options: NULL for the defaults. max_objects and max_memory are for all parts together, max_manifest_size is for each
+/// and for the index; threads also open the parts. file: as zt_open.
+/// Returns what zt_open returns: ZT_ERROR_NO_FILE where a part is missing, ZT_ERROR_CORRUPT where two have the same
+/// name, one lacks a tensor that the index gives it, the index leads out of its folder, or parts disagree on how many
+/// they are; ZT_ERROR_INVALID_ARGUMENT where a folder holds several models, which the message lists.
+/// Threads: any. Since 0.9.
+zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
+
+/// Opens several files as one, in the order in which they are given; they may be of different containers.
+///
+/// paths, count: at least one; each a file, as zt_open takes it. options, file, statuses: as zt_open_model.
+/// Threads: any. Since 0.9.
+zt_status zt_open_parts(const char *const *paths, size_t count, const zt_open_options *options,
+    zt_file **file);
+
+/// Of how many files it is: 1, but for a model of several; 0 for NULL. Threads: any. Since 0.9.
+size_t zt_part_count(const zt_file *file);
+
+/// The path that a part was opened by, in the platform's encoding.
+///
+/// Returns a string that lives until the last zt_close; NULL if part is not below zt_part_count, if it was not opened
+/// by a path, and for NULL.
+/// Threads: any. Since 0.9.
+const char *zt_part_path(const zt_file *file, size_t part);
+
+/// Bytes of a part; 0 if part is not below zt_part_count, and for NULL. Threads: any. Since 0.9.
+uint64_t zt_part_size(const zt_file *file, size_t part);
+
 /// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
 typedef struct zt_identity {
     size_t struct_size; ///< sizeof (zt_identity), set by the caller.
@@ -475,6 +509,12 @@ typedef struct zt_identity {
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9.
 zt_status zt_file_identity(const zt_file *file, zt_identity *identity);
+
+/// The identity of one of the files of a model; of a file, its part 0 is the file.
+///
+/// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. identity, statuses: as zt_file_identity.
+/// Threads: any. Since 0.9.
+zt_status zt_part_identity(const zt_file *file, size_t part, zt_identity *identity);
 
 /// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
 /// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
@@ -695,7 +735,11 @@ zt_encoding zt_component_encoding(const zt_component *component);
 /// Threads: any. Since 0.9.
 const char *zt_component_encoding_name(const zt_component *component);
 
-/// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
+/// The part of its file that its bytes are in: below zt_part_count; 0 for NULL. Threads: any. Since 0.9.
+size_t zt_component_part(const zt_component *component);
+
+/// First stored byte, counted from the start of the file, or part, that it is in; a multiple of 64 in a .zt file. 0 for
+/// NULL.
 /// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 uint64_t zt_component_offset(const zt_component *component);
 
@@ -1032,7 +1076,7 @@ typedef struct zt_component_info {
     zt_dtype dtype; ///< As zt_component_dtype.
     zt_type type; ///< As zt_component_type.
     zt_encoding encoding; ///< As zt_component_encoding.
-    uint32_t reserved; ///< 0: for later versions.
+    uint32_t part; ///< As zt_component_part.
 } zt_component_info;
 
 /// Fills a struct for each of many components with what its getters return, in file order. As zt_object_list in all

@@ -159,7 +159,7 @@ AT(zt_component_info, size, 64);
 AT(zt_component_info, dtype, 72);
 AT(zt_component_info, type, 76);
 AT(zt_component_info, encoding, 80);
-AT(zt_component_info, reserved, 84);
+AT(zt_component_info, part, 84);
 
 SIZE(zt_read_request, 80);
 AT(zt_read_request, struct_size, 0);

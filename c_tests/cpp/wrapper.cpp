@@ -167,6 +167,10 @@ void mapped()
     zt::file file = zt::file::open(path);
     const zt::span<const std::int16_t> a = file.at("a").data().as<std::int16_t>();
     CHECK(a.size() == 3 && a[1] == -2 && std::count(a.begin(), a.end(), 3) == 1);
+    const char *const paths[] = {path.c_str()};
+    const zt::file model = zt::file::open_model(path), parts = zt::file::open_parts(paths);
+    CHECK(model.part_count() == 1 && parts.part_size(0) == file.file_size() && parts.part_path(0) == path);
+    CHECK(model.at("a").data().part() == 0);
     CHECK(file.at("flags").data().as<std::uint8_t>()[0] == 1);
     CHECK(file.at("turn").data().as<std::complex<float>>()[0].imag() == 1);
     CHECK(file.at("turn").data().as<float>().size() == 2); /* the storage */

@@ -29,7 +29,7 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Ls {
-    /// The file
+    /// The file; or a model of several: an index, one of several numbered files, a folder
     pub file: PathBuf,
     /// Only objects whose name matches one of these; `*` matches dots and slashes, too
     #[arg(value_name = "GLOB", value_parser = glob)]
@@ -63,7 +63,7 @@ pub enum Sort {
 
 #[derive(Args)]
 pub struct Verify {
-    /// The files
+    /// The files or models, as of ls
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Also refuse what a lenient reader passes over: unknown names, padding that is not zero

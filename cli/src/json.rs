@@ -2,7 +2,8 @@
 //!
 //! Attribute values that JSON lacks are written `{"$bytes": hex}`, `{"$float": "nan"}`,
 //! `{"$tag": [number, value]}`, `{"$map": [[key, value], ..]}`, `{"$undefined": true}` and
-//! `{"$simple": number}`; integers reach from -2^64 to 2^64-1.
+//! `{"$simple": number}`; integers reach from -2^64 to 2^64-1. Of a model of several files, `parts` has the paths of these, and
+//! `part` of a component is the place in that list of the one that it is in.
 
 use crate::failure::{report, Failure, Outcome};
 use crate::output::Output;
@@ -12,7 +13,7 @@ use ztensor::container;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::value::{OwnedValue, Value};
-use ztensor::reader::{Component, File, Object};
+use ztensor::reader::{Component, File, FilePart, Object};
 
 /// Writes the file as JSON. Where a hash cannot be had its place is null and the outcome a failure.
 pub fn write(
@@ -28,6 +29,13 @@ pub fn write(
     out.put(&text(file.version()).map_err(at_path)?)?;
     out.put(",\n \"attributes\": ")?;
     out.put(&attributes(file.attributes()).map_err(at_path)?)?;
+    let is_model = file.part_count() > 1;
+    if is_model {
+        let path = |part: &FilePart| String::from_utf8_lossy(part.path().unwrap_or(b"\0")).into_owned();
+        let paths: Result<Vec<_>> =
+            file.parts().map(|part| text(path(part).trim_end_matches('\0'))).collect();
+        out.put(&format!(",\n \"parts\": [{}]", paths.map_err(at_path)?.join(", ")))?;
+    }
     out.put(",\n \"objects\": [")?;
     for (at, object) in objects.iter().enumerate() {
         out.put(if at > 0 { ",\n  {" } else { "\n  {" })?;
@@ -36,6 +44,9 @@ pub fn write(
         for (at, component) in object.components().enumerate() {
             out.put(if at > 0 { ",\n    {" } else { "\n    {" })?;
             out.put(&component_fields(&component).map_err(at_path)?)?;
+            if is_model {
+                out.put(&format!(", \"part\": {}", component.part_number()))?;
+            }
             if sha256 {
                 let hash = decoded_hash(&component).unwrap_or_else(|e| {
                     failed = true;

@@ -10,7 +10,7 @@ use ztensor::reader::{Component, File, Object, OpenOptions};
 
 pub fn run(arguments: &Ls) -> Outcome<()> {
     let path = &arguments.file;
-    let file = File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let file = File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let objects = chosen(&file, arguments);
     let mut out = Output::new();
     if arguments.json {
@@ -39,8 +39,9 @@ fn chosen<'f>(file: &'f File, arguments: &Ls) -> Vec<Object<'f>> {
     objects
 }
 
-fn first_offset(object: &Object<'_>) -> u64 {
-    object.components().map(|c| c.offset()).min().unwrap_or(0)
+/// Which file of a model, and where in it.
+fn first_offset(object: &Object<'_>) -> (usize, u64) {
+    object.components().map(|c| (c.part_number(), c.offset())).min().unwrap_or((0, 0))
 }
 
 fn stored_size(object: &Object<'_>) -> u64 {

@@ -64,7 +64,7 @@ impl Listener {
 }
 
 fn verify(path: &Path, arguments: &Verify) -> Result<VerifyReport> {
-    let file = File::open(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
+    let file = File::open_model(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
     let stored = file.objects().flat_map(|o| o.components()).map(|c| c.stored_size());
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
     let options = VerifyOptions { threads: arguments.threads, ..VerifyOptions::default() };

@@ -185,3 +185,15 @@ fn a_closed_pipe_is_quiet() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     }
 }
+
+#[test]
+fn a_model_of_several_files_is_listed_with_the_part_of_each_component() {
+    let folder = data().join("foreign/valid/amber-hf-sharded");
+    let out = run(&[&"ls", &"--json", &"--sort", &"offset", &folder]).good();
+    let listed: Value = serde_json::from_str(&out).unwrap();
+    let parts = listed["parts"].as_array().unwrap();
+    assert!(parts.len() == 3 && parts[2].as_str().unwrap().ends_with("/model-00003-of-00003.safetensors"));
+    let of = |object: &Value| object["components"][0]["part"].as_u64().unwrap();
+    let places: Vec<u64> = listed["objects"].as_array().unwrap().iter().map(of).collect();
+    assert!(places.is_sorted() && places.contains(&2) && places.len() > 3, "{places:?}");
+}

@@ -90,3 +90,16 @@ fn control_characters_in_a_path_are_escaped() {
     assert_eq!(out.lines().count(), 2);
     assert!(out.contains("a\\nb\\u{1b}[31m.zt: ok"), "{out}");
 }
+
+#[test]
+fn a_model_is_verified_by_any_of_its_files() {
+    let split = data().join("foreign/valid/amber-gguf-split-hand/llm-00002-of-00003.gguf");
+    let out = run(&[&"verify", &split, &data().join("foreign/valid/amber-hf-sharded")]).good();
+    assert!(
+        out.contains("llm-00002-of-00003.gguf: ok, ") && out.contains("\n2 files: 2 ok, 0 failed; "),
+        "{out}"
+    );
+    let missing = data().join("foreign/invalid/amber-set-gguf-missing-second/m-00001-of-00003.gguf");
+    let ran = run(&[&"verify", &missing]);
+    assert!(ran.status == 1 && ran.err.contains("m-00002-of-00003.gguf"), "{}", ran.err);
+}

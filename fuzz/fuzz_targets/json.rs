@@ -1,11 +1,26 @@
-//! JSON: what is parsed comes back when it is written, and serde_json takes it too.
+//! JSON: what is parsed comes back when it is written, and serde_json takes it too. An index of shards names no file that is
+//! outside of its folder.
 #![no_main]
 
 use ztensor::model::value::check_writable;
-use ztensor::container::json;
+use std::path::{Component, Path};
+use ztensor::container::{json, Limits, ShardIndex};
+use ztensor::memory::Budget;
 use ztensor_fuzz::values::{same, value};
 
+fn check_index(input: &[u8]) {
+    let Ok(index) = ShardIndex::decode(input, &Limits::default(), &Budget::new(1 << 24)) else { return };
+    assert!(index.file_count() > 0);
+    for file in 0..index.file_count() {
+        let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        assert!(Path::new(index.file(file)).components().all(stays), "{}", index.file(file));
+        assert!(file == 0 || index.file(file - 1) < index.file(file));
+        assert!(index.tensors(file).count() > 0);
+    }
+}
+
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    check_index(input);
     let parsed = match std::str::from_utf8(input).map(json::parse) {
         Ok(Ok(parsed)) => {
             serde_json::from_slice::<serde_json::Value>(input).expect("serde_json takes it too");

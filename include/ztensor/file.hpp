@@ -66,6 +66,20 @@ class file {
         const zt_status status = zt_open(path.c_str(), &options, &opened);
         return detail::give(status, file(opened));
     }
+    /* A model, which may be of many files. */
+    [[nodiscard]] static returns<file> open_model(text path, const open_options &options = {})
+    {
+        zt_file *opened = nullptr;
+        const zt_status status = zt_open_model(path.c_str(), &options, &opened);
+        return detail::give(status, file(opened));
+    }
+    /* Several files as one. */
+    [[nodiscard]] static returns<file> open_parts(span<const char *const> paths, const open_options &options = {})
+    {
+        zt_file *opened = nullptr;
+        const zt_status status = zt_open_parts(paths.data(), paths.size(), &options, &opened);
+        return detail::give(status, file(opened));
+    }
     [[nodiscard]] static returns<file> open_fd(int fd, std::uint64_t offset = 0, std::uint64_t length = ZT_WHOLE,
                                                const open_options &options = {})
     {
@@ -123,6 +137,10 @@ class file {
         const zt_status status = zt_file_bytes(get(), part, &data, &size);
         return detail::give(status, span<const std::byte>(static_cast<const std::byte *>(data), static_cast<std::size_t>(size)));
     }
+    [[nodiscard]] std::size_t part_count() const noexcept { return zt_part_count(get()); }
+    /* Null where a part was not opened by a path. */
+    [[nodiscard]] const char *part_path(std::size_t part) const noexcept { return zt_part_path(get(), part); }
+    [[nodiscard]] std::uint64_t part_size(std::size_t part) const noexcept { return zt_part_size(get(), part); }
     /* What changes when the file does. */
     [[nodiscard]] returns<identity> identify() const
     {

@@ -193,6 +193,8 @@ class component {
     [[nodiscard]] zt_encoding encoding() const noexcept { return zt_component_encoding(component_); }
     [[nodiscard]] const char *encoding_name() const noexcept { return zt_component_encoding_name(component_); }
     [[nodiscard]] const char *digest() const noexcept { return zt_component_digest(component_); }
+    /* The file of a model that it is in, where offset() counts from. */
+    [[nodiscard]] std::size_t part() const noexcept { return zt_component_part(component_); }
     [[nodiscard]] std::uint64_t offset() const noexcept { return zt_component_offset(component_); }
     [[nodiscard]] std::uint64_t stored_size() const noexcept { return zt_component_stored_size(component_); }
     /* ZT_UNKNOWN_SIZE where the file does not declare it: measure() finds out. */

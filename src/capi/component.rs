@@ -124,7 +124,14 @@ pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -
     }
 }
 
-/// First stored byte, counted from the start of the .zt file; a multiple of 64. 0 for NULL.
+/// The part of its file that its bytes are in: below zt_part_count; 0 for NULL. Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_part(component: Option<&zt_component>) -> usize {
+    component.map_or(0, |c| c.owner().file().part_of(c.place.index()))
+}
+
+/// First stored byte, counted from the start of the file, or part, that it is in; a multiple of 64 in a .zt file. 0 for
+/// NULL.
 /// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {

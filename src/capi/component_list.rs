@@ -3,8 +3,8 @@
 use super::arg;
 use super::component::{
     zt_component, zt_component_digest, zt_component_dtype, zt_component_encoding, zt_component_offset,
-    zt_component_role, zt_component_role_length, zt_component_size, zt_component_stored_size,
-    zt_component_type,
+    zt_component_part, zt_component_role, zt_component_role_length, zt_component_size,
+    zt_component_stored_size, zt_component_type,
 };
 use super::guard::guard;
 use super::list::stride;
@@ -46,13 +46,13 @@ pub struct zt_component_info {
     pub r#type: zt_type,
     /// As zt_component_encoding.
     pub encoding: zt_encoding,
-    /// 0: for later versions.
-    pub reserved: u32,
+    /// As zt_component_part.
+    pub part: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_component_info:
-    component, object, role, role_length, digest, offset, stored_size, size, dtype, r#type, encoding, reserved
+    component, object, role, role_length, digest, offset, stored_size, size, dtype, r#type, encoding, part
 );
 
 /// Fills a struct for each of many components with what its getters return, in file order. As zt_object_list in all
@@ -138,6 +138,6 @@ fn info(file: &zt_file, index: usize) -> zt_component_info {
         dtype: zt_component_dtype(component),
         r#type: zt_component_type(component),
         encoding: zt_component_encoding(component),
-        reserved: 0,
+        part: u32::try_from(zt_component_part(component)).unwrap_or(u32::MAX),
     }
 }

@@ -43,9 +43,26 @@ pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut
     })
 }
 
+/// The identity of one of the files of a model; of a file, its part 0 is the file.
+///
+/// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. identity, statuses: as zt_file_identity.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_part_identity(
+    file: Option<&zt_file>,
+    part: usize,
+    identity: *mut zt_identity,
+) -> zt_status {
+    guard(|| {
+        let part = arg::part(arg::required(file, "file")?.file(), part)?;
+        // SAFETY: identity NULL or of the size it says.
+        unsafe { fill(identity, || part.identity()) }
+    })
+}
+
 /// # Safety
 /// `identity` is NULL or of the size it says.
-pub(super) unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identity>) -> Result<()> {
+unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identity>) -> Result<()> {
     // SAFETY: passed on.
     if unsafe { arg::struct_size(identity.cast_const())? } == 0 {
         return Err(fail!(InvalidArgument, "the place for the zt_identity is NULL"));

@@ -41,6 +41,7 @@ mod library;
 mod list;
 mod mapping;
 mod mode;
+mod model;
 mod names;
 mod object;
 mod open;

@@ -32,6 +32,7 @@ mod npz;
 mod regions;
 mod row;
 mod safetensors;
+mod shard_index;
 mod tables;
 #[allow(dead_code)]
 mod torch;
@@ -46,7 +47,9 @@ pub(crate) use detect::END_BYTES;
 pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub(crate) use frame::HEADER_SIZE;
 pub use frame::{Detected, Ends, Frame, Limits};
+pub use gguf::split::Split;
 pub use regions::{OnRegion, Regions};
+pub use shard_index::ShardIndex;
 pub use validate::Validated;
 pub use window::Window;
 pub use ztensor_1::append_record::AppendRecord;
@@ -245,6 +248,14 @@ fn validate_within(manifest: Manifest, frame: &Frame, limits: &Limits, budget: &
     let validated = validate(manifest, frame)?;
     budget.give_back(sorted);
     Ok(validated)
+}
+
+/// What a file says of the model of several files that it is a part of.
+pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
+    match manifest.container {
+        Some(Container::Gguf) => gguf::split::split(manifest),
+        _ => Ok(None),
+    }
 }
 
 /// Checks a manifest against every rule that it and the file's size can show.

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::memory::{bytes_of, Budget, HugeVec};
-use crate::model::manifest::{Manifest, TextId};
+use crate::model::manifest::{Manifest, TextArena, TextId};
 
 /// The least that a table grows by.
 const LEAST: usize = 64;
@@ -71,7 +71,12 @@ pub fn extend(budget: &Budget, table: &mut Vec<u8>, bytes: &[u8]) -> Result<()> 
 /// Keeps a text.
 #[inline(always)]
 pub fn add_text(budget: &Budget, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
-    let texts = &mut manifest.texts;
+    add_to(budget, &mut manifest.texts, text)
+}
+
+/// Keeps a text in an arena.
+#[inline(always)]
+pub fn add_to(budget: &Budget, texts: &mut TextArena, text: &[u8]) -> Result<TextId> {
     let size = text.len().saturating_add(1);
     if size > texts.spare_capacity() {
         let capacity = texts.size().saturating_add(texts.spare_capacity());

@@ -3,6 +3,8 @@
 
 #[allow(unsafe_code)] // asks the system for what the standard library has no call for
 pub(crate) mod blocks;
+#[allow(unsafe_code)] // asks the system for what is in a folder
+pub(crate) mod folder;
 #[allow(unsafe_code)] // asks the system how large a page is
 mod page_size;
 #[allow(unsafe_code)] // resolves paths in memory of its own

@@ -15,8 +15,8 @@ pub(crate) trait Owner: Sync {
     /// An error, with the words that name the blob.
     fn named(&self, blob: &Blob<'_>, error: Error) -> Error;
 
-    /// An error, with the words that name the file.
-    fn in_file(&self, error: Error) -> Error;
+    /// An error, with the words that name the file that has that source.
+    fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error;
 
     /// What is called on each thread that is started.
     fn thread_hooks(&self) -> ThreadHooks;

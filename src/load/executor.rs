@@ -60,7 +60,7 @@ fn run_untimed(
         let (of_source, others) = rest.split_at(count);
         rest = others;
         let strategy = ReadStrategy::new(source.bytes, options, of_source);
-        strategies.push(strategy.map_err(|e| source.owner.in_file(e))?);
+        strategies.push(strategy.map_err(|e| source.owner.in_file(source.bytes, e))?);
     }
     let bounces = sources.iter().map(|s| strategy::bounces(options, &s.profile)).max().unwrap_or(0);
     let state = BatchState {

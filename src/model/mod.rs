@@ -5,6 +5,7 @@ pub mod container;
 pub mod dtype;
 pub mod encoding;
 pub mod find_duplicate;
+mod join;
 pub mod manifest;
 mod name;
 pub(crate) mod numbers;

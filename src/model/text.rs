@@ -18,6 +18,11 @@ impl TextId {
         self.start as usize
     }
 
+    /// The same text where `by` bytes more stand in front of it.
+    pub fn moved(self, by: u32) -> Option<TextId> {
+        Some(TextId { start: self.start.checked_add(by)?, ..self })
+    }
+
     /// How many bytes it has, without the NUL.
     #[inline]
     pub fn size(&self) -> usize {
@@ -77,6 +82,11 @@ impl TextArena {
     /// Bytes of all texts, with their NULs.
     pub fn size(&self) -> usize {
         self.arena.len()
+    }
+
+    /// Appends the texts of another arena.
+    pub fn append(&mut self, other: &TextArena) -> Result<()> {
+        self.arena.extend(&other.arena)
     }
 
     /// Forgets all texts behind the first `size` bytes.

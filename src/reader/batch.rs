@@ -9,6 +9,7 @@ use crate::load::{
 };
 use crate::memory::try_box;
 use crate::model::dtype::Block;
+use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 
 /// From so many bytes on a slab is worth several threads.
@@ -59,8 +60,8 @@ impl Owner for File {
         Component { file: self, object: blob.object, entry: blob.entry, index: blob.index }.wrap(error)
     }
 
-    fn in_file(&self, error: Error) -> Error {
-        self.in_file(error)
+    fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error {
+        self.parts.of_source(source).named(error)
     }
 
     fn thread_hooks(&self) -> ThreadHooks {

@@ -90,6 +90,11 @@ impl File {
         }
     }
 
+    /// The number of the file that has the bytes of a component.
+    pub fn part_of(&self, component: usize) -> usize {
+        self.parts.number_of_component(component)
+    }
+
     /// Its files, in their order.
     pub fn parts(&self) -> impl Iterator<Item = &FilePart> {
         self.parts.iter()

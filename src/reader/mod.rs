@@ -17,6 +17,8 @@ mod item_extent;
 mod lazy_sizes;
 mod loaded;
 mod manifest;
+mod model;
+mod model_files;
 mod object;
 mod open;
 mod open_options;
@@ -42,6 +44,7 @@ pub use parts::FilePart;
 pub use verify::{OnFailure, VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
+pub(crate) use model_files::check_is_one_file;
 pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
 pub use crate::load::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request};

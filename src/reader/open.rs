@@ -23,9 +23,11 @@ use std::path::Path;
 impl File {
     /// Opens the file at `path`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
+        let path = path.as_ref();
+        let label = options.label(format_args!("{}", path.display()))?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
-        let (part, manifest) = open_part(path.as_ref(), options, &limits, &budget)?;
+        let (part, manifest) = open_part(path, label, options, &limits, &budget)?;
         File::of_one(part, manifest, &budget, options)
     }
 
@@ -156,11 +158,11 @@ impl Tables {
 /// Reads the manifest of the file at `path`.
 pub(super) fn open_part(
     path: &Path,
+    label: String,
     options: &OpenOptions,
     limits: &Limits,
     budget: &Budget,
 ) -> Result<(FilePart, Manifest)> {
-    let label = options.label(format_args!("{}", path.display()))?;
     let file = FileSource::open(path);
     let modified = file.as_ref().map_or(0, |file| identity::modified(file.parts().0));
     let source = file.and_then(|file| with_mode(file, options));

@@ -18,10 +18,12 @@ impl File {
         noted.map(|noted| OwnedValue::build(|builder| builder.copy(noted))).transpose()
     }
 
-    /// What its container says beside objects and attributes.
+    /// What its container says beside objects and attributes; nothing of a model of several files, which is not one file
+    /// when it is converted back.
     fn own_origin(&self) -> Result<Option<OwnedValue>> {
-        let read = |offset, dst: &mut [u8]| self.source().read_at(offset, dst);
-        container::origin(&self.manifest, &self.frame, &read).map_err(|e| self.in_file(e))
+        let Ok(part) = self.only_part() else { return Ok(None) };
+        let read = |offset, dst: &mut [u8]| part.source().read_at(offset, dst);
+        container::origin(&self.manifest, part.frame(), &read).map_err(|e| part.named(e))
     }
 
     /// All that a copy of the file has as its attributes: its own, and what it says beside them.

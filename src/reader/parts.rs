@@ -83,6 +83,16 @@ impl FilePart {
         &self.frame
     }
 
+    /// What is wrong with an object of a name that another one has; nothing, where its container has such.
+    pub(super) fn duplicate(&self, manifest: &Manifest, object: usize) -> Result<()> {
+        let name = manifest.objects.get(object).map(|object| manifest.texts.get_bytes(object.name));
+        let name = Quoted(name.unwrap_or_default());
+        match self.capabilities().duplicate_names {
+            true => Ok(()),
+            false => Err(broken!(Rule::NameDuplicate, "object {name} is defined twice")),
+        }
+    }
+
     /// An error, with the words that name it.
     #[cold]
     pub(super) fn named(&self, error: Error) -> Error {
@@ -97,6 +107,16 @@ impl Parts {
     /// Of one file.
     pub fn one(part: FilePart) -> Parts {
         Parts { first: part, others: Vec::new() }
+    }
+
+    /// Of several files.
+    pub fn all(parts: impl ExactSizeIterator<Item = FilePart>) -> Result<Parts> {
+        let mut parts = parts;
+        let first = parts.next().ok_or_else(|| fail!(Internal, "a model of no parts"))?;
+        let mut others = Vec::new();
+        others.try_reserve_exact(parts.len())?;
+        others.extend(parts);
+        Ok(Parts { first, others })
     }
 
     /// How many there are.
@@ -122,24 +142,15 @@ impl Parts {
     pub fn of_component(&self, index: usize) -> &FilePart {
         match index < self.first.components.end {
             true => &self.first,
-            false => self.search(index),
+            false => self.get(self.number_of_component(index)).unwrap_or(&self.first),
         }
     }
 
-    #[inline(never)]
-    fn search(&self, component: usize) -> &FilePart {
-        let at = self.others.partition_point(|part| part.components.end <= component);
-        self.others.get(at).unwrap_or(&self.first)
-    }
-
     /// The number of the one that has the bytes of a component.
-    pub fn number_of_component(&self, component: usize) -> usize {
-        match component < self.first.components.end || self.others.is_empty() {
+    pub fn number_of_component(&self, index: usize) -> usize {
+        match index < self.first.components.end {
             true => 0,
-            false => {
-                let at = self.others.partition_point(|part| part.components.end <= component);
-                at.saturating_add(1)
-            }
+            false => self.others.partition_point(|part| part.components.end <= index).saturating_add(1),
         }
     }
 
@@ -151,19 +162,18 @@ impl Parts {
     /// What is wrong with two objects of one name; nothing, where they are in one file that may have such.
     pub fn duplicate(&self, manifest: &Manifest, one: usize, other: usize) -> Result<()> {
         let (first, second) = (self.of_object(one), self.of_object(other));
-        let name = manifest.objects.get(one).map(|object| manifest.texts.get_bytes(object.name));
-        let name = Quoted(name.unwrap_or_default());
-        match std::ptr::eq(first, second) {
-            true if first.capabilities().duplicate_names => Ok(()),
-            true if self.others.is_empty() => {
-                Err(broken!(Rule::NameDuplicate, "object {name} is defined twice"))
-            }
-            true => Err(first.named(broken!(Rule::NameDuplicate, "object {name} is defined twice"))),
-            false => {
-                let (first, second) = (first.label(), second.label());
-                Err(broken!(Rule::NameDuplicate, "object {name} is in two parts: {first} and {second}"))
-            }
+        if std::ptr::eq(first, second) {
+            let outcome = first.duplicate(manifest, one);
+            return if self.others.is_empty() { outcome } else { outcome.map_err(|e| first.named(e)) };
         }
+        let name = manifest.objects.get(one).map(|object| manifest.texts.get_bytes(object.name));
+        let (name, first, second) = (Quoted(name.unwrap_or_default()), first.label(), second.label());
+        Err(broken!(Rule::NameDuplicate, "object {name} is in two parts: {first} and {second}"))
+    }
+
+    /// The one that a source is of.
+    pub fn of_source(&self, source: &dyn ByteSource) -> &FilePart {
+        self.iter().find(|part| std::ptr::addr_eq(part.source(), source)).unwrap_or(&self.first)
     }
 
     /// How all of them are reached.

@@ -8,7 +8,7 @@ use crate::error::{fail, try_format, Result};
 use crate::memory::try_box;
 use crate::memory::AlignedBuffer;
 use crate::model::manifest::Version;
-use crate::reader::{record_of, File, FilePart, Mode, OpenOptions};
+use crate::reader::{check_is_one_file, record_of, File, FilePart, Mode, OpenOptions};
 use crate::sink::append_sink::{AppendSink, HeadRecord};
 use crate::sink::file_sink::FileSink;
 use crate::sink::ByteSink;
@@ -18,6 +18,7 @@ impl Writer {
     /// More objects for the file at `path`, if its container allows that.
     pub fn append(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Writer> {
         let path = path.as_ref();
+        check_is_one_file(path).map_err(|e| e.within(format_args!("{}", path.display())))?;
         // No mapping: the file is about to change.
         let open = OpenOptions { mode: Mode::Read, max_objects: u64::MAX, ..OpenOptions::default() };
         let file = File::open(path, &open)?;

@@ -4,7 +4,7 @@ use crate::container::{AppendRecord, Limits};
 use crate::error::{fail, Error, Result};
 use crate::io::path::{Access, SystemPath};
 use crate::memory::try_box;
-use crate::reader::{check_cut, last_valid_end, record_of, File, OpenOptions};
+use crate::reader::{check_cut, check_is_one_file, last_valid_end, record_of, File, OpenOptions};
 use crate::sink::append_sink::cut_back;
 use crate::source::file::FileSource;
 use crate::source::ByteSource;
@@ -66,6 +66,7 @@ fn repair_file(
         objects: u64::from(u32::MAX),
         ..Limits::default()
     };
+    check_is_one_file(path)?;
     let source = FileSource::open(path)?;
     let (_, _, old_size) = source.parts();
     let watched = Watched { source: &source, progress, done: AtomicU64::new(0) };

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     CHECK(argc > 2 && is_compatible());
     for (int i = 2; i < argc; i++) {
         zt_file *file = open_or_say(current = argv[i]);
-        CHECK(file != NULL);
+        CHECK(file != NULL && weights_of(current) == 0);
         objects += zt_object_count(file);
         for (size_t k = 0; k < zt_object_count(file); k++)
             formats[zt_object_format(zt_object_at(file, k))]++;

@@ -48,7 +48,7 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "3. Opening",
         intro: "zt_open checks everything that the manifest and the file's size can show and reads no tensor. An open file is\n\
                 immutable. What is borrowed from it lives until its last zt_close.",
-        files: &["mode.rs", "progress.rs", "hooks.rs", "open_options.rs", "open.rs", "identity.rs", "mapping.rs", "container.rs", "names.rs"],
+        files: &["mode.rs", "progress.rs", "hooks.rs", "open_options.rs", "open.rs", "model.rs", "identity.rs", "mapping.rs", "container.rs", "names.rs"],
         opens_c_linkage: false,
     },
     Chapter {

@@ -290,7 +290,7 @@ struct zt_component_info
     dtype::Int32
     type_::Int32
     encoding::Int32
-    reserved::UInt32
+    part::UInt32
 end
 
 struct zt_read_request
@@ -500,7 +500,13 @@ zt_object_count(file) = ccall((:zt_object_count, libztensor), Csize_t, (Ptr{Cvoi
 zt_object_at(file, index) = ccall((:zt_object_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), file, index)
 zt_object_find(file, name) = ccall((:zt_object_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), file, name)
 zt_object_find_n(file, name, length) = ccall((:zt_object_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Csize_t), file, name, length)
+zt_open_model(path, options, file) = ccall((:zt_open_model, libztensor), Int32, (Cstring, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), path, options, file)
+zt_open_parts(paths, count, options, file) = ccall((:zt_open_parts, libztensor), Int32, (Ptr{Ptr{UInt8}}, Csize_t, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), paths, count, options, file)
+zt_part_count(file) = ccall((:zt_part_count, libztensor), Csize_t, (Ptr{Cvoid},), file)
+zt_part_path(file, part) = ccall((:zt_part_path, libztensor), Cstring, (Ptr{Cvoid}, Csize_t), file, part)
+zt_part_size(file, part) = ccall((:zt_part_size, libztensor), UInt64, (Ptr{Cvoid}, Csize_t), file, part)
 zt_file_identity(file, identity) = ccall((:zt_file_identity, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_identity}), file, identity)
+zt_part_identity(file, part, identity) = ccall((:zt_part_identity, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_identity}), file, part, identity)
 zt_file_mode(file) = ccall((:zt_file_mode, libztensor), Int32, (Ptr{Cvoid},), file)
 zt_file_bytes(file, part, ptr, size) = ccall((:zt_file_bytes, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}, Ptr{UInt64}), file, part, ptr, size)
 zt_file_container(file, part) = ccall((:zt_file_container, libztensor), Int32, (Ptr{Cvoid}, Csize_t), file, part)
@@ -534,6 +540,7 @@ zt_component_type(component) = ccall((:zt_component_type, libztensor), Int32, (P
 zt_component_type_name(component) = ccall((:zt_component_type_name, libztensor), Cstring, (Ptr{Cvoid},), component)
 zt_component_encoding(component) = ccall((:zt_component_encoding, libztensor), Int32, (Ptr{Cvoid},), component)
 zt_component_encoding_name(component) = ccall((:zt_component_encoding_name, libztensor), Cstring, (Ptr{Cvoid},), component)
+zt_component_part(component) = ccall((:zt_component_part, libztensor), Csize_t, (Ptr{Cvoid},), component)
 zt_component_offset(component) = ccall((:zt_component_offset, libztensor), UInt64, (Ptr{Cvoid},), component)
 zt_component_stored_size(component) = ccall((:zt_component_stored_size, libztensor), UInt64, (Ptr{Cvoid},), component)
 zt_component_size(component) = ccall((:zt_component_size, libztensor), UInt64, (Ptr{Cvoid},), component)

@@ -334,7 +334,7 @@ class zt_component_info(Structure):
         ("dtype", zt_dtype),
         ("type", zt_type),
         ("encoding", zt_encoding),
-        ("reserved", c_uint32),
+        ("part", c_uint32),
     ]
 
 
@@ -578,7 +578,13 @@ FUNCTIONS = {
     "zt_object_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_object_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_object_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_open_model": (zt_status, [c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_open_parts": (zt_status, [POINTER(c_char_p), c_size_t, POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_part_count": (c_size_t, [c_void_p]),
+    "zt_part_path": (c_char_p, [c_void_p, c_size_t]),
+    "zt_part_size": (c_uint64, [c_void_p, c_size_t]),
     "zt_file_identity": (zt_status, [c_void_p, POINTER(zt_identity)]),
+    "zt_part_identity": (zt_status, [c_void_p, c_size_t, POINTER(zt_identity)]),
     "zt_file_mode": (zt_mode, [c_void_p]),
     "zt_file_bytes": (zt_status, [c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_uint64)]),
     "zt_file_container": (zt_container, [c_void_p, c_size_t]),
@@ -612,6 +618,7 @@ FUNCTIONS = {
     "zt_component_type_name": (c_char_p, [c_void_p]),
     "zt_component_encoding": (zt_encoding, [c_void_p]),
     "zt_component_encoding_name": (c_char_p, [c_void_p]),
+    "zt_component_part": (c_size_t, [c_void_p]),
     "zt_component_offset": (c_uint64, [c_void_p]),
     "zt_component_stored_size": (c_uint64, [c_void_p]),
     "zt_component_size": (c_uint64, [c_void_p]),

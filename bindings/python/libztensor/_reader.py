@@ -87,6 +87,7 @@ class Component:
     encoding: str = property(lambda s: _text(lib.zt_component_encoding_name(s._live())))
     digest: Optional[str] = property(lambda s: _text(lib.zt_component_digest(s._live())))
     offset: int = property(lambda s: lib.zt_component_offset(s._live()))
+    part: int = property(lambda s: lib.zt_component_part(s._live()))
     stored_size: int = property(lambda s: lib.zt_component_stored_size(s._live()))
 
     @property
@@ -261,14 +262,36 @@ class File(Mapping):
     """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it."""
 
     def __init__(self, path, *, mode: str = "map", strict: bool = False, verify: bool = False, threads: int = 0):
+        self._open(lib.zt_open, os.fsencode(path), mode=mode, strict=strict, verify=verify, threads=threads)
+
+    @classmethod
+    def open_model(cls, path, **how) -> "File":
+        """A model that may be of many files: a file, an index, one of several numbered files, a folder. As File() in
+        all else."""
+        return cls.__new__(cls)._open(lib.zt_open_model, os.fsencode(path), **how)
+
+    @classmethod
+    def open_parts(cls, paths, **how) -> "File":
+        """Several files as one."""
+        names = [os.fsencode(path) for path in paths]
+        return cls.__new__(cls)._open(lib.zt_open_parts, (ctypes.c_char_p * len(names))(*names), len(names), **how)
+
+    def _open(self, call, *what, mode="map", strict=False, verify=False, threads=0) -> "File":
         wanted = options(c.zt_open_options, mode=_MODES[mode], strict=strict, verify=verify, threads=threads)
         self._handle = ctypes.c_void_p()
-        check(lib.zt_open(os.fsencode(path), ctypes.byref(wanted), ctypes.byref(self._handle)))
+        check(call(*what, ctypes.byref(wanted), ctypes.byref(self._handle)))
+        return self
 
     version: str = property(lambda s: _text(lib.zt_file_version(s._live())))
     size: int = property(lambda s: lib.zt_file_size(s._live()))
     mode: str = property(lambda s: {number: name for name, number in _MODES.items()}[lib.zt_file_mode(s._live())])
     attributes: dict = property(lambda s: _attributes(lib.zt_file_attributes(s._live())))
+
+    @property
+    def parts(self) -> list:
+        """The paths of the files that it is of; None where one was not opened by a path."""
+        paths = [lib.zt_part_path(self._live(), part) for part in range(lib.zt_part_count(self._live()))]
+        return [None if path is None else os.fsdecode(path) for path in paths]
 
     def _live(self):
         if not self._handle:

@@ -32,6 +32,21 @@ def test_the_programs_give_the_golden_output(path):
     assert "".join(program("read.py", path, n) for n in ("weight", "half", "packed", "sparse")) == (GOLDEN / "read.txt").read_text()
 
 
+def test_a_model_of_many_files_is_one():
+    folder = DATA / "foreign/valid/amber-hf-sharded"
+    shards = sorted(folder.glob("*.safetensors"))
+    for path in (folder, folder / "model.safetensors.index.json", shards[1]):
+        with libztensor.File.open_model(path) as model:
+            assert [Path(part) for part in model.parts] == shards and len(model) > 3
+            for name, tensor in model.items():
+                with libztensor.open(shards[tensor["data"].part]) as alone:
+                    assert tensor["data"].read() == alone[name]["data"].read()
+    with libztensor.File.open_parts(shards[:2], threads=2) as two:
+        assert len(two.parts) == 2 and {tensor["data"].part for tensor in two.values()} == {0, 1}
+    with pytest.raises(libztensor.ZTensorError, match="model-0000"):
+        libztensor.File.open_model(DATA / "foreign/invalid/amber-set-hf-missing-shard/model.safetensors.index.json")
+
+
 def test_names_of_any_kind_and_number_are_listed():
     with libztensor.open(DATA / "v1.2/py-1.2.3-nul-and-empty-names.zt") as f:
         assert list(f) == [f[name].name for name in f] == ["", "a", "a\0b"]

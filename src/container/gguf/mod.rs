@@ -9,6 +9,7 @@ mod key_map;
 mod keys;
 mod kind;
 mod origin;
+pub mod split;
 mod tensors;
 #[cfg(test)]
 mod tests;

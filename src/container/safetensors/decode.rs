@@ -1,7 +1,7 @@
 //! A header to a manifest: straight into its tables.
 
-use super::scan::Scan;
 use crate::container::frame::{Frame, Limits};
+use crate::container::json::Scan;
 use crate::container::tables::{add, add_text, extend, push};
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
@@ -50,7 +50,8 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
     manifest.container = Some(Container::Safetensors);
     manifest.version_text = Some(add_text(budget, &mut manifest, b"")?); // a header says none
     let data = manifest.intern_role("data")?;
-    let mut header = Header { frame, scan: Scan::new(bytes, budget)?, budget, data, keys: Keys::default() };
+    let mut header =
+        Header { frame, scan: Scan::new(bytes, "the header", budget)?, budget, data, keys: Keys::default() };
     let (mut scratch, mut is_first, mut has_metadata) = (Vec::new(), true, false);
     let mut next = 0; // where a tensor begins that follows the one before
     let mut in_order = true;

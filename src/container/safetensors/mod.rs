@@ -5,7 +5,6 @@
 
 mod decode;
 mod origin;
-mod scan;
 
 use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{over_limit, Detected, Ends, Frame, Limits};

@@ -42,6 +42,12 @@ impl Tape {
         Ok(position)
     }
 
+    /// Appends the records of another tape.
+    pub fn append(&mut self, other: &Tape) -> Result<()> {
+        self.try_reserve(other.size(), None)?;
+        self.records.extend(&other.records)
+    }
+
     /// Bytes of all records.
     pub fn size(&self) -> usize {
         self.records.len()

@@ -10,28 +10,28 @@ const MAX_DEPTH: u32 = 127;
 /// Where in the text we are.
 pub struct Scan<'a> {
     bytes: &'a [u8],
+    /// What messages call the text.
+    what: &'static str,
     at: usize,
     budget: &'a Budget,
 }
 
-/// A text of the header, or what its escapes mean.
+/// A string of the text, or what its escapes mean.
 pub type Text<'s> = &'s [u8];
 
 impl<'a> Scan<'a> {
-    /// From the front of a header, which has to be UTF-8.
-    pub fn new(bytes: &'a [u8], budget: &'a Budget) -> Result<Scan<'a>> {
+    /// From the front of a text, which has to be UTF-8; messages call it `what`.
+    pub fn new(bytes: &'a [u8], what: &'static str, budget: &'a Budget) -> Result<Scan<'a>> {
         match std::str::from_utf8(bytes) {
-            Ok(_) => Ok(Scan { bytes, at: 0, budget }),
-            Err(e) => {
-                Err(broken!(Rule::JsonUtf8, "the header is not UTF-8 at byte {} of it", e.valid_up_to()))
-            }
+            Ok(_) => Ok(Scan { bytes, what, at: 0, budget }),
+            Err(e) => Err(broken!(Rule::JsonUtf8, "{what} is not UTF-8 at byte {} of it", e.valid_up_to())),
         }
     }
 
-    /// An error of the header's syntax, here.
+    /// An error of the syntax, here.
     #[cold]
     pub fn wrong(&self, what: &str) -> Error {
-        broken!(Rule::JsonSyntax, "byte {} of the header: {what}", self.at)
+        broken!(Rule::JsonSyntax, "byte {} of {}: {what}", self.at, self.what)
     }
 
     #[inline(always)]
@@ -93,7 +93,7 @@ impl<'a> Scan<'a> {
         self.space();
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.wrong("text follows the header's object")),
+            Some(_) => Err(self.wrong("text follows its object")),
         }
     }
 
@@ -202,7 +202,7 @@ impl<'a> Scan<'a> {
             (_, Some(number)) if is_whole => return Ok(number),
             _ => {}
         }
-        Err(broken!(rule, "{what} at byte {start} of the header is no integer from 0 to 2^64-1"))
+        Err(broken!(rule, "{what} at byte {start} of {} is no integer from 0 to 2^64-1", self.what))
     }
 
     /// Passes over a value of any kind.
@@ -218,8 +218,9 @@ impl<'a> Scan<'a> {
                     if depth >= MAX_DEPTH {
                         return Err(broken!(
                             Rule::JsonDepth,
-                            "byte {} of the header nests deeper than {MAX_DEPTH} levels",
-                            self.at
+                            "byte {} of {} nests deeper than {MAX_DEPTH} levels",
+                            self.at,
+                            self.what
                         ));
                     }
                     self.step();

@@ -1,0 +1,263 @@
+/* Models of many files through the functions that read any file: what is where, views, batches, advice, verification. */
+#include "support.h"
+
+static zt_file *open_model(const char *name, zt_mode mode, uint32_t threads)
+{
+    zt_open_options options;
+    zt_file *file = NULL;
+    INIT(options);
+    options.mode = mode;
+    options.threads = threads;
+    if (!CHECK_STATUS(zt_open_model(data_path(name), &options, &file), ZT_OK))
+        fprintf(stderr, "cannot open %s: %s\n", name, zt_last_error());
+    REQUIRE(file != NULL);
+    return file;
+}
+
+static const char split_first[] = "foreign/valid/amber-gguf-split-hand/llm-00001-of-00003.gguf";
+static const char index_path[] = "foreign/valid/amber-hf-sharded/model.safetensors.index.json";
+
+/* Each part is the file that zt_open opens: the same size, identity, container, bytes, and objects with the same bytes. */
+static void parts(const char *name, size_t count, zt_mode mode, uint32_t threads)
+{
+    zt_file *model = open_model(name, mode, threads);
+    size_t part, at = 0;
+    uint64_t total = 0;
+    CHECK(zt_part_count(model) == count && zt_file_mode(model) == mode);
+    for (part = 0; part < count; part++) {
+        const char *path = zt_part_path(model, part);
+        zt_file *alone;
+        zt_identity a, b;
+        const void *bytes = NULL;
+        uint64_t size = 0;
+        size_t i;
+        REQUIRE(path != NULL);
+        alone = open_path(path);
+        CHECK(zt_part_count(alone) == 1 && strcmp(zt_part_path(alone, 0), path) == 0);
+        INIT(a), INIT(b);
+        CHECK_STATUS(zt_part_identity(model, part, &a), ZT_OK);
+        CHECK_STATUS(zt_file_identity(alone, &b), ZT_OK);
+        CHECK(memcmp(&a, &b, sizeof a) == 0);
+        CHECK(zt_part_size(model, part) == zt_file_size(alone));
+        CHECK(zt_file_container(model, part) == zt_file_container(alone, 0));
+        total += zt_file_size(alone);
+        CHECK_STATUS(zt_file_bytes(model, part, &bytes, &size), mode == ZT_MODE_READ ? ZT_ERROR_NOT_MAPPABLE : ZT_OK);
+        for (i = 0; i < zt_object_count(alone); i++, at++) {
+            const zt_object *here = zt_object_at(model, at), *there = zt_object_at(alone, i);
+            const zt_component *c = zt_component_find(here, "data"), *d = zt_component_find(there, "data");
+            zt_tensor x, y;
+            REQUIRE(c != NULL && d != NULL);
+            CHECK(strcmp(zt_object_name(here), zt_object_name(there)) == 0);
+            CHECK(zt_object_find(model, zt_object_name(there)) == here);
+            CHECK(zt_component_part(c) == part && zt_component_part(d) == 0);
+            CHECK(zt_component_offset(c) == zt_component_offset(d) && zt_component_caps(d) >= zt_component_caps(c));
+            INIT(x), INIT(y);
+            CHECK_STATUS(zt_tensor_view(here, &x), ZT_OK);
+            CHECK_STATUS(zt_tensor_view(there, &y), ZT_OK);
+            CHECK(x.size == y.size && memcmp(x.data, y.data, x.size) == 0);
+            if (bytes)
+                CHECK(memcmp((const char *)bytes + zt_component_offset(c), y.data, y.size) == 0);
+            CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_WILLNEED), ZT_OK);
+            CHECK_STATUS(zt_object_verify(here), ZT_OK);
+        }
+        zt_close(alone);
+    }
+    CHECK(at == zt_object_count(model) && total == zt_file_size(model));
+    CHECK(zt_part_path(model, count) == NULL && zt_part_size(model, count) == 0);
+    CHECK(zt_file_container(model, count) == ZT_CONTAINER_NONE);
+    {
+        const void *bytes = NULL;
+        zt_identity identity;
+        INIT(identity);
+        CHECK_STATUS(zt_file_bytes(model, count, &bytes, NULL), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK_STATUS(zt_part_identity(model, count, &identity), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK(strstr(zt_last_error(), "there is no part") != NULL);
+        CHECK_STATUS(zt_file_identity(model, &identity), ZT_OK);
+        CHECK(identity.size == total);
+    }
+    zt_close(model);
+}
+
+/* One listing and one batch are of all parts. */
+static void all_at_once(zt_mode mode)
+{
+    enum { MOST = 32, SPACE = 4096 };
+    static unsigned char space[MOST][SPACE];
+    zt_file *model = open_model(index_path, mode, 0);
+    zt_component_info infos[MOST];
+    zt_read_request requests[MOST];
+    zt_verify_report report;
+    size_t n = 0, i;
+    INIT(infos[0]);
+    CHECK_STATUS(zt_component_list(model, NULL, 0, infos, MOST, &n), ZT_OK);
+    REQUIRE(n > 3 && n < MOST);
+    for (i = 0; i < n; i++) {
+        REQUIRE(infos[i].size <= SPACE);
+        CHECK(infos[i].part == zt_component_part(infos[i].component) && (i == 0 || infos[i].part >= infos[i - 1].part));
+        INIT(requests[i]);
+        requests[i].component = infos[i].component;
+        requests[i].length = ZT_WHOLE;
+        requests[i].dst = space[i];
+        requests[i].dst_size = SPACE;
+    }
+    CHECK(infos[0].part == 0 && infos[n - 1].part == 2);
+    CHECK_STATUS(zt_read_batch(model, requests, n, NULL, NULL), ZT_OK);
+    for (i = 0; i < n; i++) {
+        zt_tensor tensor;
+        INIT(tensor);
+        CHECK_STATUS(zt_tensor_view(infos[i].object, &tensor), ZT_OK);
+        CHECK(tensor.size == infos[i].size && memcmp(tensor.data, space[i], tensor.size) == 0);
+    }
+    INIT(report);
+    CHECK_STATUS(zt_verify(model, NULL, &report), ZT_OK);
+    CHECK(report.objects == zt_object_count(model));
+    zt_close(model);
+}
+
+/* The parts in any order, and a file of another container among them. */
+static void by_paths(void)
+{
+    char first[4096], third[4096];
+    const char *paths[3];
+    zt_open_options options;
+    zt_file *file = NULL;
+    INIT(options);
+    snprintf(first, sizeof first, "%s", data_path("foreign/valid/amber-hf-no-metadata/a.safetensors"));
+    snprintf(third, sizeof third, "%s", data_path("v1.2/py-1.2.3-all-dtypes.zt"));
+    paths[0] = third, paths[1] = first;
+    CHECK_STATUS(zt_open_parts(paths, 2, NULL, &file), ZT_OK);
+    REQUIRE(file != NULL);
+    CHECK(zt_part_count(file) == 2 && zt_file_container(file, 0) == ZT_CONTAINER_ZT_1_2);
+    CHECK(zt_file_container(file, 1) == ZT_CONTAINER_SAFETENSORS && strcmp(zt_file_version(file), "1.2.0") == 0);
+    zt_close(file);
+    /* A file twice has each name twice: both parts are named. */
+    paths[2] = first;
+    CHECK_STATUS(zt_open_parts(paths + 1, 2, NULL, &file), ZT_ERROR_CORRUPT);
+    CHECK(file == NULL && strcmp(zt_last_error_rule(), "name-duplicate") == 0);
+    CHECK(strstr(zt_last_error(), "is in two parts") != NULL && strstr(zt_last_error(), "a.safetensors") != NULL);
+    /* Limits are for all parts together. */
+    options.max_objects = 3;
+    CHECK_STATUS(zt_open_model(data_path(split_first), &options, &file), ZT_ERROR_LIMIT);
+    CHECK(strstr(zt_last_error(), "parts together have more than 3 objects") != NULL);
+    options.max_objects = 0, options.max_memory = 3000;
+    CHECK_STATUS(zt_open_model(data_path(split_first), &options, &file), ZT_ERROR_LIMIT);
+    CHECK(strstr(zt_last_error(), "max_memory") != NULL);
+    options.max_memory = 0, options.containers = 1u << ZT_CONTAINER_SAFETENSORS;
+    CHECK_STATUS(zt_open_model(data_path(split_first), &options, &file), ZT_ERROR_UNSUPPORTED);
+    options.containers = 0, options.name = "llama";
+    CHECK_STATUS(zt_open_model(data_path("foreign/invalid/amber-set-gguf-part-truncated/m-00001-of-00003.gguf"), &options, &file),
+                 ZT_ERROR_CORRUPT);
+    CHECK(strncmp(zt_last_error(), "llama: ", 7) == 0 && strstr(zt_last_error(), "m-00002-of-00003.gguf") != NULL);
+    /* zt_open opens exactly one file. */
+    CHECK_STATUS(zt_open(data_path("foreign/valid/amber-hf-sharded"), NULL, &file), ZT_ERROR_IO);
+    CHECK_STATUS(zt_open(data_path(index_path), NULL, &file), ZT_ERROR_NOT_ZTENSOR);
+    CHECK_STATUS(zt_open(data_path(split_first), NULL, &file), ZT_OK);
+    CHECK(zt_part_count(file) == 1);
+    zt_close(file);
+    CHECK_STATUS(zt_open_model(data_path("foreign"), NULL, &file), ZT_ERROR_NO_FILE);
+    CHECK_STATUS(zt_open_model(data_path("v1.2"), NULL, &file), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(zt_last_error(), "holds several models") != NULL);
+    CHECK_STATUS(zt_open_model("no such model", NULL, &file), ZT_ERROR_NO_FILE);
+}
+
+/* A part that ends while the model is open: what is read of it says which, and the others are read. */
+static void a_part_is_cut(void)
+{
+    static unsigned char space[4096];
+    char paths[2][4096];
+    const char *both[2];
+    zt_open_options options;
+    zt_file *file = NULL;
+    size_t size, i, failed = 0;
+    int n;
+    for (n = 0; n < 2; n++) {
+        unsigned char *bytes = read_file(data_path(n ? "foreign/valid/amber-hf-no-metadata/b.safetensors"
+                                                     : "foreign/valid/amber-hf-no-metadata/a.safetensors"), &size);
+        snprintf(paths[n], sizeof paths[n], "%s", scratch_path(n ? "cut-b" : "cut-a"));
+        write_file(paths[n], bytes, size);
+        both[n] = paths[n];
+        free(bytes);
+    }
+    INIT(options);
+    options.mode = ZT_MODE_READ;
+    CHECK_STATUS(zt_open_parts(both, 2, &options, &file), ZT_OK);
+    REQUIRE(file != NULL);
+    REQUIRE(truncate(paths[1], 100) == 0);
+    for (i = 0; i < zt_object_count(file); i++) {
+        const zt_component *c = zt_component_at(zt_object_at(file, i), 0);
+        const zt_status wanted = zt_component_part(c) ? ZT_ERROR_IO : ZT_OK;
+        CHECK_STATUS(zt_component_read(c, space, sizeof space), wanted);
+        if (wanted != ZT_OK) {
+            failed++;
+            CHECK(strstr(zt_last_error(), "cut-b: object \"") != NULL);
+        }
+    }
+    CHECK(failed > 0 && failed < zt_object_count(file));
+    CHECK(zt_verify(file, NULL, NULL) == ZT_OK || strstr(zt_last_error(), "cut-b") != NULL);
+    zt_close(file);
+    CHECK_STATUS(zt_open_parts(both, 2, &options, &file), ZT_ERROR_CORRUPT);
+    CHECK(strstr(zt_last_error(), "cut-b") != NULL);
+    remove(paths[1]);
+    CHECK_STATUS(zt_open_parts(both, 2, &options, &file), ZT_ERROR_NO_FILE);
+    CHECK(strstr(zt_last_error(), "cut-b") != NULL);
+    remove(paths[0]);
+}
+
+/* What is changed is a file: a model is refused, whatever it is opened by. */
+static void is_not_changed(void)
+{
+    zt_writer *writer = NULL;
+    CHECK_STATUS(zt_writer_append(data_path("foreign/valid/amber-hf-sharded"), NULL, &writer), ZT_ERROR_UNSUPPORTED);
+    CHECK(writer == NULL && strstr(zt_last_error(), "a model of several files") != NULL);
+    CHECK_STATUS(zt_writer_append(data_path(index_path), NULL, &writer), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_repair(data_path(index_path), NULL, NULL), ZT_ERROR_UNSUPPORTED);
+    CHECK(strstr(zt_last_error(), "a model of several files") != NULL);
+}
+
+static int started;
+
+static void on_start(void *context, uint32_t thread)
+{
+    (void)context;
+    (void)thread;
+    __atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
+}
+
+/* Parts are opened by threads of the caller's, if it asks for some. */
+static void on_threads(void)
+{
+    zt_open_options options;
+    zt_thread_hooks hooks;
+    zt_file *file = NULL;
+    INIT(options);
+    INIT(hooks);
+    hooks.on_start = on_start;
+    options.thread_hooks = &hooks;
+    options.threads = 1;
+    CHECK_STATUS(zt_open_model(data_path(split_first), &options, &file), ZT_OK);
+    zt_close(file);
+    CHECK(started == 0);
+    options.threads = 3;
+    CHECK_STATUS(zt_open_model(data_path(split_first), &options, &file), ZT_OK);
+    zt_close(file);
+    CHECK(started == 2);
+}
+
+int main(void)
+{
+    static const zt_mode modes[] = {ZT_MODE_MAP, ZT_MODE_READ, ZT_MODE_PRIVATE};
+    size_t i;
+    for (i = 0; i < COUNT(modes); i++) {
+        parts(split_first, 3, modes[i], 1);
+        parts("foreign/valid/amber-gguf-split-py", 3, modes[i], 4);
+        parts("foreign/valid/amber-gguf-split-empty-first/efamber-00003-of-00003.gguf", 3, modes[i], 0);
+        parts(index_path, 3, modes[i], 2);
+        parts("foreign/valid/amber-hf-no-metadata", 2, modes[i], 0);
+        all_at_once(modes[i]);
+    }
+    by_paths();
+    a_part_is_cut();
+    is_not_changed();
+    on_threads();
+    return check_done("model");
+}

@@ -1,0 +1,83 @@
+//! Models of several files: opening them, and asking for the files.
+
+use super::arg;
+use super::open::{deliver, zt_file};
+use super::open_options::{open_options, verified, zt_open_options};
+use super::status::zt_status;
+use crate::reader::File;
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::ptr::null;
+
+/// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
+/// verified and copied as those of one. What is in which part: zt_component_part.
+///
+/// path: a file; an index (*.index.json, as Hugging Face has it) with the files that it names; one of several files
+/// named x-00001-of-00005.gguf (or .safetensors, .zt) with the others; a folder that holds one of these and no
+/// other (docs/formats.md). NUL-ended, in the platform's encoding.
+/// options: NULL for the defaults. max_objects and max_memory are for all parts together, max_manifest_size is for each
+/// and for the index; threads also open the parts. file: as zt_open.
+/// Returns what zt_open returns: ZT_ERROR_NO_FILE where a part is missing, ZT_ERROR_CORRUPT where two have the same
+/// name, one lacks a tensor that the index gives it, the index leads out of its folder, or parts disagree on how many
+/// they are; ZT_ERROR_INVALID_ARGUMENT where a folder holds several models, which the message lists.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_open_model(
+    path: *const c_char,
+    options: *const zt_open_options,
+    file: Option<&mut MaybeUninit<*mut zt_file>>,
+) -> zt_status {
+    deliver(file, || {
+        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
+        verified(File::open_model(path, &open_options(&options)?)?, &options)
+    })
+}
+
+/// Opens several files as one, in the order in which they are given; they may be of different containers.
+///
+/// paths, count: at least one; each a file, as zt_open takes it. options, file, statuses: as zt_open_model.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_open_parts(
+    paths: *const *const c_char,
+    count: usize,
+    options: *const zt_open_options,
+    file: Option<&mut MaybeUninit<*mut zt_file>>,
+) -> zt_status {
+    deliver(file, || {
+        // SAFETY: "paths, count"; options NULL or of the size it says.
+        let (given, options) = unsafe { (arg::slice(paths, count, "paths")?, arg::options(options)?) };
+        let mut paths: Vec<&Path> = Vec::new();
+        paths.try_reserve_exact(given.len())?;
+        for path in given {
+            // SAFETY: each is NULL or NUL-ended, and used only here.
+            paths.push(unsafe { arg::path(*path)? });
+        }
+        verified(File::open_parts(&paths, &open_options(&options)?)?, &options)
+    })
+}
+
+/// Of how many files it is: 1, but for a model of several; 0 for NULL. Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_part_count(file: Option<&zt_file>) -> usize {
+    file.map_or(0, |file| file.file().part_count())
+}
+
+/// The path that a part was opened by, in the platform's encoding.
+///
+/// Returns a string that lives until the last zt_close; NULL if part is not below zt_part_count, if it was not opened
+/// by a path, and for NULL.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_part_path(file: Option<&zt_file>, part: usize) -> *const c_char {
+    let path = file.and_then(|file| file.file().part(part)).and_then(|part| part.path());
+    path.map_or(null(), |path| path.as_ptr().cast())
+}
+
+/// Bytes of a part; 0 if part is not below zt_part_count, and for NULL. Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_part_size(file: Option<&zt_file>, part: usize) -> u64 {
+    file.and_then(|file| file.file().part(part)).map_or(0, |part| part.size())
+}

@@ -1,0 +1,242 @@
+//! Models of several files: read side by side, then joined to one [`File`].
+
+use super::file::File;
+use super::index::{self, NameIndex};
+use super::model_files::{model_files, ModelFiles};
+use super::open::open_part;
+use super::open_options::OpenOptions;
+use super::parts::{FilePart, Parts};
+use crate::container::{self, Limits, ShardIndex};
+use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule};
+use crate::lock::Mutex;
+use crate::memory::{bytes_of, Budget};
+use crate::model::manifest::Manifest;
+use crate::threads;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Threads that open parts where the caller left it to us.
+const DEFAULT_THREADS: usize = 4;
+/// From so many parts on they are worth a thread.
+const MIN_THREADED: usize = 8;
+
+/// A file that was read by itself.
+type ReadPart = (FilePart, Manifest);
+
+impl File {
+    /// Opens the model at `path`: a file; an index `*.index.json`, with the files that it names; one file of several named
+    /// `x-00001-of-00005.gguf` (or .safetensors, .zt), with the others; a folder that holds one of these.
+    pub fn open_model(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
+        let path = path.as_ref();
+        let label = options.label(format_args!("{}", path.display()))?;
+        let limits = options.limits();
+        let budget = Budget::new(limits.memory_for(0));
+        let files = model_files(path, &limits, &budget)?;
+        open_files(&files, label, options, &limits, &budget)
+    }
+
+    /// Opens several files as one: their objects are its objects, file by file, and no two may have the same name.
+    pub fn open_parts<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<File> {
+        let Some(first) = paths.first() else {
+            return Err(fail!(InvalidArgument, "a model has at least one part"));
+        };
+        let (first, others) = (first.as_ref().display(), paths.len().saturating_sub(1));
+        let label = match others {
+            0 => options.label(format_args!("{first}"))?,
+            _ => options.label(format_args!("{first} and {others} more"))?,
+        };
+        let limits = options.limits();
+        let budget = Budget::new(limits.memory_for(0));
+        let mut files = ModelFiles::default();
+        paths.iter().try_for_each(|path| files.push(path.as_ref(), &budget))?;
+        open_files(&files, label, options, &limits, &budget)
+    }
+}
+
+fn open_files(
+    files: &ModelFiles,
+    label: String,
+    options: &OpenOptions,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<File> {
+    let in_model = |e: Error| e.within(format_args!("{label}"));
+    let places = bytes_of::<ReadPart>(files.paths.len()).saturating_mul(2);
+    budget.charge(places, "the parts of the model").map_err(in_model)?;
+    let fixed = budget.held();
+    let mut read = read_all(files, options, limits, budget)?;
+    check_splits(&read).map_err(in_model)?;
+    let shown = match &files.index {
+        Some(index) => shown_objects(&mut read, index, budget).map_err(in_model)?,
+        None => Vec::new(),
+    };
+    let (parts, manifest) = join(read, &shown, limits, budget, fixed).map_err(in_model)?;
+    File::of_parts(parts, Some(label), manifest, budget, options)
+}
+
+/// Reads the manifests of all files, on several threads where that is worth it. The error is that of the first file
+/// that has one.
+fn read_all(
+    files: &ModelFiles,
+    options: &OpenOptions,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Vec<ReadPart>> {
+    let count = files.paths.len();
+    let threads = match options.threads {
+        _ if threads::is_worker() => 1,
+        0 if count < MIN_THREADED => 1,
+        0 => threads::count(0).min(DEFAULT_THREADS),
+        wanted => threads::count(wanted),
+    };
+    let before = budget.held();
+    match read_by(threads.min(count), files, options, limits, budget) {
+        // Whether several at once fit in the memory depends on their order: one after the other does not.
+        Err(e) if e.cause() == Cause::Limit && threads > 1 => {
+            budget.give_back(budget.held().saturating_sub(before));
+            read_by(1, files, options, limits, budget)
+        }
+        outcome => outcome,
+    }
+}
+
+fn read_by(
+    threads: usize,
+    files: &ModelFiles,
+    options: &OpenOptions,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Vec<ReadPart>> {
+    let count = files.paths.len();
+    let mut places: Vec<Mutex<Option<Result<ReadPart>>>> = Vec::new();
+    places.try_reserve_exact(count)?;
+    places.resize_with(count, Mutex::default);
+    let (next, failed_at) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
+    threads::run(threads, options.thread_hooks, &|| loop {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        // Those before the first that failed are taken by somebody, who looks at them.
+        let (Some(path), Some(place), true) =
+            (files.paths.get(at), places.get(at), at < failed_at.load(Ordering::Relaxed))
+        else {
+            return;
+        };
+        let part = read_one(path, options, limits, budget);
+        if part.is_err() {
+            failed_at.fetch_min(at, Ordering::Relaxed);
+        }
+        *place.lock() = Some(part);
+    });
+    let mut read = Vec::new();
+    read.try_reserve_exact(count)?;
+    for place in places {
+        let part = place.into_inner();
+        read.push(part.unwrap_or_else(|| Err(fail!(Internal, "a part of the model was not opened")))?);
+    }
+    Ok(read)
+}
+
+fn read_one(path: &Path, options: &OpenOptions, limits: &Limits, budget: &Budget) -> Result<ReadPart> {
+    let label = match &options.name {
+        Some(name) => try_format(format_args!("{name}: {}", path.display()))?,
+        None => try_format(format_args!("{}", path.display()))?,
+    };
+    let (part, mut manifest) = open_part(path, label, options, limits, budget)?;
+    let marked = index::mark_page_exclusive(&mut manifest.components, &part.source().pages());
+    marked.map_err(|e| part.named(e))?;
+    Ok((part, manifest))
+}
+
+/// What the files say of the model that they are parts of has to agree.
+fn check_splits(read: &[ReadPart]) -> Result<()> {
+    let tensors = read.iter().map(|(_, manifest)| manifest.objects.len() as u64).fold(0, u64::saturating_add);
+    let mut is_split = None;
+    for (at, (part, manifest)) in read.iter().enumerate() {
+        let split = container::split(manifest).map_err(|e| part.named(e))?;
+        let count = read.len();
+        if *is_split.get_or_insert(split.is_some()) != split.is_some() {
+            return Err(part.named(broken!(
+                Rule::SplitKeys,
+                "some of the {count} parts say that they are parts of a model, and others do not"
+            )));
+        }
+        let Some(split) = split else { continue };
+        if split.count != count as u64 || split.number != at as u64 {
+            return Err(part.named(broken!(
+                Rule::SplitKeys,
+                "it says that it is part {} of {}, but it was opened as part {} of {count}",
+                split.number.saturating_add(1),
+                split.count,
+                at.saturating_add(1)
+            )));
+        }
+        if let Some(said) = split.tensors.filter(|said| *said != tensors) {
+            return Err(part.named(broken!(
+                Rule::SplitKeys,
+                "it says that all parts have {said} tensors, but they have {tensors}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether each object of each part is shown: those that the index names. All of these have to be there.
+fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> Result<Vec<Vec<bool>>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(read.len())?;
+    for (at, (part, manifest)) in read.iter_mut().enumerate() {
+        let count = manifest.objects.len();
+        let size = NameIndex::size(count);
+        budget.charge(size.saturating_add(count as u64), "the names of a part")?;
+        let names =
+            NameIndex::build(manifest, |one, _| part.duplicate(manifest, one)).map_err(|e| part.named(e))?;
+        let mut shown = Vec::new();
+        shown.try_reserve_exact(count)?;
+        shown.resize(count, false);
+        for tensor in index.tensors(at) {
+            let place = names.find(manifest, tensor).and_then(|at| shown.get_mut(at));
+            *place.ok_or_else(|| {
+                let (tensor, file) = (Quoted(tensor), part.label());
+                broken!(Rule::IndexTensor, "tensor {tensor} is given to {file}, which has no such tensor")
+            })? = true;
+        }
+        let is_hidden = |(at, _): &(usize, _)| shown.get(*at) == Some(&false);
+        let hidden = manifest.objects.iter().enumerate().filter(is_hidden);
+        for component in hidden.flat_map(|(_, object)| manifest.components(object)) {
+            if component.stored_size > 0 {
+                part.hidden.try_reserve(1)?;
+                part.hidden.push(component.offset..component.end());
+            }
+        }
+        all.push(shown);
+        budget.give_back(size);
+    }
+    Ok(all)
+}
+
+/// The parts, and the manifest of all of them.
+fn join(
+    mut read: Vec<ReadPart>,
+    shown: &[Vec<bool>],
+    limits: &Limits,
+    budget: &Budget,
+    fixed: u64,
+) -> Result<(Parts, Manifest)> {
+    let size = read.iter().map(|(_, manifest)| manifest.size()).fold(0, u64::saturating_add);
+    let separate = budget.held().saturating_sub(fixed);
+    budget.charge(size, "the parts' manifests together")?;
+    let mut joint = Manifest::default();
+    joint.reserve_for(read.iter().map(|(_, manifest)| manifest))?;
+    for (at, (part, manifest)) in read.iter_mut().enumerate() {
+        let shown = shown.get(at);
+        let is_shown = |object: usize| shown.is_none_or(|shown| shown.get(object) == Some(&true));
+        let (objects, components) = (joint.objects.len(), joint.components.len());
+        part.version = joint.append(manifest, &is_shown)?;
+        (part.objects, part.components) = (objects..joint.objects.len(), components..joint.components.len());
+        *manifest = Manifest::default();
+        if joint.objects.len() as u64 > limits.objects {
+            return Err(fail!(Limit, "its parts together have more than {} objects", limits.objects));
+        }
+    }
+    budget.give_back(separate);
+    Ok((Parts::all(read.into_iter().map(|(part, _)| part))?, joint))
+}
