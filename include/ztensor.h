@@ -258,6 +258,7 @@ typedef enum zt_encoding_value {
     ZT_ENCODING_RAW = 1, ///< As they are.
     ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
     ZT_ENCODING_OTHER = 3, ///< A name that this version does not know; its bytes cannot be read.
+    ZT_ENCODING_DEFLATE = 4, ///< Deflate (RFC 1951), as archives have it. Read only.
 } zt_encoding_value;
 
 // -------------------------------------------------------------------------------------------------------------------

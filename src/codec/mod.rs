@@ -19,6 +19,7 @@
 )]
 
 mod chunks;
+mod deflate;
 mod encoder;
 mod frame_index;
 mod frames;
@@ -34,6 +35,7 @@ use interface::FrameFormat;
 use walk::Walk;
 
 pub(crate) use crate::model::encoding::{Codec, Coding};
+pub(crate) use deflate::inflate_front;
 pub(crate) use encoder::Encoder;
 pub(crate) use frame_index::{FrameIndex, Seek};
 pub(crate) use frames::{FrameRun, KnownSize, Stored, StoredPart};
@@ -44,6 +46,10 @@ macro_rules! with_format {
         match $codec.encoding() {
             Encoding::Zstd => {
                 type $format = zstd::Zstd;
+                $call
+            }
+            Encoding::Deflate => {
+                type $format = deflate::Deflate;
                 $call
             }
             Encoding::Raw | Encoding::Other => Err(fail!(Internal, "that encoding has no codec")),

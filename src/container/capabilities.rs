@@ -104,6 +104,8 @@ pub struct Capabilities {
     pub big_endian: bool,
     /// Whether any byte but zero is true.
     pub any_byte_is_true: bool,
+    /// Whether what is between components is padding, and zero.
+    pub zero_gaps: bool,
 }
 
 /// A base for containers that are only read: one component for each object, which stands anywhere.
@@ -127,6 +129,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     duplicate_names: false,
     big_endian: false,
     any_byte_is_true: true,
+    zero_gaps: true,
 };
 
 impl Capabilities {

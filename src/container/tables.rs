@@ -2,7 +2,8 @@
 
 use crate::error::Result;
 use crate::memory::{bytes_of, Budget, HugeVec};
-use crate::model::manifest::{Manifest, TextArena, TextId};
+use crate::model::layout::Layout;
+use crate::model::manifest::{Manifest, Position, RareNames, TextArena, TextId};
 
 /// The least that a table grows by.
 const LEAST: usize = 64;
@@ -83,4 +84,19 @@ pub fn add_to(budget: &Budget, texts: &mut TextArena, text: &[u8]) -> Result<Tex
         growing::<u8>(budget, "names", capacity, size.max(4096), |more| texts.reserve(more))?;
     }
     texts.add_bytes(text)
+}
+
+/// Keeps the less usual texts of a component and where its elements are.
+pub fn add_layout(
+    budget: &Budget,
+    manifest: &mut Manifest,
+    rare: RareNames,
+    layout: Layout,
+) -> Result<Option<Position>> {
+    let at = Position::after(manifest.layouts.len())?;
+    add(budget, &mut manifest.layouts, layout)?;
+    let rare = RareNames { layout: Some(at), ..rare };
+    let at = Position::after(manifest.rare_names.len())?;
+    add(budget, &mut manifest.rare_names, rare)?;
+    Ok(Some(at))
 }

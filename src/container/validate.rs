@@ -5,8 +5,9 @@
 
 use super::capabilities::Capabilities;
 use super::frame::Frame;
-use crate::error::{broken, Result, Rule};
+use crate::error::{broken, fail, Result, Rule};
 use crate::model::find_duplicate::find_duplicate;
+use crate::model::layout::{Layout, MAX_RANK};
 use crate::model::manifest::{element_count, Component, Encoding, Format, Manifest, Object, TextId};
 
 /// A manifest that keeps every rule which it can show by itself. Only `validate` makes one.
@@ -130,7 +131,11 @@ fn check_component(
             c.encoding.name().unwrap_or_default()
         ));
     }
-    if c.encoding == Encoding::Raw {
+    let layout = manifest.layout(c).copied();
+    if let Some(layout) = &layout {
+        check_layout(manifest, dense, c, layout)?;
+    }
+    if c.encoding == Encoding::Raw && layout.is_none_or(|layout| layout.strides.is_none()) {
         if let Some(declared) = c.size().filter(|declared| *declared != c.stored_size) {
             return Err(broken!(
                 Rule::UncompressedLengthRaw,
@@ -141,6 +146,45 @@ fn check_component(
         c.set_size(Some(c.stored_size));
     }
     dense.map_or(Ok(()), |object| check_dense_size(manifest.shape(object), c))
+}
+
+/// That all elements are among the decoded bytes.
+#[cold]
+fn check_layout(manifest: &Manifest, object: Option<&Object>, c: &Component, layout: &Layout) -> Result<()> {
+    let Layout { decoded_size, start, .. } = *layout;
+    let shape = object.map(|object| manifest.shape(object)).unwrap_or_default();
+    let outside = |end: Option<u64>| match end.filter(|end| *end <= decoded_size) {
+        Some(_) => Ok(()),
+        None => Err(broken!(
+            Rule::RangeEof,
+            "its elements of the shape {shape:?} from byte {start} on pass its {decoded_size} decoded bytes"
+        )),
+    };
+    if c.encoding == Encoding::Raw && (start != 0 || decoded_size != c.stored_size) {
+        return Err(fail!(
+            Internal,
+            "{decoded_size} bytes from {start} on are raw, {} are stored",
+            c.stored_size
+        ));
+    }
+    let Some(strides) = manifest.strides(layout, shape.len()) else {
+        return outside(start.checked_add(c.size().unwrap_or(u64::MAX)));
+    };
+    if object.is_none() || shape.len() > MAX_RANK || strides.len() != shape.len() {
+        return Err(fail!(
+            Unsupported,
+            "it has strides of {} dimensions; of at most {MAX_RANK} they are read here",
+            shape.len()
+        ));
+    }
+    let Some(unit) = c.block().filter(|block| block.elements == 1) else {
+        return Err(fail!(Unsupported, "it has strides, and elements that are no whole bytes"));
+    };
+    if shape.contains(&0) {
+        return Ok(());
+    }
+    let last = Layout::reach(shape, strides).and_then(|last| last.checked_add(1)?.checked_mul(unit.bytes));
+    outside(last.and_then(|end| end.checked_add(start)))
 }
 
 #[inline(always)]

@@ -14,7 +14,11 @@
     )
 )]
 
+mod crc32;
+
 use sha2::Digest as _;
+
+pub(crate) use crc32::Crc32;
 
 use crate::error::{broken, fail, Result, Rule};
 

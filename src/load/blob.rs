@@ -6,6 +6,7 @@ use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::lock::Mutex;
+use crate::model::layout::Layout;
 use crate::model::manifest::{Component, Object};
 use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
@@ -31,6 +32,15 @@ pub(crate) trait Owner: Sync {
     fn max_decoded_size(&self) -> Option<u64>;
 }
 
+/// Where the elements of a component are.
+#[derive(Clone, Copy)]
+pub struct LaidOut<'f> {
+    pub layout: &'f Layout,
+    pub shape: &'f [u64],
+    /// None: one after the other.
+    pub strides: Option<&'f [u64]>,
+}
+
 /// A component of an open file, all of which is known that reading it takes.
 #[derive(Clone, Copy)]
 pub(crate) struct Blob<'f> {
@@ -45,6 +55,8 @@ pub(crate) struct Blob<'f> {
     pub size: u64,
     /// Bools that are neither 0 nor 1 are refused.
     pub strict_bools: bool,
+    /// Where its elements are, if they are not all of its decoded bytes, one after the other.
+    pub laid_out: Option<LaidOut<'f>>,
 }
 
 /// Of fewer stored bytes than this the headers are walked in no time.

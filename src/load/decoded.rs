@@ -2,10 +2,10 @@
 
 use super::blob::Blob;
 use super::stored::READ_CHUNK;
-use crate::codec::Coding;
+use crate::codec::{Codec, Coding};
 use crate::convert;
 use crate::convert::byte_order::swap_in_place;
-use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::error::{broken, fail, Cause, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::LogicalType;
 
@@ -27,6 +27,9 @@ impl Blob<'_> {
             swap_in_place(&mut turned, self.entry.width());
             body(&turned)
         };
+        if let Some(laid_out) = &self.laid_out {
+            return self.for_each_laid_out(laid_out, &mut give);
+        }
         let codec = match self.coding {
             Coding::Raw => return self.stored().for_each_chunk(&mut give),
             Coding::Compressed(codec) => codec,
@@ -50,7 +53,7 @@ impl Blob<'_> {
                 }
                 Ok(())
             });
-            let decoded = decoded.map_err(|e| too_long_is_corrupt(e, codec.length_rule(), size))?;
+            let decoded = decoded.map_err(|e| too_long_is_corrupt(e, codec, size))?;
             give(&gathered)?;
             match decoded == size {
                 true => Ok(()),
@@ -91,10 +94,10 @@ impl Blob<'_> {
 }
 
 /// A decoder that was stopped at the declared size met more: that is the file's fault, not a limit.
-fn too_long_is_corrupt(error: Error, rule: Rule, size: u64) -> Error {
+pub(super) fn too_long_is_corrupt(error: Error, codec: Codec, size: u64) -> Error {
     match error.cause() {
         Cause::Limit => {
-            broken!(rule, "it decodes to more than the {size} bytes that are declared")
+            broken!(codec.length_rule(), "it decodes to more than the {size} bytes that are declared")
         }
         _ => error,
     }

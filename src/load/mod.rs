@@ -14,6 +14,8 @@
 mod blob;
 mod decoded;
 mod executor;
+mod gather;
+mod laid_out;
 mod perform;
 mod request;
 mod single;
@@ -22,7 +24,7 @@ mod split;
 mod stored;
 mod strategy;
 
-pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, FrameIndexCache, Owner};
+pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, FrameIndexCache, LaidOut, Owner};
 pub(crate) use executor::run;
 pub(crate) use request::Part;
 pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request};

@@ -153,7 +153,7 @@ impl Performer<'_, '_> {
     }
 
     /// Gives `body` some of a component's stored bytes, where they are or in temporary memory.
-    fn with_stored<T>(
+    pub(super) fn with_stored<T>(
         &mut self,
         blob: &Blob<'_>,
         range: Range<u64>,
@@ -184,6 +184,9 @@ impl Performer<'_, '_> {
             let _reservation = self.shared.budget.take(temporary);
             self.shared.count_stored(stored);
             return blob.convert_into(to, dst);
+        }
+        if let Some(laid_out) = &blob.laid_out {
+            return self.perform_laid_out(request, laid_out, dst);
         }
         let Range { start, end } = request.covering();
         let length = end.saturating_sub(start);
@@ -292,7 +295,12 @@ fn decode_part(
 }
 
 /// Takes the part out of the decoded bytes that cover it, the first of which is at `start` of the component.
-fn take_part(request: &Request<'_>, start: u64, whole: &mut [u8], mut dst: &mut [u8]) -> Result<()> {
+pub(super) fn take_part(
+    request: &Request<'_>,
+    start: u64,
+    whole: &mut [u8],
+    mut dst: &mut [u8],
+) -> Result<()> {
     let blob = &request.blob;
     let from = |place: u64| usize::try_from(place.saturating_sub(start)).unwrap_or(usize::MAX);
     match &request.part {

@@ -154,10 +154,12 @@ impl<'a> Request<'a> {
             Part::Slab(slab) => slab.covering().unwrap_or_default(),
             Part::Range { offset, length } => {
                 let (start, end) = (*offset, offset.saturating_add(*length));
-                if !self.blob.entry.swaps() {
-                    return start..end;
-                }
-                let width = (self.blob.entry.width() as u64).max(1);
+                let gathers = self.blob.laid_out.is_some_and(|laid_out| laid_out.strides.is_some());
+                let width = match gathers {
+                    true => self.blob.element_size().max(1),
+                    false if self.blob.entry.swaps() => (self.blob.entry.width() as u64).max(1),
+                    false => return start..end,
+                };
                 let last = end.checked_next_multiple_of(width).unwrap_or(end);
                 start - start % width..last.min(self.blob.size).max(end)
             }

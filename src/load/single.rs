@@ -46,7 +46,11 @@ fn plain_range<'d>(
         Part::Range { offset, length } => (*offset, *length),
         Part::Slab(_) => return None,
     };
-    let plain = blob.coding == Coding::Raw && convert.is_none() && !blob.entry.swaps() && !blob.strict_bools;
+    let plain = blob.coding == Coding::Raw
+        && blob.laid_out.is_none()
+        && convert.is_none()
+        && !blob.entry.swaps()
+        && !blob.strict_bools;
     let front = dst.get_mut(..usize::try_from(size).ok()?)?;
     let fits = plain && start.checked_add(size)? <= blob.size;
     fits.then(|| (blob.entry.offset.saturating_add(start), front))

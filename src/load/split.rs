@@ -102,12 +102,12 @@ pub fn split<'a>(
     let blob = &request.blob;
     let start = blob.entry.offset;
     let expected = match &request.part {
-        Part::Whole if options.verify => blob.expected_digest()?,
+        Part::Whole if options.verify && blob.laid_out.is_none() => blob.expected_digest()?,
         _ => None,
     };
     let has_digest = expected.is_some();
     match (&request.part, blob.coding) {
-        _ if request.convert.is_some() => push(start, dst, JobKind::Serial)?,
+        _ if request.convert.is_some() || blob.laid_out.is_some() => push(start, dst, JobKind::Serial)?,
         (Part::Whole, Coding::Raw) => match expected {
             Some(expected) => push(start, dst, JobKind::Hash(expected))?,
             None => copy_jobs(start, dst, options, push)?,

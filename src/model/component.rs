@@ -15,6 +15,8 @@ pub struct RareNames {
     pub logical: Option<TextId>,
     /// The encoding's name where it is unknown.
     pub encoding: Option<TextId>,
+    /// Its position among the manifest's layouts.
+    pub layout: Option<Position>,
 }
 
 /// What a component's `type` says.

@@ -64,6 +64,8 @@ encodings! {
     Raw = 1, c"raw";
     /// Zstandard frames (RFC 8878).
     Zstd = 2, c"zstd", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: true };
+    /// Deflate (RFC 1951), as archives have it. Read only.
+    Deflate = 4, c"deflate", CodecRow { corrupt: Rule::DeflateCorrupt, length: Rule::DeflateLength, is_written: false };
 }
 
 impl Encoding {

@@ -1,5 +1,6 @@
 //! The manifests of several files as one: tables behind tables, positions moved by as much as there was before.
 
+use super::layout::Layout;
 use super::manifest::{Component, Format, Manifest, Object, RareNames};
 use super::manifest::{Position, TextId};
 use crate::error::{fail, Result};
@@ -14,6 +15,8 @@ impl Manifest {
             bytes_of::<Object>(self.objects.len()),
             bytes_of::<Component>(self.components.len()),
             bytes_of::<RareNames>(self.rare_names.len()),
+            bytes_of::<Layout>(self.layouts.len()),
+            bytes_of::<u64>(self.strides.len()),
             self.values.size() as u64,
         ];
         tables.into_iter().fold(0, u64::saturating_add)
@@ -27,6 +30,8 @@ impl Manifest {
         self.objects.try_reserve_exact(sum(|m| m.objects.len()))?;
         self.components.try_reserve_exact(sum(|m| m.components.len()))?;
         self.rare_names.try_reserve_exact(sum(|m| m.rare_names.len()))?;
+        self.layouts.try_reserve_exact(sum(|m| m.layouts.len()))?;
+        self.strides.try_reserve_exact(sum(|m| m.strides.len()))?;
         self.values.try_reserve_exact(sum(|m| m.values.size()))
     }
 
@@ -37,6 +42,7 @@ impl Manifest {
             text: u32::try_from(self.texts.size()).map_err(|_| too_large())?,
             dimension: u32::try_from(self.dimensions.len()).map_err(|_| too_large())?,
             rare: self.rare_names.len(),
+            layout: self.layouts.len(),
             value: self.values.size(),
         };
         let version = moved.text(other.version_text)?;
@@ -55,8 +61,16 @@ impl Manifest {
                 dtype: moved.text(rare.dtype)?,
                 logical: moved.text(rare.logical)?,
                 encoding: moved.text(rare.encoding)?,
+                layout: moved.position(rare.layout, moved.layout)?,
             })?;
         }
+        let before = u32::try_from(self.strides.len()).map_err(|_| too_large())?;
+        for layout in other.layouts.iter() {
+            let strides = layout.strides.map(|start| start.checked_add(before).ok_or_else(too_large));
+            self.layouts.push(Layout { strides: strides.transpose()?, ..*layout })?;
+        }
+        self.strides.try_reserve(other.strides.len())?;
+        self.strides.extend_from_slice(&other.strides);
         for (_, object) in other.objects.iter().enumerate().filter(|(at, _)| is_shown(*at)) {
             let first = u32::try_from(self.components.len()).map_err(|_| too_large())?;
             for component in other.components(object) {
@@ -86,6 +100,7 @@ struct Moved {
     text: u32,
     dimension: u32,
     rare: usize,
+    layout: usize,
     value: usize,
 }
 
@@ -125,7 +140,11 @@ mod tests {
                 let role = m.intern_role("data").unwrap();
                 let mut component = Component::new(role, Some(Dtype::U8));
                 let digest = m.texts.add(&format!("{prefix} digest {at}")).unwrap();
-                let rare = RareNames { digest: Some(digest), ..RareNames::default() };
+                let layout = Some(Position::after(m.layouts.len()).unwrap());
+                let strides = Some(m.strides.len() as u32);
+                m.layouts.push(Layout { start: u64::from(at), strides, ..Layout::default() }).unwrap();
+                m.strides.extend([prefix.len() as u64, u64::from(at)]);
+                let rare = RareNames { digest: Some(digest), layout, ..RareNames::default() };
                 component.rare = m.add_rare_names(rare).unwrap();
                 component.offset = u64::from(at);
                 m.components.push(component).unwrap();
@@ -178,6 +197,9 @@ mod tests {
             assert_eq!(joint.components(object).len(), count);
             for component in joint.components(object) {
                 assert_eq!((joint.texts.get(component.role), component.offset), ("data", at));
+                let layout = joint.layout(component).unwrap();
+                assert_eq!(layout.start, at);
+                assert_eq!(joint.strides(layout, 2), Some(&[prefix.len() as u64, at][..]));
                 assert_eq!(joint.digest(component), Some(format!("{prefix} digest {at}").as_str()));
             }
         }

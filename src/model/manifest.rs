@@ -8,6 +8,7 @@ pub use super::container::Container;
 pub use super::container::Container as Version;
 use super::dtype::Logical;
 pub use super::encoding::Encoding;
+use super::layout::Layout;
 use super::name::Name;
 pub use super::text::{Position, TextArena, TextId};
 use super::value::{Tape, Value};
@@ -145,6 +146,10 @@ pub struct Manifest {
     pub components: HugeVec<Component>,
     /// The less usual texts of components.
     pub rare_names: HugeVec<RareNames>,
+    /// Of components whose elements are not all of their decoded bytes, one after the other.
+    pub layouts: HugeVec<Layout>,
+    /// Strides, layout by layout.
+    pub strides: Vec<u64>,
     /// The attribute maps of the file and of objects.
     pub values: Tape,
     /// The attribute map of the file.
@@ -193,6 +198,18 @@ impl Manifest {
     pub fn rare(&self, component: &Component) -> RareNames {
         let found = component.rare.and_then(|at| self.rare_names.get(at.index()));
         found.copied().unwrap_or_default()
+    }
+
+    /// Where the component's elements are, if that has to be said.
+    pub fn layout(&self, component: &Component) -> Option<&Layout> {
+        let at = component.rare.and_then(|at| self.rare_names.get(at.index()))?.layout?;
+        self.layouts.get(at.index())
+    }
+
+    /// The strides of a layout, of as many dimensions.
+    pub fn strides(&self, layout: &Layout, rank: usize) -> Option<&[u64]> {
+        let start = layout.strides? as usize;
+        Some(self.strides.get(start..start.saturating_add(rank)).unwrap_or_default())
     }
 
     /// The component's digest, as the file has it.

@@ -6,6 +6,7 @@ pub mod dtype;
 pub mod encoding;
 pub mod find_duplicate;
 mod join;
+pub mod layout;
 pub mod manifest;
 mod name;
 pub(crate) mod numbers;

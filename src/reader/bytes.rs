@@ -4,14 +4,15 @@ use super::file::File;
 use super::object::Component;
 use crate::codec::{Coding, KnownSize};
 use crate::convert;
-use crate::digest;
+use crate::digest::{self, Crc32};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, check_bool_bytes, decoded_limit, in_memory, BatchOptions, BatchStats, Blob, Part, Request,
-    StoredBytes,
+    self, check_bool_bytes, decoded_limit, for_each_chunk, in_memory, BatchOptions, BatchStats, Blob,
+    LaidOut, Part, Request, StoredBytes,
 };
 use crate::memory::HUGE_PAGE;
 use crate::model::dtype::Dtype;
+use crate::model::layout::Checksum;
 use crate::model::manifest::LogicalType;
 use crate::threads;
 
@@ -53,7 +54,7 @@ impl<'f> Component<'f> {
         let coding = self.coding();
         let readable = coding.is_ok();
         let stored_as_read = match coding {
-            Ok(Coding::Raw) => true,
+            Ok(Coding::Raw) => self.laid_out().is_none(),
             Ok(Coding::Compressed(_)) | Err(_) => false,
         };
         let file_backed = self.source().page_cache().is_some();
@@ -63,7 +64,7 @@ impl<'f> Component<'f> {
             read: readable,
             range: readable,
             direct: stored_as_read && file_backed && self.is_direct_border(),
-            verify: expected.is_some_and(|c| c.algorithm().is_some()),
+            verify: expected.is_some_and(|c| c.algorithm().is_some()) || self.checksum().is_some(),
             page_exclusive: entry.is_page_exclusive(),
         }
     }
@@ -131,7 +132,17 @@ impl<'f> Component<'f> {
             coding: self.coding()?,
             size: entry.size().map_or_else(|| self.decoded_size(), Ok)?,
             strict_bools: self.strict_bools(),
+            laid_out: self.laid_out(),
         })
+    }
+
+    /// Where its elements are, if they are not all of its decoded bytes, one after the other.
+    pub(super) fn laid_out(&self) -> Option<LaidOut<'f>> {
+        let (manifest, shape) = (&self.file.manifest, self.object().shape());
+        let layout = manifest.layout(self.entry)?;
+        let strides = manifest.strides(layout, shape.len());
+        let is_plain = strides.is_none() && !self.entry.encoding.is_compressed();
+        (!is_plain).then_some(LaidOut { layout, shape, strides })
     }
 
     /// Whether bools that are neither 0 nor 1 are refused.
@@ -155,6 +166,9 @@ impl<'f> Component<'f> {
         match self.coding()? {
             Coding::Raw => {}
             Coding::Compressed(_) => return not("it is compressed"),
+        }
+        if self.laid_out().is_some() {
+            return not("its elements are stored with strides, not in row-major order");
         }
         if self.entry.swaps() {
             return not("its byte order is not this machine's");
@@ -274,12 +288,34 @@ impl<'f> Component<'f> {
     }
 
     fn verify_digest_inner(&self) -> Result<()> {
+        if let (None, Some(checksum)) = (self.digest(), self.checksum()) {
+            return self.verify_checksum(checksum);
+        }
         self.check_digest(&mut |hasher| {
             self.stored().for_each_chunk(&mut |chunk| {
                 hasher.update(chunk);
                 Ok(())
             })
         })
+    }
+
+    /// The CRC-32 that an archive has of its bytes, if it has one.
+    pub(super) fn checksum(&self) -> Option<Checksum> {
+        self.file.manifest.layout(self.entry)?.checksum
+    }
+
+    /// Checks that CRC-32: of a compressed component by decoding it, else of what the file has.
+    fn verify_checksum(&self, checksum: Checksum) -> Result<()> {
+        if self.entry.encoding.is_compressed() {
+            return self.blob()?.for_each_decoded(&mut |_| Ok(()));
+        }
+        let mut sum = Crc32::new();
+        let end = checksum.start.saturating_add(checksum.size);
+        for_each_chunk(self.source(), checksum.start..end, &mut |chunk| {
+            sum.update(chunk);
+            Ok(())
+        })?;
+        sum.check(checksum.crc32)
     }
 
     /// Checks the digest against what `hash` gives.

@@ -48,7 +48,12 @@ impl Component<'_> {
 
     /// Whether its bytes cannot fail to decode: they are stored as they are.
     pub(crate) fn is_raw(&self) -> bool {
-        matches!(Coding::of(self.entry.encoding), Some(Coding::Raw))
+        matches!(Coding::of(self.entry.encoding), Some(Coding::Raw)) && !self.is_laid_out()
+    }
+
+    /// Whether its stored bytes alone do not say where its elements are.
+    pub(crate) fn is_laid_out(&self) -> bool {
+        self.laid_out().is_some()
     }
 
     /// Whether any byte but zero is true in its file.

@@ -90,6 +90,7 @@ impl<'f> Component<'f> {
         let blob = self.blob()?;
         let size = blob.size;
         match blob.coding {
+            Coding::Compressed(_) if blob.laid_out.is_some() => {}
             Coding::Compressed(codec) => {
                 blob.check_size(codec, codec.known_size(self.stored().reader()?)?)?
             }

@@ -1,11 +1,22 @@
 //! NumPy's arrays: npz, an archive of them, and npy, one by itself.
+//!
+//! An array is a header, the text of a Python dictionary, and the elements. In an archive the arrays are the members whose
+//! names end in `.npy`, stored or deflated; an array by itself has the empty name. Arrays of types that are not read here
+//! are listed all the same.
+
+mod arrays;
+mod descr;
+mod header;
+mod literal;
+#[cfg(test)]
+mod tests;
 
 use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{Detected, Ends, Frame, Limits};
 use super::regions::Regions;
 use super::row::{Decode, Row};
-use super::zip::{self, Directory, Seen};
-use crate::error::{fail, Result};
+use super::zip::{self, Directory};
+use crate::error::{fail, Error, Quoted, Result};
 use crate::memory::Budget;
 use crate::model::manifest::{Container, Manifest};
 
@@ -15,6 +26,7 @@ pub(crate) const ROW: Row = Row {
         container: Container::Npz,
         unknown_names: true,
         big_endian: true,
+        zero_gaps: false,
         ..FOREIGN
     },
     detect,
@@ -23,16 +35,52 @@ pub(crate) const ROW: Row = Row {
     origin: None,
 };
 
+/// The magic of an array, or that of an archive, whose members tell whose it is.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
-    match zip::begins(ends) {
+    match ends.head.starts_with(header::MAGIC) || zip::begins(ends) {
         true => Ok(Detected::Scattered(Container::Npz)),
         false => Ok(Detected::Other),
     }
 }
 
-/// Reads what an archive holds.
 fn decode(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result<(Frame, Manifest)> {
-    let mut directory = Directory::read(regions, limits, budget)?;
-    directory.visit(regions, 0, budget, &mut |_, _, _| Ok(Seen::Enough))?;
-    Err(fail!(Unsupported, "this is an archive, which is not read so far"))
+    let magic = (header::MAGIC.len() as u64).min(regions.file_size());
+    if regions.bytes(0..magic)? == header::MAGIC {
+        return arrays::single(regions, budget);
+    }
+    let directory = Directory::read(regions, limits, budget)?;
+    let holds = |what: fn(&[u8]) -> bool| directory.members.iter().any(|m| what(directory.name(m)));
+    if holds(is_pickle) {
+        return Err(fail!(
+            Unsupported,
+            "this is a file of {}, which is not read so far",
+            Container::Torch.name()
+        ));
+    }
+    match directory.members.is_empty() || holds(is_array) {
+        true => arrays::archive(directory, regions, budget),
+        false => Err(neither(&directory)),
+    }
+}
+
+/// Whether a member of that name is an array.
+fn is_array(name: &[u8]) -> bool {
+    name.ends_with(b".npy")
+}
+
+/// Whether a member of that name is what PyTorch puts into the folder of a checkpoint.
+fn is_pickle(name: &[u8]) -> bool {
+    name.strip_suffix(b"/data.pkl").is_some_and(|folder| !folder.contains(&b'/'))
+}
+
+#[cold]
+fn neither(directory: &Directory) -> Error {
+    let first = directory.members.first().map(|member| directory.name(member)).unwrap_or_default();
+    fail!(
+        Unsupported,
+        "this is a zip archive of {} members, the first of them {}: neither an npz, whose members end in .npy, nor a \
+         checkpoint of PyTorch, which has a folder with data.pkl",
+        directory.members.len(),
+        Quoted(first)
+    )
 }

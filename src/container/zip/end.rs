@@ -47,8 +47,14 @@ pub(super) fn read(regions: &mut dyn Regions) -> Result<End> {
         }
         None => (record, at),
     };
-    if record.disks != [0, 0] || record.members_here != record.members {
+    if record.disks != [0, 0] {
         return Err(fail!(Unsupported, "the archive is one of several disks"));
+    }
+    if record.members_here != record.members {
+        return Err(wrong(format_args!(
+            "it counts {} members on its disk, but {} in all",
+            record.members_here, record.members
+        )));
     }
     let is_next = record.start.checked_add(record.size) == Some(end);
     match is_next {

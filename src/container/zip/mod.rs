@@ -3,8 +3,6 @@
 //! What both say of a member has to agree; no two members share bytes; the directory ends where the records of the end
 //! begin. Nothing is taken from a claim before it was held against the file's size.
 
-#![allow(dead_code, unused_imports, reason = "the containers that are archives use it")]
-
 mod directory;
 mod end;
 mod fields;

@@ -30,6 +30,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     duplicate_names: true,
     big_endian: true,
     any_byte_is_true: true,
+    zero_gaps: true,
 };
 
 /// Its row.

@@ -35,6 +35,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     duplicate_names: false,
     big_endian: false,
     any_byte_is_true: false,
+    zero_gaps: true,
 };
 
 /// What 1.1 can represent. What is appended follows 1.2, for the file may be raised to it.

@@ -57,7 +57,17 @@ impl Writer {
         component: &Component<'_>,
         recode: &Recode,
     ) -> Result<Option<Dtype>> {
-        let Some(dtype) = component.dtype() else { return Ok(None) };
+        let readable_only = component.encoding() != Encoding::Other && !component.encoding().is_written();
+        let Some(dtype) = component.dtype() else {
+            return match readable_only {
+                true => Err(self.capabilities().cannot_represent(format_args!(
+                    "the encoding {:?} of the unknown dtype {:?}",
+                    component.encoding_name(),
+                    component.dtype_name()
+                ))),
+                false => Ok(None),
+            };
+        };
         let to = self.capabilities();
         let entry = component.entry();
         let narrow = entry.integer_dtype().is_some_and(|dtype| dtype != Dtype::U64);
@@ -72,11 +82,10 @@ impl Writer {
             return Ok(Some(to));
         }
         let is_known = component.encoding() != Encoding::Other;
-        let readable_only = is_known && !component.encoding().is_written();
         if readable_only || (is_known && (encoding.is_some() || digest.is_some())) {
             return Ok(Some(dtype));
         }
-        if entry.is_big_endian() && !to.big_endian {
+        if component.is_laid_out() || (entry.is_big_endian() && !to.big_endian) {
             return Ok(Some(dtype));
         }
         let any_is_true = component.any_byte_is_true() && !to.any_byte_is_true;

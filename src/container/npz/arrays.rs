@@ -1,0 +1,296 @@
+//! Arrays to the tables of a manifest.
+
+use super::descr::Kind;
+use super::header::{self, Front, Header};
+use super::is_array;
+use crate::codec::inflate_front;
+use crate::container::frame::Frame;
+use crate::container::regions::Regions;
+use crate::container::tables::{add, add_layout, add_text, extend, push};
+use crate::container::zip::{Directory, Member, Method, Seen};
+use crate::error::{broken, fail, Result, Rule};
+use crate::memory::{bytes_of, Budget};
+use crate::model::dtype::Dtype;
+use crate::model::layout::{Checksum, Layout};
+use crate::model::manifest::{
+    element_count, table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object,
+    RareNames, TextId,
+};
+
+/// Bytes of a member that are read with its local header: most headers have 128, deflated or not.
+const AHEAD: u64 = 256;
+/// Bytes of a single array that are read first.
+const FIRST_READ: u64 = 4 << 10;
+
+/// What is known of a member.
+enum Found {
+    /// It is no array.
+    Other,
+    /// Its header was not read so far.
+    Wanted,
+    Array(Header),
+}
+
+/// The arrays of an archive.
+pub(super) fn archive(
+    mut directory: Directory,
+    regions: &mut dyn Regions,
+    budget: &Budget,
+) -> Result<(Frame, Manifest)> {
+    let mut manifest = begin()?;
+    let mut found = Vec::new();
+    for member in &directory.members {
+        let name = directory.name(member);
+        push(budget, &mut found, if is_array(name) { Found::Wanted } else { Found::Other })?;
+    }
+    let mut inflated = Vec::new();
+    directory.visit(regions, AHEAD, budget, &mut |at, member, front| {
+        let Some(found @ Found::Wanted) = found.get_mut(at) else { return Ok(Seen::Enough) };
+        let dimensions = &mut manifest.dimensions;
+        let header = match member.method() {
+            Method::Stored => header::read(front, member.size, dimensions, budget)?,
+            Method::Deflated => match inflate(member, front, &mut inflated, dimensions, budget)? {
+                Front::Header(header) => Front::Header(header),
+                Front::Needs(_) => Front::Needs((front.len() as u64).saturating_mul(4).max(AHEAD)),
+            },
+            Method::Other(method) => {
+                return Err(fail!(
+                    Unsupported,
+                    "it is compressed by method {method}, which is not read here"
+                ));
+            }
+        };
+        match header {
+            Front::Needs(size) => Ok(Seen::Needs(size)),
+            Front::Header(header) => {
+                check_size(&header, dimensions, member.size)?;
+                *found = Found::Array(header);
+                Ok(Seen::Enough)
+            }
+        }
+    })?;
+    let (mut name, charged) = (Vec::new(), bytes_of::<Found>(found.capacity()));
+    for (member, found) in directory.members.iter().zip(found) {
+        let Found::Array(header) = found else { continue };
+        let place = Place::of(member, &header);
+        name.clear();
+        let stem = directory.name(member);
+        let stem = stem.strip_suffix(b".npy").unwrap_or(stem);
+        match member.is_utf8() || stem.is_ascii() {
+            true => extend(budget, &mut name, stem)?,
+            false => decode_437(stem, budget, &mut name)?,
+        }
+        keep(&mut manifest, &name, &header, place, budget).map_err(|e| directory.blame(member, e))?;
+    }
+    budget.give_back(charged);
+    let (manifest_range, file_size) = (directory.range.clone(), regions.file_size());
+    let frame = Frame {
+        container: Container::Npz,
+        data: 0..manifest_range.start,
+        manifest: manifest_range,
+        file_size,
+    };
+    Ok((frame, manifest))
+}
+
+/// An array that is a file.
+pub(super) fn single(regions: &mut dyn Regions, budget: &Budget) -> Result<(Frame, Manifest)> {
+    let mut manifest = begin()?;
+    let file_size = regions.file_size();
+    let mut size = FIRST_READ;
+    let header = loop {
+        let front = regions.bytes(0..size.min(file_size))?;
+        match header::read(front, file_size, &mut manifest.dimensions, budget)? {
+            Front::Header(header) => break header,
+            Front::Needs(more) if more > size => size = more,
+            Front::Needs(_) => return Err(fail!(Internal, "a header that was read is wanted")),
+        }
+    };
+    check_size(&header, &manifest.dimensions, file_size)?;
+    let place = Place {
+        offset: header.size,
+        stored_size: file_size.saturating_sub(header.size),
+        encoding: Encoding::Raw,
+        layout: Layout { decoded_size: file_size.saturating_sub(header.size), ..Layout::default() },
+    };
+    keep(&mut manifest, b"", &header, place, budget)?;
+    Ok((Frame::with_manifest_first(Container::Npz, 0..header.size, header.size, file_size), manifest))
+}
+
+fn begin() -> Result<Manifest> {
+    let mut manifest = Manifest::default();
+    manifest.container = Some(Container::Npz);
+    manifest.version_text = Some(manifest.texts.add("")?); // archives say none
+    Ok(manifest)
+}
+
+/// The header of a deflated member, of which `front` are the first stored bytes.
+fn inflate(
+    member: &Member,
+    front: &[u8],
+    inflated: &mut Vec<u8>,
+    dimensions: &mut Vec<u64>,
+    budget: &Budget,
+) -> Result<Front> {
+    let mut size = 4096.min(member.size);
+    loop {
+        let count = usize::try_from(size).unwrap_or(usize::MAX);
+        if inflated.len() < count {
+            budget.charge(size, "the header of a member")?;
+            budget.give_back(inflated.len() as u64);
+            inflated.try_reserve_exact(count.saturating_sub(inflated.len()))?;
+            inflated.resize(count, 0);
+        }
+        let space = inflated.get_mut(..count).unwrap_or_default();
+        let made = inflate_front(front, space)?;
+        let seen = space.get(..made).unwrap_or_default();
+        match header::read(seen, member.size, dimensions, budget)? {
+            Front::Needs(more) if made as u64 == size && more > size => size = more,
+            Front::Needs(_) if front.len() as u64 == member.stored_size => {
+                return Err(broken!(Rule::DeflateLength, "its deflated bytes end within its header"));
+            }
+            seen => return Ok(seen),
+        }
+    }
+}
+
+/// Whether an array of `all` bytes has as many elements as its shape says.
+fn check_size(header: &Header, dimensions: &[u64], all: u64) -> Result<()> {
+    let shape = shape_of(header, dimensions);
+    let size = all.saturating_sub(header.size);
+    let unit = match &header.kind {
+        Kind::Plain { dtype, logical, .. } => Some(unit(*dtype, *logical)),
+        Kind::Unreadable { size, .. } => *size,
+    };
+    let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
+    let elements = element_count(shape).ok_or_else(overflow)?;
+    let Some(unit) = unit else { return Ok(()) };
+    let expected = elements.checked_mul(unit).ok_or_else(overflow)?;
+    match size == expected {
+        true => Ok(()),
+        false => Err(broken!(
+            Rule::DenseSize,
+            "it has {size} bytes behind its header, but the shape {shape:?} of {unit}-byte elements takes {expected}"
+        )),
+    }
+}
+
+/// Bytes of an element.
+fn unit(dtype: Dtype, logical: LogicalType) -> u64 {
+    match logical {
+        LogicalType::Known(logical) => logical.block().bytes,
+        _ => dtype.block().bytes,
+    }
+}
+
+fn shape_of<'d>(header: &Header, dimensions: &'d [u64]) -> &'d [u64] {
+    let (start, rank) = (header.shape.0 as usize, header.shape.1 as usize);
+    dimensions.get(start..start.saturating_add(rank)).unwrap_or_default()
+}
+
+/// Where the bytes of an array are.
+struct Place {
+    offset: u64,
+    stored_size: u64,
+    encoding: Encoding,
+    /// But for strides.
+    layout: Layout,
+}
+
+impl Place {
+    /// Of a member, whose stored bytes are known.
+    fn of(member: &Member, header: &Header) -> Place {
+        let stored = member.stored();
+        let checksum = Some(Checksum { crc32: member.crc32, start: stored.start, size: member.size });
+        match member.method() {
+            Method::Deflated => Place {
+                offset: stored.start,
+                stored_size: member.stored_size,
+                encoding: Encoding::Deflate,
+                layout: Layout { decoded_size: member.size, start: header.size, strides: None, checksum },
+            },
+            Method::Stored | Method::Other(_) => {
+                let size = member.size.saturating_sub(header.size);
+                Place {
+                    offset: stored.start.saturating_add(header.size),
+                    stored_size: size,
+                    encoding: Encoding::Raw,
+                    layout: Layout { decoded_size: size, start: 0, strides: None, checksum },
+                }
+            }
+        }
+    }
+}
+
+/// Keeps an array as an object of one component.
+fn keep(manifest: &mut Manifest, name: &[u8], header: &Header, place: Place, budget: &Budget) -> Result<()> {
+    let role = manifest.intern_role("data")?;
+    let name = add_text(budget, manifest, name)?;
+    let Place { offset, stored_size, encoding, mut layout } = place;
+    let mut component = Component::new(role, None);
+    let mut rare = RareNames::default();
+    match &header.kind {
+        Kind::Plain { dtype, logical, big_endian } => {
+            (component.dtype, component.logical) = (Some(*dtype), *logical);
+            component.set_big_endian(*big_endian);
+            layout.strides = strides(manifest, header, budget)?;
+        }
+        Kind::Unreadable { text, .. } => rare.dtype = Some(described(manifest, text, budget)?),
+    }
+    (component.offset, component.stored_size, component.encoding) = (offset, stored_size, encoding);
+    component.set_size(Some(layout.decoded_size.saturating_sub(layout.start)));
+    component.set_size_declared(encoding.has_declared_size());
+    component.rare = add_layout(budget, manifest, rare, layout)?;
+    let component_start = table_position(manifest.components.len())?;
+    add(budget, &mut manifest.components, component)?;
+    let (shape_start, rank) = header.shape;
+    let format = Format::Dense;
+    let object =
+        Object { name, format, shape_start, rank, component_start, component_count: 1, attributes: None };
+    add(budget, &mut manifest.objects, object)
+}
+
+/// The strides of an array in Fortran's order; none where that is row-major, too.
+fn strides(manifest: &mut Manifest, header: &Header, budget: &Budget) -> Result<Option<u32>> {
+    let shape = shape_of(header, &manifest.dimensions);
+    let is_row_major = shape.iter().filter(|count| **count != 1).count() < 2 || shape.contains(&0);
+    if !header.fortran_order || is_row_major {
+        return Ok(None);
+    }
+    let start = table_position(manifest.strides.len())?;
+    let mut stride = 1u64;
+    for count in shape {
+        push(budget, &mut manifest.strides, stride)?;
+        stride = stride.saturating_mul(*count);
+    }
+    Ok(Some(start))
+}
+
+/// The name of a type that is not read, from its description: Latin-1.
+fn described(manifest: &mut Manifest, text: &[u8], budget: &Budget) -> Result<TextId> {
+    let mut name = Vec::new();
+    extend(budget, &mut name, b"numpy.")?;
+    match std::str::from_utf8(text) {
+        Ok(text) => extend(budget, &mut name, text.as_bytes())?,
+        Err(_) => {
+            for byte in text {
+                extend(budget, &mut name, char::from(*byte).encode_utf8(&mut [0; 4]).as_bytes())?;
+            }
+        }
+    }
+    add_text(budget, manifest, &name)
+}
+
+/// The characters of code page 437 from 128 on: what names are of that do not say that they are UTF-8.
+const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
+
+fn decode_437(name: &[u8], budget: &Budget, to: &mut Vec<u8>) -> Result<()> {
+    let mut table = ['\0'; 128];
+    table.iter_mut().zip(CODE_PAGE_437.chars()).for_each(|(place, character)| *place = character);
+    for byte in name {
+        let high = byte.checked_sub(128).and_then(|at| table.get(usize::from(at)).copied());
+        let character = high.unwrap_or(char::from(*byte));
+        extend(budget, to, character.encode_utf8(&mut [0; 4]).as_bytes())?;
+    }
+    Ok(())
+}
