@@ -476,8 +476,7 @@ zt_status zt_open_model(const char *path, const zt_open_options *options, zt_fil
 ///
 /// paths, count: at least one; each a file, as zt_open takes it. options, file, statuses: as zt_open_model.
 /// Threads: any. Since 0.9.
-zt_status zt_open_parts(const char *const *paths, size_t count, const zt_open_options *options,
-    zt_file **file);
+zt_status zt_open_parts(const char *const *paths, size_t count, const zt_open_options *options, zt_file **file);
 
 /// Of how many files it is: 1, but for a model of several; 0 for NULL. Threads: any. Since 0.9.
 size_t zt_part_count(const zt_file *file);
