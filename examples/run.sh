@@ -154,6 +154,24 @@ check 1 "$out/load_model" "$data/invalid/digest-sha256-flipped-bit.zt"
 check 1 "$out/load_model" "$data/invalid/zstd-claim-2-63.zt"
 check 2 "$out/load_model"
 
+foreign=$data/foreign/valid
+for from in all-dtypes-python.safetensors all-types-py.gguf vocab.gguf tensors-unordered.gguf; do
+    for encoding in '' zstd; do
+        rm -f "$out/copied.zt"
+        # shellcheck disable=SC2086 # nothing, or a word
+        check 0 "$out/convert" "$foreign/amber-$from" "$out/copied.zt" $encoding
+        check 0 "$out/verify_file" "$out/copied.zt"
+        has ", 0 absent"
+        if [ -n "$zt" ]; then
+            check 0 "$zt" convert --force "$out/copied.zt" "$out/back.${from##*.}"
+            check 0 cmp "$out/back.${from##*.}" "$foreign/amber-$from"
+        fi
+    done
+done
+check 1 "$out/convert" "$foreign/amber-name-not-utf8.gguf" "$out/refused.zt"
+has "is not UTF-8"
+check 2 "$out/convert"
+
 source=$here/data/minilm-small.safetensors
 check 1 "$out/compare_safetensors" "$out/written.zt" "$source"
 says "embeddings.position_ids: is not there"

@@ -57,7 +57,7 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     let target = arguments.target()?;
     arguments.check(target)?;
     output::check_free(&arguments.output, arguments.force)?;
-    let input = Input::open(&arguments.input)?;
+    let input = Input::open(&arguments.input, &interrupt)?;
     if arguments.verify {
         verify(&input, arguments.threads)?;
     }
@@ -173,6 +173,12 @@ impl<'a> Job<'a> {
             Err(interrupted) => interrupted,
             Ok(()) => Failure::at_either(&self.arguments.input, &self.arguments.output, error),
         }
+    }
+
+    /// The failure of an attribute that cannot be written.
+    pub fn attribute_refusal(&self, key: Value<'_>, why: impl std::fmt::Display) -> Failure {
+        let key = key.as_text().map_or_else(|| format!("{key:?}"), |key| format!("{key:?}"));
+        self.refusal(format!("attribute {key}: {why}"))
     }
 
     /// A failure of what is to be written.

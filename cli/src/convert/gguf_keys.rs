@@ -207,8 +207,7 @@ impl<'a> Keys<'a> {
             .collect();
         let (mut keys, mut alignment) = (Vec::new(), DEFAULT_ALIGNMENT);
         for (key, value) in job.attributes() {
-            let refused =
-                |why: &str| Err(job.refusal(format!("attribute {key:?}: GGUF cannot represent {why}")));
+            let refused = |why: &str| Err(job.attribute_refusal(key, format!("GGUF cannot represent {why}")));
             let name = match name_of(key) {
                 Some(name) if !name.is_empty() => name,
                 _ => return refused("its key"),

@@ -2,7 +2,8 @@
 
 use super::is_standard;
 use crate::failure::{Failure, Outcome};
-use std::io::{copy, stdin};
+use crate::interrupt::Interrupt;
+use std::io::{stdin, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use ztensor::error::Error;
 use ztensor::reader::{File, OpenOptions};
@@ -15,9 +16,9 @@ pub struct Input {
 
 impl Input {
     /// Opens what is at a path.
-    pub fn open(path: &Path) -> Outcome<Input> {
+    pub fn open(path: &Path, interrupt: &Interrupt) -> Outcome<Input> {
         let file = match is_standard(path) {
-            true => from_standard_input()?,
+            true => from_standard_input(interrupt)?,
             false => {
                 let is_special = std::fs::metadata(path).is_ok_and(|meta| !meta.is_file());
                 if is_special {
@@ -37,7 +38,7 @@ impl Input {
 }
 
 /// A file that is redirected is read where it is; what comes through a pipe goes to a file that has no name.
-fn from_standard_input() -> Outcome<File> {
+fn from_standard_input(interrupt: &Interrupt) -> Outcome<File> {
     let at = |e: std::io::Error| Failure::Message(format!("standard input: {e}"));
     let options = OpenOptions { name: Some(String::from("standard input")), ..OpenOptions::default() };
     #[cfg(unix)]
@@ -54,6 +55,15 @@ fn from_standard_input() -> Outcome<File> {
     let mut file = create.read(true).write(true).create_new(true).open(&path).map_err(at)?;
     #[cfg(unix)]
     std::fs::remove_file(&path).map_err(at)?;
-    copy(&mut stdin().lock(), &mut file).map_err(at)?;
+    let (mut given, mut chunk) = (stdin().lock(), vec![0; 1 << 20]);
+    loop {
+        interrupt.check()?;
+        match given.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(size) => file.write_all(&chunk[..size]).map_err(at)?,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(at(e)),
+        }
+    }
     File::open_file(file, 0, u64::MAX, &options).map_err(|e| Failure::Message(e.to_string()))
 }

@@ -67,7 +67,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     }
     if let Some((key, _)) = job.attributes().next() {
         let why = "npz has no attributes; --no-attributes leaves all of them out";
-        return Err(job.refusal(format!("attribute {key:?}: {why}")));
+        return Err(job.attribute_refusal(key, why));
     }
     let mut sink = Sink::create(job)?;
     let mut members = Vec::new();

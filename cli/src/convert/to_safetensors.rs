@@ -128,7 +128,7 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
             _ => {
                 let why =
                     "safetensors cannot represent what is no text; --no-attributes leaves all of them out";
-                return Err(job.refusal(format!("attribute {key:?}: {why}")));
+                return Err(job.attribute_refusal(key, why));
             }
         }
     }
