@@ -527,6 +527,29 @@ end:
     return status;
 }
 
+static zt_status entry_parts(const zt_file *file)
+{
+    zt_status status;
+    size_t i;
+    for (i = 0; i < zt_part_count(file); i++) {
+        zt_identity identity;
+        INIT(identity);
+        TRY(zt_part_identity(file, i, &identity));
+        if (zt_part_path(file, i) == NULL || zt_part_size(file, i) != identity.size)
+            return ZT_ERROR_INTERNAL;
+    }
+    for (i = 0; i < zt_object_count(file); i++) {
+        const zt_object *o = zt_object_at(file, i);
+        const zt_component *c = zt_component_at(o, 0);
+        if (zt_object_find(file, zt_object_name(o)) != o || zt_component_part(c) >= zt_part_count(file))
+            return ZT_ERROR_INTERNAL;
+        TRY(zt_component_read(c, entry_buffer, sizeof entry_buffer));
+    }
+    TRY(zt_verify(file, NULL, NULL));
+end:
+    return status;
+}
+
 static zt_status entry_model(const char *path, uint32_t threads)
 {
     zt_file *file = NULL;
@@ -535,7 +558,7 @@ static zt_status entry_model(const char *path, uint32_t threads)
     INIT(options);
     options.threads = threads;
     TRY(zt_open_model(path, &options, &file));
-    TRY(entry_metadata(file));
+    TRY(entry_parts(file));
 end:
     zt_close(file);
     return status;

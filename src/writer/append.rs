@@ -21,7 +21,7 @@ impl Writer {
         check_is_one_file(path).map_err(|e| e.within(format_args!("{}", path.display())))?;
         // No mapping: the file is about to change.
         let open = OpenOptions { mode: Mode::Read, max_objects: u64::MAX, ..OpenOptions::default() };
-        let file = File::open(path, &open)?;
+        let file = try_box(File::open(path, &open)?)?;
         let label = try_format(format_args!("{}", path.display()))?;
         let mut writer =
             Writer::over_file(file, path, options).map_err(|e| e.within(format_args!("{label}")))?;
@@ -29,7 +29,8 @@ impl Writer {
         Ok(writer)
     }
 
-    fn over_file(file: File, path: &Path, options: &WriterOptions) -> Result<Writer> {
+    #[inline(never)] // so that its stack is not there while the file is opened
+    fn over_file(file: Box<File>, path: &Path, options: &WriterOptions) -> Result<Writer> {
         options.check()?;
         let Some(version) = file.capabilities().appends_as else {
             let name = file.container().name();

@@ -12,7 +12,8 @@ use std::hash::BuildHasher;
 
 /// The file that is appended to.
 pub struct AppendBase {
-    pub(super) file: File,
+    /// On the heap, as a writer is moved about on the stack.
+    pub(super) file: Box<File>,
     /// Its manifest as it is encoded.
     pub(super) manifest: AlignedBuffer,
     /// What becomes of its objects.
@@ -23,7 +24,7 @@ pub struct AppendBase {
 }
 
 impl AppendBase {
-    pub(super) fn new(file: File, manifest: AlignedBuffer) -> AppendBase {
+    pub(super) fn new(file: Box<File>, manifest: AlignedBuffer) -> AppendBase {
         let (edits, renamed) = (ObjectEdits::default(), HashTable::new());
         AppendBase { file, manifest, edits, renamed, hasher: crate::hash::state() }
     }
