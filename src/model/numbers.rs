@@ -43,7 +43,17 @@ fn untag_each<const SIZE: usize>(records: &[u8], dst: &mut [u8]) {
     }
 }
 
+/// The dtypes that arrays of a vocabulary have get a loop of their own.
 fn read_each<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
+    match dtype {
+        Dtype::F32 => read_as(items, Dtype::F32, dst),
+        Dtype::I32 => read_as(items, Dtype::I32, dst),
+        _ => read_as(items, dtype, dst),
+    }
+}
+
+#[inline(always)]
+fn read_as<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
     let size = dtype.size();
     for (at, item) in items.clone().enumerate() {
         if element(item, dtype).is_none() {
@@ -62,6 +72,7 @@ fn read_each<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, d
 }
 
 /// The bytes of an element; None if it cannot be exact.
+#[inline(always)]
 fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
     fn padded<const N: usize>(bytes: [u8; N]) -> [u8; 8] {
         let mut all = [0; 8];
