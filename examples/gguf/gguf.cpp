@@ -237,6 +237,12 @@ text_span text_of(const zt_value *value, const std::string &key)
     return span;
 }
 
+std::string string_of(const zt_value *value)
+{
+    const text_span text = text_of(value, "");
+    return std::string(text.data, text.size);
+}
+
 void read_texts(const zt_value *value, key_value &to)
 {
     to.texts.resize(to.count);
@@ -281,8 +287,7 @@ stated_type type_noted(const zt_value *noted)
 key_value read_key(const zt_value *key, const zt_value *value, stated_type type)
 {
     key_value to;
-    const text_span text = text_of(key, "");
-    to.key.assign(text.data, text.size);
+    to.key = string_of(key);
     to.type = type.element;
     to.is_array = type.is_array;
     to.count = to.is_array ? zt_value_count(value) : 1;
@@ -315,13 +320,19 @@ void read_keys(const zt_file *file, gguf_context *ctx)
     if (!notes || zt_value_get_u64(zt_value_find(origin, "version"), &version) != ZT_OK)
         throw refusal("the file was not made of GGUF, so that the types of its keys are not known");
     ctx->version = version == 2 ? 2 : GGUF_VERSION;
+    std::unordered_map<std::string, const zt_value *> values;
+    for (size_t i = 0; i < zt_value_count(all); i++) {
+        const zt_value *key = zt_value_key_at(all, i);
+        if (zt_value_kind(key) == ZT_VALUE_STRING || zt_value_kind(key) == ZT_VALUE_BYTES)
+            values.emplace(string_of(key), zt_value_at(all, i));
+    }
     for (size_t i = 0; i < zt_value_count(notes); i++) {
         const zt_value *note = zt_value_at(notes, i), *key = zt_value_at(note, 0);
-        const text_span name = text_of(key, "");
-        const zt_value *value = zt_value_find_n(all, name.data, name.size);
-        if (!value)
-            throw refusal("key '" + std::string(name.data, name.size) + "' is noted, and there is none");
-        ctx->keys.push_back(read_key(key, value, type_noted(zt_value_at(note, 1))));
+        const auto found = values.find(string_of(key));
+        if (found == values.end())
+            continue; // it was taken away since
+        ctx->keys.push_back(read_key(key, found->second, type_noted(zt_value_at(note, 1))));
+        values.erase(found); // a key that is noted twice is there once
         // Third, where CBOR could lose a bit of a NaN: those of all f32, least significant byte first.
         const void *bits = nullptr;
         size_t size = 0;

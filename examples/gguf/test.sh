@@ -80,6 +80,22 @@ if [ "$(look ggml tiny.gguf)" = opened ] && [ "$(look ztensor tiny.gguf)" = open
 else
     bad "tiny.gguf: not the same in it as ggml has"
 fi
-if ./ggml/test_quantized tiny.gguf tiny.gguf; then good; else bad "products of quantized blocks"; fi
+if ! "$zt" convert tiny.gguf tiny.zt >said 2>&1 || ! "$zt" convert tiny.zt tiny-back.gguf >said 2>&1; then
+    bad "zt convert: $(cat said)"
+elif [ "$(look ztensor tiny.zt)" = opened ] && cmp said.ggml said.ztensor; then
+    good
+else
+    bad "tiny.zt: $(cat said.ztensor)"
+fi
+"$zt" convert --zstd tiny.gguf tiny-zstd.zt >said 2>&1
+if [ "$(look ztensor tiny-zstd.zt)" = refused ] && grep -q 'is compressed' said.ztensor; then good; else
+    bad "tiny-zstd.zt: $(cat said.ztensor)"
+fi
+"$zt" convert tiny-zstd.zt tiny-raw.zt --raw >said 2>&1
+if [ "$(look ztensor tiny-raw.zt)" = opened ] && cmp said.ggml said.ztensor; then good; else
+    bad "tiny-raw.zt: $(cat said.ztensor)"
+fi
+if cmp tiny.gguf tiny-back.gguf; then good; else bad "the GGUF made back is another file"; fi
+if ./ggml/test_quantized tiny.gguf tiny.gguf tiny.zt; then good; else bad "products of quantized blocks"; fi
 echo "gguf: $passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -119,7 +119,7 @@ fi
 [ "$model" != none ] || { echo "the real model is left out"; finish; }
 same_tokens "$model" real
 
-echo "== opening, median of microseconds: with the file in memory, without"
+echo "== opening, medians of microseconds: with the file in memory, the processor's time of that, without"
 # The two readers take turns. No assertion: the machine may be busy.
 for turn in 1 2 3; do
     echo "ggml's own, GGUF: $(./ggml/open_gguf --time 15 "$model")   here, GGUF: $(./ztensor/open_gguf --time 15 "$model")" \
