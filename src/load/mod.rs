@@ -1,7 +1,7 @@
 //! Reading: from a request for decoded bytes to the bytes in their place.
 //!
 //! ```text
-//! split      a request is checked and cut into jobs                            split.rs, slab.rs
+//! split      a request is checked and cut into jobs                            split.rs, frame_runs.rs, slab.rs
 //! schedule   jobs in the file's order, on some threads                         executor.rs
 //! coalesce   short jobs that lie near each other are read as one               executor.rs
 //! read       through the page cache or past it                                 strategy.rs
@@ -14,6 +14,7 @@
 mod blob;
 mod decoded;
 mod executor;
+mod frame_runs;
 mod gather;
 mod laid_out;
 mod perform;

@@ -194,6 +194,9 @@ pub enum JobKind {
     Serial,
 }
 
+/// Receives jobs: where their stored bytes are, what they fill, and how.
+pub type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], JobKind) -> Result<()> + 'p;
+
 impl Job<'_> {
     /// Bytes that it delivers.
     pub fn bytes(&self) -> u64 {

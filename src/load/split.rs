@@ -1,9 +1,10 @@
 //! Requests cut into jobs. All that a manifest can say of a request is checked here, before anything is read.
 
-use super::blob::{Blob, Owner};
-use super::request::{BatchOptions, Direct, Job, JobKind, Part, Request};
+use super::blob::Owner;
+use super::frame_runs::{frame_jobs, frame_runs};
+use super::request::{BatchOptions, Direct, Job, JobKind, Part, Push, Request};
 use super::slab::Slab;
-use crate::codec::{Codec, Coding, FrameRun, KnownSize};
+use crate::codec::Coding;
 use crate::error::{fail, Result};
 use crate::source::{ByteSource, Profile};
 use std::sync::atomic::AtomicUsize;
@@ -78,9 +79,6 @@ pub fn plan<'a>(
     }
     Ok(jobs)
 }
-
-/// Receives jobs: where their stored bytes are, what they fill, and how.
-pub type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], JobKind) -> Result<()> + 'p;
 
 /// The front of a request's destination, which it fills.
 pub fn take_front<'a>(request: &mut Request<'a>) -> Result<&'a mut [u8]> {
@@ -189,45 +187,6 @@ fn strided_jobs<'a>(
         }
     }
     Ok(())
-}
-
-/// A job for each run of frames.
-fn frame_jobs<'a>(
-    blob: &Blob<'_>,
-    codec: Codec,
-    runs: &[FrameRun],
-    borrowed: bool,
-    mut dst: &'a mut [u8],
-    push: &mut Push<'_, 'a>,
-) -> Result<()> {
-    for run in runs {
-        let size = usize::try_from(run.size()).unwrap_or(usize::MAX);
-        let (now, later) = std::mem::take(&mut dst)
-            .split_at_mut_checked(size)
-            .ok_or_else(|| fail!(Internal, "the frames pass the declared size"))?;
-        dst = later;
-        let offset = blob.entry.offset.saturating_add(run.stored.start as u64);
-        let (stored, decoded_start) = (run.stored.len() as u64, run.decoded.start);
-        push(offset, now, JobKind::Frames { codec, stored, decoded_start, borrowed })?;
-    }
-    Ok(())
-}
-
-/// The frames of a compressed component in runs of some decoded bytes, if there are several. What would have to be
-/// read for the headers alone is rather read once, by one thread.
-fn frame_runs(blob: &Blob<'_>, codec: Codec, least: u64) -> Result<Option<Vec<FrameRun>>> {
-    let size = blob.size;
-    if size <= least || !blob.stored().is_cached() {
-        return Ok(None);
-    }
-    let (known, runs) = codec.runs(blob.stored().reader()?, least, size)?;
-    blob.check_size(codec, known)?;
-    let several = matches!(known.check(codec, size)?, KnownSize::Exact(_)) && runs.len() > 1;
-    // Where elements have to be turned, a run must not cut one.
-    let width = blob.entry.width() as u64;
-    let splits_element =
-        blob.entry.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));
-    Ok(Some(runs).filter(|_| several && !splits_element))
 }
 
 /// Cuts what is read from `offset` on at multiples of `size`, where its first byte counts as `origin`: the

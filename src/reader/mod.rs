@@ -25,6 +25,7 @@ mod open_options;
 mod origin;
 mod padding;
 mod parts;
+mod populate;
 mod recovery;
 mod regions;
 mod short_frames;

