@@ -5,7 +5,7 @@
 use serde_json::{json, Map, Value};
 use sha2::{Digest, Sha256};
 use ztensor::error::Result;
-use ztensor::model::manifest::{Encoding, LogicalType};
+use ztensor::model::manifest::{Container, Encoding, LogicalType};
 use ztensor::model::value::{Element, Kind, Value as Attribute};
 use ztensor::reader::{Component, File, Object, OpenOptions};
 
@@ -25,7 +25,8 @@ fn main() -> std::process::ExitCode {
 
 /// What is in a file, and where.
 pub fn dump(file: &File) -> Value {
-    let objects: Vec<Value> = file.objects().map(|object| object_of(&object)).collect();
+    let is_packed = file.container() == Container::Torch;
+    let objects: Vec<Value> = file.objects().map(|object| object_of(&object, is_packed)).collect();
     let container = file.container().name();
     let attributes = || file.attributes().into_iter().flat_map(|map| map.pairs());
     let texts = attributes().filter_map(|(key, value)| Some((key.as_text()?, value.as_text()?)));
@@ -123,12 +124,17 @@ fn encode(value: Attribute<'_>, out: &mut Vec<u8>) -> usize {
     value.dtype().map_or(TYPES.len(), |dtype| element(Element::Number(dtype)))
 }
 
-fn object_of(object: &Object<'_>) -> Value {
-    let (name, shape) = (text(object.name_bytes()), object.shape());
+/// An object; where they are packed, PyTorch's shapes count two f4 as one element.
+fn object_of(object: &Object<'_>, is_packed: bool) -> Value {
+    let (name, mut shape) = (text(object.name_bytes()), object.shape().to_vec());
     let Some(data) = object.component("data") else {
         return json!({"name": name, "shape": shape, "error": "it has no data"});
     };
-    let mut out = json!({"name": name, "shape": shape, "dtype": dtype_name(&data)});
+    let mut dtype = dtype_name(&data);
+    if let ("F4", true, Some(last)) = (&*dtype, is_packed, shape.last_mut()) {
+        (dtype, *last) = ("F4_X2".into(), *last / 2);
+    }
+    let mut out = json!({"name": name, "shape": shape, "dtype": dtype});
     match hashes(&data) {
         Ok((stored, decoded)) => {
             out["sha256_stored"] = stored.into();

@@ -15,14 +15,23 @@ for target in open append; do
         fi
     done
 done
-mkdir -p corpus/cbor corpus/json corpus/gguf corpus/npz
+mkdir -p corpus/cbor corpus/json corpus/gguf corpus/npz corpus/torch
 for index in ../tests/data/foreign/*/*/*.index.json; do
     cp "$index" "corpus/json/$(basename "$(dirname "$index")")"
 done
 find ../tests/data/foreign -name '*.gguf' -size -4k -exec cp {} corpus/gguf/ \;
 find ../tests/data/foreign -name '*.np[yz]' -size -8k -exec cp {} corpus/npz/ \;
 python3 - <<'END'
-import glob, os
+import glob, os, zipfile
+for path in glob.glob("../tests/data/foreign/*/*.pt"):
+    try:
+        archive = zipfile.ZipFile(path)
+        pickles = [archive.read(name) for name in archive.namelist() if name.endswith("data.pkl")]
+    except Exception: # what is wrong with it is not in the pickle
+        continue
+    for pickle in pickles[:1]:
+        if len(pickle) <= 4096:
+            open("corpus/torch/" + os.path.basename(path), "wb").write(pickle)
 for path in glob.glob("../tests/data/**/*.zt", recursive=True):
     data = open(path, "rb").read()
     behind = 16 if data[-8:] == b"ZTEN1000" else 8

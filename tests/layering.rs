@@ -31,7 +31,7 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 18] = [
     ("lock", &[]),
     ("hash", &[]),
     ("threads", &["lock"]),
-    ("container", &["error", "model", "memory", "codec"]),
+    ("container", &["error", "model", "memory", "codec", "digest"]),
     ("codec", &["error", "model", "memory"]),
     ("digest", &["error"]),
     ("convert", &["error", "model", "simd"]),

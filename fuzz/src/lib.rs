@@ -2,6 +2,7 @@
 //! each other; a generator of files; values and their comparison; the C interface.
 
 pub mod append;
+pub mod archive;
 pub mod c;
 pub mod c_read;
 pub mod c_write;

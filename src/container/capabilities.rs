@@ -63,6 +63,17 @@ impl IndexDtypes {
     }
 }
 
+/// Which bytes two components may have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedBytes {
+    /// None.
+    None,
+    /// All or none (tied weights).
+    All,
+    /// Any: they may be views of one storage.
+    Any,
+}
+
 /// What a container can represent.
 #[derive(Debug)]
 pub struct Capabilities {
@@ -96,8 +107,8 @@ pub struct Capabilities {
     pub index_dtypes: IndexDtypes,
     /// Whether a compressed component says its decoded size.
     pub declares_sizes: bool,
-    /// Whether two components may be the same bytes (tied weights); part of them they never share.
-    pub shared_bytes: bool,
+    /// Which bytes two components may have in common.
+    pub shared_bytes: SharedBytes,
     /// Whether two objects may have one name.
     pub duplicate_names: bool,
     /// Whether elements may be big-endian.
@@ -125,7 +136,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     states_sizes: false,
     index_dtypes: IndexDtypes::Integers,
     declares_sizes: false,
-    shared_bytes: false,
+    shared_bytes: SharedBytes::None,
     duplicate_names: false,
     big_endian: false,
     any_byte_is_true: true,
@@ -133,6 +144,11 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
 };
 
 impl Capabilities {
+    /// Whether components may share a part of their bytes: then no page is known to be that of one alone.
+    pub fn has_views(&self) -> bool {
+        self.shared_bytes == SharedBytes::Any
+    }
+
     /// What messages call it.
     fn spec(&self) -> impl Display + '_ {
         struct Spec<'a>(&'a Capabilities);

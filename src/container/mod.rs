@@ -34,7 +34,6 @@ mod row;
 mod safetensors;
 mod shard_index;
 mod tables;
-#[allow(dead_code)]
 mod torch;
 mod validate;
 mod window;
@@ -60,7 +59,7 @@ use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest, Object};
 use crate::model::value::OwnedValue;
-use row::{never, Decode, Encode, ReadAt, Row};
+use row::{Decode, Encode, ReadAt, Row};
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -117,7 +116,7 @@ containers! {
     /// A zip archive of NumPy arrays, or one of them.
     Npz = 8, "NPZ", c"npz", &npz::ROW;
     /// A zip archive that PyTorch saved.
-    Torch = 9, "TORCH", c"PyTorch", &not_read(Container::Torch, never);
+    Torch = 9, "TORCH", c"PyTorch", &torch::ROW;
 }
 
 impl Container {

@@ -3,7 +3,7 @@
 //! Only the manifest and the file's size are looked at. What the bytes hold (sparse structure,
 //! digests, bool bytes) is for the views and for verification.
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, SharedBytes};
 use super::frame::Frame;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::find_duplicate::find_duplicate;
@@ -41,7 +41,7 @@ pub fn validate(mut manifest: Manifest, frame: &Frame, capabilities: &Capabiliti
         }
     }
     manifest.components = components;
-    if !in_order {
+    if !in_order && !capabilities.has_views() {
         check_overlaps(&manifest, capabilities)?; // writers put blobs in order: then there is nothing to sort
     }
     Ok(Validated(manifest))
@@ -251,7 +251,7 @@ fn check_overlaps(manifest: &Manifest, capabilities: &Capabilities) -> Result<()
     let occupied = manifest.components.iter().filter(|c| c.stored_size > 0);
     ranges.extend(occupied.map(|c| (c.offset, c.end())));
     ranges.sort_unstable();
-    if capabilities.shared_bytes {
+    if capabilities.shared_bytes == SharedBytes::All {
         ranges.dedup();
     }
     let overlap = ranges.windows(2).find_map(|pair| match pair {

@@ -26,10 +26,12 @@ impl LaidOut<'_> {
         usize::try_from(self.layout.start).ok().and_then(|start| decoded.get(start..)).unwrap_or_default()
     }
 
-    /// Refuses what decoding it may not take, before anything is asked for.
-    fn check_size(&self, blob: &Blob<'_>) -> Result<()> {
+    /// Refuses what `wanted` bytes of it may not take, before anything is asked for: a compressed one is decoded whole, and
+    /// by strides few bytes may be many elements.
+    pub fn check_size(&self, blob: &Blob<'_>, wanted: u64) -> Result<()> {
         let stored_size = blob.entry.stored_size;
-        let most = self.layout.decoded_size.max(blob.size);
+        let decoded_size = if blob.entry.encoding.is_compressed() { self.layout.decoded_size } else { 0 };
+        let most = decoded_size.max(wanted);
         let limit = decoded_limit(stored_size, blob.owner.max_decoded_size());
         match most > stored_size && most > limit {
             true => Err(fail!(Limit, "it decodes to {most} bytes, above the limit of {limit}")),
@@ -74,9 +76,9 @@ impl Performer<'_, '_> {
         dst: &mut [u8],
     ) -> Result<()> {
         let blob = &request.blob;
-        laid_out.check_size(blob)?;
         let wanted = request.covering();
         let length = wanted.end.saturating_sub(wanted.start);
+        laid_out.check_size(blob, length)?;
         if !matches!(request.part, Part::Slab(_)) && dst.len() as u64 == length {
             let start = wanted.start;
             self.fill_laid_out(blob, laid_out, wanted, dst)?;
@@ -151,7 +153,7 @@ impl Blob<'_> {
         laid_out: &LaidOut<'_>,
         body: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        laid_out.check_size(self)?;
+        laid_out.check_size(self, self.size)?;
         let size = in_memory(self.size)?;
         let unit = in_memory(self.element_size().max(1))?;
         let step = READ_CHUNK.saturating_sub(READ_CHUNK.checked_rem(unit).unwrap_or(0)).max(unit).min(size);

@@ -89,12 +89,12 @@ impl<'f> Component<'f> {
         }
         let blob = self.blob()?;
         let size = blob.size;
-        match blob.coding {
-            Coding::Compressed(_) if blob.laid_out.is_some() => {}
-            Coding::Compressed(codec) => {
+        match (blob.coding, &blob.laid_out) {
+            (_, Some(laid_out)) => laid_out.check_size(&blob, size)?,
+            (Coding::Compressed(codec), None) => {
                 blob.check_size(codec, codec.known_size(self.stored().reader()?)?)?
             }
-            Coding::Raw => {}
+            (Coding::Raw, None) => {}
         }
         let size = usize::try_from(size)
             .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;

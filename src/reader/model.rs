@@ -1,7 +1,7 @@
 //! Models of several files: read side by side, then joined to one [`File`].
 
 use super::file::File;
-use super::index::{self, NameIndex};
+use super::index::NameIndex;
 use super::model_files::{model_files, ModelFiles};
 use super::open::open_part;
 use super::open_options::OpenOptions;
@@ -141,8 +141,7 @@ fn read_one(path: &Path, options: &OpenOptions, limits: &Limits, budget: &Budget
         None => try_format(format_args!("{}", path.display()))?,
     };
     let (part, mut manifest) = open_part(path, label, options, limits, budget)?;
-    let marked = index::mark_page_exclusive(&mut manifest.components, &part.source().pages());
-    marked.map_err(|e| part.named(e))?;
+    part.mark_page_exclusive(&mut manifest.components)?;
     Ok((part, manifest))
 }
 

@@ -2,7 +2,7 @@
 
 use super::aliases::Aliases;
 use super::file::File;
-use super::index::{self, NameIndex};
+use super::index::NameIndex;
 use super::lazy_sizes::LazySizes;
 use super::open_options::{Mode, OpenOptions};
 use super::parts::{c_path, FilePart, Parts};
@@ -73,8 +73,7 @@ impl File {
         budget: &Budget,
         options: &OpenOptions,
     ) -> Result<File> {
-        let page_exclusive = index::mark_page_exclusive(&mut manifest.components, &part.source().pages());
-        page_exclusive.map_err(|e| part.named(e))?;
+        part.mark_page_exclusive(&mut manifest.components)?;
         (part.objects, part.components) = (0..manifest.objects.len(), 0..manifest.components.len());
         File::of_parts(Parts::one(part), None, manifest, budget, options)
     }

@@ -36,17 +36,44 @@ pub(super) struct Facts {
 pub(super) struct Verified {
     aliases: Aliases,
     facts: Vec<Mutex<Facts>>,
+    /// Checksums of archives by their parts and where the bytes begin that they are of, and what came of looking.
+    checksums: Vec<((usize, u64), Mutex<Option<Result<()>>>)>,
 }
 
 impl Verified {
     /// Nothing is known yet of a file's bytes.
     pub fn nothing_of(file: &File) -> Result<Verified> {
         let part_of = |component| file.parts.number_of_component(component);
-        let mut verified =
-            Verified { aliases: Aliases::of(&file.manifest.components, part_of)?, facts: Vec::new() };
+        let aliases = Aliases::of(&file.manifest.components, part_of)?;
+        let mut verified = Verified { aliases, facts: Vec::new(), checksums: Vec::new() };
         verified.facts.try_reserve_exact(verified.aliases.count())?;
         verified.facts.resize_with(verified.aliases.count(), Mutex::default);
+        let mut starts: Vec<(usize, u64)> = Vec::new();
+        starts.try_reserve_exact(file.manifest.layouts.len())?;
+        let components = file.manifest.components.iter().enumerate();
+        let sums = components.filter_map(|(at, c)| Some((at, file.manifest.layout(c)?.checksum?.start)));
+        starts.extend(sums.map(|(at, start)| (part_of(at), start)).take(file.manifest.layouts.len()));
+        starts.sort_unstable();
+        starts.dedup();
+        verified.checksums.try_reserve_exact(starts.len())?;
+        verified.checksums.extend(starts.into_iter().map(|start| (start, Mutex::default())));
         Ok(verified)
+    }
+
+    /// Looks at a checksum once, however many components are views of the bytes from `start` on that it is of.
+    pub fn checksum(
+        &self,
+        component: &Component<'_>,
+        start: u64,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let place = (component.file.parts.number_of_component(component.index), start);
+        let found = self.checksums.binary_search_by_key(&place, |(place, _)| *place).ok();
+        let Some((_, outcome)) = found.and_then(|at| self.checksums.get(at)) else { return check() };
+        match outcome.lock().get_or_insert_with(check) {
+            Ok(()) => Ok(()),
+            Err(e) => Err(e.again()),
+        }
     }
 
     /// Runs `check` unless `fact` is known of the bytes of `component`; then it is. Who comes meanwhile waits.

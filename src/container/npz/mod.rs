@@ -15,6 +15,7 @@ use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{Detected, Ends, Frame, Limits};
 use super::regions::Regions;
 use super::row::{Decode, Row};
+use super::torch;
 use super::zip::{self, Directory};
 use crate::error::{fail, Error, Quoted, Result};
 use crate::memory::Budget;
@@ -50,12 +51,8 @@ fn decode(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result
     }
     let directory = Directory::read(regions, limits, budget)?;
     let holds = |what: fn(&[u8]) -> bool| directory.members.iter().any(|m| what(directory.name(m)));
-    if holds(is_pickle) {
-        return Err(fail!(
-            Unsupported,
-            "this is a file of {}, which is not read so far",
-            Container::Torch.name()
-        ));
+    if holds(torch::is_pickle) {
+        return torch::decode(directory, regions, limits, budget);
     }
     match directory.members.is_empty() || holds(is_array) {
         true => arrays::archive(directory, regions, budget),
@@ -66,11 +63,6 @@ fn decode(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result
 /// Whether a member of that name is an array.
 fn is_array(name: &[u8]) -> bool {
     name.ends_with(b".npy")
-}
-
-/// Whether a member of that name is what PyTorch puts into the folder of a checkpoint.
-fn is_pickle(name: &[u8]) -> bool {
-    name.strip_suffix(b"/data.pkl").is_some_and(|folder| !folder.contains(&b'/'))
 }
 
 #[cold]

@@ -1,7 +1,8 @@
 //! Plain values of a checkpoint as attributes of the file.
 
+use super::globals::Global;
 use super::values::{Heap, Span, Value};
-use crate::container::tables::push;
+use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
 use crate::model::text::Position;
@@ -48,6 +49,12 @@ impl<'t> Attributes<'t> {
                 bytes.into_iter().try_for_each(|byte| push(self.budget, &mut self.scratch, byte))?;
                 self.to.bytes(&self.scratch)
             }
+            Value::Global(Global::Dtype(element)) => {
+                self.scratch.clear();
+                extend(self.budget, &mut self.scratch, b"torch.")?;
+                extend(self.budget, &mut self.scratch, element.name().as_bytes())?;
+                self.to.text_or_bytes(&self.scratch)
+            }
             _ => self.to.null(),
         }
     }
@@ -80,7 +87,7 @@ impl<'t> Attributes<'t> {
         if !keys_are_unique(map.iter())? {
             return Err(broken!(Rule::NameDuplicate, "two of its plain values have one key path"));
         }
-        self.budget.give_back(passing);
+        self.budget.give_back(passing.saturating_add(self.scratch.capacity() as u64));
         match self.is_empty {
             true => Ok(None),
             false => self.to.finish().map(Some),

@@ -1,7 +1,14 @@
-//! PyTorch's checkpoints.
+//! PyTorch's checkpoints: zip archives of a pickle, `data.pkl`, and of the bytes of storages, `data/0` and on.
+//!
+//! The pickle says what tensors there are and where in which storage their elements are. It is a program for a stack machine
+//! that may call any function of Python's; here it makes values in flat tables, and the few functions that it may name are
+//! arithmetic on those. docs/torch.md says what is read.
+
+mod archive;
 mod attributes;
 mod calls;
 mod cursor;
+mod decode;
 mod element;
 mod globals;
 mod opcodes;
@@ -11,3 +18,61 @@ mod scalars;
 mod tests;
 mod tree;
 mod values;
+
+pub(crate) use archive::is_pickle;
+pub(crate) use decode::decode;
+
+use super::capabilities::{Capabilities, SharedBytes, FOREIGN};
+use super::frame::{Detected, Ends, Limits};
+use super::row::{Decode, Row};
+use super::zip::Directory;
+use crate::error::{fail, Result};
+use crate::model::manifest::Container;
+
+/// Its row. That an archive is one of these is seen by its members.
+pub(crate) const ROW: Row = Row {
+    capabilities: Capabilities {
+        container: Container::Torch,
+        unknown_names: true,
+        big_endian: true,
+        zero_gaps: false,
+        shared_bytes: SharedBytes::Any,
+        ..FOREIGN
+    },
+    detect: refuse_other_forms,
+    decode: Some(Decode::Scattered(|regions, limits, budget| {
+        let directory = Directory::read(regions, limits, budget)?;
+        decode(directory, regions, limits, budget)
+    })),
+    encode: None,
+    origin: None,
+};
+
+/// The number in front of what PyTorch saved before 1.6, as a pickle.
+const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+/// Where a tar archive says that it is one, and how.
+const TAR: (usize, &[u8]) = (257, b"ustar");
+/// Tar archives consist of blocks of so many bytes.
+const TAR_BLOCK: u64 = 512;
+
+/// Refuses by name what PyTorch saved in other forms.
+fn refuse_other_forms(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
+    let form = match ends.head {
+        head if head.starts_with(LEGACY) => "a checkpoint of PyTorch before 1.6, a row of pickles",
+        [0x80, 1..=5, ..] if ends.tail.ends_with(b".") => "a bare pickle of Python",
+        head => {
+            let (at, magic) = TAR;
+            let end = at.saturating_add(magic.len());
+            let may_be = ends.file_size >= TAR_BLOCK && ends.file_size % TAR_BLOCK == 0;
+            match head.get(at..end) {
+                None if may_be => return Ok(Detected::NeedsHead(end as u64)),
+                Some(found) if may_be && found == magic => "a tar archive, as PyTorch 0.1 saved checkpoints",
+                _ => return Ok(Detected::Other),
+            }
+        }
+    };
+    Err(fail!(
+        Unsupported,
+        "this is {form}, which is not read; torch.save writes it anew as a zip archive, which is"
+    ))
+}

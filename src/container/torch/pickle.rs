@@ -11,7 +11,7 @@ use super::scalars;
 use super::values::{wrong, Heap, Id, Kind, Value};
 use crate::container::tables::push;
 use crate::error::{broken, fail, Error, Result, Rule};
-use crate::memory::Budget;
+use crate::memory::{bytes_of, Budget};
 
 /// The highest protocol.
 const PROTOCOL: u8 = 5;
@@ -35,7 +35,7 @@ pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<(Heap<'a>, Value)
         let opcode = machine.cursor.u8()?;
         if opcode == op::STOP {
             let root = machine.stop()?;
-            return Ok((machine.heap, root));
+            return Ok((machine.release(), root));
         }
         machine.step(opcode).map_err(|e| e.within(format_args!("byte {at}")))?;
     }
@@ -141,6 +141,14 @@ impl<'a> Machine<'a> {
                 Err(broken!(Rule::PickleSyntax, "a frame of {size} bytes is promised, {left} are left"))
             }
         }
+    }
+
+    /// Its values; what was charged for everything else is given back.
+    fn release(self) -> Heap<'a> {
+        self.budget.give_back(bytes_of::<Value>(self.stack.capacity()));
+        self.budget.give_back(bytes_of::<usize>(self.marks.capacity()));
+        self.budget.give_back(bytes_of::<Option<Value>>(self.memo.capacity()));
+        self.heap
     }
 
     /// The value that is left at the end.

@@ -3,9 +3,11 @@
 //! One buffer holds the path; lists and dicts that are open are on a stack of its own. What is reached in many ways is
 //! visited once for each, so that the number of visits has a limit.
 
+use super::globals::Global;
 use super::values::{Heap, Id, Kind, Place, Value};
 use crate::container::tables::{extend, push};
-use crate::error::{fail, Quoted, Result};
+use crate::error::{fail, Error, Quoted, Result};
+use crate::memory::bytes_of;
 use std::fmt::Write;
 
 /// Visits of items for each item that there is.
@@ -38,8 +40,10 @@ pub fn walk(heap: &Heap<'_>, root: Value, to: &mut dyn Visit) -> Result<()> {
     let mut walk = Walk { heap, path: Vec::new(), open: Vec::new(), visits_left: visits(heap) };
     walk.visit(root, to)?;
     while let Some(value) = walk.next()? {
-        walk.visit(value, to).map_err(|e| e.within(format_args!("at {}", Quoted(&walk.path))))?;
+        walk.visit(value, to)?;
     }
+    heap.budget().give_back(walk.path.capacity() as u64);
+    heap.budget().give_back(bytes_of::<Open>(walk.open.capacity()));
     Ok(())
 }
 
@@ -57,7 +61,8 @@ fn is_plain(value: Value) -> bool {
         | Value::Float(_)
         | Value::Text(_)
         | Value::Bytes(_)
-        | Value::Latin1(_) => true,
+        | Value::Latin1(_)
+        | Value::Global(Global::Dtype(_)) => true,
         Value::Global(_) | Value::Items(..) | Value::Storage(_) | Value::Tensor(_) | Value::Opaque => false,
     }
 }
@@ -73,8 +78,8 @@ impl Walk<'_, '_> {
     /// A value at the path; what is in it comes next.
     fn visit(&mut self, value: Value, to: &mut dyn Visit) -> Result<()> {
         match value {
-            Value::Tensor(id) => to.tensor(&self.path, id),
-            Value::Storage(id) => to.storage(&self.path, id),
+            Value::Tensor(id) => to.tensor(&self.path, id).map_err(|e| self.blame(e)),
+            Value::Storage(id) => to.storage(&self.path, id).map_err(|e| self.blame(e)),
             Value::Items(Kind::Dict, id) => self.enter(Kind::Dict, id),
             Value::Items(kind, id) => {
                 self.count_visits(self.heap.count(id))?;
@@ -88,9 +93,15 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// Puts the object's name in front of what is wrong with it.
+    #[cold]
+    fn blame(&self, error: Error) -> Error {
+        error.within(format_args!("object {}", Quoted(&self.path)))
+    }
+
     fn enter(&mut self, kind: Kind, id: Id) -> Result<()> {
         if self.open.len() > self.heap.chain_count() {
-            return Err(fail!(Unsupported, "a list or dict holds itself"));
+            return Err(fail!(Unsupported, "a list or dict holds itself, as at {}", Quoted(&self.path)));
         }
         let (place, path_size) = (self.heap.front(id), self.path.len());
         push(self.heap.budget(), &mut self.open, Open { kind, place, passed: 0, path_size })

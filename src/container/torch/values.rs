@@ -7,7 +7,7 @@ use super::element::Element;
 use super::globals::Global;
 use crate::container::tables::push;
 use crate::error::{fail, Cause, Error, Result, Rule};
-use crate::memory::Budget;
+use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::table_position;
 
 /// Bytes of the pickle.
@@ -152,6 +152,18 @@ impl<'a> Heap<'a> {
         let (chains, items) = (Vec::new(), Vec::new());
         let (storages, tensors, numbers) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Heap { bytes, budget, chains, items, storages, tensors, numbers })
+    }
+
+    /// Gives back what was charged for its tables.
+    pub fn release(self) {
+        let sizes = [
+            bytes_of::<Chain>(self.chains.capacity()),
+            bytes_of::<Item>(self.items.capacity()),
+            bytes_of::<Storage>(self.storages.capacity()),
+            bytes_of::<Tensor>(self.tensors.capacity()),
+            bytes_of::<u64>(self.numbers.capacity()),
+        ];
+        sizes.into_iter().for_each(|size| self.budget.give_back(size));
     }
 
     /// What its tables are charged to.

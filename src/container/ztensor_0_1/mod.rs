@@ -4,7 +4,7 @@ pub mod decode;
 pub mod encode;
 pub mod footer;
 
-use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles};
+use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes};
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{Decode, Encode, Row};
 use crate::model::manifest::Container;
@@ -26,7 +26,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     states_sizes: true,
     index_dtypes: IndexDtypes::Integers,
     declares_sizes: false,
-    shared_bytes: true,
+    shared_bytes: SharedBytes::All,
     duplicate_names: true,
     big_endian: true,
     any_byte_is_true: true,

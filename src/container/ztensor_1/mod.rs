@@ -9,7 +9,7 @@ pub mod footer;
 mod template;
 pub mod v1_0;
 
-use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles};
+use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes};
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{never, Decode, Encode, Row};
 use crate::model::manifest::Container;
@@ -31,7 +31,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     states_sizes: true,
     index_dtypes: IndexDtypes::U64,
     declares_sizes: true,
-    shared_bytes: true,
+    shared_bytes: SharedBytes::All,
     duplicate_names: false,
     big_endian: false,
     any_byte_is_true: false,

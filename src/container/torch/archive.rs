@@ -1,0 +1,187 @@
+//! The records of a checkpoint: what its archive has in one folder.
+
+use super::values::Storage;
+use crate::codec::inflate_front;
+use crate::container::regions::Regions;
+use crate::container::tables::push;
+use crate::container::zip::{Directory, Member, Method};
+use crate::digest::Crc32;
+use crate::error::{broken, fail, Quoted, Result, Rule};
+use crate::memory::{bytes_of, Budget};
+
+/// The record of the pickle.
+const PICKLE: &[u8] = b"data.pkl";
+/// In front of the records of storages.
+const STORAGES: &[u8] = b"data/";
+/// The latest layout of records that is known.
+const LATEST_VERSION: u32 = 10;
+/// Most bytes of a record that says one thing.
+const LONGEST_TEXT: u64 = 64;
+
+/// Whether a member of that name shows that an archive is a checkpoint.
+pub fn is_pickle(name: &[u8]) -> bool {
+    name == PICKLE || root(name).is_some()
+}
+
+/// The folder of a pickle, with the slash behind it.
+fn root(name: &[u8]) -> Option<&[u8]> {
+    name.strip_suffix(PICKLE).filter(|root| root.len() > 1 && root.ends_with(b"/"))
+}
+
+/// A checkpoint's archive.
+pub struct Archive<'d> {
+    directory: &'d Directory,
+    root: &'d [u8],
+    /// The pickle.
+    pub pickle: &'d Member,
+    /// Members of the folder `data`, sorted by name.
+    storages: Vec<&'d Member>,
+    budget: &'d Budget,
+}
+
+impl<'d> Archive<'d> {
+    /// The folder with the pickle: there is one.
+    pub fn find(directory: &'d Directory, budget: &'d Budget) -> Result<Archive<'d>> {
+        let mut pickles = directory.members.iter().filter_map(|m| Some((m, root(directory.name(m))?)));
+        let Some((pickle, root)) = pickles.next() else {
+            return Err(broken!(Rule::TorchArchive, "data.pkl is in no folder of the archive"));
+        };
+        if let Some((_, other)) = pickles.next() {
+            let (root, other) = (Quoted(root), Quoted(other));
+            return Err(broken!(
+                Rule::TorchArchive,
+                "two folders of the archive have a data.pkl: {root} and {other}"
+            ));
+        }
+        let mut storages = Vec::new();
+        for member in &directory.members {
+            let Some(name) = directory.name(member).strip_prefix(root) else { continue };
+            if name == b"constants.pkl" || name.starts_with(b"code/") {
+                return Err(fail!(
+                    Unsupported,
+                    "this is a TorchScript archive, a program: it has {}; only checkpoints are read",
+                    Quoted(name)
+                ));
+            }
+            if name.starts_with(STORAGES) {
+                push(budget, &mut storages, member)?;
+            }
+        }
+        storages.sort_unstable_by(|a, b| directory.name(a).cmp(directory.name(b)));
+        Ok(Archive { directory, root, pickle, storages, budget })
+    }
+
+    /// Gives back what was charged for it.
+    pub fn release(self) {
+        self.budget.give_back(bytes_of::<&Member>(self.storages.capacity()));
+    }
+
+    fn record(&self, name: &[u8]) -> Option<&'d Member> {
+        let is = |m: &&Member| self.directory.name(m).strip_prefix(self.root) == Some(name);
+        self.directory.members.iter().find(is)
+    }
+
+    /// The record of a storage, which has as many bytes as the pickle says.
+    pub fn storage(&self, key: &[u8], storage: &Storage) -> Result<&'d Member> {
+        let path = |member: &Member| {
+            let name = self.directory.name(member).strip_prefix(self.root).unwrap_or_default();
+            name.strip_prefix(STORAGES).unwrap_or_default()
+        };
+        let is_path = matches!(key, b"" | b"." | b"..") || key.iter().any(|b| matches!(b, b'/' | b'\\' | 0));
+        let found = self.storages.binary_search_by(|member| path(member).cmp(key));
+        let member =
+            found.ok().filter(|_| !is_path).and_then(|at| self.storages.get(at)).ok_or_else(|| {
+                broken!(Rule::TorchStorage, "the archive has no record of the storage {}", Quoted(key))
+            })?;
+        let unit = storage.element.map_or(Some(1), |element| element.size());
+        match unit.and_then(|unit| storage.count.checked_mul(unit)) {
+            Some(size) if size == member.size => Ok(member),
+            _ => Err(broken!(
+                Rule::TorchStorage,
+                "the storage {} has {} elements of {} bytes, but its record {}",
+                Quoted(key),
+                storage.count,
+                unit.unwrap_or(0),
+                member.size
+            )),
+        }
+    }
+
+    /// Whether elements are big-endian; little where nothing is said, as by the first versions.
+    pub fn is_big_endian(&self, regions: &mut dyn Regions) -> Result<bool> {
+        let Some(member) = self.record(b"byteorder") else { return Ok(false) };
+        let mut scratch = Vec::new();
+        match self.text(member, regions, &mut scratch)? {
+            b"little" => Ok(false),
+            b"big" => Ok(true),
+            other => {
+                Err(broken!(Rule::TorchArchive, "its byteorder is {}, neither little nor big", Quoted(other)))
+            }
+        }
+    }
+
+    /// Refuses later versions.
+    pub fn check_version(&self, regions: &mut dyn Regions) -> Result<()> {
+        let Some(member) = self.record(b"version") else { return Ok(()) };
+        let mut scratch = Vec::new();
+        let text = self.text(member, regions, &mut scratch)?;
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.trim_end().parse::<u32>().ok());
+        match number {
+            Some(1..=LATEST_VERSION) => Ok(()),
+            _ => Err(fail!(
+                Unsupported,
+                "its version is {}; 1 to {LATEST_VERSION} are read here",
+                Quoted(text.trim_ascii_end())
+            )),
+        }
+    }
+
+    /// A record of a few bytes.
+    fn text<'r>(
+        &self,
+        member: &Member,
+        regions: &'r mut dyn Regions,
+        scratch: &'r mut Vec<u8>,
+    ) -> Result<&'r [u8]> {
+        match member.size <= LONGEST_TEXT {
+            true => self.bytes(member, regions, scratch),
+            false => {
+                let name = Quoted(self.directory.name(member));
+                Err(broken!(Rule::TorchArchive, "the record {name} has {} bytes", member.size))
+            }
+        }
+    }
+
+    /// The bytes of a record, in `scratch` if they are deflated; checked by its CRC-32.
+    pub fn bytes<'r>(
+        &self,
+        member: &Member,
+        regions: &'r mut dyn Regions,
+        scratch: &'r mut Vec<u8>,
+    ) -> Result<&'r [u8]> {
+        let stored = regions.bytes(member.stored()).and_then(|stored| match member.method() {
+            Method::Stored => Ok(stored),
+            Method::Deflated => self.inflate(member, stored, scratch),
+            Method::Other(method) => {
+                Err(fail!(Unsupported, "it is compressed by method {method}, which is not read here"))
+            }
+        });
+        let checked = stored.and_then(|bytes| {
+            let mut sum = Crc32::new();
+            sum.update(bytes);
+            sum.check(member.crc32).map(|()| bytes)
+        });
+        checked.map_err(|e| self.directory.blame(member, e))
+    }
+
+    fn inflate<'s>(&self, member: &Member, stored: &[u8], scratch: &'s mut Vec<u8>) -> Result<&'s [u8]> {
+        self.budget.charge(member.size, "a record that is deflated")?;
+        let size = usize::try_from(member.size).unwrap_or(usize::MAX);
+        scratch.try_reserve_exact(size)?;
+        scratch.resize(size, 0);
+        match inflate_front(stored, scratch)? {
+            made if made == size => Ok(scratch),
+            made => Err(broken!(Rule::DeflateLength, "it decodes to {made} bytes, {size} are declared")),
+        }
+    }
+}

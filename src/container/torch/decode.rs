@@ -1,0 +1,209 @@
+//! A checkpoint to the tables of a manifest.
+
+use super::archive::Archive;
+use super::attributes::Attributes;
+use super::element::Element;
+use super::pickle;
+use super::tree::{walk, Visit};
+use super::values::{Heap, Id, Storage, Value};
+use crate::container::frame::{over_limit, Frame, Limits};
+use crate::container::regions::Regions;
+use crate::container::tables::{add, add_layout, add_text, push};
+use crate::container::zip::{Directory, Method, Seen};
+use crate::error::{broken, fail, Error, Result, Rule};
+use crate::memory::Budget;
+use crate::model::layout::{Checksum, Layout};
+use crate::model::manifest::{
+    element_count, table_position, Component, Container, Encoding, Format, Manifest, Object, RareNames,
+    TextId,
+};
+use crate::model::text::Position;
+use crate::model::value::Tape;
+
+/// Reads an archive that has a pickle.
+pub fn decode(
+    mut directory: Directory,
+    regions: &mut dyn Regions,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<(Frame, Manifest)> {
+    directory.visit(regions, 0, budget, &mut |_, _, _| Ok(Seen::Enough))?;
+    let archive = Archive::find(&directory, budget)?;
+    archive.check_version(regions)?;
+    let big_endian = archive.is_big_endian(regions)?;
+    let size = archive.pickle.size;
+    if size > limits.manifest_size {
+        return Err(over_limit(size, limits));
+    }
+    budget.raise(limits.memory_for(size));
+    let file_size = regions.file_size();
+    let mut inflated = Vec::new();
+    let bytes = archive.bytes(archive.pickle, regions, &mut inflated)?;
+    let in_pickle = |e: Error| directory.blame(archive.pickle, e);
+    let (heap, root) = pickle::read(bytes, budget).map_err(in_pickle)?;
+    let mut tape = Tape::default();
+    let mut manifest = Manifest::default();
+    manifest.container = Some(Container::Torch);
+    manifest.version_text = Some(manifest.texts.add("")?); // that of the records says nothing of what is in them
+    let data = manifest.intern_role("data")?;
+    let attributes = Attributes::new(&mut tape, budget)?;
+    let mut found =
+        Found { heap: &heap, archive: &archive, limits, budget, big_endian, data, manifest, attributes };
+    walk(&heap, root, &mut found).map_err(in_pickle)?;
+    let (mut manifest, attributes) = found.finish()?;
+    manifest.attributes = attributes;
+    tape.trim(Some(budget))?;
+    manifest.values = tape;
+    heap.release();
+    archive.release();
+    budget.give_back(inflated.capacity() as u64);
+    let range = directory.range.clone();
+    let frame = Frame { container: Container::Torch, data: 0..range.start, manifest: range, file_size };
+    Ok((frame, manifest))
+}
+
+/// What was found so far in a pickle.
+struct Found<'c, 't> {
+    heap: &'c Heap<'c>,
+    archive: &'c Archive<'c>,
+    limits: &'c Limits,
+    budget: &'t Budget,
+    big_endian: bool,
+    /// The role of all components.
+    data: TextId,
+    manifest: Manifest,
+    attributes: Attributes<'t>,
+}
+
+/// Elements of a storage.
+struct View<'v> {
+    storage: &'v Storage,
+    element: Element,
+    /// The first one.
+    offset: u64,
+    shape: &'v [u64],
+    strides: &'v [u64],
+}
+
+impl Visit for Found<'_, '_> {
+    fn tensor(&mut self, path: &[u8], id: Id) -> Result<()> {
+        let Some(tensor) = self.heap.tensor(id) else { return Ok(()) };
+        let (shape, strides) = self.heap.shape(tensor);
+        match (tensor.unreadable, tensor.element, tensor.storage) {
+            (None, Some(element), Some(storage)) => {
+                let Some(storage) = self.heap.storage(storage) else { return Ok(()) };
+                self.view(path, &View { storage, element, offset: tensor.offset, shape, strides })
+            }
+            (reason, ..) => self.unreadable(path, reason.unwrap_or("torch.unknown"), shape),
+        }
+    }
+
+    fn storage(&mut self, path: &[u8], id: Id) -> Result<()> {
+        let Some(storage) = self.heap.storage(id) else { return Ok(()) };
+        let shape = [storage.count];
+        match storage.element.or_else(|| Element::from_name(b"uint8")) {
+            Some(element) if element.size().is_some() => {
+                self.view(path, &View { storage, element, offset: 0, shape: &shape, strides: &[1] })
+            }
+            _ => self.unreadable(path, "torch.quantized", &shape),
+        }
+    }
+
+    fn attribute(&mut self, path: &[u8], value: Value) -> Result<()> {
+        self.attributes.add(self.heap, path, value)
+    }
+}
+
+impl Found<'_, '_> {
+    fn finish(self) -> Result<(Manifest, Option<Position>)> {
+        let attributes = self.attributes.finish()?;
+        Ok((self.manifest, attributes))
+    }
+
+    fn view(&mut self, path: &[u8], view: &View<'_>) -> Result<()> {
+        let View { storage, element, offset, shape, strides } = *view;
+        let member = self.archive.storage(self.heap.bytes(storage.key), storage)?;
+        let is_row_major = Layout::is_row_major(shape, strides);
+        let (Some((dtype, logical)), Some(unit)) = (element.types(), element.size()) else {
+            return self.unreadable(path, "torch.unknown", shape);
+        };
+        if element.of_each() != 1 && !is_row_major {
+            return self.unreadable(path, "torch.packed_with_strides", shape);
+        }
+        let mut component = Component::new(self.data, Some(dtype));
+        component.logical = logical;
+        component.set_big_endian(self.big_endian);
+        let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
+        let size = element_count(shape).and_then(|count| count.checked_mul(unit)).ok_or_else(overflow)?;
+        let start = offset.checked_mul(unit).ok_or_else(overflow)?;
+        // What of the storage has all elements.
+        let reach = match (size, is_row_major) {
+            (0, _) | (_, true) => Some(size),
+            _ => Layout::reach(shape, strides).and_then(|last| last.checked_add(1)?.checked_mul(unit)),
+        };
+        let reach = reach.ok_or_else(overflow)?;
+        let stored = member.stored();
+        let checksum = Some(Checksum { crc32: member.crc32, start: stored.start, size: member.size });
+        let mut layout = Layout { decoded_size: reach, start: 0, strides: None, checksum };
+        match member.method() {
+            Method::Stored => {
+                component.offset = stored.start.saturating_add(start);
+                component.stored_size = reach;
+            }
+            Method::Deflated => {
+                component.offset = stored.start;
+                component.stored_size = member.stored_size;
+                component.encoding = Encoding::Deflate;
+                (layout.decoded_size, layout.start) = (member.size, start);
+            }
+            Method::Other(method) => {
+                return Err(fail!(
+                    Unsupported,
+                    "its record is compressed by method {method}, which is not read here"
+                ));
+            }
+        }
+        if !is_row_major {
+            layout.strides = Some(table_position(self.manifest.strides.len())?);
+            strides.iter().try_for_each(|stride| push(self.budget, &mut self.manifest.strides, *stride))?;
+        }
+        component.set_size(Some(size));
+        component.set_size_declared(component.encoding.has_declared_size());
+        component.rare = add_layout(self.budget, &mut self.manifest, RareNames::default(), layout)?;
+        self.add(path, component, shape, element.of_each())
+    }
+
+    /// A tensor that is listed: the name of its dtype says why it is not read.
+    fn unreadable(&mut self, path: &[u8], reason: &str, shape: &[u64]) -> Result<()> {
+        let mut component = Component::new(self.data, None);
+        let name = add_text(self.budget, &mut self.manifest, reason.as_bytes())?;
+        let rare = RareNames { dtype: Some(name), ..RareNames::default() };
+        component.rare = add_layout(self.budget, &mut self.manifest, rare, Layout::default())?;
+        component.set_size(Some(0));
+        self.add(path, component, shape, 1)
+    }
+
+    /// Keeps an object of one component. Its last dimension counts `of_each` elements for one of PyTorch's.
+    fn add(&mut self, path: &[u8], component: Component, shape: &[u64], of_each: u64) -> Result<()> {
+        let (manifest, limit) = (&mut self.manifest, self.limits.objects);
+        if manifest.objects.len() as u64 >= limit {
+            return Err(fail!(Limit, "it has more than {limit} tensors"));
+        }
+        let name = add_text(self.budget, manifest, path)?;
+        let shape_start = table_position(manifest.dimensions.len())?;
+        let (last, outer) = shape.split_last().map_or((1, shape), |(last, outer)| (*last, outer));
+        outer.iter().try_for_each(|dimension| push(self.budget, &mut manifest.dimensions, *dimension))?;
+        if !shape.is_empty() || of_each != 1 {
+            let overflow = || broken!(Rule::ShapeOverflow, "its last dimension {last} leaves 64 bits");
+            let last = last.checked_mul(of_each).ok_or_else(overflow)?;
+            push(self.budget, &mut manifest.dimensions, last)?;
+        }
+        let rank = table_position(manifest.dimensions.len())?.saturating_sub(shape_start);
+        let component_start = table_position(manifest.components.len())?;
+        add(self.budget, &mut manifest.components, component)?;
+        let format = Format::Dense;
+        let object =
+            Object { name, format, shape_start, rank, component_start, component_count: 1, attributes: None };
+        add(self.budget, &mut manifest.objects, object)
+    }
+}
