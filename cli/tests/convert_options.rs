@@ -126,6 +126,12 @@ fn a_model_is_cut_into_shards_with_an_index() {
     );
     assert_eq!(index, serde_json::json!({"metadata": {"total_size": 37}, "weight_map": map}));
     assert_eq!(names(&folder.join(shards[1])), ["model.b.bias"]);
+    // The index, any of the shards and their folder are the model.
+    for part in ["model.safetensors.index.json", shards[1]] {
+        let whole = folder.join("joined.safetensors");
+        run(&[&"convert", &"--force", &folder.join(part), &whole, &"--verify"]).good();
+        assert_eq!(names(&whole), ["model.a.weight", "model.b.weight", "model.b.bias"], "{part}");
+    }
     // All in one file needs no index.
     run(&[&"convert", &from, &folder.join("whole.safetensors"), &"--shard-size=1G"]).good();
     assert_eq!(std::fs::read(folder.join("whole.safetensors")).unwrap(), std::fs::read(&from).unwrap());

@@ -195,7 +195,7 @@ fn a_failure_leaves_what_was_there() {
         assert_eq!(names_in(&folder), ["new.zt"]);
     }
     run(&[&"convert", &folder.join("missing.zt"), &new, &"--force"]).bad(&["missing.zt: "]);
-    run(&[&"convert", &folder, &new, &"--force"]).bad(&["not a regular file"]);
+    run(&[&"convert", &folder.join("."), &new, &"--force"]).bad(&["convert-failure"]);
     run(&[&"convert", &data().join("v0.1/manifest.json"), &new, &"--force"]).bad(&["manifest.json: "]);
     run(&[&"convert", &data().join("v1.2/py-1.2.3-zstd.zt"), &folder]).bad(&["folder"]);
     run(&[&"convert", &data().join("v1.2/py-1.2.3-zstd.zt"), &folder.join("no/new.zt")]).bad(&["new.zt: "]);

@@ -78,3 +78,36 @@ fn every_valid_file_comes_back_as_it_was() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(same > 45, "{same}");
 }
+
+/// Names, shapes, types and the hashes of all bytes.
+fn content(path: &Path) -> Vec<String> {
+    let listing = common::listing(path);
+    let text = |object: &serde_json::Value| {
+        let data = &object["components"][0];
+        let hash = &data["sha256_of_decoded_little_endian_bytes"];
+        format!("{} {} {} {} {hash}", object["name"], object["shape"], data["dtype"], data["type"])
+    };
+    listing["objects"].as_array().unwrap().iter().map(text).collect()
+}
+
+#[test]
+fn arrays_of_numpy_are_the_same_in_every_container_that_has_them() {
+    let folder = folder("round-trip-npz");
+    let (mut same, mut refused) = (0, 0);
+    let paths = valid("npz").into_iter().chain(valid("npy"));
+    for path in paths.filter(|path| run(&[&"ls", &"--json", &"--sha256", path]).status == 0) {
+        let (zt, npz) = (folder.join("middle.zt"), folder.join("back.npz"));
+        let to_zt = run(&[&"convert", &"--force", &path, &zt]);
+        if to_zt.status != 0 {
+            assert!(to_zt.err.starts_with("zt: ") && !to_zt.err.contains("internal"), "{to_zt:?}");
+            refused += 1;
+            continue;
+        }
+        assert_eq!(content(&zt), content(&path), "{}", name(&path));
+        let back = run(&[&"convert", &"--force", &zt, &npz]);
+        assert_eq!(back.status, 0, "{}: {back:?}", name(&path));
+        assert_eq!(content(&npz), content(&path), "{}", name(&path));
+        same += 1;
+    }
+    assert!(same >= 5 && same > refused, "{same} {refused}");
+}

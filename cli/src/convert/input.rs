@@ -20,12 +20,12 @@ impl Input {
         let file = match is_standard(path) {
             true => from_standard_input(interrupt)?,
             false => {
-                let is_special = std::fs::metadata(path).is_ok_and(|meta| !meta.is_file());
-                if is_special {
-                    return Err(Failure::at(path, "not a regular file"));
+                let is_special = |meta: std::fs::Metadata| !meta.is_file() && !meta.is_dir();
+                if std::fs::metadata(path).is_ok_and(is_special) {
+                    return Err(Failure::at(path, "neither a regular file nor a folder"));
                 }
                 // Mapped: compressed components need no memory for their stored bytes.
-                File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?
+                File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?
             }
         };
         Ok(Input { file, path: path.to_owned() })
