@@ -76,6 +76,7 @@ fn open_files(
 
 /// Reads the manifests of all files, on several threads where that is worth it. The error is that of the first file
 /// that has one.
+#[inline(never)] // the stack of a step is not there in the next
 fn read_all(
     files: &ModelFiles,
     options: &OpenOptions,
@@ -100,6 +101,7 @@ fn read_all(
     }
 }
 
+#[inline(never)] // the stack of a step is not there in the next
 fn read_by(
     threads: usize,
     files: &ModelFiles,
@@ -135,6 +137,7 @@ fn read_by(
     Ok(read)
 }
 
+#[inline(never)] // the stack of a step is not there in the next
 fn read_one(path: &Path, options: &OpenOptions, limits: &Limits, budget: &Budget) -> Result<ReadPart> {
     let label = match &options.name {
         Some(name) => try_format(format_args!("{name}: {}", path.display()))?,
@@ -146,6 +149,7 @@ fn read_one(path: &Path, options: &OpenOptions, limits: &Limits, budget: &Budget
 }
 
 /// What the files say of the model that they are parts of has to agree.
+#[inline(never)] // the stack of a step is not there in the next
 fn check_splits(read: &[ReadPart]) -> Result<()> {
     let tensors = read.iter().map(|(_, manifest)| manifest.objects.len() as u64).fold(0, u64::saturating_add);
     let mut is_split = None;
@@ -179,6 +183,7 @@ fn check_splits(read: &[ReadPart]) -> Result<()> {
 }
 
 /// Whether each object of each part is shown: those that the index names. All of these have to be there.
+#[inline(never)] // the stack of a step is not there in the next
 fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> Result<Vec<Vec<bool>>> {
     let mut all = Vec::new();
     all.try_reserve_exact(read.len())?;
@@ -213,6 +218,7 @@ fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> 
 }
 
 /// The parts, and the manifest of all of them.
+#[inline(never)] // the stack of a step is not there in the next
 fn join(
     mut read: Vec<ReadPart>,
     shown: &[Vec<bool>],
