@@ -285,7 +285,7 @@ static const field zt_read_stats_fields[] = {
 static const field zt_verify_options_fields[] = {
     F(zt_verify_options, struct_size), F(zt_verify_options, checks), F(zt_verify_options, threads),
     F(zt_verify_options, context), F(zt_verify_options, progress),
-    F(zt_verify_options, on_failure)};
+    F(zt_verify_options, on_failure), F(zt_verify_options, object), F(zt_verify_options, component)};
 static const field zt_verify_report_fields[] = {
     F(zt_verify_report, struct_size), F(zt_verify_report, objects), F(zt_verify_report, components),
     F(zt_verify_report, bytes), F(zt_verify_report, digests_verified), F(zt_verify_report, digests_absent),

@@ -230,6 +230,39 @@ static void callbacks_and_options(void)
     zt_close(file);
 }
 
+/* One object, one component: what is counted, and what is refused. */
+static void parts_of_a_file(void)
+{
+    zt_file *file = open_data("v1.2/rs-1.2.3-1m.zt"), *other = open_data("v1.2/rs-1.2.3-1m.zt");
+    const zt_object *object = zt_object_at(file, 0);
+    const zt_component *component = zt_component_at(object, 0);
+    zt_verify_options o;
+    zt_verify_report r;
+    seen s;
+    memset(&s, 0, sizeof s);
+    INIT(o), INIT(r);
+    o.context = &s, o.progress = on_progress, o.object = object;
+    CHECK_STATUS(zt_verify(file, &o, &r), ZT_OK);
+    CHECK_U64(r.objects, 1);
+    CHECK_U64(r.components, zt_component_count(object));
+    CHECK(s.calls >= 1 && s.last == s.total && s.total == r.bytes && !s.falling);
+    o.component = component;
+    CHECK_STATUS(zt_verify(file, &o, &r), ZT_OK);
+    CHECK_U64(r.components, 1);
+    CHECK_U64(r.bytes, zt_component_stored_size(component));
+    s.stop_at = 1;
+    CHECK_STATUS(zt_verify(file, &o, NULL), ZT_ERROR_CANCELLED);
+    CHECK_STATUS(zt_verify(other, &o, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    o.object = NULL;
+    CHECK_STATUS(zt_verify(other, &o, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    if (zt_object_count(file) > 1) {
+        o.object = zt_object_at(file, 1);
+        CHECK_STATUS(zt_verify(file, &o, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    }
+    zt_close(file);
+    zt_close(other);
+}
+
 int main(void)
 {
     good_files();
@@ -237,5 +270,6 @@ int main(void)
     first_failure();
     padding();
     callbacks_and_options();
+    parts_of_a_file();
     return check_done("verify");
 }

@@ -141,6 +141,38 @@ fn progress_goes_forwards_to_the_total_and_can_stop_the_work() {
 }
 
 #[test]
+fn a_large_component_reports_on_its_way_and_can_be_verified_alone() {
+    const SIZE: u64 = 5 << 20;
+    for encoding in common::encodings() {
+        let options = WriterOptions { encoding, ..digested() };
+        let large = Sample::dense("large", Dtype::U8, &[SIZE], vec![7; SIZE as usize]);
+        let samples = [new_object("small"), large];
+        let file = common::open(common::file_of(&options, &samples));
+        let stored = |at| file.object(at).unwrap().components().map(|c| c.stored_size()).sum::<u64>();
+        for only in [None, Some(1)] {
+            let (reports, mut report) = (Mutex::new(Vec::new()), VerifyReport::default());
+            let note = |done, total| {
+                reports.lock().unwrap().push((done, total));
+                true
+            };
+            file.verify_object((1, only), &everything(1), &note, None, &mut report).unwrap();
+            let reports = reports.into_inner().unwrap();
+            assert!(reports.len() > 4 && reports.is_sorted(), "{encoding:?}: {reports:?}");
+            assert_eq!(reports.last(), Some(&(stored(1), stored(1))));
+            assert_eq!((report.components, report.digests_verified, report.bytes), (1, 1, stored(1)));
+            let calls = Mutex::new(0);
+            let stop = |_, _| {
+                *calls.lock().unwrap() += 1;
+                false
+            };
+            let stopped =
+                file.verify_object((1, only), &everything(1), &stop, Some(&|_, _, _| true), &mut report);
+            assert_eq!((stopped.map_err(|e| e.cause()), *calls.lock().unwrap()), (Err(Cause::Cancelled), 1));
+        }
+    }
+}
+
+#[test]
 fn padding_that_is_not_zero_is_counted_and_refused_when_asked() {
     let odd = Sample::dense("odd", Dtype::U8, &[1], vec![5]);
     let mut bytes = common::file_of(&WriterOptions::default(), &[odd, new_object("next")]);

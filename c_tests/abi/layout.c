@@ -196,13 +196,15 @@ AT(zt_read_stats, threads, 48);
 AT(zt_read_stats, direct, 52);
 AT(zt_read_stats, reason, 56);
 
-SIZE(zt_verify_options, 40);
+SIZE(zt_verify_options, 56);
 AT(zt_verify_options, struct_size, 0);
 AT(zt_verify_options, checks, 8);
 AT(zt_verify_options, threads, 12);
 AT(zt_verify_options, context, 16);
 AT(zt_verify_options, progress, 24);
 AT(zt_verify_options, on_failure, 32);
+AT(zt_verify_options, object, 40);
+AT(zt_verify_options, component, 48);
 
 SIZE(zt_verify_report, 64);
 AT(zt_verify_report, struct_size, 0);

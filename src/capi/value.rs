@@ -148,8 +148,8 @@ pub unsafe extern "C" fn zt_value_get_f64(
 
 /// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
 ///
-/// text: receives a string that lives until the last zt_close. length: receives its bytes without the
-/// NUL at the end; may be NULL. Both are untouched on failure.
+/// text: receives a string that lives until the last zt_close. length: receives its bytes without the NUL at the end;
+/// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -172,8 +172,8 @@ pub unsafe extern "C" fn zt_value_get_string(
 
 /// The content of a byte string.
 ///
-/// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the
-/// number of bytes; may be NULL. Both are untouched on failure.
+/// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the number
+/// of bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -197,12 +197,12 @@ pub unsafe extern "C" fn zt_value_get_bytes(
 /// The numbers of an array, all at once, or one alone: the content of a dtype, or an error.
 ///
 /// value: an array, or a number or bool, which is as an array of one. dtype: of the elements in dst. BOOL takes
-/// bools, integers take integers in their range, floats take floats and integers that they hold without
-/// rounding. What zt_value_dtype says gives each element bit for bit.
+/// bools, integers take integers in their range, floats take floats and integers that they hold without rounding.
+/// What zt_value_dtype says gives each element bit for bit.
 /// dst: receives zt_value_count elements in the host's byte order, of any alignment; untouched on failure.
 /// count: elements that dst has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT,
-/// with the element in the message, if one is another thing or would be rounded, and for other kinds.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT, with the element
+/// in the message, if one is another thing or would be rounded, and for other kinds.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_read_numbers(
@@ -233,8 +233,8 @@ pub unsafe extern "C" fn zt_value_read_numbers(
 /// strings: receives zt_value_count pointers to NUL-ended UTF-8 that live until the last zt_close.
 /// lengths: receives their bytes without the NUL; may be NULL. Both are untouched on failure.
 /// count: elements that each has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an
-/// item is no string, and for other kinds.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an item is no
+/// string, and for other kinds.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_read_strings(
@@ -313,8 +313,7 @@ pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
 
 /// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
 ///
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
-/// for NULL.
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *const zt_value {
@@ -329,8 +328,8 @@ pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *c
 
 /// The key of a map's pair, in the file's order.
 ///
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
-/// other kinds, and for NULL.
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for other kinds,
+/// and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -> *const zt_value {
@@ -341,8 +340,8 @@ pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -
 
 /// What a map has under a text key; the pairs are looked at one after the other.
 ///
-/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
-/// there is none, for other kinds, and for NULL.
+/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none, for
+/// other kinds, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {
@@ -355,10 +354,10 @@ pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_cha
     })
 }
 
-/// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that
-/// are not finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined
-/// {"$undefined":true}, other simple values {"$simple":number}, maps whose keys are not all text
-/// {"$map":[[key,value],...]}. Integers are written in full, also those past 2^53.
+/// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that are not
+/// finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined {"$undefined":true}, other
+/// simple values {"$simple":number}, maps whose keys are not all text {"$map":[[key,value],...]}. Integers are
+/// written in full, also those past 2^53.
 ///
 /// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.

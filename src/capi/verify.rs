@@ -52,6 +52,10 @@ pub struct zt_verify_options {
     pub progress: zt_progress_callback,
     /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it. Since 0.9.
     pub on_failure: zt_failure_callback,
+    /// Only this object of the file, on the caller's thread; NULL: all of them, and the padding.
+    pub object: *const zt_object,
+    /// Only this component of the file, on the caller's thread; NULL: all of them.
+    pub component: *const zt_component,
 }
 
 /// What was verified.
@@ -78,7 +82,7 @@ pub struct zt_verify_report {
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
-sized_struct!(zt_verify_options: checks, threads, context, progress, on_failure);
+sized_struct!(zt_verify_options: checks, threads, context, progress, on_failure, object, component);
 
 // SAFETY: as above.
 sized_struct!(zt_verify_report:
@@ -123,7 +127,11 @@ pub unsafe extern "C" fn zt_verify(
             }
         });
         let failed = failed.as_ref().map(|failed| failed as &OnFailure<'_>);
-        let outcome = file.verify_listing(&wanted, &progress, failed, &mut found);
+        // SAFETY: "of the file", or NULL.
+        let outcome = match unsafe { only(&options, handles)? } {
+            Some(only) => file.verify_object(only, &wanted, &progress, failed, &mut found),
+            None => file.verify_listing(&wanted, &progress, failed, &mut found),
+        };
         let filled = zt_verify_report {
             struct_size: 0,
             objects: found.objects,
@@ -138,6 +146,26 @@ pub unsafe extern "C" fn zt_verify(
         unsafe { arg::fill(report, filled)? };
         outcome
     })
+}
+
+/// The object, and perhaps the component, that alone is to be verified.
+unsafe fn only(options: &zt_verify_options, file: &zt_file) -> Result<Option<(usize, Option<usize>)>> {
+    // SAFETY: handles of an open file, or NULL.
+    let (object, component) = unsafe { (options.object.as_ref(), options.component.as_ref()) };
+    let other = || fail!(InvalidArgument, "zt_verify_options names an object or component of another file");
+    if object.is_some_and(|object| !std::ptr::eq(object.owner(), file)) {
+        return Err(other());
+    }
+    let Some(component) = component else { return Ok(object.map(|object| (object.index(), None))) };
+    if !std::ptr::eq(component.owner(), file) {
+        return Err(other());
+    }
+    let at = component.place.index();
+    let owner = file.handles().owner_of(at);
+    if object.is_some_and(|object| object.index() != owner) {
+        return Err(fail!(InvalidArgument, "zt_verify_options.component is not one of its object"));
+    }
+    Ok(Some((owner, Some(at))))
 }
 
 fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
@@ -159,7 +187,8 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
 }
 
 /// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
-/// other. A component without a digest that can be checked is no failure.
+/// other. A component without a digest that can be checked is no failure. With progress or a choice of checks:
+/// zt_verify_options.object.
 ///
 /// Statuses: as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
@@ -167,7 +196,8 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
 pub extern "C" fn zt_object_verify(object: Option<&zt_object>) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?;
-        object.owner().file().verify_object(object.index(), &VerifyOptions::default())
+        let (options, report) = (VerifyOptions::default(), &mut VerifyReport::default());
+        object.owner().file().verify_object((object.index(), None), &options, &|_, _| true, None, report)
     })
 }
 

@@ -19,9 +19,9 @@ use std::ptr::null_mut;
 /// A file that is being written. It belongs to one thread at a time.
 ///
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way):
-/// then it has failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the
-/// destination is as it was before the writer. What a call has accepted zt_writer_finish can write.
+/// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way): then it has
+/// failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before
+/// the writer. What a call has accepted zt_writer_finish can write.
 pub struct zt_writer {
     writer: Writer,
     /// The caller's sink that it writes to; 0 for a file.
@@ -87,12 +87,11 @@ pub(super) fn deliver(
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
 /// zt_writer_finish; until then whatever is at path stays as it is.
 ///
-/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or
-/// created where there is none, and the link stays. A replaced file's permissions are kept; a
-/// read-only one is ZT_ERROR_IO. The folder has to keep its path until the writer ends: if it is
-/// renamed meanwhile, zt_writer_finish is ZT_ERROR_NO_FILE and the unfinished file stays in it. options: NULL for the
-/// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
-/// zt_writer_abort.
+/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or created where there
+/// is none, and the link stays. A replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. The folder
+/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_writer_finish is ZT_ERROR_NO_FILE and
+/// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
+/// it with zt_writer_finish or zt_writer_abort.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
@@ -111,16 +110,15 @@ pub unsafe extern "C" fn zt_writer_create(
 
 /// Begins to add objects to an existing 1.1 or 1.2 file, in place.
 ///
-/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
-/// either the new file or the old bytes followed by an unfinished append, which zt_open names and
-/// zt_repair cuts off. What is appended does not matter for that: from its first write to its end a
-/// record of the append stands in the file's head, and until it is gone zt_open refuses the file. A
-/// file without any data has no room for that record; a new one takes its place at zt_writer_finish.
-/// The old manifest is carried over as it is, unknown fields included, and its place becomes padding.
-/// The file's version is raised to 1.2.0 where 1.2 features are added, unless an object that is there
-/// would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
-/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace
-/// those of the same key. What the file has can be edited: zt_writer_remove_object.
+/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves either the new
+/// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
+/// appended does not matter for that: from its first write to its end a record of the append stands in the file's
+/// head, and until it is gone zt_open refuses the file. A file without any data has no room for that record; a new
+/// one takes its place at zt_writer_finish. The old manifest is carried over as it is, unknown fields included, and
+/// its place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless an object
+/// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
+/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
+/// key. What the file has can be edited: zt_writer_remove_object.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 0.9.
@@ -141,8 +139,8 @@ pub unsafe extern "C" fn zt_writer_append(
     })
 }
 
-/// Opens an object that is written piece by piece: zt_writer_add_component for each component, and
-/// zt_writer_add_data for its bytes, as often as you like, then zt_writer_end_object.
+/// Opens an object that is written piece by piece: zt_writer_add_component for each component, and zt_writer_add_data
+/// for its bytes, as often as you like, then zt_writer_end_object.
 ///
 /// desc: not NULL, without components; nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if an object is open already, else as zt_writer_add_object.
@@ -172,9 +170,8 @@ pub unsafe extern "C" fn zt_writer_begin_object(
 ///
 /// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
 /// zt_writer_add_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
-/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
-/// ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
-/// zt_writer_add_dense.
+/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if the
+/// component before it got another size than it announced, else as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_component(
@@ -195,8 +192,8 @@ pub unsafe extern "C" fn zt_writer_add_component(
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
 ///
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
-/// than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
+/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
+/// announced or than the shape of a dense object takes, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_data(
@@ -213,32 +210,31 @@ pub unsafe extern "C" fn zt_writer_add_data(
 
 /// Ends the open object.
 ///
-/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
-/// announced or than the shape of a dense object takes (more zt_writer_add_data may follow),
-/// ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
+/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
+/// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
+/// component that the format requires is missing.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())
 }
 
-/// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
-/// attributes stay. What the version to be written cannot represent as it stands is decoded and
-/// written anew, with a digest of the same kind: big-endian data, bools of 0.1 that are neither 0 nor
-/// 1, sparse indices that are not u64 where 1.2 is written or appended to, and, before 1.2, compressed
-/// bytes whose size neither a shape nor their frames give. Each copy has bytes of its
-/// own: components that are the same bytes of the file (tied weights) are written once for each, so the
-/// sum of zt_component_stored_size says how much is written.
+/// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and attributes stay. What
+/// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
+/// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
+/// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Each copy has
+/// bytes of its
+/// own: components that are the same bytes of the file (tied weights) are written once for each, so the sum of
+/// zt_component_stored_size says how much is written.
 ///
-/// All of the object is checked, and what will be decoded is decoded once, before a byte is written:
-/// an object that is refused leaves the writer as it was.
+/// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
+/// is refused leaves the writer as it was.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
-/// "block_bytes". new_name: NULL for the same name. new_name_length: its
-/// bytes; 0 if it is NUL-ended.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
-/// in 0.1) or it has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index that would become another number,
-/// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_writer_add_dense and
-/// zt_component_read.
+/// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
+/// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
+/// that would become another number, ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as
+/// zt_writer_add_dense and zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_copy(
@@ -274,11 +270,12 @@ pub(super) unsafe fn copied_name<'a>(
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
 ///
-/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
-/// untouched on failure.
-/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
-/// what comes when the new one stands and whose messages say "in place": a folder that could not be
-/// synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
+/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success, untouched on
+/// failure.
+/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is
+/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a
+/// folder that could not be synced after the rename; after an append, an old manifest that could not be cleared, or
+/// that last sync.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_finish(
@@ -310,7 +307,8 @@ pub unsafe extern "C" fn zt_writer_finish(
 
 /// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
-/// is mapped), it is longer, and holds what it held.
+/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: whoever gives a file up has
+/// nothing to decide, and what is left of it the next zt_open tells.
 ///
 /// writer: NULL is fine. Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]

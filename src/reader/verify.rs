@@ -128,11 +128,23 @@ impl File {
         first.map_or(Ok(()), Err)
     }
 
-    /// Verifies one object, without threads.
-    pub fn verify_object(&self, at: usize, options: &VerifyOptions) -> Result<()> {
+    /// Verifies one object, or one component of it, without threads and without padding.
+    pub fn verify_object(
+        &self,
+        (at, only): (usize, Option<usize>),
+        options: &VerifyOptions,
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
+        on_failure: Option<&OnFailure<'_>>,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
         let Some(object) = self.object(at) else { return Err(fail!(Internal, "there is no object {at}")) };
-        let state = VerifyState::new(self, options, None, &|_, _| true, 0)?;
-        object.verify(at, &state, &mut VerifyReport::default())
+        let wanted = || object.components().filter(|c| only.is_none_or(|only| only == c.index));
+        let total = wanted().map(|c| c.stored_size()).fold(0, u64::saturating_add);
+        let state = VerifyState::new(self, options, on_failure, progress, total)?;
+        if only.is_none() {
+            return object.verify(at, &state, report);
+        }
+        wanted().try_for_each(|component| object.verify_part(at, &component, &state, report, &mut None))
     }
 
     fn verify_padding(
@@ -223,6 +235,16 @@ impl<'a> VerifyState<'a> {
         })
     }
 
+    /// More stored bytes were looked at.
+    fn advance(&self, file: &File, bytes: u64) -> Result<()> {
+        let mut done = self.reported.lock();
+        *done = done.saturating_add(bytes);
+        match (self.progress)(*done, self.total) {
+            true => Ok(()),
+            false => Err(file.in_file(fail!(Cancelled, "stopped after {} of {} bytes", *done, self.total))),
+        }
+    }
+
     /// Tells a failure and keeps it if it is the first; an error where that is all to be looked at.
     fn keep(
         &self,
@@ -254,20 +276,7 @@ impl Object<'_> {
     fn verify(&self, at: usize, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
         let mut first = None;
         for component in self.components() {
-            if let Err(error) = component.verify(state, report) {
-                state.keep(Some(at), Some(component.index), error, &mut first)?;
-            }
-            let size = component.stored_size();
-            let mut done = state.reported.lock();
-            *done = done.saturating_add(size);
-            if !(state.progress)(*done, state.total) {
-                return Err(self.file.in_file(fail!(
-                    Cancelled,
-                    "stopped after {} of {} bytes",
-                    *done,
-                    state.total
-                )));
-            }
+            self.verify_part(at, &component, state, report, &mut first)?;
         }
         if state.options.contents && first.is_none() {
             if let Err(error) = self.check_structure(&state.verified) {
@@ -280,31 +289,56 @@ impl Object<'_> {
         report.objects = report.objects.saturating_add(1);
         Ok(())
     }
+
+    /// One component of it.
+    fn verify_part(
+        &self,
+        at: usize,
+        component: &Component<'_>,
+        state: &VerifyState<'_>,
+        report: &mut VerifyReport,
+        first: &mut Option<Error>,
+    ) -> Result<()> {
+        let mut told = 0;
+        if let Err(error) = component.verify(state, report, &mut told) {
+            if error.cause() == Cause::Cancelled {
+                return Err(error);
+            }
+            state.keep(Some(at), Some(component.index), error, first)?;
+        }
+        state.advance(self.file, component.stored_size().saturating_sub(told))
+    }
 }
 
 impl Component<'_> {
-    fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
+    /// `told` is what of its stored bytes was reported as done meanwhile.
+    fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport, told: &mut u64) -> Result<()> {
         if state.options.digests {
-            self.verify_digest_into(&state.verified, report)?;
+            self.verify_digest_into(state, report, told)?;
         }
         if state.options.contents {
-            self.verify_contents(&state.verified).map_err(|e| self.wrap(e))?;
+            self.verify_contents(state)?;
         }
         report.components = report.components.saturating_add(1);
         report.bytes = report.bytes.saturating_add(self.stored_size());
         Ok(())
     }
 
-    fn verify_digest_into(&self, verified: &Verified, report: &mut VerifyReport) -> Result<()> {
+    fn verify_digest_into(
+        &self,
+        state: &VerifyState<'_>,
+        report: &mut VerifyReport,
+        told: &mut u64,
+    ) -> Result<()> {
         let checked = match self.digest().map(digest::parse) {
             None => match self.checksum() {
-                Some(checksum) => verified.checksum(self, checksum.start, || self.verify_digest()),
+                Some(checksum) => state.verified.checksum(self, checksum.start, || self.verify_digest()),
                 None => {
                     report.digests_absent = report.digests_absent.saturating_add(1);
                     return Ok(());
                 }
             },
-            Some(Ok(claim)) => verified.digest(self, claim, || self.verify_digest()),
+            Some(Ok(claim)) => state.verified.digest(self, claim, || self.verify_digest_telling(state, told)),
             Some(Err(_)) => self.verify_digest(), // which says what is wrong
         };
         match checked {
@@ -318,11 +352,39 @@ impl Component<'_> {
         Ok(())
     }
 
+    /// Checks the digest, and reports what is done where that takes a while.
+    fn verify_digest_telling(&self, state: &VerifyState<'_>, told: &mut u64) -> Result<()> {
+        let checked = self.check_digest(&mut |hasher| {
+            self.stored().for_each_chunk(&mut |chunk| {
+                hasher.update(chunk);
+                let bytes = chunk.len() as u64;
+                if told.saturating_add(bytes) >= self.stored_size() {
+                    return Ok(()); // the end of it is reported when all of it is done
+                }
+                *told = told.saturating_add(bytes);
+                state.advance(self.file, bytes)
+            })
+        });
+        checked.map_err(|error| self.wrap_unless_cancelled(error))
+    }
+
     /// That it can be decoded to its size, that this is a number of elements, and that bools are bools.
-    fn verify_contents(&self, verified: &Verified) -> Result<()> {
+    fn verify_contents(&self, state: &VerifyState<'_>) -> Result<()> {
         if self.entry.dtype.is_none() && self.file.manifest.layout(self.entry).is_some() {
             return Ok(()); // of a type that is listed and not read: a CRC-32 is all that can be checked
         }
+        self.verify_contents_inner(state).map_err(|error| self.wrap_unless_cancelled(error))
+    }
+
+    /// A cancellation says by itself what was stopped.
+    fn wrap_unless_cancelled(&self, error: Error) -> Error {
+        match error.cause() {
+            Cause::Cancelled => error,
+            _ => self.wrap(error),
+        }
+    }
+
+    fn verify_contents_inner(&self, state: &VerifyState<'_>) -> Result<()> {
         let coding = self.coding()?;
         if self.entry.element_size().is_some() {
             self.value_count()?;
@@ -335,13 +397,19 @@ impl Component<'_> {
             Coding::Raw | Coding::Compressed(_) => {}
         }
         let mut base = 0u64;
-        verified.contents(self, self.decoded_size()?, bools, || {
+        let size = self.decoded_size()?;
+        state.verified.contents(self, size, bools, || {
             self.blob()?.for_each_decoded(&mut |chunk| {
                 if bools {
                     check_bool_bytes(chunk, |at| base.saturating_add(at))?;
                 }
                 base = base.saturating_add(chunk.len() as u64);
-                Ok(())
+                // Asks whether to go on.
+                if base < size {
+                    state.advance(self.file, 0)
+                } else {
+                    Ok(())
+                }
             })
         })
     }
