@@ -89,9 +89,9 @@ typedef struct zt_buffer zt_buffer;
 /// A file that is being written. It belongs to one thread at a time.
 ///
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way):
-/// then it has failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the
-/// destination is as it was before the writer. What a call has accepted zt_writer_finish can write.
+/// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way): then it has
+/// failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before
+/// the writer. What a call has accepted zt_writer_finish can write.
 typedef struct zt_writer zt_writer;
 
 /// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable and never reused; a
@@ -1191,16 +1191,16 @@ zt_status zt_value_get_f64(const zt_value *value, double *out);
 
 /// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
 ///
-/// text: receives a string that lives until the last zt_close. length: receives its bytes without the
-/// NUL at the end; may be NULL. Both are untouched on failure.
+/// text: receives a string that lives until the last zt_close. length: receives its bytes without the NUL at the end;
+/// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *length);
 
 /// The content of a byte string.
 ///
-/// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the
-/// number of bytes; may be NULL. Both are untouched on failure.
+/// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the number
+/// of bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
@@ -1208,12 +1208,12 @@ zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *
 /// The numbers of an array, all at once, or one alone: the content of a dtype, or an error.
 ///
 /// value: an array, or a number or bool, which is as an array of one. dtype: of the elements in dst. BOOL takes
-/// bools, integers take integers in their range, floats take floats and integers that they hold without
-/// rounding. What zt_value_dtype says gives each element bit for bit.
+/// bools, integers take integers in their range, floats take floats and integers that they hold without rounding.
+/// What zt_value_dtype says gives each element bit for bit.
 /// dst: receives zt_value_count elements in the host's byte order, of any alignment; untouched on failure.
 /// count: elements that dst has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT,
-/// with the element in the message, if one is another thing or would be rounded, and for other kinds.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT, with the element
+/// in the message, if one is another thing or would be rounded, and for other kinds.
 /// Threads: any. Since 0.9.
 zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst, size_t count);
 
@@ -1222,8 +1222,8 @@ zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst
 /// strings: receives zt_value_count pointers to NUL-ended UTF-8 that live until the last zt_close.
 /// lengths: receives their bytes without the NUL; may be NULL. Both are untouched on failure.
 /// count: elements that each has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an
-/// item is no string, and for other kinds.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an item is no
+/// string, and for other kinds.
 /// Threads: any. Since 0.9.
 zt_status zt_value_read_strings(const zt_value *value, const char **strings, size_t *lengths, size_t count);
 
@@ -1240,29 +1240,28 @@ size_t zt_value_count(const zt_value *value);
 
 /// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
 ///
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and
-/// for NULL.
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for NULL.
 /// Threads: any. Since 0.9.
 const zt_value *zt_value_at(const zt_value *value, size_t index);
 
 /// The key of a map's pair, in the file's order.
 ///
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for
-/// other kinds, and for NULL.
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for other kinds,
+/// and for NULL.
 /// Threads: any. Since 0.9.
 const zt_value *zt_value_key_at(const zt_value *value, size_t index);
 
 /// What a map has under a text key; the pairs are looked at one after the other.
 ///
-/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if
-/// there is none, for other kinds, and for NULL.
+/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none, for
+/// other kinds, and for NULL.
 /// Threads: any. Since 0.9.
 const zt_value *zt_value_find(const zt_value *value, const char *key);
 
-/// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that
-/// are not finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined
-/// {"$undefined":true}, other simple values {"$simple":number}, maps whose keys are not all text
-/// {"$map":[[key,value],...]}. Integers are written in full, also those past 2^53.
+/// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that are not
+/// finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined {"$undefined":true}, other
+/// simple values {"$simple":number}, maps whose keys are not all text {"$map":[[key,value],...]}. Integers are
+/// written in full, also those past 2^53.
 ///
 /// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
@@ -1315,6 +1314,9 @@ typedef struct zt_verify_options {
     zt_progress_callback progress;
     /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it. Since 0.9.
     zt_failure_callback on_failure;
+    /// Only this object of the file, on the caller's thread; NULL: all of them, and the padding.
+    const zt_object *object;
+    const zt_component *component; ///< Only this component of the file, on the caller's thread; NULL: all of them.
 } zt_verify_options;
 
 /// What was verified.
@@ -1344,7 +1346,8 @@ typedef struct zt_verify_report {
 zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_verify_report *report);
 
 /// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
-/// other. A component without a digest that can be checked is no failure.
+/// other. A component without a digest that can be checked is no failure. With progress or a choice of checks:
+/// zt_verify_options.object.
 ///
 /// Statuses: as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
@@ -1522,35 +1525,33 @@ typedef struct zt_write_summary {
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
 /// zt_writer_finish; until then whatever is at path stays as it is.
 ///
-/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or
-/// created where there is none, and the link stays. A replaced file's permissions are kept; a
-/// read-only one is ZT_ERROR_IO. The folder has to keep its path until the writer ends: if it is
-/// renamed meanwhile, zt_writer_finish is ZT_ERROR_NO_FILE and the unfinished file stays in it. options: NULL for the
-/// defaults. writer: receives the handle, NULL on failure; end it with zt_writer_finish or
-/// zt_writer_abort.
+/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or created where there
+/// is none, and the link stays. A replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. The folder
+/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_writer_finish is ZT_ERROR_NO_FILE and
+/// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
+/// it with zt_writer_finish or zt_writer_abort.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_create(const char *path, const zt_writer_options *options, zt_writer **writer);
 
 /// Begins to add objects to an existing 1.1 or 1.2 file, in place.
 ///
-/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves
-/// either the new file or the old bytes followed by an unfinished append, which zt_open names and
-/// zt_repair cuts off. What is appended does not matter for that: from its first write to its end a
-/// record of the append stands in the file's head, and until it is gone zt_open refuses the file. A
-/// file without any data has no room for that record; a new one takes its place at zt_writer_finish.
-/// The old manifest is carried over as it is, unknown fields included, and its place becomes padding.
-/// The file's version is raised to 1.2.0 where 1.2 features are added, unless an object that is there
-/// would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
-/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace
-/// those of the same key. What the file has can be edited: zt_writer_remove_object.
+/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves either the new
+/// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
+/// appended does not matter for that: from its first write to its end a record of the append stands in the file's
+/// head, and until it is gone zt_open refuses the file. A file without any data has no room for that record; a new
+/// one takes its place at zt_writer_finish. The old manifest is carried over as it is, unknown fields included, and
+/// its place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless an object
+/// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
+/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
+/// key. What the file has can be edited: zt_writer_remove_object.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 0.9.
 zt_status zt_writer_append(const char *path, const zt_writer_options *options, zt_writer **writer);
 
-/// Opens an object that is written piece by piece: zt_writer_add_component for each component, and
-/// zt_writer_add_data for its bytes, as often as you like, then zt_writer_end_object.
+/// Opens an object that is written piece by piece: zt_writer_add_component for each component, and zt_writer_add_data
+/// for its bytes, as often as you like, then zt_writer_end_object.
 ///
 /// desc: not NULL, without components; nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if an object is open already, else as zt_writer_add_object.
@@ -1561,62 +1562,62 @@ zt_status zt_writer_begin_object(zt_writer *writer, const zt_object_desc *desc);
 ///
 /// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
 /// zt_writer_add_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
-/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken,
-/// ZT_ERROR_BUFFER_SIZE if the component before it got another size than it announced, else as
-/// zt_writer_add_dense.
+/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if the
+/// component before it got another size than it announced, else as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_add_component(zt_writer *writer, const zt_component_desc *desc);
 
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
 ///
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes
-/// than was announced or than the shape of a dense object takes, ZT_ERROR_IO.
+/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
+/// announced or than the shape of a dense object takes, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 
 /// Ends the open object.
 ///
-/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
-/// announced or than the shape of a dense object takes (more zt_writer_add_data may follow),
-/// ZT_ERROR_INVALID_ARGUMENT if a component that the format requires is missing.
+/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
+/// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
+/// component that the format requires is missing.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_end_object(zt_writer *writer);
 
-/// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and
-/// attributes stay. What the version to be written cannot represent as it stands is decoded and
-/// written anew, with a digest of the same kind: big-endian data, bools of 0.1 that are neither 0 nor
-/// 1, sparse indices that are not u64 where 1.2 is written or appended to, and, before 1.2, compressed
-/// bytes whose size neither a shape nor their frames give. Each copy has bytes of its
-/// own: components that are the same bytes of the file (tied weights) are written once for each, so the
-/// sum of zt_component_stored_size says how much is written.
+/// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and attributes stay. What
+/// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
+/// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
+/// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Each copy has
+/// bytes of its own: components that are the same bytes of the file (tied weights) are written once for each, so the
+/// sum of
+/// zt_component_stored_size says how much is written.
 ///
-/// All of the object is checked, and what will be decoded is decoded once, before a byte is written:
-/// an object that is refused leaves the writer as it was.
+/// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
+/// is refused leaves the writer as it was.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
-/// "block_bytes". new_name: NULL for the same name. new_name_length: its
-/// bytes; 0 if it is NUL-ended.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding
-/// in 0.1) or it has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index that would become another number,
-/// ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as zt_writer_add_dense and
-/// zt_component_read.
+/// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
+/// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
+/// that would become another number, ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as
+/// zt_writer_add_dense and zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const char *new_name,
     size_t new_name_length);
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
 ///
-/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success,
-/// untouched on failure.
-/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is as it was before the writer, but for
-/// what comes when the new one stands and whose messages say "in place": a folder that could not be
-/// synced after the rename; after an append, an old manifest that could not be cleared, or that last sync.
+/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success, untouched on
+/// failure.
+/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is
+/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a
+/// folder that could not be synced after the rename; after an append, an old manifest that could not be cleared, or
+/// that last sync.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
 
 /// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
-/// is mapped), it is longer, and holds what it held.
+/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: whoever gives a file up has
+/// nothing to decide, and what is left of it the next zt_open tells.
 ///
 /// writer: NULL is fine. Threads: one at a time. Since 0.9.
 void zt_writer_abort(zt_writer *writer);

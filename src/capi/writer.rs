@@ -223,8 +223,8 @@ pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_sta
 /// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
 /// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
 /// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Each copy has
-/// bytes of its
-/// own: components that are the same bytes of the file (tied weights) are written once for each, so the sum of
+/// bytes of its own: components that are the same bytes of the file (tied weights) are written once for each, so the
+/// sum of
 /// zt_component_stored_size says how much is written.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that

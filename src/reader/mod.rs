@@ -32,6 +32,7 @@ mod short_frames;
 mod structure;
 mod verified;
 mod verify;
+mod verify_report;
 mod view;
 
 pub use batch::{Hyperslab, Selection};
@@ -42,7 +43,8 @@ pub use loaded::Loaded;
 pub use object::{Component, Object};
 pub use open_options::{Mode, OpenOptions};
 pub use parts::FilePart;
-pub use verify::{OnFailure, VerifyOptions, VerifyReport};
+pub use verify::OnFailure;
+pub use verify_report::{VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
 pub(crate) use model_files::check_is_one_file;

@@ -6,7 +6,7 @@ use super::index::NameIndex;
 use super::lazy_sizes::LazySizes;
 use super::open_options::{Mode, OpenOptions};
 use super::parts::{c_path, FilePart, Parts};
-use super::verify::{VerifyOptions, VerifyReport};
+use super::verify_report::{VerifyOptions, VerifyReport};
 use super::{identity, manifest, recovery, short_frames, structure};
 use crate::container::Limits;
 use crate::error::Result;

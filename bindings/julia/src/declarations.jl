@@ -326,6 +326,8 @@ struct zt_verify_options
     context::Ptr{Cvoid}
     progress::Ptr{Cvoid}
     on_failure::Ptr{Cvoid}
+    object::Ptr{Cvoid}
+    component::Ptr{Cvoid}
 end
 
 struct zt_verify_report

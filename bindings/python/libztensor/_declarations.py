@@ -376,6 +376,8 @@ class zt_verify_options(Structure):
         ("context", c_void_p),
         ("progress", zt_progress_callback),
         ("on_failure", zt_failure_callback),
+        ("object", c_void_p),
+        ("component", c_void_p),
     ]
 
 

@@ -1,0 +1,51 @@
+//! What to verify, and what was.
+
+/// What to verify.
+#[derive(Clone, Copy, Debug)]
+pub struct VerifyOptions {
+    /// Digests of components that have one.
+    pub digests: bool,
+    /// Decoding, sizes, sparse and quantized structure, bool bytes.
+    pub contents: bool,
+    /// Refuse padding that is not zero.
+    pub padding: bool,
+    /// Threads; 0 for as many as there are processors.
+    pub threads: usize,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        VerifyOptions { digests: true, contents: true, padding: false, threads: 0 }
+    }
+}
+
+/// What was verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// Objects.
+    pub objects: u64,
+    /// Components.
+    pub components: u64,
+    /// Stored bytes.
+    pub bytes: u64,
+    /// Digests that agree.
+    pub digests_verified: u64,
+    /// Components without a digest.
+    pub digests_absent: u64,
+    /// Digests of unknown algorithms.
+    pub digests_unknown: u64,
+    /// Padding bytes that are not zero.
+    pub padding_nonzero: u64,
+}
+
+impl VerifyReport {
+    pub(super) fn add(&mut self, other: &VerifyReport) {
+        self.objects = self.objects.saturating_add(other.objects);
+        self.components = self.components.saturating_add(other.components);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.digests_verified = self.digests_verified.saturating_add(other.digests_verified);
+        self.digests_absent = self.digests_absent.saturating_add(other.digests_absent);
+        self.digests_unknown = self.digests_unknown.saturating_add(other.digests_unknown);
+        self.padding_nonzero = self.padding_nonzero.saturating_add(other.padding_nonzero);
+    }
+}
