@@ -250,22 +250,22 @@ impl Object<'_> {
         report: &mut VerifyReport,
         first: &mut Option<Error>,
     ) -> Result<()> {
-        let mut told = 0;
-        if let Err(error) = component.verify(state, report, &mut told) {
+        let mut reported = 0;
+        if let Err(error) = component.verify(state, report, &mut reported) {
             if error.cause() == Cause::Cancelled {
                 return Err(error);
             }
             state.keep(Some(at), Some(component.index), error, first)?;
         }
-        state.advance(self.file, component.stored_size().saturating_sub(told))
+        state.advance(self.file, component.stored_size().saturating_sub(reported))
     }
 }
 
 impl Component<'_> {
-    /// `told` is what of its stored bytes was reported as done meanwhile.
-    fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport, told: &mut u64) -> Result<()> {
+    /// `reported` is what of its stored bytes was reported as done meanwhile.
+    fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport, reported: &mut u64) -> Result<()> {
         if state.options.digests {
-            self.verify_digest_into(state, report, told)?;
+            self.verify_digest_into(state, report, reported)?;
         }
         if state.options.contents {
             self.verify_contents(state)?;
@@ -279,7 +279,7 @@ impl Component<'_> {
         &self,
         state: &VerifyState<'_>,
         report: &mut VerifyReport,
-        told: &mut u64,
+        reported: &mut u64,
     ) -> Result<()> {
         let checked = match self.digest().map(digest::parse) {
             None => match self.checksum() {
@@ -289,7 +289,9 @@ impl Component<'_> {
                     return Ok(());
                 }
             },
-            Some(Ok(claim)) => state.verified.digest(self, claim, || self.verify_digest_telling(state, told)),
+            Some(Ok(claim)) => {
+                state.verified.digest(self, claim, || self.verify_digest_with_progress(state, reported))
+            }
             Some(Err(_)) => self.verify_digest(), // which says what is wrong
         };
         match checked {
@@ -304,15 +306,15 @@ impl Component<'_> {
     }
 
     /// Checks the digest, and reports what is done where that takes a while.
-    fn verify_digest_telling(&self, state: &VerifyState<'_>, told: &mut u64) -> Result<()> {
+    fn verify_digest_with_progress(&self, state: &VerifyState<'_>, reported: &mut u64) -> Result<()> {
         let checked = self.check_digest(&mut |hasher| {
             self.stored().for_each_chunk(&mut |chunk| {
                 hasher.update(chunk);
                 let bytes = chunk.len() as u64;
-                if told.saturating_add(bytes) >= self.stored_size() {
+                if reported.saturating_add(bytes) >= self.stored_size() {
                     return Ok(()); // the end of it is reported when all of it is done
                 }
-                *told = told.saturating_add(bytes);
+                *reported = reported.saturating_add(bytes);
                 state.advance(self.file, bytes)
             })
         });
