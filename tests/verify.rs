@@ -141,7 +141,7 @@ fn progress_goes_forwards_to_the_total_and_can_stop_the_work() {
 }
 
 #[test]
-fn a_large_component_reports_on_its_way_and_can_be_verified_alone() {
+fn a_large_component_reports_progress_and_can_be_verified_alone() {
     const SIZE: u64 = 5 << 20;
     for encoding in common::encodings() {
         let options = WriterOptions { encoding, ..digested() };

@@ -37,8 +37,14 @@ pub(super) struct Verified {
     aliases: Aliases,
     facts: Vec<Mutex<Facts>>,
     /// Checksums of archives by their parts and where the bytes begin that they are of, and what came of looking.
-    checksums: Vec<((usize, u64), Mutex<Option<Result<()>>>)>,
+    checksums: Vec<(PartAndStart, Outcome)>,
 }
+
+/// Where bytes begin: the number of their part, and a position in it.
+type PartAndStart = (usize, u64);
+
+/// What came of looking at a checksum; none before.
+type Outcome = Mutex<Option<Result<()>>>;
 
 impl Verified {
     /// Nothing is known yet of a file's bytes.
@@ -48,7 +54,7 @@ impl Verified {
         let mut verified = Verified { aliases, facts: Vec::new(), checksums: Vec::new() };
         verified.facts.try_reserve_exact(verified.aliases.count())?;
         verified.facts.resize_with(verified.aliases.count(), Mutex::default);
-        let mut starts: Vec<(usize, u64)> = Vec::new();
+        let mut starts: Vec<PartAndStart> = Vec::new();
         starts.try_reserve_exact(file.manifest.layouts.len())?;
         let components = file.manifest.components.iter().enumerate();
         let sums = components.filter_map(|(at, c)| Some((at, file.manifest.layout(c)?.checksum?.start)));
