@@ -203,7 +203,7 @@ static void format_and_encoding_names(void)
     CHECK(ZT_FORMAT_OTHER == 0 && ZT_ENCODING_DEFAULT == 0 && ZT_ENCODING_OTHER == 3);
     CHECK(zt_format_name(ZT_FORMAT_OTHER) == NULL && zt_format_name(5) == NULL);
     CHECK(zt_encoding_name(ZT_ENCODING_DEFAULT) == NULL && zt_encoding_name(ZT_ENCODING_OTHER) == NULL);
-    CHECK(zt_encoding_name(4) == NULL);
+    CHECK(zt_encoding_name(5) == NULL);
     for (i = 0; i < COUNT(strange); i++)
         CHECK(zt_format_name(strange[i]) == NULL && zt_encoding_name(strange[i]) == NULL);
 }

@@ -2,7 +2,6 @@
 
 use crate::container::{Limits, ShardIndex};
 use crate::error::{fail, try_format, Error, Quoted, Result};
-use crate::io::stat::{self, Kind};
 use crate::io::{folder, path};
 use crate::load::with_range;
 use crate::memory::Budget;
@@ -59,16 +58,14 @@ pub fn model_files(path: &Path, limits: &Limits, budget: &Budget) -> Result<Mode
     files_of(&path::join(path, Path::new(&name))?, limits, budget)
 }
 
-/// Refuses a path that leads to the files of a model, where only one file can be meant.
+/// Refuses the index of a model, where only one file can be meant.
 pub fn check_is_one_file(path: &Path) -> Result<()> {
     let is_index = path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.ends_with(INDEX));
-    let stat = stat::of_path(&path::SystemPath::new(path)?);
-    // Where nobody tells, opening it does.
-    match is_index || stat.is_ok_and(|stat| stat.kind == Kind::Folder) {
+    match is_index {
         false => Ok(()),
         true => Err(fail!(
             Unsupported,
-            "it may lead to a model of several files, which is not changed as one: change each of its files"
+            "it leads to a model of several files, which is not changed as one: change each of its files"
         )),
     }
 }
