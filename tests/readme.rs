@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use ztensor::container::capabilities;
+use ztensor::container::capabilities::{Roles, SharedBytes};
+use ztensor::model::manifest::Container;
 
 /// Where the libraries are that were built with this test.
 fn libraries() -> PathBuf {
@@ -78,4 +81,39 @@ fn the_readme_states_the_minimum_rust_version() {
         .to_owned();
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     assert!(readme.contains(&format!("Rust {stated} or later")), "Rust {stated}");
+}
+
+/// The row of a container in the first table of "What opens", made of what the library says of it.
+fn row_of(container: Container) -> String {
+    let can = capabilities(container);
+    let yes = |is: bool| if is { " yes " } else { " " };
+    let written = match container {
+        Container::Safetensors | Container::Gguf | Container::Npz => " `zt convert` ",
+        _ => yes(can.number.is_some()),
+    };
+    let components = match can.roles {
+        Roles::Any => " any ",
+        Roles::Only(_) => " one ",
+    };
+    let shared = match can.shared_bytes {
+        SharedBytes::None => " ",
+        SharedBytes::All => " the same ones ",
+        SharedBytes::Any => " any ",
+    };
+    let cells =
+        [yes(can.appends_as.is_some()), yes(can.file_attributes), components, yes(can.big_endian), shared];
+    format!("| {} |{written}|{}|\n", container.name(), cells.join("|"))
+}
+
+#[test]
+fn the_readme_says_of_each_container_what_the_library_does() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let table = readme.split("## What opens").nth(1).unwrap();
+    for container in Container::ALL.into_iter().filter(|container| *container != Container::V2) {
+        let row = row_of(container);
+        assert!(table.contains(&row), "README.md lacks the row\n{row}");
+        let named = table.matches(&format!("\n| {}", container.name())).count();
+        assert_eq!(named, 2, "rows of {}", container.name());
+    }
 }
