@@ -191,7 +191,8 @@ static inline void every_fault(const struct scenario *s)
             break;
     }
     /* Nothing is kept per failure; a little may be by the C library and by the place of the last error. */
-    CHECK(heap_in_use() < heap + 65536);
+    if (!CHECK(heap_in_use() < heap + 65536))
+        fprintf(stderr, "    in %s: %zu bytes of heap, and then %zu\n", s->name, heap, heap_in_use());
     CHECK(combinations > before);
     CHECK(!s->must_fail || failures_seen > failed_before);
     printf("%s: %lu faults, %lu of them not survived\n", s->name, combinations - before, failures_seen - failed_before);

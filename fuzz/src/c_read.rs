@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 
 pub const OPEN_OPTIONS: usize = 104;
 const OPEN_NUMBERS: usize = 64; // pointers lie behind
-const VERIFY_OPTIONS: usize = 40;
+const VERIFY_OPTIONS: usize = 56;
 const READ_OPTIONS: usize = 64;
 const READ_REQUEST: usize = 80;
 const REPAIR_OPTIONS: usize = 48;
@@ -187,6 +187,9 @@ unsafe fn verify(file: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
     options.set(16, &stop(u)?.to_ne_bytes());
     if u.arbitrary()? {
         options.set_pointer(24, progress as Progress as *const c_void);
+    }
+    if u.arbitrary()? {
+        options.set_pointer(40, zt_object_at(file, u.int_in_range(0..=3)?));
     }
     let status = check(zt_verify(file, options.pointer(), report.pointer()));
     let refused = options.wrong && !options.null;
