@@ -1,17 +1,6 @@
 /* GGUF through the functions that read any file: keys, a vocabulary at once, blocks in place and in part. */
 #include "support.h"
 
-static zt_file *open_in(const char *name, zt_mode mode)
-{
-    zt_open_options options;
-    zt_file *file = NULL;
-    INIT(options);
-    options.mode = mode;
-    CHECK_STATUS(zt_open(data_path(name), &options, &file), ZT_OK);
-    REQUIRE(file != NULL);
-    return file;
-}
-
 static void keys(const zt_file *file)
 {
     const zt_value *map = zt_file_attributes(file), *value;
@@ -48,7 +37,7 @@ static void keys(const zt_file *file)
 static void vocabulary(zt_mode mode)
 {
     enum { COUNT_OF_TOKENS = 5000 };
-    zt_file *file = open_in("foreign/valid/amber-vocab.gguf", mode);
+    zt_file *file = open_data_mode("foreign/valid/amber-vocab.gguf", mode);
     const zt_value *map = zt_file_attributes(file), *tokens = zt_value_find(map, "tokenizer.ggml.tokens");
     const char **strings = (const char **)malloc(COUNT_OF_TOKENS * sizeof(*strings));
     size_t *lengths = (size_t *)malloc(COUNT_OF_TOKENS * sizeof(*lengths)), n;
@@ -68,7 +57,7 @@ static void vocabulary(zt_mode mode)
 
 static void blocks(zt_mode mode)
 {
-    zt_file *file = open_in("foreign/valid/amber-all-types-hand.gguf", mode);
+    zt_file *file = open_data_mode("foreign/valid/amber-all-types-hand.gguf", mode);
     const zt_object *object = zt_object_find(file, "Q4_1/amber"); /* 2 x 1 x 64: two blocks of 20 bytes a row */
     const zt_component *data = zt_component_find(object, "data");
     const uint64_t *shape = zt_object_shape(object), start[3] = {0, 0, 32}, count[3] = {2, 1, 32}, odd[3] = {0, 0, 16};
@@ -92,8 +81,8 @@ static void blocks(zt_mode mode)
 /* Plain elements are turned to this machine's order, and so cannot be lent. */
 static void big_endian(void)
 {
-    zt_file *little = open_in("foreign/valid/amber-kv-all-le3.gguf", ZT_MODE_MAP);
-    zt_file *big = open_in("foreign/valid/amber-kv-all-be3.gguf", ZT_MODE_MAP);
+    zt_file *little = open_data_mode("foreign/valid/amber-kv-all-le3.gguf", ZT_MODE_MAP);
+    zt_file *big = open_data_mode("foreign/valid/amber-kv-all-be3.gguf", ZT_MODE_MAP);
     const zt_component *data = zt_component_find(zt_object_find(big, "enc.1.mlp.up.20"), "data");
     const void *bytes = NULL;
     size_t size = 0;

@@ -3,12 +3,7 @@
 
 static zt_file *open_in(const char *name, zt_mode mode)
 {
-    zt_open_options options;
-    zt_file *file = NULL;
-    INIT(options);
-    options.mode = mode;
-    CHECK_STATUS(zt_open(data_path(name), &options, &file), ZT_OK);
-    REQUIRE(file != NULL);
+    zt_file *file = open_data_mode(name, mode);
     CHECK(zt_file_container(file, 0) == ZT_CONTAINER_TORCH);
     return file;
 }

@@ -1,4 +1,4 @@
-//! Many requests: their jobs in the order of the files, on some threads, and what the caller is told meanwhile. Short
+//! Many requests: their jobs in the order of the files, on some threads, and what the callbacks report meanwhile. Short
 //! jobs that lie near each other are done together: one read fetches the stored bytes of all.
 
 use super::perform::{self, Performer, Shared};

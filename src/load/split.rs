@@ -28,7 +28,7 @@ pub struct Source<'s> {
     pub capacity: usize,
 }
 
-/// The sources of the requests, each of which is told which is its own.
+/// The sources of the requests; each request has the number of its own.
 pub fn sources<'a>(requests: &mut [Request<'a>]) -> Result<Vec<Source<'a>>> {
     let mut sources: Vec<Source<'a>> = Vec::new();
     for request in requests {

@@ -15,7 +15,7 @@ const VISITS_OF_EACH: usize = 16;
 /// Visits that are allowed in any case.
 const LEAST_VISITS: usize = 1 << 20;
 
-/// Who is told what is in a tree.
+/// Receives what is in a tree.
 pub trait Visit {
     /// A tensor.
     fn tensor(&mut self, path: &[u8], tensor: Id) -> Result<()>;

@@ -64,7 +64,7 @@ fn whole(body: impl AsRef<[u8]>) -> Vec<u8> {
     [b"\x80\x02", body.as_ref(), b"."].concat()
 }
 
-/// Writes what it is told.
+/// Lists what a visit receives.
 struct Listed<'t, 'h> {
     heap: &'h Heap<'h>,
     lines: Vec<String>,
