@@ -1,13 +1,14 @@
 //! The records of a checkpoint: what its archive has in one folder.
 
 use super::values::Storage;
-use crate::codec::inflate_front;
+use crate::codec::Coding;
 use crate::container::regions::Regions;
 use crate::container::tables::push;
 use crate::container::zip::{Directory, Member, Method};
 use crate::digest::Crc32;
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
+use crate::model::encoding::Encoding;
 
 /// The record of the pickle.
 const PICKLE: &[u8] = b"data.pkl";
@@ -179,9 +180,10 @@ impl<'d> Archive<'d> {
         let size = usize::try_from(member.size).unwrap_or(usize::MAX);
         scratch.try_reserve_exact(size)?;
         scratch.resize(size, 0);
-        match inflate_front(stored, scratch)? {
-            made if made == size => Ok(scratch),
-            made => Err(broken!(Rule::DeflateLength, "it decodes to {made} bytes, {size} are declared")),
+        match Coding::of(Encoding::Deflate) {
+            Some(Coding::Compressed(codec)) => codec.decode_into(stored, scratch)?,
+            _ => return Err(fail!(Internal, "deflate has no codec")),
         }
+        Ok(scratch)
     }
 }

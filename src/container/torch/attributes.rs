@@ -1,7 +1,7 @@
 //! Plain values of a checkpoint as attributes of the file.
 
 use super::globals::Global;
-use super::values::{Heap, Span, Value};
+use super::values::{wrong, Heap, Span, Value};
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
@@ -45,8 +45,12 @@ impl<'t> Attributes<'t> {
             Value::Latin1(span) => {
                 self.scratch.clear();
                 let text = std::str::from_utf8(heap.bytes(span)).unwrap_or_default();
-                let bytes = text.chars().filter_map(|c| u8::try_from(u32::from(c)).ok());
-                bytes.into_iter().try_for_each(|byte| push(self.budget, &mut self.scratch, byte))?;
+                for character in text.chars() {
+                    let byte = u8::try_from(u32::from(character)).map_err(|_| {
+                        wrong(format_args!("a text is encoded as latin1 that has other characters"))
+                    })?;
+                    push(self.budget, &mut self.scratch, byte)?;
+                }
                 self.to.bytes(&self.scratch)
             }
             Value::Global(Global::Dtype(element)) => {

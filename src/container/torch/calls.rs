@@ -157,13 +157,7 @@ fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
         return Err(wrong(format_args!("{} is encoded", given.get(0).kind())));
     };
     match heap.text(given.get(1)) {
-        Some(b"latin1" | b"latin-1") => {
-            // U+0080 to U+00FF begin with these two bytes; all that is above begins with others.
-            match heap.bytes(text).iter().all(|byte| *byte < 0xc4) {
-                true => Ok(Value::Latin1(text)),
-                false => Err(wrong(format_args!("a text is encoded as latin1 that has other characters"))),
-            }
-        }
+        Some(b"latin1" | b"latin-1") => Ok(Value::Latin1(text)),
         Some(b"utf-8" | b"utf8" | b"ascii") => Ok(Value::Bytes(text)),
         _ => Err(fail!(Unsupported, "a text is encoded neither as latin1 nor as UTF-8")),
     }
@@ -234,10 +228,10 @@ fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value
 fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Element) -> Result<()> {
     let (shape, strides) = heap.shape(tensor);
     let size = element.size().unwrap_or(1);
-    let elements = match storage.element {
-        Some(_) => storage.count,
-        None => storage.count.checked_div(size).unwrap_or(0),
-    };
+    // Not counted in the storage's own elements: a tensor of v3 says its dtype.
+    let each = storage.element.map_or(Some(1), Element::size);
+    let bytes = each.and_then(|each| storage.count.checked_mul(each));
+    let elements = bytes.and_then(|bytes| bytes.checked_div(size)).unwrap_or(0);
     let count =
         element_count(shape).and_then(|count| count.checked_mul(element.of_each())?.checked_mul(size));
     let Some(count) = count else {
@@ -298,6 +292,9 @@ fn changed_by(heap: &Heap<'_>, metadata: Value) -> Result<Option<&'static str>> 
         Value::Items(Kind::Dict, id) => id,
         other => return Err(wrong(format_args!("the metadata of a tensor is {}", other.kind()))),
     };
+    if heap.count(id) as usize > MAX_ARGUMENTS {
+        return Ok(Some("torch.metadata"));
+    }
     let mut items = heap.items(id);
     while let (Some(key), Some(value)) = (items.next(), items.next()) {
         let name = match heap.text(key) {
@@ -321,7 +318,7 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
         (Unreadable::Meta, Value::Global(Global::Dtype(element)), size) => (Some(element), size),
         (Unreadable::Sparse, _, Value::Items(Kind::Tuple, parts)) => {
             let is_size = |part: &Value| matches!(part, Value::Items(Kind::Tuple, _));
-            (None, heap.items(parts).find(is_size).unwrap_or(Value::None))
+            (None, heap.items(parts).take(MAX_ARGUMENTS).find(is_size).unwrap_or(Value::None))
         }
         (Unreadable::Nested, Value::Tensor(_), _) => (None, Value::None),
         _ => return Err(unreadable_arguments(reason)),

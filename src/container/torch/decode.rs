@@ -35,7 +35,7 @@ pub fn decode(
     if size > limits.manifest_size {
         return Err(over_limit(size, limits));
     }
-    budget.raise(limits.memory_for(size));
+    budget.raise(limits.memory_for(archive.pickle.stored_size));
     let file_size = regions.file_size();
     let mut inflated = Vec::new();
     let bytes = archive.bytes(archive.pickle, regions, &mut inflated)?;

@@ -15,6 +15,9 @@ const VISITS_OF_EACH: usize = 16;
 /// Visits that are allowed in any case.
 const LEAST_VISITS: usize = 1 << 20;
 
+/// So many bytes of a key count as one more visit.
+const LONG_KEY: usize = 256;
+
 /// Receives what is in a tree.
 pub trait Visit {
     /// A tensor.
@@ -128,11 +131,14 @@ impl Walk<'_, '_> {
     }
 
     fn count_visits(&mut self, count: u32) -> Result<()> {
-        self.visits_left = self.visits_left.checked_sub(count as usize).ok_or_else(|| {
-            let (limit, items) = (visits(self.heap), self.heap.item_count());
-            fail!(Limit, "its {items} items are reached in more than {limit} ways")
-        })?;
+        self.visits_left = self.visits_left.checked_sub(count as usize).ok_or_else(|| self.too_many())?;
         Ok(())
+    }
+
+    #[cold]
+    fn too_many(&self) -> Error {
+        let (limit, items) = (visits(self.heap), self.heap.item_count());
+        fail!(Limit, "its {items} items are reached in more than {limit} ways")
     }
 
     fn append_key(&mut self, key: Value) -> Result<()> {
@@ -149,6 +155,9 @@ impl Walk<'_, '_> {
                 return Err(fail!(Unsupported, "at {path}: a key of a dict is {}", other.kind()));
             }
         };
+        // A long key that is reached in many ways is copied for each.
+        let copied = u32::try_from(text.len() / LONG_KEY).unwrap_or(u32::MAX);
+        self.visits_left = self.visits_left.checked_sub(copied as usize).ok_or_else(|| self.too_many())?;
         if self.open.len() > 1 {
             extend(self.heap.budget(), &mut self.path, b".")?;
         }

@@ -37,6 +37,11 @@ impl Directory {
         budget: &Budget,
         body: &mut OnMember<'_>,
     ) -> Result<()> {
+        // Before any is read: members within each other would be read and inflated many times.
+        self.check_overlaps(budget, |directory, member| {
+            let name = directory.name(member).len() as u64;
+            member.header.saturating_add(LOCAL_SIZE).saturating_add(name).saturating_add(member.stored_size)
+        })?;
         let end = self.range.start;
         let (mut wanted, mut ranges) = (Vec::new(), Vec::new());
         for (at, member) in self.members.iter().enumerate() {
@@ -64,7 +69,7 @@ impl Directory {
             (wanted, ranges) = (again, further);
         }
         self.check_descriptors(regions, budget)?;
-        self.check_overlaps(budget)
+        self.check_overlaps(budget, |_, member| member.stored().end)
     }
 
     /// One member by bytes from its header on; what more of them is to be looked at.
@@ -156,12 +161,12 @@ impl Directory {
         Ok(())
     }
 
-    /// No byte is of two members.
-    fn check_overlaps(&self, budget: &Budget) -> Result<()> {
+    /// No byte is of two members, which end where `end_of` says, or later.
+    fn check_overlaps(&self, budget: &Budget, end_of: impl Fn(&Directory, &Member) -> u64) -> Result<()> {
         let mut last = 0;
         let in_order = self.members.iter().all(|member| {
             let after = member.header >= last;
-            last = member.stored().end;
+            last = end_of(self, member);
             after
         });
         if in_order {
@@ -174,12 +179,13 @@ impl Directory {
         sorted.sort_unstable_by_key(|member| member.header);
         for pair in sorted.windows(2) {
             let [a, b] = pair else { continue };
-            if b.header < a.stored().end {
+            let end = end_of(self, a);
+            if b.header < end {
                 let error = broken!(
                     Rule::ZipOverlap,
                     "its bytes {} to {} reach into the header at {} of another",
                     a.header,
-                    a.stored().end,
+                    end,
                     b.header
                 );
                 return Err(self.blame(a, error));
@@ -194,7 +200,7 @@ impl Directory {
 enum Local {
     /// It has so many, which may be more than were seen.
     Size(u64),
-    /// The directory begins before its end.
+    /// Not even its fixed part is there: the directory begins within it.
     Cut,
 }
 

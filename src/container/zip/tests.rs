@@ -201,7 +201,7 @@ fn each_number_of_an_entry_is_checked() {
     assert_eq!(of(20, &[0xff; 8]), Some(Rule::ZipDirectory), "sizes of 64 bits are missing");
     assert_eq!(of(20, &[0xf0; 8]), Some(Rule::ZipDirectory), "sizes pass the directory");
     assert_eq!(of(28, &[200]), Some(Rule::ZipDirectory), "a name that passes the directory");
-    assert_eq!(of(42, &[1]), Some(Rule::ZipLocalHeader), "no local header");
+    assert_eq!(of(42, &[1]), Some(Rule::ZipOverlap), "a byte later it reaches into the next");
     assert_eq!(of(42, &(start as u32).to_le_bytes()), Some(Rule::ZipDirectory));
     assert_eq!(of(46, b"z"), Some(Rule::ZipLocalHeader), "names");
     assert_eq!(of(46, b"\xff"), Some(Rule::ZipLocalHeader));
@@ -238,6 +238,10 @@ fn no_two_members_share_bytes() {
     let at = start + 46 + 1 + 42;
     bytes[at..at + 4].copy_from_slice(&31u32.to_le_bytes());
     assert_eq!(rule(&bytes), Some(Rule::ZipOverlap));
+    let budget = Budget::new(1 << 20);
+    let mut directory = Directory::read(&mut &bytes[..], &Limits::default(), &budget).unwrap();
+    let visited = directory.visit(&mut &bytes[..], 2, &budget, &mut |_, _, _| panic!("before any is read"));
+    assert_eq!(visited.unwrap_err().rule(), Some(Rule::ZipOverlap));
     // Two members whose order in the directory is not that of the file do not.
     let (mut bytes, start, end) = archive(&[made("a", b"1"), made("b", b"2")]);
     let (first, second) = bytes[start..end].split_at_mut(47);

@@ -97,6 +97,13 @@ fn functions_make_what_they_do_in_python() {
         |dtype: &str| rebuild("_rebuild_tensor_v3", &[&arguments[..], &[global("torch", dtype)]].concat());
     assert_eq!(lines(v3("float8_e4m3fn")), [": float8_e4m3fn [3] by [2] from 1"]);
     assert_eq!(rule(v3("uint16")), Some(Rule::TorchView), "a storage of 8 bytes has 4 elements");
+    let mut typed = arguments.to_vec();
+    (typed[0], typed[1]) = (storage("torch.ByteStorage", "0", 8), int(0));
+    (typed[2], typed[3]) = (ints(&[8]), ints(&[1]));
+    let of_bytes =
+        |dtype: &str| rebuild("_rebuild_tensor_v3", &[&typed[..], &[global("torch", dtype)]].concat());
+    assert_eq!(lines(of_bytes("int8")), [": int8 [8] by [1] from 0"]);
+    assert_eq!(rule(of_bytes("float64")), Some(Rule::TorchView), "8 bytes are one element, not 8");
     assert_eq!(rule(rebuild("_rebuild_tensor_v3", &arguments)), Some(Rule::PickleType));
     assert_eq!(
         rule(rebuild("_rebuild_tensor_v3", &[&arguments[..], &[text("float8_e4m3fn")]].concat())),
