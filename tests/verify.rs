@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use ztensor::error::{Cause, Result, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, LogicalType};
-use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::reader::{File, OnFailure, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::writer::{Algorithm, WriterOptions};
 
 fn run(file: &File, options: &VerifyOptions) -> (Result<()>, VerifyReport) {
@@ -168,6 +168,21 @@ fn a_large_component_reports_progress_and_can_be_verified_alone() {
             let stopped =
                 file.verify_object((1, only), &everything(1), &stop, Some(&|_, _, _| true), &mut report);
             assert_eq!((stopped.map_err(|e| e.cause()), *calls.lock().unwrap()), (Err(Cause::Cancelled), 1));
+        }
+        let place = file.object(1).unwrap().components().next().map(|c| c.offset()).unwrap() as usize;
+        let mut bytes = common::file_of(&options, &samples);
+        bytes[place + stored(1) as usize / 2] ^= 1;
+        let broken = common::open(bytes);
+        for only in [None, Some(1)] {
+            let (calls, mut report) = (Mutex::new(0), VerifyReport::default());
+            let go_on: &OnFailure<'_> = &|_, _, _| {
+                *calls.lock().unwrap() += 1;
+                true
+            };
+            let found =
+                broken.verify_object((1, only), &everything(1), &|_, _| true, Some(go_on), &mut report);
+            let found = found.map_err(|e| e.cause());
+            assert_eq!((found, *calls.lock().unwrap()), (Err(Cause::DigestMismatch), 1), "{only:?}");
         }
     }
 }

@@ -29,7 +29,8 @@ sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash);
 
 /// The identity of an open file, for caches: another one means another content. A component that was changed in
 /// place shows in modified_ns alone, or by its digest. Of a model it is that of all parts: their bytes together, the
-/// latest change, a hash of their hashes. Reads the manifests' bytes.
+/// latest change, a hash of their hashes; the index by which it was opened is no part of it. Reads the manifests'
+/// bytes.
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.

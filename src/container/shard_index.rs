@@ -4,7 +4,7 @@ use super::frame::Limits;
 use super::json::Scan;
 use super::tables::{add_to, push};
 use crate::error::{broken, fail, Quoted, Result, Rule};
-use crate::memory::{bytes_of, Budget};
+use crate::memory::Budget;
 use crate::model::manifest::{TextArena, TextId};
 use std::ops::Range;
 
@@ -111,12 +111,6 @@ impl ShardIndex {
     fn entries_of(&self, file: usize) -> &[(TextId, TextId)] {
         let range = self.files.get(file).cloned().unwrap_or_default();
         self.entries.get(range).unwrap_or_default()
-    }
-
-    /// Bytes of memory that it takes.
-    pub fn size(&self) -> u64 {
-        let tables = bytes_of::<(TextId, TextId)>(self.entries.len());
-        tables.saturating_add(self.texts.size() as u64)
     }
 }
 

@@ -107,7 +107,8 @@ impl File {
         if self.part_count() > 1 {
             let mut hashes = Vec::new();
             hashes.try_reserve_exact(self.part_count().saturating_mul(8))?;
-            for part in self.parts() {
+            hashes.extend_from_slice(&identity.manifest_hash.to_be_bytes());
+            for part in self.parts().skip(1) {
                 let of_part = part.identity()?;
                 identity.modified = identity.modified.max(of_part.modified);
                 hashes.extend_from_slice(&of_part.manifest_hash.to_be_bytes());

@@ -43,7 +43,7 @@ impl Component<'_> {
 
     /// Whether its file says how many bytes it has.
     pub(crate) fn states_its_size(&self) -> bool {
-        self.file.capabilities().states_sizes
+        self.file_part().capabilities().states_sizes
     }
 
     /// Whether its bytes cannot fail to decode: they are stored as they are.

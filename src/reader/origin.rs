@@ -11,6 +11,9 @@ impl File {
 
     /// What that attribute is: of a file of another container what it would be, where there is anything to say.
     pub fn origin(&self) -> Result<Option<OwnedValue>> {
+        if self.part_count() > 1 {
+            return Ok(None);
+        }
         if let Some(said) = self.own_origin()? {
             return Ok(Some(said));
         }
@@ -21,7 +24,7 @@ impl File {
     /// What its container says beside objects and attributes; nothing of a model of several files, which is not one file
     /// when it is converted back.
     fn own_origin(&self) -> Result<Option<OwnedValue>> {
-        let Ok(part) = self.only_part() else { return Ok(None) };
+        let Some(part) = self.only_part().ok().filter(|part| part.hidden.is_empty()) else { return Ok(None) };
         let read = |offset, dst: &mut [u8]| part.source().read_at(offset, dst);
         container::origin(&self.manifest, part.frame(), &read).map_err(|e| part.named(e))
     }
@@ -38,6 +41,9 @@ impl File {
                 )));
             }
             attributes.set(Self::ORIGIN, said.get())?;
+        }
+        if self.part_count() > 1 {
+            attributes.remove(Self::ORIGIN); // what one of the parts was made from
         }
         Ok(attributes)
     }

@@ -167,7 +167,11 @@ impl Parts {
 
     /// The one that has an object.
     pub fn of_object(&self, index: usize) -> &FilePart {
-        self.iter().find(|part| part.objects.contains(&index)).unwrap_or(&self.first)
+        if index < self.first.objects.end {
+            return &self.first;
+        }
+        let at = self.others.partition_point(|part| part.objects.end <= index);
+        self.others.get(at).map_or(&self.first, |part| part)
     }
 
     /// What is wrong with two objects of one name; nothing, where they are in one file that may have such.

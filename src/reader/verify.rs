@@ -95,7 +95,9 @@ impl File {
         if only.is_none() {
             return object.verify(at, &state, report);
         }
-        wanted().try_for_each(|component| object.verify_part(at, &component, &state, report, &mut None))
+        let mut first = None;
+        wanted().try_for_each(|component| object.verify_part(at, &component, &state, report, &mut first))?;
+        first.map_or(Ok(()), Err)
     }
 
     fn verify_padding(
