@@ -120,15 +120,15 @@ pub struct Convert {
     /// Store with this encoding, at its usual level
     #[arg(long, value_name = "NAME", value_parser = encoding, conflicts_with_all = ["zstd", "raw"])]
     pub encoding: Option<Encoding>,
-    /// Bytes of an independent zstd frame, 1K to 1G
-    #[arg(long, value_name = "N", value_parser = frame_size, default_value = "1M")]
-    pub frame_size: u64,
+    /// Bytes of an independent zstd frame, 1K to 1G; 1M if it is not given
+    #[arg(long, value_name = "N", value_parser = frame_size)]
+    pub frame_size: Option<u64>,
     /// Add a digest of every component to a .zt file
     #[arg(long, value_name = "ALGORITHM")]
     pub digest: Option<Digest>,
-    /// Components of a .zt file start at multiples of N bytes: a power of two from 64
-    #[arg(long, value_name = "N", value_parser = alignment, default_value = "64")]
-    pub alignment: u64,
+    /// Components of a .zt file start at multiples of N bytes: a power of two from 64, which is usual
+    #[arg(long, value_name = "N", value_parser = alignment)]
+    pub alignment: Option<u64>,
     /// Components of 1 MiB and more start at multiples of N bytes
     #[arg(long, value_name = "N", value_parser = alignment)]
     pub large_alignment: Option<u64>,

@@ -5,7 +5,6 @@
 
 mod choice;
 mod compare;
-mod crc32;
 mod gguf_keys;
 mod gguf_layout;
 mod input;
@@ -27,6 +26,7 @@ use indicatif::ProgressBar;
 use input::Input;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use ztensor::container::SPLIT_KEYS;
 use ztensor::error::Error;
 use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::{File, VerifyOptions, VerifyReport};
@@ -59,7 +59,7 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     output::check_free(&arguments.output, arguments.force)?;
     let input = Input::open(&arguments.input, &interrupt)?;
     if arguments.verify {
-        verify(&input, arguments.threads)?;
+        verify(&input, arguments.threads, &interrupt)?;
     }
     let choices = choice::choose(&input, arguments)?;
     let total = choices.iter().map(Choice::stored_size).fold(0, u64::saturating_add);
@@ -74,7 +74,10 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     job.bar.finish_and_clear();
     let written = written?;
     if arguments.verify {
-        compare::compare(&job, &written)?;
+        compare::compare(&job, &written).map_err(|why| match why {
+            Failure::Interrupted(_) => job.refusal("it is written, but comparing it was interrupted"),
+            other => other,
+        })?;
     }
     report(arguments, &written, started)
 }
@@ -108,9 +111,11 @@ fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn verify(input: &Input, threads: usize) -> Outcome<()> {
+fn verify(input: &Input, threads: usize, interrupt: &Interrupt) -> Outcome<()> {
     let options = VerifyOptions { threads, ..VerifyOptions::default() };
-    let verified = input.file.verify(&options, &|_, _| true, &mut VerifyReport::default());
+    let goes_on = |_, _| interrupt.check().is_ok();
+    let verified = input.file.verify(&options, &goes_on, &mut VerifyReport::default());
+    interrupt.check()?; // why it failed, if a signal stopped it
     verified.map_err(|e| input.failure(e))
 }
 
@@ -125,7 +130,7 @@ impl Convert {
             Some("safetensors") => Ok(Target::Safetensors),
             Some("gguf") => Ok(Target::Gguf),
             Some("npz") => Ok(Target::Npz),
-            Some("npy" | "pt" | "pth" | "bin" | "ckpt" | "onnx" | "h5" | "hdf5" | "index.json") => {
+            Some("npy" | "pt" | "pth" | "bin" | "ckpt" | "onnx" | "h5" | "hdf5" | "json") => {
                 let why = "such files are not written here; --to says what else it shall be";
                 Err(Failure::at(&self.output, why))
             }
@@ -144,7 +149,9 @@ impl Convert {
                 ("--raw", self.raw),
                 ("--encoding", self.encoding.is_some()),
                 ("--digest", self.digest.is_some()),
+                ("--alignment", self.alignment.is_some()),
                 ("--large-alignment", self.large_alignment.is_some()),
+                ("--frame-size", self.frame_size.is_some()),
             ];
             if let Some((option, _)) = zt.iter().find(|(_, given)| *given) {
                 return refused(option, ".zt");
@@ -189,11 +196,23 @@ impl<'a> Job<'a> {
     /// The attributes of the file that are to be written, without what it was made from.
     pub fn attributes(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
         let wanted = !self.arguments.no_attributes;
+        let is_joined = self.file().part_count() > 1;
         let pairs = self.file().attributes().unwrap_or(Value::EMPTY_MAP).pairs();
-        pairs.filter(move |(key, value)| wanted && !(key.is_text(File::ORIGIN) && value.as_map().is_some()))
+        pairs.filter(move |(key, value)| {
+            let is_origin = key.is_text(File::ORIGIN) && value.as_map().is_some();
+            let is_of_part = is_joined && SPLIT_KEYS.iter().any(|split| key.is_text(split));
+            wanted && !is_origin && !is_of_part
+        })
     }
 
-    /// What the file was made from, or is, if that is `container` and nothing was chosen or changed.
+    /// Whether all tensors are written as they are, to one file.
+    pub fn is_whole(&self) -> bool {
+        let given = self.arguments;
+        let all = given.include.is_empty() && given.exclude.is_empty() && given.rename.is_empty();
+        all && given.dtype.is_none() && given.shard_size.is_none()
+    }
+
+    /// What the file was made from, or is, if that is `container`.
     pub fn origin(&self, container: &str) -> Outcome<Option<OwnedValue>> {
         let origin = self.file().origin().map_err(|e| self.input.failure(e))?;
         Ok(origin.filter(|origin| origin.get().get("container").is_some_and(|name| name.is_text(container))))

@@ -46,6 +46,11 @@ impl Failure {
         }
     }
 
+    /// A file on standard output could not be written: also where nobody reads it any more.
+    pub fn cut_short(error: std::io::Error) -> Failure {
+        Failure::Message(format!("standard output: {error}"))
+    }
+
     /// Says what there is to say, and gives the exit status.
     pub fn report(&self) -> ExitCode {
         match self {

@@ -461,7 +461,7 @@ std::unique_ptr<gguf_context> read_context(byte_source source, const char *name,
     bool is_open = file->open(name);
     if (!is_open && is_gguf && !with_data && strcmp(zt_last_error_rule(), "range-eof") == 0) {
         // Metadata alone, which is all that is asked for, as a program has it that did not write the data yet.
-        bytes.size = INT64_MAX;
+        bytes.size = INT64_MAX / 2; // so that a position in the stream can be added
         bytes.may_be_shorter = true;
         is_open = file->open(name);
     }

@@ -46,7 +46,7 @@ pub(crate) use detect::END_BYTES;
 pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub(crate) use frame::HEADER_SIZE;
 pub use frame::{Detected, Ends, Frame, Limits};
-pub use gguf::split::Split;
+pub use gguf::split::{Split, SPLIT_KEYS};
 pub use regions::{OnRegion, Regions};
 pub use shard_index::ShardIndex;
 pub use validate::Validated;

@@ -43,7 +43,11 @@ impl File {
             attributes.set(Self::ORIGIN, said.get())?;
         }
         if self.part_count() > 1 {
-            attributes.remove(Self::ORIGIN); // what one of the parts was made from
+            // What one of the parts was made from, and which part it is.
+            attributes.remove(Self::ORIGIN);
+            for key in container::SPLIT_KEYS {
+                attributes.remove(key);
+            }
         }
         Ok(attributes)
     }

@@ -83,6 +83,14 @@ impl FileSink {
         }
     }
 
+    /// Writes what is gathered, so that publishing finds the disk full no more.
+    pub fn flush(&mut self) -> Result<()> {
+        match (&self.direct, self.writer.as_mut()) {
+            (None, Some(writer)) => writer.flush(),
+            _ => Ok(()), // direct writes end when it is published
+        }
+    }
+
     /// A file that replaces another keeps its permissions.
     fn keep_permissions(&self) -> Result<()> {
         // Not knowing them is no leave to publish it with others: it may have been private.

@@ -48,13 +48,11 @@ pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'
     if choices.is_empty() && !(include.is_empty() && exclude.is_empty()) {
         return Err(Failure::at(&arguments.input, "no tensor is chosen by --include and --exclude"));
     }
-    if !arguments.rename.is_empty() {
-        let mut names = HashSet::new();
-        if let Some(twice) = choices.iter().find(|choice| !names.insert(choice.name.as_slice())) {
-            let why =
-                format!("--rename gives two tensors the name {:?}", String::from_utf8_lossy(&twice.name));
-            return Err(Failure::at(&arguments.input, why));
-        }
+    let mut names = HashSet::new();
+    if let Some(twice) = choices.iter().find(|choice| !names.insert(choice.name.as_slice())) {
+        let name = String::from_utf8_lossy(&twice.name);
+        let why = format!("two tensors would have the name {name:?}; --exclude leaves both out");
+        return Err(Failure::at(&arguments.input, why));
     }
     Ok(choices)
 }

@@ -10,7 +10,8 @@ use ztensor::reader::{Component, File, Object, OpenOptions};
 /// Compares every object that was converted with the one in the new files.
 pub fn compare(job: &Job<'_>, written: &Written) -> Outcome<()> {
     let paths: Vec<&Path> = written.paths.iter().map(|path| path.as_path()).collect();
-    let is_index = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
+    let has_index = written.paths.len() > 1;
+    let is_index = |path: &Path| has_index && path.extension().is_some_and(|extension| extension == "json");
     let mut files = Vec::new();
     for path in paths.into_iter().filter(|path| !is_standard(path) && !is_index(path)) {
         let options = OpenOptions { verify: true, ..OpenOptions::default() };
@@ -52,6 +53,9 @@ fn same(job: &Job<'_>, old: Object<'_>, new: Object<'_>, path: &Path) -> Outcome
 fn same_bytes(job: &Job<'_>, old: &Component<'_>, new: &Component<'_>, path: &Path) -> Outcome<()> {
     let (mut at, mut read, mut is_same) = (0u64, Vec::new(), true);
     let mut body = |expected: &[u8]| {
+        if job.interrupt.check().is_err() {
+            return Err(Error::new(Cause::Cancelled, format_args!("stopped")));
+        }
         read.resize(expected.len(), 0);
         new.read_range(at, &mut read)?;
         at += expected.len() as u64;

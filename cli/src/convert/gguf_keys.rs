@@ -137,12 +137,14 @@ impl Type {
         }
     }
 
-    /// One that holds the value.
+    /// The one that its file states, or else one that holds the value.
     fn found(value: Value<'_>) -> Option<Type> {
+        let stated = value.dtype().map(Scalar::Number).filter(|stated| Scalar::ALL.contains(&Some(*stated)));
+        let mut tried = stated.into_iter().chain(Scalar::TRIED);
         let Some(items) = array(value) else {
-            return Scalar::TRIED.into_iter().find(|scalar| scalar.holds(value)).map(Type::Scalar);
+            return tried.find(|scalar| scalar.holds(value)).map(Type::Scalar);
         };
-        let of_all = Scalar::TRIED.into_iter().find(|scalar| items.iter().all(|item| scalar.holds(item)));
+        let of_all = tried.find(|scalar| items.iter().all(|item| scalar.holds(item)));
         let nested =
             || items.iter().map(|item| array(item).and_then(|_| Type::found(item))).collect::<Option<_>>();
         of_all.map(Type::Array).or_else(|| nested().map(Type::Nested))

@@ -5,6 +5,9 @@ use super::tensor::Tensor;
 use crate::failure::Outcome;
 use ztensor::model::value::{Array, Kind, Value};
 
+/// Most bytes between tensors, or behind the last, that a file may ask for by what it was made from.
+const MOST_PADDING: u64 = 1 << 24;
+
 /// Where each tensor begins, counted from the start of all data.
 pub struct Layout {
     pub offsets: Vec<u64>,
@@ -24,6 +27,7 @@ impl Layout {
             offsets.len() == tensors.len()
                 && ranges.iter().all(|(at, size)| {
                     let fits = *at >= end
+                        && *at - end <= MOST_PADDING
                         && at % alignment == 0
                         && at.checked_add(*size).is_some_and(|e| e < 1 << 60);
                     end = at.saturating_add(*size);
@@ -59,7 +63,8 @@ impl Layout {
         let noted = |origin: &Value<'_>| origin.get("data_start").and_then(Value::as_u64) == Some(data_start);
         let Some(origin) = origin.filter(noted) else { return padding };
         let size = origin.get("size").and_then(Value::as_u64);
-        padding.file_size = size.filter(|size| *size >= end.unwrap_or(header)).unwrap_or(usual);
+        let may_be = end.unwrap_or(header)..=usual.saturating_add(MOST_PADDING);
+        padding.file_size = size.filter(|size| may_be.contains(size)).unwrap_or(usual);
         for piece in origin.get("padding").and_then(array).into_iter().flat_map(|pieces| pieces.iter()) {
             let pair = array(piece).and_then(|pair| Some((pair.get(0)?.as_u64()?, pair.get(1)?)));
             if let Some((at, Kind::Bytes(bytes))) = pair.map(|(at, bytes)| (at, bytes.kind())) {

@@ -2,9 +2,10 @@
 
 use super::{is_standard, Job};
 use crate::failure::{Failure, Outcome};
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use ztensor::sink::file_sink::FileSink;
+use ztensor::sink::ByteSink;
 
 /// Refuses a path where something is, unless it is to be replaced.
 pub fn check_free(path: &Path, force: bool) -> Outcome<()> {
@@ -16,86 +17,35 @@ pub fn check_free(path: &Path, force: bool) -> Outcome<()> {
     }
 }
 
-/// A file that is written beside its place.
+/// A file that gets its name when it is whole.
 pub struct NewFile {
-    file: Option<File>,
-    temporary: PathBuf,
-    destination: PathBuf,
+    sink: FileSink,
     path: PathBuf,
     force: bool,
-    durable: bool,
 }
 
 impl NewFile {
     /// A file that will be at `path`.
     pub fn create(path: &Path, force: bool, durable: bool) -> Outcome<NewFile> {
         check_free(path, force)?;
-        let at = |e: std::io::Error| Failure::at(path, e);
-        // Behind a symbolic link its target is replaced, and the link stays.
-        let destination = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let existing = destination.metadata().ok();
-        if existing.as_ref().is_some_and(|meta| !meta.is_file()) {
-            return Err(Failure::at(path, "it is there already and is no regular file"));
-        }
-        let name = destination.file_name().ok_or_else(|| Failure::at(path, "the path names no file"))?;
-        let mut number = 0;
-        let (file, temporary) = loop {
-            let hidden = format!(".{}.{}-c{number}.tmp", name.to_string_lossy(), std::process::id());
-            let temporary = destination.with_file_name(hidden);
-            match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-                Ok(file) => break (file, temporary),
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => number += 1,
-                Err(e) => return Err(at(e)),
-            }
-        };
-        let new = NewFile { file: Some(file), temporary, destination, path: path.to_owned(), force, durable };
-        if let (Some(meta), Some(file)) = (existing, &new.file) {
-            file.set_permissions(meta.permissions()).map_err(at)?;
-        }
-        Ok(new)
+        let sink = FileSink::create(path, durable).map_err(|e| Failure::at(path, e))?;
+        Ok(NewFile { sink, path: path.to_owned(), force })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Outcome<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        file.write_all(bytes).map_err(|e| Failure::at(&self.path, e))
+        self.sink.write(bytes).map_err(|e| Failure::at(&self.path, e))
     }
 
     /// No more bytes come.
     fn close(&mut self) -> Outcome<()> {
-        match self.file.take() {
-            Some(file) if self.durable => file.sync_all().map_err(|e| Failure::at(&self.path, e)),
-            _ => Ok(()),
-        }
+        self.sink.flush().map_err(|e| Failure::at(&self.path, e))
     }
 
     /// Gives it its name.
     pub fn publish(mut self) -> Outcome<PathBuf> {
-        self.close()?;
-        let at = |e: std::io::Error| Failure::at(&self.path, e);
-        if self.force {
-            std::fs::rename(&self.temporary, &self.destination).map_err(at)?;
-        } else {
-            // A link is refused where something is by now; not every file system has links.
-            match std::fs::hard_link(&self.temporary, &self.destination) {
-                Ok(()) => {}
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(at(e)),
-                Err(_) => {
-                    check_free(&self.destination, false)?;
-                    std::fs::rename(&self.temporary, &self.destination).map_err(at)?;
-                }
-            }
-        }
-        if self.durable {
-            let folder = self.destination.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new("."))).and_then(|f| f.sync_all()).map_err(at)?;
-        }
-        Ok(self.path.clone())
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.temporary); // nothing is there any more if it was renamed
+        check_free(&self.path, self.force)?;
+        self.sink.publish().map_err(|e| Failure::at(&self.path, e))?;
+        Ok(self.path)
     }
 }
 
@@ -161,7 +111,7 @@ impl<'j> Sink<'j> {
         self.job.interrupt.check()?;
         match &mut self.file {
             Some(file) => file.write(bytes)?,
-            None => std::io::stdout().lock().write_all(bytes).map_err(Failure::output)?,
+            None => std::io::stdout().lock().write_all(bytes).map_err(Failure::cut_short)?,
         }
         self.job.bar.inc(bytes.len() as u64);
         Ok(())
@@ -173,7 +123,7 @@ impl<'j> Sink<'j> {
         self.job.interrupt.check()?;
         match &mut self.file {
             Some(file) => file.close()?,
-            None => std::io::stdout().lock().flush().map_err(Failure::output)?,
+            None => std::io::stdout().lock().flush().map_err(Failure::cut_short)?,
         }
         Ok(self.file.take())
     }

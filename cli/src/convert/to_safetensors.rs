@@ -25,7 +25,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
             return Err(job.refusal(format!("{}: {NAME} cannot represent the name", tensor.shown())));
         }
     }
-    let origin = job.origin(NAME)?;
+    let origin = if job.is_whole() { job.origin(NAME)? } else { None };
     let origin = origin.as_ref().map(|origin| origin.get());
     if origin.is_none() {
         // As the released writers do, so that each tensor is aligned to its elements.

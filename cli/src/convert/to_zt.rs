@@ -69,16 +69,17 @@ fn attributes(job: &Job<'_>) -> Outcome<Attributes> {
 
 impl Convert {
     fn writer_options(&self) -> WriterOptions {
+        let usual = WriterOptions::default();
         WriterOptions {
-            alignment: self.alignment,
+            alignment: self.alignment.unwrap_or(usual.alignment),
             large_alignment: self.large_alignment.unwrap_or(0),
             encoding: self.encoding().unwrap_or(Encoding::Raw),
-            zstd_level: self.zstd.unwrap_or(WriterOptions::default().zstd_level),
+            zstd_level: self.zstd.unwrap_or(usual.zstd_level),
             digest: self.digest(),
             durable: self.durable,
             threads: self.threads,
-            frame_size: self.frame_size,
-            ..WriterOptions::default()
+            frame_size: self.frame_size.unwrap_or(usual.frame_size),
+            ..usual
         }
     }
 

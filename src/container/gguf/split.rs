@@ -3,6 +3,9 @@
 use crate::error::{broken, Result, Rule};
 use crate::model::manifest::Manifest;
 
+/// The keys. A file that is a whole model has none of them.
+pub const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
+
 /// What a file says of the model that it is a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
