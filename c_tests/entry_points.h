@@ -633,6 +633,42 @@ end:
     return status;
 }
 
+/* A model of three parts, by name; and one that is not there. */
+static zt_status entry_store_open(void *context, const char *name, zt_source *source)
+{
+    (void)context;
+    if (strcmp(name, "good") != 0) {
+        zt_set_last_error("no such file");
+        return ZT_ERROR_NO_FILE;
+    }
+    source->size = entry_source_size, source->read_at = entry_source_read;
+    source->name = "good";
+    return ZT_OK;
+}
+
+static zt_status entry_store_list(void *context, const char *folder, zt_name_callback add, void *names)
+{
+    (void)context;
+    return folder[0] ? ZT_ERROR_NOT_FOUND : add(names, "missing.zt");
+}
+
+static zt_status entry_store(const char *name)
+{
+    zt_file *file = NULL;
+    zt_store store;
+    zt_status status;
+    INIT(store);
+    store.open = entry_store_open, store.list = entry_store_list;
+    entry_source_calls = 1 << 30;
+    TRY(zt_open_model_from(&store, name, NULL, &file));
+    TRY(entry_read(file));
+end:
+    zt_close(file);
+    return status;
+}
+
+static zt_status read_store(void) { return entry_store("good"); }
+static zt_status open_a_listed_file_that_is_not_there(void) { return entry_store(""); }
 static zt_status read_source(void) { return entry_source(1 << 30); }
 static zt_status source_that_fails(void) { return entry_source(1); }
 static zt_status source_that_fails_later(void) { return entry_source(4); }
@@ -726,7 +762,8 @@ static const struct entry_scene {
     SCENE(open_0_1, ZT_OK), SCENE(open_1_0, ZT_OK), SCENE(open_1_1, ZT_OK), SCENE(open_many, ZT_OK),
     SCENE(open_a_model, ZT_OK), SCENE(open_a_split, ZT_OK), SCENE(open_without_a_part, ZT_ERROR_NO_FILE),
     SCENE(open_parts, ZT_OK), SCENE(open_no_descriptor, ZT_ERROR_IO), SCENE(read_mapped, ZT_OK), SCENE(read_positioned, ZT_OK),
-    SCENE(read_memory, ZT_OK), SCENE(read_descriptor, ZT_OK), SCENE(read_source, ZT_OK),
+    SCENE(read_memory, ZT_OK), SCENE(read_descriptor, ZT_OK), SCENE(read_source, ZT_OK), SCENE(read_store, ZT_OK),
+    SCENE(open_a_listed_file_that_is_not_there, ZT_ERROR_NO_FILE),
     SCENE(source_that_fails, ZT_ERROR_IO), SCENE(source_that_fails_later, ZT_ERROR_IO),
     SCENE(read_the_damaged, ZT_ERROR_DIGEST_MISMATCH), SCENE(ask_for_what_is_not_there, ZT_ERROR_NOT_FOUND),
     SCENE(share_dlpack, ZT_OK), SCENE(write_raw, ZT_OK), SCENE(write_hashed, ZT_OK), SCENE(write_zstd, ZT_OK),

@@ -17,6 +17,7 @@ static void library_and_open(void)
     zt_dtype dtype = 1;
     zt_type type = 1;
     zt_source source;
+    zt_store store;
     const char *const no_paths[1] = {NULL};
     zt_file *f = file;
     CHECK_STATUS(zt_dtype_from_name(NULL, &dtype), INVALID);
@@ -47,6 +48,16 @@ static void library_and_open(void)
     INIT(source);
     CHECK_STATUS(zt_open_source(&source, NULL, &f), INVALID);
     CHECK_STATUS(zt_open_source(&source, NULL, NULL), INVALID);
+    f = file;
+    CHECK_STATUS(zt_open_model_from(NULL, "x", NULL, &f), INVALID);
+    CHECK(f == NULL);
+    INIT(store);
+    CHECK_STATUS(zt_open_model_from(&store, "x", NULL, &f), INVALID);
+    CHECK_STATUS(zt_open_model_from(&store, NULL, NULL, &f), INVALID);
+    CHECK_STATUS(zt_open_model_from(&store, "x", NULL, NULL), INVALID);
+    zt_set_last_error("said");
+    zt_set_last_error(NULL);
+    CHECK(strcmp(zt_last_error(), "said") == 0);
     CHECK(zt_retain(NULL) == NULL);
     zt_close(NULL);
     CHECK(zt_file_version(NULL) == NULL && zt_file_attributes(NULL) == NULL);

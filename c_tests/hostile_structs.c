@@ -90,6 +90,19 @@ static zt_status call_source(void *s)
     return status == ZT_ERROR_NOT_FOUND ? ZT_OK : status; /* it was taken, and asked */
 }
 
+static zt_status store_open(void *context, const char *name, zt_source *source)
+{
+    (void)context, (void)name, (void)source;
+    return ZT_ERROR_NOT_FOUND;
+}
+
+static zt_status call_store(void *s)
+{
+    zt_file *f = NULL;
+    zt_status status = zt_open_model_from((zt_store *)s, "x", NULL, &f);
+    return status == ZT_ERROR_NOT_FOUND ? ZT_OK : status; /* it was taken, and asked */
+}
+
 static zt_status call_read_options(void *s)
 {
     return zt_read_batch(dense_file, NULL, 0, (zt_read_options *)s, NULL);
@@ -264,11 +277,14 @@ static const field zt_component_info_fields[] = {
     F(zt_component_info, part)};
 static const field zt_identity_fields[] = {
     F(zt_identity, struct_size), F(zt_identity, size), F(zt_identity, modified_ns),
-    F(zt_identity, manifest_offset), F(zt_identity, manifest_hash)};
+    F(zt_identity, manifest_offset), F(zt_identity, manifest_hash), F(zt_identity, source_identity)};
+static const field zt_store_fields[] = {
+    F(zt_store, struct_size), F(zt_store, context), F(zt_store, open), F(zt_store, list)};
 static const field zt_source_fields[] = {
     F(zt_source, struct_size), F(zt_source, context), F(zt_source, size), F(zt_source, read_at),
     F(zt_source, close), F(zt_source, read_many), F(zt_source, name), F(zt_source, gap),
-    F(zt_source, largest_request), F(zt_source, concurrency), F(zt_source, callers_thread)};
+    F(zt_source, largest_request), F(zt_source, concurrency), F(zt_source, callers_thread),
+    F(zt_source, identity)};
 static const field zt_read_options_fields[] = {
     F(zt_read_options, struct_size), F(zt_read_options, threads), F(zt_read_options, direct),
     F(zt_read_options, chunk_size), F(zt_read_options, in_flight), F(zt_read_options, verify),
@@ -453,6 +469,7 @@ static void sizes(const char *what, const void *filled, size_t size, size_t need
 static void inputs(void)
 {
     zt_source source;
+    zt_store store;
     zt_sink sink;
     zt_read_request r;
     zt_write_request wr;
@@ -470,6 +487,10 @@ static void inputs(void)
     source.read_at = source_read;
     sizes("zt_source", &source, sizeof source, offsetof(zt_source, close), 0, call_source, zt_source_fields,
           COUNT(zt_source_fields));
+    INIT(store);
+    store.open = store_open;
+    sizes("zt_store", &store, sizeof store, offsetof(zt_store, list), 0, call_store, zt_store_fields,
+          COUNT(zt_store_fields));
     INIT(sink);
     sink.write = sink_write;
     sizes("zt_sink", &sink, sizeof sink, offsetof(zt_sink, finish), 0, call_sink, zt_sink_fields,

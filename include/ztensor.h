@@ -164,6 +164,14 @@ int32_t zt_last_os_error(void);
 /// Threads: any; each has its own. Since 0.9.
 const char *zt_last_error_rule(void);
 
+/// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
+/// that this one calls. What such a function sets before it returns a status of failure is what the failing call says,
+/// behind the names that it knows.
+///
+/// message: one line of NUL-ended UTF-8, copied, as much of it as there is room for (2,047 bytes); NULL does nothing.
+/// Threads: any; each has its own. Since 0.9.
+void zt_set_last_error(const char *message);
+
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
 ///
 /// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
@@ -499,10 +507,12 @@ typedef struct zt_identity {
     int64_t modified_ns;
     uint64_t manifest_offset; ///< First byte of the manifest.
     uint64_t manifest_hash; ///< Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
+    /// What the source says (zt_source.identity), of a model what all of them say; 0 where they say nothing.
+    uint64_t source_identity;
 } zt_identity;
 
 /// The identity of an open file, for caches: another one means another content. A component that was changed in
-/// place shows in modified_ns alone, or by its digest. Of a model it is that of all parts: their bytes together, the
+/// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their bytes together, the
 /// latest change, a hash of their hashes; the index by which it was opened is no part of it. Reads the manifests'
 /// bytes.
 ///
@@ -1836,7 +1846,7 @@ typedef struct zt_source_range {
 /// Where the bytes of a file come from: the caller's functions. All are called with context, from any thread that
 /// uses the file, also several at once (but see callers_thread); they must not call back into the same file's
 /// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no ZT_ERROR_ value
-/// becomes ZT_ERROR_IO.
+/// becomes ZT_ERROR_IO. zt_set_last_error says why.
 typedef struct zt_source {
     size_t struct_size; ///< sizeof (zt_source)
     void *context; ///< Passed to every function; may be NULL.
@@ -1856,6 +1866,8 @@ typedef struct zt_source {
     uint32_t concurrency; ///< Threads that a call without options of its own may read by; 0 and 1: only the caller's.
     /// 0: the functions may be called from any thread. 1: only from threads that call the library.
     uint32_t callers_thread;
+    /// A number that is another one when the bytes are, a hash of an ETag, say: zt_file_identity gives it. 0: not known.
+    uint64_t identity;
 } zt_source;
 
 /// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
@@ -1868,6 +1880,31 @@ typedef struct zt_source {
 /// function of source gives.
 /// Threads: any. Since 0.9.
 zt_status zt_open_source(const zt_source *source, const zt_open_options *options, zt_file **file);
+
+/// Takes a name: NUL-ended UTF-8, copied. Returns ZT_OK, or what the function that calls it shall return at once.
+typedef zt_status (*zt_name_callback)(void *names, const char *name);
+
+/// Where the files of a model come from: the caller's functions. They are called only during zt_open_model_from, with
+/// context, from several threads at once, and return what those of zt_source return.
+typedef struct zt_store {
+    size_t struct_size; ///< sizeof (zt_store)
+    void *context; ///< Passed to every function; may be NULL.
+    /// Fills source, all zero but for its struct_size, for the file of that name; its close is called, as
+    /// zt_open_source does. Not NULL.
+    zt_status (*open)(void *context, const char *name, zt_source *source);
+    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND where that is no folder.
+    /// NULL: there are none.
+    zt_status (*list)(void *context, const char *folder, zt_name_callback add, void *names);
+} zt_store;
+
+/// Opens a model as zt_open_model does, whose files the caller's functions open: the file of that name, the parts that
+/// an index or its name lead to, or the model in a folder.
+///
+/// store: copied, not NULL; used only during the call. name: NUL-ended, as its functions take it, with '/' between
+/// folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to 16).
+/// file, statuses: as zt_open_model, and whatever status a function gives.
+/// Threads: any. Since 0.9.
+zt_status zt_open_model_from(const zt_store *store, const char *name, const zt_open_options *options, zt_file **file);
 
 /// Where the bytes of a written file go: the caller's functions, called with context from the thread that uses the
 /// writer, front to back. They return ZT_OK or the status that the failing call shall return; one that is no

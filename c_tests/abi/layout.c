@@ -60,18 +60,19 @@ AT(zt_open_options, name, 80);
 AT(zt_open_options, allocator, 88);
 AT(zt_open_options, thread_hooks, 96);
 
-SIZE(zt_identity, 40);
+SIZE(zt_identity, 48);
 AT(zt_identity, struct_size, 0);
 AT(zt_identity, size, 8);
 AT(zt_identity, modified_ns, 16);
 AT(zt_identity, manifest_offset, 24);
 AT(zt_identity, manifest_hash, 32);
+AT(zt_identity, source_identity, 40);
 
 SIZE(zt_source_range, 24);
 AT(zt_source_range, offset, 0);
 AT(zt_source_range, dst, 8);
 AT(zt_source_range, size, 16);
-SIZE(zt_source, 80);
+SIZE(zt_source, 88);
 AT(zt_source, struct_size, 0);
 AT(zt_source, context, 8);
 AT(zt_source, size, 16);
@@ -83,6 +84,12 @@ AT(zt_source, gap, 56);
 AT(zt_source, largest_request, 64);
 AT(zt_source, concurrency, 72);
 AT(zt_source, callers_thread, 76);
+AT(zt_source, identity, 80);
+SIZE(zt_store, 32);
+AT(zt_store, struct_size, 0);
+AT(zt_store, context, 8);
+AT(zt_store, open, 16);
+AT(zt_store, list, 24);
 
 SIZE(zt_object_info, 112);
 AT(zt_object_info, struct_size, 0);

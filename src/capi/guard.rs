@@ -12,6 +12,8 @@ thread_local! {
     static MESSAGE: RefCell<[u8; MESSAGE_CAPACITY]> = const { RefCell::new([0; MESSAGE_CAPACITY]) };
     /// The rest of it.
     static DETAIL: Cell<Detail> = const { Cell::new(Detail { os_error: 0, rule: c"" }) };
+    /// Whether MESSAGE is of a function of the caller that has not returned, or whose status was not looked at.
+    static SAID: Cell<bool> = const { Cell::new(false) };
     /// How many guards this thread is inside of.
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
@@ -51,7 +53,9 @@ pub(super) fn guard_value<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
 
 fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     quiet_hook();
-    INSIDE.with(|n| n.set(n.get().saturating_add(1)));
+    if INSIDE.with(|n| n.replace(n.get().saturating_add(1))) == 0 {
+        SAID.set(false);
+    }
     let outcome = catch_unwind(AssertUnwindSafe(body));
     INSIDE.with(|n| n.set(n.get().saturating_sub(1)));
     outcome.unwrap_or_else(|payload| {
@@ -94,6 +98,38 @@ fn set_message(text: &str) {
             write_message(text, &mut message);
         }
     });
+}
+
+/// Keeps what the caller says of its own failure.
+pub(super) fn say(text: &str) {
+    let mut message = [0; MESSAGE_CAPACITY];
+    write_message(text, &mut message); // text may be what is there
+    MESSAGE.with(|cell| {
+        if let Ok(mut place) = cell.try_borrow_mut() {
+            *place = message;
+        }
+    });
+    DETAIL.set(Detail { os_error: 0, rule: c"" });
+    SAID.set(true);
+}
+
+/// Forgets what a function of the caller said that did not fail.
+pub(super) fn said_nothing() {
+    SAID.set(false);
+}
+
+/// The failure of a function of the caller, which may have said why.
+#[cold]
+pub(super) fn said(cause: Cause, otherwise: std::fmt::Arguments<'_>) -> Error {
+    MESSAGE.with(|cell| {
+        let message = cell.try_borrow().ok().filter(|_| SAID.take());
+        let text =
+            message.as_ref().and_then(|bytes| std::ffi::CStr::from_bytes_until_nul(bytes.as_slice()).ok());
+        match text.and_then(|text| text.to_str().ok()) {
+            Some(text) => Error::new(cause, format_args!("{text}")),
+            None => Error::new(cause, otherwise),
+        }
+    })
 }
 
 /// Writes as much of it as there is room for: whole characters, without inner NULs, which would end it early for C.

@@ -22,13 +22,15 @@ pub struct zt_identity {
     pub manifest_offset: u64,
     /// Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
     pub manifest_hash: u64,
+    /// What the source says (zt_source.identity), of a model what all of them say; 0 where they say nothing.
+    pub source_identity: u64,
 }
 
 // SAFETY: repr(C); integers, which may be zero.
-sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash);
+sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash, source_identity);
 
 /// The identity of an open file, for caches: another one means another content. A component that was changed in
-/// place shows in modified_ns alone, or by its digest. Of a model it is that of all parts: their bytes together, the
+/// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their bytes together, the
 /// latest change, a hash of their hashes; the index by which it was opened is no part of it. Reads the manifests'
 /// bytes.
 ///
@@ -75,6 +77,7 @@ unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identit
         modified_ns: found.modified,
         manifest_offset: found.manifest_offset,
         manifest_hash: found.manifest_hash,
+        source_identity: found.source,
     };
     // SAFETY: of the size it says.
     unsafe { arg::fill(identity, filled) }

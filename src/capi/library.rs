@@ -1,6 +1,6 @@
 //! The library itself: versions, the last error.
 
-use super::guard::{detail, message};
+use super::guard::{self, detail, message};
 use super::status::{zt_status, NAMES};
 use std::ffi::{c_char, CStr};
 
@@ -65,6 +65,22 @@ pub extern "C" fn zt_last_os_error() -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error_rule() -> *const c_char {
     detail().rule.as_ptr()
+}
+
+/// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
+/// that this one calls. What such a function sets before it returns a status of failure is what the failing call says,
+/// behind the names that it knows.
+///
+/// message: one line of NUL-ended UTF-8, copied, as much of it as there is room for (2,047 bytes); NULL does nothing.
+/// Threads: any; each has its own. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
+    if message.is_null() {
+        return;
+    }
+    // SAFETY: "NUL-ended".
+    let bytes = unsafe { std::ffi::CStr::from_ptr(message) }.to_bytes();
+    guard::say(bytes.utf8_chunks().next().map_or("", |first| first.valid()));
 }
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".

@@ -51,6 +51,7 @@ mod read_options;
 mod running_sink;
 mod sink;
 mod source;
+mod store;
 mod value;
 mod value_find;
 mod value_record;

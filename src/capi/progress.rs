@@ -1,7 +1,8 @@
 //! Functions of the caller: their context, what they return, and reports of progress.
 
+use super::guard::{said, said_nothing};
 use super::status::{value, zt_status, NAMES};
-use crate::error::{Cause, Error, Result};
+use crate::error::{Cause, Result};
 use std::ffi::c_void;
 
 /// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED.
@@ -27,6 +28,7 @@ impl Context {
 /// What a callback returned, as a result.
 pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
     if status == value::ZT_OK as zt_status {
+        said_nothing();
         return Ok(());
     }
     let known: [(value, Cause); 9] = [
@@ -51,7 +53,7 @@ pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
         }
         None => Cause::Io,
     };
-    Err(Error::new(cause, format_args!("the caller's {doing} returned status {status}")))
+    Err(said(cause, format_args!("the caller's {doing} returned status {status}")))
 }
 
 /// A progress callback as a question: go on?

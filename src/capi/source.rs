@@ -29,7 +29,7 @@ pub struct zt_source_range {
 /// Where the bytes of a file come from: the caller's functions. All are called with context, from any thread that
 /// uses the file, also several at once (but see callers_thread); they must not call back into the same file's
 /// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no ZT_ERROR_ value
-/// becomes ZT_ERROR_IO.
+/// becomes ZT_ERROR_IO. zt_set_last_error says why.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_source {
@@ -62,11 +62,14 @@ pub struct zt_source {
     pub concurrency: u32,
     /// 0: the functions may be called from any thread. 1: only from threads that call the library.
     pub callers_thread: u32,
+    /// A number that is another one when the bytes are, a hash of an ETag, say: zt_file_identity gives it. 0: not known.
+    pub identity: u64,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_source:
-    context, size, read_at, close, read_many, name, gap, largest_request, concurrency, callers_thread
+    context, size, read_at, close, read_many, name, gap, largest_request, concurrency, callers_thread,
+    identity
 );
 
 /// [`zt_source`] as a [`ByteSource`]. Dropping it calls `close`.
@@ -96,6 +99,16 @@ impl CallbackSource {
         outcome(unsafe { size(source.context.get(), &raw mut source.size) }, "zt_source.size")?;
         Ok(source)
     }
+}
+
+/// What the struct says that messages call the file.
+pub(super) fn label_of(source: &zt_source) -> Result<Option<String>> {
+    if source.name.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: "NUL-ended".
+    let name = unsafe { arg::text(source.name, "zt_source.name")? };
+    try_format(format_args!("{name}")).map(Some)
 }
 
 /// What the struct says of its reads.
@@ -160,6 +173,10 @@ impl ByteSource for CallbackSource {
     fn profile(&self) -> Profile {
         self.profile
     }
+
+    fn identity(&self) -> u64 {
+        self.functions.identity
+    }
 }
 
 impl Drop for CallbackSource {
@@ -193,14 +210,10 @@ pub unsafe extern "C" fn zt_open_source(
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
         let wanted = open_options(&options)?;
-        let label = match (&wanted.name, functions.name.is_null()) {
+        let label = match (&wanted.name, label_of(&functions)?) {
             (Some(name), _) => try_format(format_args!("{name}"))?,
-            (None, true) => try_format(format_args!("the caller's source"))?,
-            (None, false) => {
-                // SAFETY: "NUL-ended".
-                let name = unsafe { arg::text(functions.name, "zt_source.name")? };
-                try_format(format_args!("{name}"))?
-            }
+            (None, Some(label)) => label,
+            (None, None) => try_format(format_args!("the caller's source"))?,
         };
         verified(File::from_source(try_box(source)?, &wanted, label)?, &options)
     })

@@ -20,6 +20,8 @@ pub struct Identity {
     pub manifest_offset: u64,
     /// The first 8 bytes of the SHA-256 of the manifest, big-endian.
     pub manifest_hash: u64,
+    /// What the source says of all bytes; 0 where it says nothing.
+    pub source: u64,
 }
 
 /// When an open file was changed last; 0 where that is not known.
@@ -45,7 +47,21 @@ impl Identity {
         let range = frame.manifest.clone();
         let manifest_offset = range.start;
         let manifest_hash = with_range(source, range, |bytes| Ok(hash(bytes)))?;
-        Ok(Identity { size: frame.file_size, modified, manifest_offset, manifest_hash })
+        let (size, source) = (frame.file_size, source.identity());
+        Ok(Identity { size, modified, manifest_offset, manifest_hash, source })
+    }
+}
+
+/// What the sources of two parts say, as one number; 0 where both say nothing.
+pub(super) fn both(one: u64, other: u64) -> u64 {
+    let mut bytes = [0; 16];
+    for (place, byte) in bytes.iter_mut().zip(one.to_be_bytes().into_iter().chain(other.to_be_bytes())) {
+        *place = byte;
+    }
+    if (one, other) == (0, 0) {
+        0
+    } else {
+        hash(&bytes)
     }
 }
 

@@ -6,6 +6,7 @@ use super::model_files::{model_files, ModelFiles};
 use super::open::open_part;
 use super::open_options::OpenOptions;
 use super::parts::{FilePart, Parts};
+use super::store::{FileSystem, Store};
 use crate::container::{self, Limits, ShardIndex};
 use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule};
 use crate::lock::Mutex;
@@ -15,11 +16,6 @@ use crate::threads;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Threads that open parts where the caller left it to us.
-const DEFAULT_THREADS: usize = 4;
-/// From so many parts on they are worth a thread.
-const MIN_THREADED: usize = 8;
-
 /// A file that was read by itself.
 type ReadPart = (FilePart, Manifest);
 
@@ -27,12 +23,16 @@ impl File {
     /// Opens the model at `path`: a file; an index `*.index.json`, with the files that it names; one file of several named
     /// `x-00001-of-00005.gguf` (or .safetensors, .zt), with the others; a folder that holds one of these.
     pub fn open_model(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
-        let path = path.as_ref();
+        File::open_model_from(&FileSystem(options), path.as_ref(), options)
+    }
+
+    /// Opens a model as [`File::open_model`] does, from where `store` has its files.
+    pub fn open_model_from(store: &dyn Store, path: &Path, options: &OpenOptions) -> Result<File> {
         let label = options.label(format_args!("{}", path.display()))?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
-        let files = model_files(path, &limits, &budget)?;
-        open_files(&files, label, options, &limits, &budget)
+        let files = model_files(store, path, &limits, &budget)?;
+        open_files(store, &files, label, options, &limits, &budget)
     }
 
     /// Opens several files as one: their objects are its objects, file by file, and no two may have the same name.
@@ -49,11 +49,12 @@ impl File {
         let budget = Budget::new(limits.memory_for(0));
         let mut files = ModelFiles::default();
         paths.iter().try_for_each(|path| files.push(path.as_ref(), &budget))?;
-        open_files(&files, label, options, &limits, &budget)
+        open_files(&FileSystem(options), &files, label, options, &limits, &budget)
     }
 }
 
 fn open_files(
+    store: &dyn Store,
     files: &ModelFiles,
     label: String,
     options: &OpenOptions,
@@ -64,7 +65,7 @@ fn open_files(
     let places = bytes_of::<ReadPart>(files.paths.len()).saturating_mul(2);
     budget.charge(places, "the parts of the model").map_err(in_model)?;
     let fixed = budget.held();
-    let mut read = read_all(files, options, limits, budget)?;
+    let mut read = read_all(store, files, options, limits, budget)?;
     check_splits(&read).map_err(in_model)?;
     let shown = match &files.index {
         Some(index) => shown_objects(&mut read, index, budget).map_err(in_model)?,
@@ -78,6 +79,7 @@ fn open_files(
 /// that has one.
 #[inline(never)] // the stack of a step is not there in the next
 fn read_all(
+    store: &dyn Store,
     files: &ModelFiles,
     options: &OpenOptions,
     limits: &Limits,
@@ -86,16 +88,15 @@ fn read_all(
     let count = files.paths.len();
     let threads = match options.threads {
         _ if threads::is_worker() => 1,
-        0 if count < MIN_THREADED => 1,
-        0 => threads::count(0).min(DEFAULT_THREADS),
+        0 => store.threads(count),
         wanted => threads::count(wanted),
     };
     let before = budget.held();
-    match read_by(threads.min(count), files, options, limits, budget) {
+    match read_by(threads.min(count), store, files, options, limits, budget) {
         // Whether several at once fit in the memory depends on their order: one after the other does not.
         Err(e) if e.cause() == Cause::Limit && threads > 1 => {
             budget.give_back(budget.held().saturating_sub(before));
-            read_by(1, files, options, limits, budget)
+            read_by(1, store, files, options, limits, budget)
         }
         outcome => outcome,
     }
@@ -104,6 +105,7 @@ fn read_all(
 #[inline(never)] // the stack of a step is not there in the next
 fn read_by(
     threads: usize,
+    store: &dyn Store,
     files: &ModelFiles,
     options: &OpenOptions,
     limits: &Limits,
@@ -122,7 +124,7 @@ fn read_by(
         else {
             return;
         };
-        let part = read_one(path, options, limits, budget);
+        let part = read_one(store, path, options, limits, budget);
         if part.is_err() {
             failed_at.fetch_min(at, Ordering::Relaxed);
         }
@@ -138,12 +140,18 @@ fn read_by(
 }
 
 #[inline(never)] // the stack of a step is not there in the next
-fn read_one(path: &Path, options: &OpenOptions, limits: &Limits, budget: &Budget) -> Result<ReadPart> {
+fn read_one(
+    store: &dyn Store,
+    path: &Path,
+    options: &OpenOptions,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<ReadPart> {
     let label = match &options.name {
         Some(name) => try_format(format_args!("{name}: {}", path.display()))?,
         None => try_format(format_args!("{}", path.display()))?,
     };
-    let (part, mut manifest) = open_part(path, label, options, limits, budget)?;
+    let (part, mut manifest) = open_part(store, path, label, limits, budget)?;
     part.mark_page_exclusive(&mut manifest.components)?;
     Ok((part, manifest))
 }

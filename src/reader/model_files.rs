@@ -1,12 +1,11 @@
 //! Which files a model consists of: by a folder, by an index, by the name of one of several.
 
+use super::store::Store;
 use crate::container::{Limits, ShardIndex};
 use crate::error::{fail, try_format, Error, Quoted, Result};
-use crate::io::{folder, path};
+use crate::io::path;
 use crate::load::with_range;
 use crate::memory::Budget;
-use crate::source::file::FileSource;
-use crate::source::ByteSource;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -47,15 +46,15 @@ impl ModelFiles {
 }
 
 /// The files of the model at `path`.
-pub fn model_files(path: &Path, limits: &Limits, budget: &Budget) -> Result<ModelFiles> {
+pub fn model_files(store: &dyn Store, path: &Path, limits: &Limits, budget: &Budget) -> Result<ModelFiles> {
     let mut candidates = Candidates::default();
-    let listed = folder::for_each_name(path, &mut |name| candidates.consider(name));
+    let listed = store.for_each_name(path, &mut |name| candidates.consider(name));
     let found = match listed {
-        Ok(false) => return files_of(path, limits, budget),
+        Ok(false) => return files_of(store, path, limits, budget),
         listed => listed.and_then(|_| candidates.only()),
     };
     let name = found.map_err(|e| e.within(format_args!("{}", path.display())))?;
-    files_of(&path::join(path, Path::new(&name))?, limits, budget)
+    files_of(store, &path::join(path, Path::new(&name))?, limits, budget)
 }
 
 /// Refuses the index of a model, where only one file can be meant.
@@ -71,13 +70,13 @@ pub fn check_is_one_file(path: &Path) -> Result<()> {
 }
 
 /// The files of the model that a path that is no folder leads to.
-fn files_of(path: &Path, limits: &Limits, budget: &Budget) -> Result<ModelFiles> {
+fn files_of(store: &dyn Store, path: &Path, limits: &Limits, budget: &Budget) -> Result<ModelFiles> {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut files = ModelFiles::default();
     if name.ends_with(INDEX) {
-        let index =
-            read_index(path, limits, budget).map_err(|e| e.within(format_args!("{}", path.display())))?;
+        let index = read_index(store, path, limits, budget)
+            .map_err(|e| e.within(format_args!("{}", path.display())))?;
         for at in 0..index.file_count() {
             files.add(path::join(folder, Path::new(index.file(at)))?, budget)?;
         }
@@ -93,8 +92,8 @@ fn files_of(path: &Path, limits: &Limits, budget: &Budget) -> Result<ModelFiles>
     Ok(files)
 }
 
-fn read_index(path: &Path, limits: &Limits, budget: &Budget) -> Result<ShardIndex> {
-    let source = FileSource::open(path)?;
+fn read_index(store: &dyn Store, path: &Path, limits: &Limits, budget: &Budget) -> Result<ShardIndex> {
+    let source = store.open(path)?.source;
     let size = source.size();
     if size > limits.manifest_size {
         let limit = limits.manifest_size;
@@ -102,7 +101,7 @@ fn read_index(path: &Path, limits: &Limits, budget: &Budget) -> Result<ShardInde
     }
     budget.raise(limits.memory_for(size));
     budget.charge(size, "the index")?;
-    let index = with_range(&source, 0..size, |bytes| ShardIndex::decode(bytes, limits, budget))?;
+    let index = with_range(source.as_ref(), 0..size, |bytes| ShardIndex::decode(bytes, limits, budget))?;
     budget.give_back(size);
     Ok(index)
 }

@@ -4,8 +4,9 @@ use super::aliases::Aliases;
 use super::file::File;
 use super::index::NameIndex;
 use super::lazy_sizes::LazySizes;
-use super::open_options::{Mode, OpenOptions};
-use super::parts::{c_path, FilePart, Parts};
+use super::open_options::OpenOptions;
+use super::parts::{FilePart, Parts};
+use super::store::{with_mode, FileSystem, Store};
 use super::verify_report::{VerifyOptions, VerifyReport};
 use super::{identity, manifest, recovery, short_frames, structure};
 use crate::container::Limits;
@@ -14,9 +15,7 @@ use crate::load::FrameIndexCache;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
 use crate::model::manifest::{Component, Manifest};
 use crate::source::file::FileSource;
-use crate::source::map::MapSource;
 use crate::source::memory::MemorySource;
-use crate::source::network::is_remote;
 use crate::source::ByteSource;
 use std::path::Path;
 
@@ -27,7 +26,7 @@ impl File {
         let label = options.label(format_args!("{}", path.display()))?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
-        let (part, manifest) = open_part(path, label, options, &limits, &budget)?;
+        let (part, manifest) = open_part(&FileSystem(options), path, label, &limits, &budget)?;
         File::of_one(part, manifest, &budget, options)
     }
 
@@ -156,18 +155,15 @@ impl Tables {
 
 /// Reads the manifest of the file at `path`.
 pub(super) fn open_part(
+    store: &dyn Store,
     path: &Path,
     label: String,
-    options: &OpenOptions,
     limits: &Limits,
     budget: &Budget,
 ) -> Result<(FilePart, Manifest)> {
-    let file = FileSource::open(path);
-    let modified = file.as_ref().map_or(0, |file| identity::modified(file.parts().0));
-    let source = file.and_then(|file| with_mode(file, options));
-    let source = source.map_err(|e| e.within(format_args!("{label}")))?;
-    let (mut part, manifest) = read_part(source, label, limits, budget, true)?;
-    (part.modified, part.path) = (modified, c_path(path)?);
+    let opened = store.open(path).map_err(|e| e.within(format_args!("{label}")))?;
+    let (mut part, manifest) = read_part(opened.source, opened.label.unwrap_or(label), limits, budget, true)?;
+    (part.modified, part.path) = (opened.modified, opened.path);
     Ok((part, manifest))
 }
 
@@ -203,18 +199,6 @@ fn read_part(
         hidden: Vec::new(),
     };
     Ok((part, manifest))
-}
-
-fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSource>> {
-    let auto = options.mode == Mode::Auto;
-    if options.mode == Mode::Read || (auto && is_remote(file.parts().0)) {
-        return Ok(try_box(file)?);
-    }
-    match MapSource::new(file, options.mode == Mode::Private) {
-        Ok(mapped) => Ok(try_box(mapped)?),
-        Err((file, _)) if auto => Ok(try_box(file)?),
-        Err((_, e)) => Err(e),
-    }
 }
 
 /// Bytes of memory that an open file takes beside its manifest: the index of names, the handles that C borrows, decoded

@@ -46,6 +46,11 @@ pub trait ByteSource: Send + Sync {
         Profile::calls()
     }
 
+    /// Another number where the bytes are others; 0 where that is not known.
+    fn identity(&self) -> u64 {
+        0
+    }
+
     /// What the page cache has of them; none where they are in no file of this system.
     fn page_cache(&self) -> Option<&dyn PageCache> {
         None

@@ -77,5 +77,5 @@ pub const CHAPTERS: &[Chapter] = &[
         files: &["writer_options.rs", "writer.rs", "copy.rs", "write.rs", "write_batch.rs", "attribute.rs", "edit.rs"],
         opens_c_linkage: false,
     },
-    Chapter { title: "11. Your own input and output", intro: "Functions of yours that read or write the bytes: a network, an archive, a decryptor.", files: &["source.rs", "sink.rs"], opens_c_linkage: false },
+    Chapter { title: "11. Your own input and output", intro: "Functions of yours that read or write the bytes: a network, an archive, a decryptor.", files: &["source.rs", "store.rs", "sink.rs"], opens_c_linkage: false },
 ];

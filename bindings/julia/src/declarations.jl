@@ -193,6 +193,7 @@ struct zt_identity
     modified_ns::Int64
     manifest_offset::UInt64
     manifest_hash::UInt64
+    source_identity::UInt64
 end
 
 struct zt_read_options
@@ -475,6 +476,14 @@ struct zt_source
     largest_request::UInt64
     concurrency::UInt32
     callers_thread::UInt32
+    identity::UInt64
+end
+
+struct zt_store
+    struct_size::Csize_t
+    context::Ptr{Cvoid}
+    open::Ptr{Cvoid}
+    list::Ptr{Cvoid}
 end
 
 struct zt_sink
@@ -490,6 +499,7 @@ zt_abi_version() = ccall((:zt_abi_version, libztensor), UInt32, ())
 zt_last_error() = ccall((:zt_last_error, libztensor), Cstring, ())
 zt_last_os_error() = ccall((:zt_last_os_error, libztensor), Int32, ())
 zt_last_error_rule() = ccall((:zt_last_error_rule, libztensor), Cstring, ())
+zt_set_last_error(message) = ccall((:zt_set_last_error, libztensor), Cvoid, (Cstring,), message)
 zt_status_name(status) = ccall((:zt_status_name, libztensor), Cstring, (Int32,), status)
 zt_open(path, options, file) = ccall((:zt_open, libztensor), Int32, (Cstring, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), path, options, file)
 zt_open_fd(fd, offset, length, options, file) = ccall((:zt_open_fd, libztensor), Int32, (Cint, UInt64, UInt64, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), fd, offset, length, options, file)
@@ -612,6 +622,7 @@ zt_writer_remove_object(writer, name, name_length) = ccall((:zt_writer_remove_ob
 zt_writer_rename_object(writer, name, name_length, new_name, new_name_length) = ccall((:zt_writer_rename_object, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Cstring, Csize_t), writer, name, name_length, new_name, new_name_length)
 zt_writer_set_object_attribute(writer, name, name_length, key, attribute) = ccall((:zt_writer_set_object_attribute, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Cstring, Ptr{zt_attribute}), writer, name, name_length, key, attribute)
 zt_open_source(source, options, file) = ccall((:zt_open_source, libztensor), Int32, (Ptr{zt_source}, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), source, options, file)
+zt_open_model_from(store, name, options, file) = ccall((:zt_open_model_from, libztensor), Int32, (Ptr{zt_store}, Cstring, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), store, name, options, file)
 zt_writer_create_sink(sink, options, writer) = ccall((:zt_writer_create_sink, libztensor), Int32, (Ptr{zt_sink}, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), sink, options, writer)
 zt_object_to_dlpack(object, tensor) = ccall((:zt_object_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)
 zt_component_to_dlpack(component, tensor) = ccall((:zt_component_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), component, tensor)

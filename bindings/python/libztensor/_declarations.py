@@ -173,6 +173,7 @@ zt_attribute_kind = c_int32
 zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
 zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status, c_char_p)
 zt_failure_callback = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, zt_status, c_char_p)
+zt_name_callback = CFUNCTYPE(zt_status, c_void_p, c_char_p)
 
 
 class zt_allocator(Structure):
@@ -221,6 +222,7 @@ class zt_identity(Structure):
         ("modified_ns", c_int64),
         ("manifest_offset", c_uint64),
         ("manifest_hash", c_uint64),
+        ("source_identity", c_uint64),
     ]
 
 
@@ -549,6 +551,16 @@ class zt_source(Structure):
         ("largest_request", c_uint64),
         ("concurrency", c_uint32),
         ("callers_thread", c_uint32),
+        ("identity", c_uint64),
+    ]
+
+
+class zt_store(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("open", CFUNCTYPE(zt_status, c_void_p, c_char_p, POINTER(zt_source))),
+        ("list", CFUNCTYPE(zt_status, c_void_p, c_char_p, zt_name_callback, c_void_p)),
     ]
 
 
@@ -568,6 +580,7 @@ FUNCTIONS = {
     "zt_last_error": (c_char_p, []),
     "zt_last_os_error": (c_int32, []),
     "zt_last_error_rule": (c_char_p, []),
+    "zt_set_last_error": (None, [c_char_p]),
     "zt_status_name": (c_char_p, [zt_status]),
     "zt_open": (zt_status, [c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_open_fd": (zt_status, [c_int, c_uint64, c_uint64, POINTER(zt_open_options), POINTER(c_void_p)]),
@@ -690,6 +703,7 @@ FUNCTIONS = {
     "zt_writer_rename_object": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, c_size_t]),
     "zt_writer_set_object_attribute": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, POINTER(zt_attribute)]),
     "zt_open_source": (zt_status, [POINTER(zt_source), POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_open_model_from": (zt_status, [POINTER(zt_store), c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_writer_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_writer_options), POINTER(c_void_p)]),
     "zt_object_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
     "zt_component_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),

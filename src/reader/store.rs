@@ -1,0 +1,79 @@
+//! Where the files of a model are: on this system, or where functions of the caller reach.
+
+use super::identity;
+use super::open_options::{Mode, OpenOptions};
+use super::parts::c_path;
+use crate::error::Result;
+use crate::io::folder;
+use crate::memory::try_box;
+use crate::source::file::FileSource;
+use crate::source::map::MapSource;
+use crate::source::network::is_remote;
+use crate::source::ByteSource;
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// A file of a store.
+pub struct Opened {
+    /// Its bytes.
+    pub source: Box<dyn ByteSource>,
+    /// What messages call it; its path where that is none.
+    pub label: Option<String>,
+    /// The path that C is told, with a NUL; empty where it has none.
+    pub path: Vec<u8>,
+    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
+    pub modified: i64,
+}
+
+/// Files by their paths. Any number of threads may ask at once.
+pub trait Store: Sync {
+    /// Gives `body` the name of each file in a folder, in no particular order; false where the path is no folder.
+    fn for_each_name(&self, path: &Path, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool>;
+
+    /// The file at a path.
+    fn open(&self, path: &Path) -> Result<Opened>;
+
+    /// Threads that open the files where the caller did not say how many, of so many files.
+    fn threads(&self, files: usize) -> usize;
+}
+
+/// Threads that open parts where the caller left it to us.
+const DEFAULT_THREADS: usize = 4;
+/// From so many parts on they are worth a thread.
+const MIN_THREADED: usize = 8;
+
+/// The file system.
+pub(super) struct FileSystem<'o>(pub(super) &'o OpenOptions);
+
+impl Store for FileSystem<'_> {
+    fn for_each_name(&self, path: &Path, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
+        folder::for_each_name(path, body)
+    }
+
+    fn open(&self, path: &Path) -> Result<Opened> {
+        let file = FileSource::open(path)?;
+        let modified = identity::modified(file.parts().0);
+        let source = with_mode(file, self.0)?;
+        Ok(Opened { source, label: None, path: c_path(path)?, modified })
+    }
+
+    fn threads(&self, files: usize) -> usize {
+        match files < MIN_THREADED {
+            true => 1,
+            false => crate::threads::count(0).min(DEFAULT_THREADS),
+        }
+    }
+}
+
+/// The bytes of a file as the options want them reached.
+pub(super) fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSource>> {
+    let auto = options.mode == Mode::Auto;
+    if options.mode == Mode::Read || (auto && is_remote(file.parts().0)) {
+        return Ok(try_box(file)?);
+    }
+    match MapSource::new(file, options.mode == Mode::Private) {
+        Ok(mapped) => Ok(try_box(mapped)?),
+        Err((file, _)) if auto => Ok(try_box(file)?),
+        Err((_, e)) => Err(e),
+    }
+}
