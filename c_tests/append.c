@@ -65,9 +65,9 @@ static void appended(const char *name, const char *version, zt_encoding encoding
         CHECK_STATUS(zt_writer_append(path, &o, &w), ZT_OK);
         REQUIRE(w != NULL);
         if (old)
-            CHECK_STATUS(zt_writer_add_dense(w, zt_object_name(zt_object_at(before, old - 1)), dtype, type, &count, 1, values, 16),
+            CHECK_STATUS(zt_writer_add_dense(w, zt_object_name(zt_object_at(before, old - 1)), 0, dtype, type, &count, 1, values, 16),
                          ZT_ERROR_EXISTS);
-        CHECK_STATUS(zt_writer_add_dense(w, added, dtype, type, &count, 1, values, 16), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, added, 0, dtype, type, &count, 1, values, 16), ZT_OK);
         CHECK_STATUS(set_i64(w, "appends", (int64_t)i), ZT_OK);
         CHECK_STATUS(zt_writer_finish(w, &summary), ZT_OK);
         CHECK_U64(summary.objects, old + i + 1);
@@ -104,7 +104,7 @@ static void nothing_lost(void)
     /* Unknown fields are carried over: the manifest still has their names. */
     copy_of("valid-odd/unknown-fields.zt");
     CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "more", ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     bytes = read_file(path, &size);
     for (i = 0; i + 8 <= size; i++)
@@ -137,7 +137,7 @@ static void left_as_it_was(void)
     unsigned char got[60];
     write_file(path, bytes, size);
     CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "more", ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
     zt_writer_abort(w);
     CHECK(file_is(path, bytes, size));
     CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK); /* finished with an object open */
@@ -158,7 +158,7 @@ static void left_as_it_was(void)
     /* Whoever has the file open goes on reading it. */
     open_before = open_path(path);
     CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "more", ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     CHECK_U64(zt_object_count(open_before), 13);
     CHECK_STATUS(zt_component_read(component_of(open_before, "f32", "data"), got, sizeof got), ZT_OK);

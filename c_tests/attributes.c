@@ -225,7 +225,7 @@ static void every_kind(zt_spec_version version)
     set_none(w, &of_object);
     CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
     CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "plain", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, "b", 1), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "plain", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, "b", 1), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     check_all(zt_file_attributes(file));

@@ -21,7 +21,7 @@ static zt_file *written(const char *path, uint64_t alignment)
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
     for (i = 0; i < OBJECTS; i++) {
         snprintf(name, sizeof name, "t%u", (unsigned)i);
-        CHECK_STATUS(zt_writer_add_dense(w, name, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, content[i], SIZE), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, content[i], SIZE), ZT_OK);
     }
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     return open_path(path);

@@ -21,7 +21,7 @@ static zt_status take(void *context, const void *data, size_t n)
     const float x = 1;
     if (s->writer != NULL) { /* not during the creation */
         s->calls++;
-        s->refused += zt_writer_add_dense(s->writer, "b", ZT_DTYPE_F32, ZT_TYPE_NONE, &one, 1, &x, sizeof x) == ZT_ERROR_STATE;
+        s->refused += zt_writer_add_dense(s->writer, "b", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &one, 1, &x, sizeof x) == ZT_ERROR_STATE;
         s->refused += zt_writer_add_data(s->writer, &x, sizeof x) == ZT_ERROR_STATE;
         s->refused += set_bool(s->writer, "k", 1) == ZT_ERROR_STATE;
         s->refused += zt_writer_finish(s->writer, NULL) == ZT_ERROR_STATE;
@@ -66,7 +66,7 @@ static void a_sink_that_uses_its_own_writer(void)
         zt_writer *w = to_sink(&s);
         s.writer = w;
         fill_any(data, sizeof data, 4);
-        CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &n, 1, data, sizeof data), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &n, 1, data, sizeof data), ZT_OK);
         CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     }
     CHECK(s.calls > 0);
@@ -97,7 +97,7 @@ static void a_sink_that_feeds_another_writer(void)
     CHECK_STATUS(zt_writer_add_component(around, &part), ZT_OK);
     inner.other = around;
     CHECK_STATUS(zt_writer_add_data(around, inner.bytes, inner.size), ZT_OK); /* what came before it was set */
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &four, 1, "abcd", 4), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &four, 1, "abcd", 4), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     CHECK_STATUS(zt_writer_end_object(around), ZT_OK);
     CHECK_STATUS(zt_writer_finish(around, NULL), ZT_OK);

@@ -188,7 +188,7 @@ static void every_conversion(zt_dtype dtype, zt_type type, const void *data, siz
     INIT(options);
     options.encoding = encoding;
     CHECK_STATUS(zt_writer_create(path, &options, &writer), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(writer, "x", dtype, type, &shape, 1, data, count * width), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(writer, "x", 0, dtype, type, &shape, 1, data, count * width), ZT_OK);
     CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
     file = open_path(path);
     for (to = ZT_DTYPE_F64; to <= ZT_DTYPE_BOOL; to++) {

@@ -65,7 +65,7 @@ static void edited(void)
     CHECK_STATUS(rename_to(w, "b", "a"), ZT_OK);
     CHECK_STATUS(rename_to(w, "t", "b"), ZT_OK);
     CHECK_STATUS(zt_writer_remove_object(w, "cut off", 1), ZT_OK); /* "c" */
-    CHECK_STATUS(zt_writer_add_dense(w, "c", ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "c", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_OK);
     CHECK_STATUS(give(w, "b", "n", 2), ZT_OK);
     CHECK_STATUS(give(w, "b", "more", 3), ZT_OK);
     CHECK_STATUS(take(w, "a", "n"), ZT_OK);
@@ -113,8 +113,8 @@ static void refused(void)
     CHECK_STATUS(rename_to(w, "a", long_name), ZT_ERROR_LIMIT);
     CHECK_STATUS(give(w, "none", "k", 1), ZT_ERROR_NOT_FOUND);
     CHECK_STATUS(take(w, "a", "none"), ZT_ERROR_NOT_FOUND);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_add_dense(w, "new", ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_dense(w, "new", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_OK);
     CHECK_STATUS(rename_to(w, "a", "new"), ZT_ERROR_EXISTS);
     CHECK_STATUS(zt_writer_remove_object(w, "new", 0), ZT_ERROR_STATE); /* this writer's own */
     CHECK_STATUS(rename_to(w, "new", "x"), ZT_ERROR_STATE);

@@ -45,8 +45,8 @@ static zt_status entry_tensors(zt_writer *w)
     zt_status status;
     size_t i;
     INIT(q), INIT(part), INIT(object);
-    TRY(zt_writer_add_dense(w, "plain", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
-    TRY(zt_writer_add_dense(w, "floats", ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, values, sizeof values));
+    TRY(zt_writer_add_dense(w, "plain", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
+    TRY(zt_writer_add_dense(w, "floats", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, values, sizeof values));
     for (i = 0; i < 3; i++) {
         INIT(batch[i]);
         batch[i].name = i == 0 ? "batch 0" : i == 1 ? "batch 1" : "batch 2";
@@ -56,12 +56,12 @@ static zt_status entry_tensors(zt_writer *w)
         batch[i].encoding = i == 1 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT;
     }
     TRY(zt_writer_add_batch(w, batch, 3));
-    TRY(zt_writer_add_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
-    TRY(zt_writer_add_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
+    TRY(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
+    TRY(zt_writer_add_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
     q.packed_weight = q.scales = entry_data, q.packed_weight_size = 64, q.scales_size = 32;
     q.packed_weight_dtype = ZT_DTYPE_I32, q.scales_dtype = ZT_DTYPE_F16, q.bits = 4, q.group_size = 8;
     q.zeros = entry_data, q.zeros_size = 32, q.zeros_dtype = ZT_DTYPE_F16;
-    TRY(zt_writer_add_quantized(w, "quantized", matrix, 2, &q));
+    TRY(zt_writer_add_quantized(w, "quantized", 0, matrix, 2, &q));
     part.role = "data", part.dtype = ZT_DTYPE_U8, part.data = entry_data, part.size = ENTRY_FEW;
     object.name = "object", object.format = ZT_FORMAT_DENSE, object.shape = &few, object.rank = 1;
     object.components = &part, object.component_count = 1;
@@ -145,7 +145,7 @@ static zt_status edit_objects(void)
     zt_status status;
     TRY(zt_writer_append(entry_target, NULL, &w));
     TRY(zt_writer_remove_object(w, "u8", 0));
-    TRY(zt_writer_add_dense(w, "u8", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
+    TRY(zt_writer_add_dense(w, "u8", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
     TRY(zt_writer_rename_object(w, "f32", 0, "swap", 0));
     TRY(zt_writer_rename_object(w, "f64", 0, "f32", 0));
     TRY(zt_writer_rename_object(w, "swap", 0, "f64", 0));
@@ -233,8 +233,8 @@ static zt_status write_what_is_refused(void)
         goto end;
     if ((status = zt_writer_add_data(w, "abcd", 4)) != ZT_ERROR_STATE)
         goto end;
-    TRY(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4));
-    status = zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4);
+    TRY(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4));
+    status = zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4);
 end:
     zt_writer_abort(w);
     return status;
@@ -292,13 +292,13 @@ static zt_status share_dlpack(void)
     TRY(zt_open(entry_good, NULL, &file));
     TRY(zt_writer_create(entry_target, NULL, &w));
     TRY(zt_object_to_dlpack(zt_object_find(file, "plain"), &tensor));
-    status = zt_writer_add_dlpack(w, "a", tensor);
+    status = zt_writer_add_dlpack(w, "a", 0, tensor);
     entry_delete_dlpack(tensor, 2 * sizeof(void *));
     TRY(status);
     TRY(zt_component_to_dlpack(zt_component_find(zt_object_find(file, "batch 1"), "data"), &tensor));
     entry_delete_dlpack(tensor, 2 * sizeof(void *));
     TRY(zt_object_to_dlpack_unversioned(zt_object_find(file, "floats"), &plain));
-    status = zt_writer_add_dlpack_unversioned(w, "b", plain);
+    status = zt_writer_add_dlpack_unversioned(w, "b", 0, plain);
     entry_delete_dlpack(plain, 56); /* behind the tensor of 48 bytes and the context */
 end:
     zt_writer_abort(w);

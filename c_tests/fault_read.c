@@ -61,8 +61,8 @@ static void write_source(void)
     component.size = sizeof packed;
     component.digest = ZT_DIGEST_SHA256;
     CHECK_STATUS(zt_writer_add_object(w, &object), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "floats", ZT_DTYPE_F32, ZT_TYPE_NONE, shape_floats, 2, floats, sizeof floats), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, shape_csr, 3, floats, 12, indices, indptr), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "floats", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape_floats, 2, floats, sizeof floats), ZT_OK);
+    CHECK_STATUS(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape_csr, 3, floats, 12, indices, indptr), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
 }
 

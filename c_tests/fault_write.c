@@ -74,8 +74,8 @@ static void add(struct outcome *out, zt_writer *w)
     zt_object_desc object;
     zt_component_desc component;
     size_t at;
-    TRY(zt_writer_add_dense(w, "large", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_large, 1, data, LARGE));
-    TRY(zt_writer_add_dense(w, "small", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_small, 1, data, SMALL));
+    TRY(zt_writer_add_dense(w, "large", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_large, 1, data, LARGE));
+    TRY(zt_writer_add_dense(w, "small", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_small, 1, data, SMALL));
     add_batch(out, w);
     if (out->status != ZT_OK)
         return;
@@ -138,9 +138,9 @@ static void creating_large(struct outcome *out)
     zt_writer *w = NULL;
     o.large_alignment = 4096;
     TRY(zt_writer_create(target(), &o, &w));
-    out->status = zt_writer_add_dense(w, "as blocks", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
+    out->status = zt_writer_add_dense(w, "as blocks", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
     if (out->status == ZT_OK)
-        out->status = zt_writer_add_dense(w, "as it is", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
+        out->status = zt_writer_add_dense(w, "as it is", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
     snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
     finishing(out, w);
 done:

@@ -20,7 +20,7 @@ static void make(zt_encoding encoding)
     INIT(o);
     o.encoding = encoding, o.digest = ZT_DIGEST_CRC32C, o.frame_size = 1 << 16;
     REQUIRE(zt_writer_create(path, &o, &w) == ZT_OK);
-    REQUIRE(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, bytes, SIZE) == ZT_OK);
+    REQUIRE(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, bytes, SIZE) == ZT_OK);
     REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
 }
 

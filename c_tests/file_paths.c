@@ -62,7 +62,7 @@ static zt_status write_a_megabyte(const char *path)
     zt_status status = zt_writer_create(path, NULL, &w);
     if (status != ZT_OK)
         return status;
-    status = zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
+    status = zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
     if (status != ZT_OK) {
         zt_writer_abort(w);
         return status;
@@ -114,7 +114,7 @@ static int past_the_size(const char *path)
         return 1;
     if (zt_writer_append(path, NULL, &w) != ZT_OK)
         return 2;
-    if (zt_writer_add_dense(w, "more", ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, sizeof data) == ZT_OK)
+    if (zt_writer_add_dense(w, "more", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, sizeof data) == ZT_OK)
         return zt_writer_finish(w, NULL) == ZT_ERROR_IO ? 0 : 3;
     zt_writer_abort(w);
     return 0;
@@ -166,7 +166,7 @@ static int full_disk(const char *folder)
     snprintf(path, sizeof path, "%s/file.zt", folder);
     fill_any(data, sizeof data, 5);
     if (zt_writer_create(path, NULL, &w) != ZT_OK ||
-        zt_writer_add_dense(w, "old", ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 100000) != ZT_OK ||
+        zt_writer_add_dense(w, "old", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 100000) != ZT_OK ||
         zt_writer_finish(w, NULL) != ZT_OK)
         return 1;
     old = read_file(path, &size);
@@ -179,7 +179,7 @@ static int full_disk(const char *folder)
         status = variant & 4 ? zt_writer_append(path, &o, &w) : zt_writer_create(path, &o, &w);
         if (status != ZT_OK)
             return 2;
-        status = zt_writer_add_dense(w, "new", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
+        status = zt_writer_add_dense(w, "new", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
         if (status == ZT_OK)
             status = zt_writer_finish(w, NULL);
         else
@@ -245,7 +245,7 @@ static void beyond_four_gibibytes(void)
     REQUIRE(pwrite(fd, "ZTEN1000", 8, 0x100001048 + (off_t)sizeof manifest - 1) == 8);
     close(fd);
     REQUIRE(CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK));
-    CHECK_STATUS(zt_writer_add_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 64), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 64), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     for (i = 0; i < COUNT(modes); i++) {
         zt_open_options o;

@@ -221,7 +221,7 @@ static void writing(zt_thread_hooks *hooks, crew *c)
     crew_was(c, 1); /* one hashes */
     CHECK_STATUS(write_by(w, ZT_ENCODING_ZSTD, "zstd"), ZT_OK);
     crew_was(c, 1);
-    CHECK_STATUS(zt_writer_add_dense(w, "small", ZT_DTYPE_U8, ZT_TYPE_NONE, &part, 1, data, PART), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "small", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &part, 1, data, PART), ZT_OK);
     crew_was(c, 1);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
 }

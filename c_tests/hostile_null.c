@@ -78,8 +78,8 @@ static void dlpack(void)
     CHECK_STATUS(zt_object_to_dlpack_unversioned(NULL, &old), INVALID);
     CHECK(old == NULL);
     CHECK_STATUS(zt_object_to_dlpack_unversioned(object, NULL), INVALID);
-    CHECK_STATUS(zt_writer_add_dlpack(NULL, "a", (const struct DLManagedTensorVersioned *)space), INVALID);
-    CHECK_STATUS(zt_writer_add_dlpack_unversioned(NULL, "a", (const struct DLManagedTensor *)space), INVALID);
+    CHECK_STATUS(zt_writer_add_dlpack(NULL, "a", 0, (const struct DLManagedTensorVersioned *)space), INVALID);
+    CHECK_STATUS(zt_writer_add_dlpack_unversioned(NULL, "a", 0, (const struct DLManagedTensor *)space), INVALID);
 }
 
 static void objects_and_components(void)
@@ -268,12 +268,12 @@ static void no_writer(void)
     CHECK(w == NULL);
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), INVALID);
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, NULL), INVALID);
-    CHECK_STATUS(zt_writer_add_dense(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(NULL, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
     CHECK_STATUS(zt_writer_add_batch(NULL, NULL, 0), INVALID);
     CHECK_STATUS(zt_writer_add_batch(NULL, &r, 1), INVALID);
-    CHECK_STATUS(zt_writer_add_csr(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, two), INVALID);
-    CHECK_STATUS(zt_writer_add_coo(NULL, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
-    CHECK_STATUS(zt_writer_add_quantized(NULL, "a", two, 2, &q), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(NULL, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, two), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(NULL, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_quantized(NULL, "a", 0, two, 2, &q), INVALID);
     CHECK_STATUS(zt_writer_add_object(NULL, &o), INVALID);
     CHECK_STATUS(zt_writer_begin_object(NULL, &o), INVALID);
     CHECK_STATUS(zt_writer_add_component(NULL, &c), INVALID);
@@ -309,9 +309,9 @@ static void nothing_to_write(void)
     CHECK_STATUS(zt_writer_set_attribute(w, "k", NULL), INVALID);
     CHECK_STATUS(zt_writer_set_open_object_attribute(w, NULL, &attr), INVALID);
     CHECK_STATUS(zt_writer_set_open_object_attribute(w, "k", NULL), INVALID);
-    CHECK_STATUS(zt_writer_add_dense(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, space, 4), INVALID);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(w, NULL, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, space, 4), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);
     CHECK_STATUS(zt_writer_remove_object(w, NULL, 0), INVALID);
     CHECK_STATUS(zt_writer_remove_object(w, NULL, 1), INVALID);
     CHECK_STATUS(zt_writer_rename_object(w, NULL, 0, "b", 0), INVALID);
@@ -334,20 +334,20 @@ static void nothing_to_write(void)
     r.shape = two;
     r.data = NULL;
     CHECK_STATUS(zt_writer_add_batch(w, &r, 1), INVALID);
-    CHECK_STATUS(zt_writer_add_csr(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
-    CHECK_STATUS(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, NULL, 0, NULL, zeros), INVALID);
-    CHECK_STATUS(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, NULL), INVALID);
-    CHECK_STATUS(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, NULL, 1, two, zeros), INVALID);
-    CHECK_STATUS(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, space, 1, NULL, zeros), INVALID);
-    CHECK_STATUS(zt_writer_add_coo(w, NULL, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
-    CHECK_STATUS(zt_writer_add_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, 0, NULL, 0, NULL), INVALID);
-    CHECK_STATUS(zt_writer_add_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, NULL, 1, two), INVALID);
-    CHECK_STATUS(zt_writer_add_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, space, 1, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, NULL, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, NULL, 0, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, NULL, 1, two, zeros), INVALID);
+    CHECK_STATUS(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 1, space, 1, NULL, zeros), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(w, NULL, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, 0, NULL, 0, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, NULL, 1, two), INVALID);
+    CHECK_STATUS(zt_writer_add_coo(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 1, space, 1, NULL), INVALID);
     INIT(q);
-    CHECK_STATUS(zt_writer_add_quantized(w, "a", two, 2, NULL), INVALID);
-    CHECK_STATUS(zt_writer_add_quantized(w, NULL, two, 2, &q), INVALID);
-    CHECK_STATUS(zt_writer_add_quantized(w, "a", NULL, 2, &q), INVALID);
-    CHECK_STATUS(zt_writer_add_quantized(w, "a", two, 2, &q), INVALID); /* no dtypes */
+    CHECK_STATUS(zt_writer_add_quantized(w, "a", 0, two, 2, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_quantized(w, NULL, 0, two, 2, &q), INVALID);
+    CHECK_STATUS(zt_writer_add_quantized(w, "a", 0, NULL, 2, &q), INVALID);
+    CHECK_STATUS(zt_writer_add_quantized(w, "a", 0, two, 2, &q), INVALID); /* no dtypes */
     INIT(o);
     CHECK_STATUS(zt_writer_add_object(w, NULL), INVALID);
     CHECK_STATUS(zt_writer_add_object(w, &o), INVALID); /* no name */

@@ -223,7 +223,7 @@ static zt_status set_attribute(zt_writer *w, void *s)
 
 static zt_status write_quantized(zt_writer *w, void *s)
 {
-    return zt_writer_add_quantized(w, "q", shape2, 2, (zt_quantized_desc *)s);
+    return zt_writer_add_quantized(w, "q", 0, shape2, 2, (zt_quantized_desc *)s);
 }
 
 static zt_status write_component(zt_writer *w, void *s)
@@ -349,12 +349,13 @@ static const field zt_object_desc_fields[] = {
     F(zt_object_desc, struct_size), F(zt_object_desc, name), F(zt_object_desc, name_length),
     F(zt_object_desc, format), F(zt_object_desc, reserved), F(zt_object_desc, format_name),
     F(zt_object_desc, shape), F(zt_object_desc, rank), F(zt_object_desc, components),
-    F(zt_object_desc, component_count), F(zt_object_desc, attributes), F(zt_object_desc, attributes_json)};
+    F(zt_object_desc, component_count), F(zt_object_desc, attributes), F(zt_object_desc, attributes_json),
+    F(zt_object_desc, format_name_length)};
 static const field zt_component_desc_fields[] = {
     F(zt_component_desc, struct_size), F(zt_component_desc, role), F(zt_component_desc, role_length),
     F(zt_component_desc, dtype), F(zt_component_desc, type), F(zt_component_desc, type_name),
     F(zt_component_desc, encoding), F(zt_component_desc, digest), F(zt_component_desc, data),
-    F(zt_component_desc, size)};
+    F(zt_component_desc, size), F(zt_component_desc, type_name_length)};
 static const field zt_quantized_desc_fields[] = {
     F(zt_quantized_desc, struct_size), F(zt_quantized_desc, bits), F(zt_quantized_desc, group_size),
     F(zt_quantized_desc, packing), F(zt_quantized_desc, packed_weight),
@@ -516,7 +517,7 @@ static void inputs(void)
     c.dtype = ZT_DTYPE_U8;
     c.data = data;
     c.size = 8;
-    sizes("zt_component_desc", &c, sizeof c, sizeof c, 0, call_component_desc, zt_component_desc_fields,
+    sizes("zt_component_desc", &c, sizeof c, offsetof(zt_component_desc, type_name_length), 0, call_component_desc, zt_component_desc_fields,
           COUNT(zt_component_desc_fields));
     c.data = NULL;
     c.size = 0;

@@ -39,10 +39,10 @@ static void names(void)
         CHECK(zt_object_find(file, bad) == NULL && zt_object_find_n(file, bad, strlen(bad)) == NULL);
         CHECK(zt_component_find(object, bad) == NULL);
         CHECK_STATUS(zt_tensor_find(file, bad, &t), INVALID);
-        CHECK_STATUS(zt_writer_add_dense(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
-        CHECK_STATUS(zt_writer_add_csr(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
-        CHECK_STATUS(zt_writer_add_coo(w, bad, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
-        CHECK_STATUS(zt_writer_add_quantized(w, bad, two, 2, &q), INVALID);
+        CHECK_STATUS(zt_writer_add_dense(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
+        CHECK_STATUS(zt_writer_add_csr(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
+        CHECK_STATUS(zt_writer_add_coo(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
+        CHECK_STATUS(zt_writer_add_quantized(w, bad, 0, two, 2, &q), INVALID);
         CHECK_STATUS(zt_writer_add_copy(w, object, bad, 0), INVALID);
         INIT(o);
         o.name = bad;
@@ -71,7 +71,7 @@ static void names(void)
         c.type = ZT_TYPE_NONE;
         c.type_name = NULL;
         q.packing = bad;
-        CHECK_STATUS(zt_writer_add_quantized(w, "a", two, 2, &q), INVALID);
+        CHECK_STATUS(zt_writer_add_quantized(w, "a", 0, two, 2, &q), INVALID);
         q.packing = NULL;
         CHECK_STATUS(set_i64(w, bad, 1), INVALID);
         CHECK_STATUS(set_string(w, "k", bad), INVALID);
@@ -97,8 +97,8 @@ static void enumerations(void)
         CHECK(zt_dtype_name(bad[i]) == NULL && zt_type_name(bad[i]) == NULL && zt_format_name(bad[i]) == NULL);
         CHECK_STATUS(zt_component_read_as(component, bad[i], space, sizeof space), INVALID);
         CHECK_STATUS(zt_component_advise(component, (zt_advice)bad[i]), INVALID);
-        CHECK_STATUS(zt_writer_add_dense(w, "a", bad[i], ZT_TYPE_NONE, two, 2, space, 4), INVALID);
-        CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, bad[i], two, 2, space, 4), INVALID);
+        CHECK_STATUS(zt_writer_add_dense(w, "a", 0, bad[i], ZT_TYPE_NONE, two, 2, space, 4), INVALID);
+        CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, bad[i], two, 2, space, 4), INVALID);
         INIT(wr);
         wr.name = "a";
         wr.shape = two;
@@ -150,8 +150,8 @@ static void enumerations(void)
         c.digest = bad[i];
         CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
     }
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_OTHER, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_OTHER, two, 2, space, 4), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_OTHER, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_OTHER, two, 2, space, 4), INVALID);
     zt_writer_abort(w);
 }
 
@@ -185,7 +185,7 @@ static void absurd_sizes(void)
     CHECK(zt_read_batch(file, &r, SIZE_MAX, NULL, NULL) != ZT_OK);
     CHECK(zt_read_batch(file, &r, SIZE_MAX / sizeof r, NULL, NULL) != ZT_OK);
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, SIZE_MAX) != ZT_OK);
+    CHECK(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, SIZE_MAX) != ZT_OK);
     INIT(wr);
     wr.name = "a";
     wr.shape = two;
@@ -199,14 +199,14 @@ static void absurd_sizes(void)
     wr.rank = SIZE_MAX;
     wr.size = 4;
     CHECK_STATUS(zt_writer_add_batch(w, &wr, 1), INVALID);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 4), INVALID);
-    CHECK(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 2, space, 1) != ZT_OK);
-    CHECK(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, half, 2, space, 0) != ZT_OK); /* 2^64 elements are not 0 */
-    CHECK(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 1, two, two) != ZT_OK);
-    CHECK(zt_writer_add_csr(w, "a", ZT_DTYPE_F64, ZT_TYPE_NONE, two, SIZE_MAX / 8 + 1, space, 0, two, two) != ZT_OK);
-    CHECK(zt_writer_add_csr(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 1, space, 1, two, two) != ZT_OK); /* rows + 1 is 0 */
-    CHECK(zt_writer_add_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, SIZE_MAX, space, 1, two) != ZT_OK);
-    CHECK(zt_writer_add_coo(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, 1, space, 1, two) != ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 4), INVALID);
+    CHECK(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 2, space, 1) != ZT_OK);
+    CHECK(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, half, 2, space, 0) != ZT_OK); /* 2^64 elements are not 0 */
+    CHECK(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 1, two, two) != ZT_OK);
+    CHECK(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_F64, ZT_TYPE_NONE, two, SIZE_MAX / 8 + 1, space, 0, two, two) != ZT_OK);
+    CHECK(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 1, space, 1, two, two) != ZT_OK); /* rows + 1 is 0 */
+    CHECK(zt_writer_add_coo(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, SIZE_MAX, space, 1, two) != ZT_OK);
+    CHECK(zt_writer_add_coo(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, 1, space, 1, two) != ZT_OK);
     CHECK_STATUS(set_bytes(w, "k", space, SIZE_MAX), INVALID);
     INIT(c);
     c.role = "data";
@@ -261,7 +261,7 @@ static void misaligned_arrays(void)
     memcpy(bytes + 1, two, sizeof two);
     at = (const uint64_t *)(const void *)(bytes + 1);
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    status = zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, at, 2, space, 4);
+    status = zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, at, 2, space, 4);
     CHECK(status == ZT_OK || status == INVALID);
     zt_writer_abort(w);
     memcpy(bytes + 1, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
@@ -304,11 +304,11 @@ static void failed_writer(void)
     q.packed_weight_size = q.scales_size = 4;
     q.packed_weight_dtype = q.scales_dtype = ZT_DTYPE_U8;
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, (size_t)shape), ZT_ERROR_IO);
-    CHECK_STATUS(zt_writer_add_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_csr(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_coo(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_quantized(w, "b", two, 2, &q), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, (size_t)shape), ZT_ERROR_IO);
+    CHECK_STATUS(zt_writer_add_dense(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_add_csr(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_add_coo(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_add_quantized(w, "b", 0, two, 2, &q), ZT_ERROR_STATE);
     CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_STATE);
     CHECK_STATUS(zt_writer_add_data(w, space, 1), ZT_ERROR_STATE);

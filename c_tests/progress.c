@@ -30,10 +30,10 @@ static zt_status write_to(const char *path, zt_encoding encoding, zt_digest dige
     o.context = seen;
     o.progress = see;
     REQUIRE(CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK));
-    status = zt_writer_add_dense(w, "big", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big);
+    status = zt_writer_add_dense(w, "big", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big);
     if (status != ZT_OK) {
         CHECK(strstr(zt_last_error(), "stopped") != NULL);
-        CHECK_STATUS(zt_writer_add_dense(w, "b", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_writer_add_dense(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big), ZT_ERROR_STATE);
         CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
         return status;
     }

@@ -68,7 +68,7 @@ static void cut_append(void)
     zt_writer *writer = NULL;
     write_file(path, old, before);
     CHECK_STATUS(zt_writer_append(path, NULL, &writer), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(writer, "added", ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(writer, "added", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
     CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
     now = read_file(path, &after);
     REQUIRE(after > before);
@@ -112,7 +112,7 @@ static void held_file(void)
         memcpy(large + i, inner, held);
     write_file(path, old, before);
     CHECK_STATUS(zt_writer_append(path, NULL, &writer), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(writer, "held", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, sizeof large), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(writer, "held", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, sizeof large), ZT_OK);
     bytes = read_file(path, &size); /* as a kill leaves it */
     zt_writer_abort(writer);
     CHECK(file_is(path, old, before));

@@ -149,8 +149,8 @@ static inline zt_status scene_fill(zt_writer *w)
     zt_object_desc object;
     zt_status status;
     INIT(part), INIT(object);
-    TRY(zt_writer_add_dense(w, "plain", ZT_DTYPE_F32, ZT_TYPE_NONE, &few, 1, scene_big, 40000));
-    TRY(zt_writer_add_dense(w, "big", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, scene_big, scene_big_size));
+    TRY(zt_writer_add_dense(w, "plain", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &few, 1, scene_big, 40000));
+    TRY(zt_writer_add_dense(w, "big", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, scene_big, scene_big_size));
     for (i = 0; i < 3; i++) {
         INIT(batch[i]);
         batch[i].name = i == 0 ? "batch 0" : i == 1 ? "batch 1" : "batch 2";
@@ -159,8 +159,8 @@ static inline zt_status scene_fill(zt_writer *w)
         batch[i].dtype = ZT_DTYPE_U8;
     }
     TRY(zt_writer_add_batch(w, batch, 3));
-    TRY(zt_writer_add_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
-    TRY(zt_writer_add_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
+    TRY(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
+    TRY(zt_writer_add_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
     object.name = "streamed", object.format = ZT_FORMAT_DENSE, object.shape = &big, object.rank = 1;
     TRY(zt_writer_begin_object(w, &object));
     TRY(write_string(w, "unit", "metre"));

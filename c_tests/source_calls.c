@@ -117,7 +117,7 @@ int main(void)
         sprintf(name, "layer.%d.weight", (int)i);
         memset(data, (int)i, SIZE);
         memcpy(data, name, strlen(name));
-        CHECK_STATUS(zt_writer_add_dense(writer, name, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, data, SIZE), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(writer, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, data, SIZE), ZT_OK);
     }
     CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
     memset(&s, 0, sizeof s);

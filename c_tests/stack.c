@@ -25,7 +25,7 @@ static zt_status compress_at(int32_t level)
     INIT(options);
     options.encoding = ZT_ENCODING_ZSTD, options.zstd_level = level, options.threads = 1;
     TRY(zt_writer_create(entry_target, &options, &w));
-    TRY(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, entry_data, ENTRY_BIG));
+    TRY(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, entry_data, ENTRY_BIG));
     return zt_writer_finish(w, NULL);
 end:
     zt_writer_abort(w);

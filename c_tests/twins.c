@@ -1,4 +1,4 @@
-/* Functions beside others: with a length, of an object in hand, of stored bytes; all failures of a file; who it is. */
+/* Functions beside others: of an object in hand, of stored bytes; all failures of a file; who it is. */
 #include "support.h"
 
 static unsigned failures, of_components;
@@ -37,7 +37,7 @@ static void all_failures_in_one_call(void)
     how.digest = ZT_DIGEST_SHA256;
     REQUIRE(zt_writer_create(path, &how, &w) == ZT_OK);
     for (i = 0; i < 3; i++)
-        CHECK_STATUS(zt_writer_add_dense(w, names[i], ZT_DTYPE_U8, ZT_TYPE_NONE, &count, 1, data, sizeof data), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, names[i], 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &count, 1, data, sizeof data), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     bytes = read_file(path, &size);
@@ -63,20 +63,6 @@ static void all_failures_in_one_call(void)
     CHECK_STATUS(zt_object_verify(zt_object_find(file, "b")), ZT_OK);
     zt_close(file);
     remove(path);
-}
-
-static void by_length(void)
-{
-    zt_file *file = open_data("v1.2/py-1.2.3-all-dtypes.zt");
-    const zt_object *object = zt_object_find(file, "f32");
-    zt_tensor by_name, in_hand;
-    INIT(by_name), INIT(in_hand);
-    CHECK(zt_component_find_n(object, "data!", 4) == zt_component_find(object, "data"));
-    CHECK(zt_component_find_n(object, "data!", 5) == NULL && zt_component_find_n(object, NULL, 0) == NULL);
-    CHECK_STATUS(zt_tensor_find(file, "f32", &by_name), ZT_OK);
-    CHECK_STATUS(zt_tensor_view(object, &in_hand), ZT_OK);
-    CHECK(memcmp(&by_name, &in_hand, sizeof in_hand) == 0 && in_hand.data != NULL);
-    zt_close(file);
 }
 
 /* What is stored can be had even where it cannot be decoded. */
@@ -142,59 +128,11 @@ static void names_and_identities(void)
     CHECK_STATUS(zt_open(data_path("v1.2/py-1.2.3-empty.zt"), &options, &file), ZT_ERROR_INVALID_ARGUMENT);
 }
 
-/* What is written under names that hold a NUL: many at once, attributes, copies. */
-static void written_names(void)
-{
-    static const char name[] = "a\0b", key[] = "k\0ey";
-    static const unsigned char bytes[4] = {1, 2, 3, 4};
-    static const uint64_t four = 4;
-    const char *path = scratch_path("names.zt"), *copy = scratch_path("names-copy.zt");
-    zt_write_request request;
-    zt_attribute number;
-    zt_writer *w = NULL;
-    zt_file *file = NULL;
-    const zt_object *object;
-    INIT(request);
-    request.name = name;
-    request.name_length = 3;
-    request.shape = &four;
-    request.rank = 1;
-    request.data = bytes;
-    request.size = 4;
-    request.dtype = ZT_DTYPE_U8;
-    INIT(number);
-    number.kind = ZT_ATTRIBUTE_I64;
-    number.i64 = 7;
-    number.key_length = 4;
-    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
-    CHECK_STATUS(zt_writer_add_batch(w, &request, 1), ZT_OK);
-    request.name_length = 0; /* up to the NUL */
-    CHECK_STATUS(zt_writer_add_batch(w, &request, 1), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute(w, key, &number), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
-    file = open_path(path);
-    object = zt_object_find_n(file, name, 3);
-    CHECK(object != NULL && zt_object_find(file, "a") != NULL && zt_object_find(file, "a") != object);
-    CHECK(zt_value_find_n(zt_file_attributes(file), key, 4) != NULL && zt_value_find(zt_file_attributes(file), "k") == NULL);
-    REQUIRE(zt_writer_create(copy, NULL, &w) == ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, object, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, object, "c\0d", 3), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, object, "c\0d", 0), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
-    zt_close(file);
-    file = open_path(copy);
-    CHECK(zt_object_find_n(file, name, 3) && zt_object_find_n(file, "c\0d", 3) && zt_object_find(file, "c"));
-    zt_close(file);
-    CHECK(remove(path) == 0 && remove(copy) == 0);
-}
-
 int main(void)
 {
-    by_length();
     stored_bytes();
     sizes_that_are_unknown();
     all_failures_in_one_call();
     names_and_identities();
-    written_names();
     return check_done("twins");
 }

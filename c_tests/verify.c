@@ -146,7 +146,7 @@ static void first_failure(void)
     for (i = 0; i < 20; i++) {
         memset(data, (int)i, (size_t)shape);
         snprintf(name, sizeof name, "t%02u", (unsigned)i);
-        CHECK_STATUS(zt_writer_add_dense(writer, name, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(writer, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
     }
     CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
     bytes = read_file(path, &size);

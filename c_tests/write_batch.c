@@ -155,7 +155,7 @@ static void refused(void)
     o.digest = ZT_DIGEST_SHA256;
     o.threads = 2;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "there", ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "there", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
     for (i = 0; i < 11; i++) {
         zt_status want = ZT_ERROR_INVALID_ARGUMENT;
         const char *message = "request 300: object \"object 300\": ";
@@ -183,7 +183,7 @@ static void refused(void)
     CHECK_STATUS(zt_writer_add_batch(w, small.requests + 7, 1), ZT_ERROR_EXISTS);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     CHECK_STATUS(zt_writer_create(other, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "there", ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "there", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
     CHECK_STATUS(each(w, &small), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     CHECK(same_files(path, other)); /* as if nothing had been refused */

@@ -37,7 +37,7 @@ static void dense(zt_encoding encoding, zt_digest digest, zt_spec_version versio
         int pair = type == ZT_TYPE_COMPLEX64 || type == ZT_TYPE_COMPLEX128;
         size_t size = 60 * zt_dtype_size(dtype) * (pair ? 2 : 1);
         const char *name = i < 13 ? zt_dtype_name(dtype) : zt_type_name(type);
-        CHECK_STATUS(zt_writer_add_dense(w, name, dtype, type, shape, 3, data, size), i < n ? ZT_OK : ZT_ERROR_UNSUPPORTED);
+        CHECK_STATUS(zt_writer_add_dense(w, name, 0, dtype, type, shape, 3, data, size), i < n ? ZT_OK : ZT_ERROR_UNSUPPORTED);
         bytes += i < n ? size : 0;
     }
     CHECK_STATUS(zt_writer_finish(w, &summary), ZT_OK);
@@ -89,19 +89,19 @@ static void shapes(void)
         for (d = 0; d < rank; d++)
             n *= (size_t)dims[d];
         snprintf(name, sizeof name, "r%u", (unsigned)rank);
-        CHECK_STATUS(zt_writer_add_dense(w, name, ZT_DTYPE_F32, ZT_TYPE_NONE, rank ? dims : NULL, rank, data, n * 4), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_F32, ZT_TYPE_NONE, rank ? dims : NULL, rank, data, n * 4), ZT_OK);
     }
-    CHECK_STATUS(zt_writer_add_dense(w, "none", ZT_DTYPE_F32, ZT_TYPE_NONE, none, 3, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "huge", ZT_DTYPE_F32, ZT_TYPE_NONE, huge, 2, data, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "", ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK); /* an empty name is a name */
-    CHECK_STATUS(zt_writer_add_dense(w, "\xc3\xa9\xf0\x9f\x98\x80", ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "none", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, none, 3, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "huge", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, huge, 2, data, 0), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK); /* an empty name is a name */
+    CHECK_STATUS(zt_writer_add_dense(w, "\xc3\xa9\xf0\x9f\x98\x80", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK);
     /* What does not go together, and leaves the writer as it was. */
-    CHECK_STATUS(zt_writer_add_dense(w, "r0", ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 23), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 25), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, dims, 3, data, 24), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_F64, ZT_TYPE_COMPLEX64, dims, 1, data, 32), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_I8, ZT_TYPE_F8_E5M2, dims, 1, data, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_dense(w, "r0", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 23), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 25), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, dims, 3, data, 24), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_F64, ZT_TYPE_COMPLEX64, dims, 1, data, 32), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_I8, ZT_TYPE_F8_E5M2, dims, 1, data, 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 13);
@@ -130,17 +130,17 @@ static void sparse(zt_spec_version version, zt_encoding encoding)
     o.spec_version = version;
     o.encoding = encoding;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, indptr), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr-c", ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, shape, 4, values, 32, indices, indptr), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr-0", ZT_DTYPE_I8, ZT_TYPE_NONE, shape, 0, NULL, 0, NULL, empty), ZT_OK);
-    CHECK_STATUS(zt_writer_add_coo(w, "coo", ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 8, coords), ZT_OK);
-    CHECK_STATUS(zt_writer_add_coo(w, "coo-0", ZT_DTYPE_F64, ZT_TYPE_NONE, box, 3, 0, NULL, 0, NULL), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "x", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, falling), ZT_ERROR_CORRUPT);
-    CHECK_STATUS(zt_writer_add_csr(w, "x", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, beyond, indptr), ZT_ERROR_CORRUPT);
-    CHECK_STATUS(zt_writer_add_csr(w, "x", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 15, indices, indptr), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, indptr), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_add_coo(w, "x", ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 8, far_off), ZT_ERROR_CORRUPT);
-    CHECK_STATUS(zt_writer_add_coo(w, "x", ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 9, coords), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, indptr), ZT_OK);
+    CHECK_STATUS(zt_writer_add_csr(w, "csr-c", 0, ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, shape, 4, values, 32, indices, indptr), ZT_OK);
+    CHECK_STATUS(zt_writer_add_csr(w, "csr-0", 0, ZT_DTYPE_I8, ZT_TYPE_NONE, shape, 0, NULL, 0, NULL, empty), ZT_OK);
+    CHECK_STATUS(zt_writer_add_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 8, coords), ZT_OK);
+    CHECK_STATUS(zt_writer_add_coo(w, "coo-0", 0, ZT_DTYPE_F64, ZT_TYPE_NONE, box, 3, 0, NULL, 0, NULL), ZT_OK);
+    CHECK_STATUS(zt_writer_add_csr(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, falling), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_writer_add_csr(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, beyond, indptr), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_writer_add_csr(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 15, indices, indptr), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, indptr), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_coo(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 8, far_off), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_writer_add_coo(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 9, coords), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 5);
@@ -186,21 +186,21 @@ static void quantized(void)
     d.zeros_size = sizeof zeros;
     d.zeros_dtype = ZT_DTYPE_F16;
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_quantized(w, "q", shape, 2, &d), ZT_OK);
-    CHECK_STATUS(zt_writer_add_quantized(w, "q", shape, 2, &d), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_quantized(w, "q", 0, shape, 2, &d), ZT_OK);
+    CHECK_STATUS(zt_writer_add_quantized(w, "q", 0, shape, 2, &d), ZT_ERROR_EXISTS);
     d.packed_weight_size = 60; /* no room for every weight */
-    CHECK_STATUS(zt_writer_add_quantized(w, "x", shape, 2, &d), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_writer_add_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_CORRUPT);
     d.packed_weight_size = 64;
     d.scales_size = 30; /* a group without a scale */
-    CHECK_STATUS(zt_writer_add_quantized(w, "x", shape, 2, &d), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_writer_add_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_CORRUPT);
     d.scales_size = 32;
     d.reserved = 1;
-    CHECK_STATUS(zt_writer_add_quantized(w, "x", shape, 2, &d), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_writer_add_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_INVALID_ARGUMENT);
     d.reserved = 0;
     d.zeros = NULL;
     d.zeros_size = 0;
     d.packing = NULL;
-    CHECK_STATUS(zt_writer_add_quantized(w, "symmetric", shape, 2, &d), ZT_OK);
+    CHECK_STATUS(zt_writer_add_quantized(w, "symmetric", 0, shape, 2, &d), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     INIT(q);
@@ -228,12 +228,12 @@ static void old_versions(void)
     INIT(o);
     o.spec_version = ZT_SPEC_0_1_0;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 16), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "c", ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, shape, 2, data, 32), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_dense(w, "f", ZT_DTYPE_U8, ZT_TYPE_F8_E5M2, shape, 2, data, 4), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_csr(w, "s", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 0, NULL, 0, NULL, indptr), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 16), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "c", 0, ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, shape, 2, data, 32), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_writer_add_dense(w, "f", 0, ZT_DTYPE_U8, ZT_TYPE_F8_E5M2, shape, 2, data, 4), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_writer_add_csr(w, "s", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 0, NULL, 0, NULL, indptr), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(set_i64(w, "k", 1), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 16), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 16), ZT_ERROR_EXISTS);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_STR(zt_file_version(file), "0.1.0");

@@ -37,10 +37,10 @@ static void fails(zt_writer *w, int give_up)
     zt_status status;
     REQUIRE(w != NULL);
     limit(300000);
-    status = zt_writer_add_dense(w, "large", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape);
+    status = zt_writer_add_dense(w, "large", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape);
     if (status != ZT_OK) {
         CHECK_STATUS(status, ZT_ERROR_IO);
-        CHECK_STATUS(zt_writer_add_dense(w, "more", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_writer_add_dense(w, "more", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_ERROR_STATE);
     }
     if (give_up)
         zt_writer_abort(w);

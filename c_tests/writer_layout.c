@@ -23,7 +23,7 @@ static void alignment(uint64_t align, uint64_t large_align, uint64_t large_size)
     for (i = 0; i < COUNT(sizes); i++) {
         char name[8];
         snprintf(name, sizeof name, "t%u", (unsigned)i);
-        CHECK_STATUS(zt_writer_add_dense(w, name, ZT_DTYPE_U8, ZT_TYPE_NONE, &sizes[i], 1, data, (size_t)sizes[i]), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &sizes[i], 1, data, (size_t)sizes[i]), ZT_OK);
     }
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
@@ -113,7 +113,7 @@ static void frames(void)
     o.encoding = ZT_ENCODING_ZSTD;
     o.frame_size = 10000;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "z", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     file = open_path(path);
     c = component_of(file, "z", "data");
@@ -158,7 +158,7 @@ static void write_mixture(const char *to, uint32_t threads, zt_encoding encoding
     for (i = 0; i < 3; i++) {
         char name[8];
         snprintf(name, sizeof name, "t%u", (unsigned)i);
-        CHECK_STATUS(zt_writer_add_dense(w, name, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 1200000), ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 1200000), ZT_OK);
     }
     CHECK_STATUS(set_string(w, "a", "b"), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);

@@ -28,7 +28,7 @@ static zt_writer *begun(const char *path, uint32_t durable)
     o.durable = durable;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
     REQUIRE(w != NULL);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
     return w;
 }
 
@@ -68,7 +68,7 @@ static void destination(const char *folder)
     zt_writer_abort(w);
     CHECK(file_is(path, "the old content", 15));
     w = begun(path, 0);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, 1000), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, 1000), ZT_ERROR_EXISTS);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     good_file_at(path);
     old = open_path(path);
@@ -190,8 +190,8 @@ static void good_sink(zt_spec_version version)
     o.durable = 1; /* does not matter */
     CHECK_STATUS(zt_writer_create_sink(&sink, &o, &w), ZT_OK);
     memset(&sink, 0xff, sizeof sink); /* it was copied */
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "z", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
     CHECK(s.finishes == 0 && s.closes == 0);
     CHECK_STATUS(zt_writer_finish(w, &summary), ZT_OK);
     CHECK(s.finishes == 1 && s.closes == 1 && !s.after);
@@ -201,8 +201,8 @@ static void good_sink(zt_spec_version version)
     zt_close(file);
     /* The same calls into a file: the same bytes. */
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "z", ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
     CHECK(file_is(path, s.bytes, s.size));
     CHECK(remove(path) == 0);
@@ -216,7 +216,7 @@ static void aborted_and_refused_sinks(void)
     zt_writer_options o;
     zt_writer *w = NULL;
     CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
+    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
     zt_writer_abort(w);
     CHECK(s.finishes == 0 && s.closes == 1);
     free(s.bytes);
@@ -262,14 +262,14 @@ static void failing_sinks(void)
             summary.file_size = 77;
             status = zt_writer_create_sink(&sink, NULL, &w);
             if (status == ZT_OK)
-                status = zt_writer_add_dense(w, "x", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
+                status = zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
             if (status == ZT_OK) { /* buffered: the end tells */
                 CHECK_STATUS(zt_writer_finish(w, &summary), statuses[k / 2]);
             } else {
                 CHECK_STATUS(status, statuses[k / 2]);
                 writes = s.writes;
                 if (w) {
-                    CHECK_STATUS(zt_writer_add_dense(w, "y", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, 1000), ZT_ERROR_STATE);
+                    CHECK_STATUS(zt_writer_add_dense(w, "y", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, 1000), ZT_ERROR_STATE);
                     CHECK_STATUS(set_i64(w, "k", 1), ZT_ERROR_STATE);
                     CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_STATE);
                     if (k % 2)

@@ -182,7 +182,7 @@ static void out_of_order(void)
     CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_INVALID_ARGUMENT); /* dense wants "data" */
     /* One object at a time. */
     CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_dense(w, "other", ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, data, 8), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_writer_add_dense(w, "other", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, data, 8), ZT_ERROR_STATE);
     CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(write_bool(w, "k", 1), ZT_OK);
     CHECK_STATUS(set_bool(w, "k", 1), ZT_OK); /* the file's may be set at any time */
@@ -280,7 +280,7 @@ static void hashed_by_a_worker(void)
             o.digest = (zt_digest)algorithm;
             o.threads = threads;
             REQUIRE(CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK));
-            CHECK_STATUS(zt_writer_add_dense(w, "a", ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, size), ZT_OK);
+            CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, size), ZT_OK);
             REQUIRE(CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK));
             file = open_path(path);
             CHECK_STATUS(zt_component_verify(component_of(file, "a", "data")), ZT_OK);

@@ -12,7 +12,7 @@ static zt_status write_weight(zt_writer *writer)
     static const float weight[2][3] = {{1, 2, 3}, {4, 5, 6}};
     static const uint64_t shape[] = {2, 3};
 
-    return zt_writer_add_dense(writer, "weight", ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, weight, sizeof weight);
+    return zt_writer_add_dense(writer, "weight", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, weight, sizeof weight);
 }
 
 static zt_status write_embedding(zt_writer *writer)
@@ -48,7 +48,7 @@ static zt_status write_sparse(zt_writer *writer)
     static const uint64_t shape[] = {3, 4}, columns[] = {1, 0, 3}, row_starts[] = {0, 1, 1, 3};
     static const double values[] = {7, 8, 9};
 
-    return zt_writer_add_csr(writer, "sparse", ZT_DTYPE_F64, ZT_TYPE_NONE, shape, 3, values, sizeof values, columns,
+    return zt_writer_add_csr(writer, "sparse", 0, ZT_DTYPE_F64, ZT_TYPE_NONE, shape, 3, values, sizeof values, columns,
                         row_starts);
 }
 

@@ -1478,13 +1478,14 @@ typedef struct zt_component_desc {
     size_t role_length; ///< Bytes of the role; 0 if it is NUL-ended.
     zt_dtype dtype; ///< The storage type; one of the 13.
     zt_type type; ///< The logical type; for ZT_TYPE_OTHER see type_name.
-    const char *type_name; ///< The logical type's name, NUL-ended, where type is ZT_TYPE_OTHER; else NULL.
+    const char *type_name; ///< The logical type's name, UTF-8, where type is ZT_TYPE_OTHER; else NULL.
     zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
     zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
     /// The elements, in the host's byte order; used during the call. NULL to stream them with zt_writer_add_data
     /// (after zt_writer_add_component), or if there are none.
     const void *data;
     uint64_t size; ///< Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
+    size_t type_name_length; ///< Bytes of type_name; 0 if it is NUL-ended.
 } zt_component_desc;
 
 /// An object to be written. All fields zero but struct_size, name, format, shape and rank are the usual one.
@@ -1494,7 +1495,7 @@ typedef struct zt_object_desc {
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
     zt_format format; ///< The layout; for ZT_FORMAT_OTHER see format_name.
     uint32_t reserved; ///< Must be 0.
-    const char *format_name; ///< The layout's name, NUL-ended, where format is ZT_FORMAT_OTHER; else NULL.
+    const char *format_name; ///< The layout's name, UTF-8, where format is ZT_FORMAT_OTHER; else NULL.
     const uint64_t *shape; ///< The dimensions, rank of them.
     size_t rank; ///< Number of dimensions.
     /// The components of zt_writer_add_object, component_count of them; must be empty for zt_writer_begin_object.
@@ -1503,6 +1504,7 @@ typedef struct zt_object_desc {
     const zt_value *attributes; ///< Attributes to take over from an open file, a map; may be NULL.
     /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_JSON.
     const char *attributes_json;
+    size_t format_name_length; ///< Bytes of format_name; 0 if it is NUL-ended.
 } zt_object_desc;
 
 /// The parts of a quantized_group object to be written.
@@ -1653,7 +1655,7 @@ zt_status zt_writer_copy_attributes(zt_writer *writer, const zt_file *file);
 
 /// Writes a dense object at once.
 ///
-/// name: NUL-ended UTF-8; for one that holds a NUL zt_writer_add_batch or zt_writer_add_object. dtype: one of the 13.
+/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. dtype: one of the 13.
 /// type: ZT_TYPE_NONE or a known one that goes with dtype. shape: rank dimensions, outermost first; NULL only if rank
 /// is 0. data, size: the elements, row-major, in the host's byte order; size has to be what shape, dtype and type
 /// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
@@ -1661,36 +1663,37 @@ zt_status zt_writer_copy_attributes(zt_writer *writer, const zt_file *file);
 /// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
 /// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_dense(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type,
+zt_status zt_writer_add_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, const void *data, size_t size);
 
 /// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
-/// name, dtype, type: as zt_writer_add_dense.
+/// name, name_length, dtype, type: as zt_writer_add_dense.
 /// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not nnz elements, else
 /// as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_csr(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type, const uint64_t *shape,
-    size_t nnz, const void *values, size_t values_size, const uint64_t *indices, const uint64_t *indptr);
+zt_status zt_writer_add_csr(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
+    const uint64_t *shape, size_t nnz, const void *values, size_t values_size, const uint64_t *indices,
+    const uint64_t *indptr);
 
 /// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
 ///
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
-/// after the call. name, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_coo(zt_writer *writer, const char *name, zt_dtype dtype, zt_type type, const uint64_t *shape,
-    size_t rank, size_t nnz, const void *values, size_t values_size, const uint64_t *coords);
+zt_status zt_writer_add_coo(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
+    const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size, const uint64_t *coords);
 
 /// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
 ///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
-/// call. name: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// call. name, name_length: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, const uint64_t *shape, size_t rank,
-    const zt_quantized_desc *desc);
+zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, size_t name_length, const uint64_t *shape,
+    size_t rank, const zt_quantized_desc *desc);
 
 /// Writes an object of any format with any components at once.
 ///

@@ -54,18 +54,20 @@ zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLMana
 
 /// Writes a DLPack tensor as a dense object.
 ///
-/// name: NUL-ended UTF-8. tensor: in the host's memory (kDLCPU, kDLCUDAHost, kDLROCMHost), lanes 1, of any strides:
-/// what is not row-major is packed into memory of the library first. It is used during the call and stays the caller's:
+/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. tensor: in the host's memory
+/// (kDLCPU, kDLCUDAHost, kDLROCMHost), lanes 1, of any strides: what is not row-major is packed into memory of the library first. It is used during the call and stays the caller's:
 /// its deleter is not called.
 /// Returns ZT_ERROR_UNSUPPORTED for another device, major version or type, ZT_ERROR_INVALID_ARGUMENT for dimensions that
 /// cannot be, ZT_ERROR_OUT_OF_MEMORY, else as zt_writer_add_dense.
 /// Threads: one at a time for writer. Since 0.9.
-zt_status zt_writer_add_dlpack(zt_writer *writer, const char *name, const struct DLManagedTensorVersioned *tensor);
+zt_status zt_writer_add_dlpack(zt_writer *writer, const char *name, size_t name_length,
+    const struct DLManagedTensorVersioned *tensor);
 
 /// The same for an unversioned tensor.
 ///
 /// Threads: one at a time for writer. Since 0.9.
-zt_status zt_writer_add_dlpack_unversioned(zt_writer *writer, const char *name, const struct DLManagedTensor *tensor);
+zt_status zt_writer_add_dlpack_unversioned(zt_writer *writer, const char *name, size_t name_length,
+    const struct DLManagedTensor *tensor);
 
 #ifdef __cplusplus
 }

@@ -183,6 +183,7 @@ extern "C" {
     pub fn zt_writer_add_dense(
         w: *mut Writer,
         name: *const c_char,
+        name_length: usize,
         dtype: i32,
         type_: i32,
         shape: *const u64,
@@ -316,7 +317,7 @@ fn fill(w: *mut Writer, specs: &[Spec], names: &[CString], data: &[u8], dtype: i
     for (s, n) in specs.iter().zip(names) {
         let bytes = &data[s.at..s.at + s.len];
         let (p, len) = (bytes.as_ptr().cast(), bytes.len());
-        ok(unsafe { zt_writer_add_dense(w, n.as_ptr(), dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len) });
+        ok(unsafe { zt_writer_add_dense(w, n.as_ptr(), 0, dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len) });
     }
     ok(unsafe { zt_writer_finish(w, null_mut()) });
 }

@@ -277,7 +277,7 @@ AT(zt_quantized_desc, scales_dtype, 84);
 AT(zt_quantized_desc, zeros_dtype, 88);
 AT(zt_quantized_desc, reserved, 92);
 
-SIZE(zt_component_desc, 64);
+SIZE(zt_component_desc, 72);
 AT(zt_component_desc, struct_size, 0);
 AT(zt_component_desc, role, 8);
 AT(zt_component_desc, role_length, 16);
@@ -288,8 +288,9 @@ AT(zt_component_desc, encoding, 40);
 AT(zt_component_desc, digest, 44);
 AT(zt_component_desc, data, 48);
 AT(zt_component_desc, size, 56);
+AT(zt_component_desc, type_name_length, 64);
 
-SIZE(zt_object_desc, 88);
+SIZE(zt_object_desc, 96);
 AT(zt_object_desc, struct_size, 0);
 AT(zt_object_desc, name, 8);
 AT(zt_object_desc, name_length, 16);
@@ -302,6 +303,7 @@ AT(zt_object_desc, components, 56);
 AT(zt_object_desc, component_count, 64);
 AT(zt_object_desc, attributes, 72);
 AT(zt_object_desc, attributes_json, 80);
+AT(zt_object_desc, format_name_length, 88);
 
 SIZE(zt_write_request, 72);
 AT(zt_write_request, struct_size, 0);

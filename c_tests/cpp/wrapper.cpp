@@ -63,13 +63,14 @@ std::vector<unsigned char> written()
     w.set_attribute("scores", std::vector<float>{0.5f, -1});
     w.set_attribute("gone", 1);
     w.remove_attribute("gone");
+    w.set_attribute(std::string_view("k\0ey", 4), std::string("v\0alue", 7)); /* what holds a NUL stays whole */
     w.dense("weight", {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
     const zt::bfloat16 ones[2] = {{0x3f80}, {0x3f80}};
     w.dense("ones", {2}, zt::span<const zt::bfloat16>(ones));
     const std::uint64_t indices[] = {1, 0}, indptr[] = {0, 1, 2};
     const double values[] = {1.5, -2};
     w.csr("sparse", 2, 2, zt::span<const double>(values), indices, indptr);
-    w.coo("points", {2, 2}, zt::span<const double>(values), {0, 1, 1, 0});
+    w.coo(std::string_view("po\0ints", 7), {2, 2}, zt::span<const double>(values), {0, 1, 1, 0});
     w.begin("streamed", ZT_FORMAT_DENSE, {4});
     w.attribute("unit", std::string("m"));
     w.component("data", ZT_DTYPE_U8);
@@ -99,11 +100,12 @@ void reading()
         for (zt::component component : object)
             parts += component.size() > 0;
     }
-    CHECK_STR(names.c_str(), "weight ones sparse points streamed ");
+    CHECK(names == std::string("weight ones sparse po\0ints streamed ", 36));
     CHECK_U64(parts, 1 + 2 + 3 + 1 + 1);
     const zt::value attributes = file.attributes();
     CHECK(attributes.find("layers").as<std::int64_t>() == 3 && attributes.find("model").as<std::string_view>() == "small");
     CHECK(attributes.find("scale").as<double>() == 0.5 && attributes.find("tied").as<bool>());
+    CHECK(attributes.find(std::string_view("k\0ey", 4)).as<std::string_view>() == std::string_view("v\0alue", 7));
     CHECK(attributes.find("none").value_or<std::int64_t>(7) == 7);
     CHECK_STATUS(status_of([&] { (void)attributes.find("model").as<bool>(); }), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STR(attributes.find("nested").json().c_str(), R"({"a":[1,2]})");
@@ -144,7 +146,7 @@ void reading()
     CHECK_STATUS(status_of([&] { (void)weight.data().bytes(); }), ZT_ERROR_NOT_MAPPABLE); /* a source has no map */
     const zt::csr_view csr = file.at("sparse").csr();
     CHECK(csr.nnz == 2 && zt::elements<double>(csr.values)[1] == -2 && zt::elements<std::uint64_t>(csr.indptr)[2] == 2);
-    CHECK(file.at("points").coo().nnz == 2);
+    CHECK(file.at(std::string_view("po\0ints", 7)).coo().nnz == 2);
     CHECK(zt::elements<float>(file.tensor("weight"))[0] == 1);
     CHECK_STATUS(status_of([&] { (void)file.tensor("sparse"); }), ZT_ERROR_UNSUPPORTED);
     CHECK_U64(file.verify().components, 8);

@@ -167,7 +167,7 @@ static std::string single(const std::string &path, zt_dtype dtype, zt_type type,
         bytes[i] = static_cast<uint8_t>(dtype == ZT_DTYPE_BOOL ? i % 2 : i * 7 + 1);
     zt_writer *writer;
     if (zt_writer_create(path.c_str(), nullptr, &writer) != ZT_OK ||
-        zt_writer_add_dense(writer, "t", dtype, type, shape.data(), shape.size(), bytes.data(), size) != ZT_OK ||
+        zt_writer_add_dense(writer, "t", 0, dtype, type, shape.data(), shape.size(), bytes.data(), size) != ZT_OK ||
         zt_writer_finish(writer, nullptr) != ZT_OK)
         return std::string("cannot be written: ") + zt_last_error();
     try {

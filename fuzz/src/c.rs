@@ -76,10 +76,10 @@ extern "C" {
     pub fn zt_value_find(value: Pointer, key: *const c_char) -> Pointer;
     pub fn zt_value_to_json(value: Pointer, buf: *mut c_char, size: usize, needed: *mut usize) -> Status;
     pub fn zt_writer_create_sink(sink: Pointer, options: Pointer, writer: *mut Pointer) -> Status;
-    pub fn zt_writer_add_dense(w: Pointer, name: *const c_char, dtype: i32, t: i32, shape: *const u64, rank: usize, data: Pointer, size: usize) -> Status;
+    pub fn zt_writer_add_dense(w: Pointer, name: *const c_char, length: usize, dtype: i32, t: i32, shape: *const u64, rank: usize, data: Pointer, size: usize) -> Status;
     pub fn zt_writer_add_batch(w: Pointer, requests: Pointer, n: usize) -> Status;
-    pub fn zt_writer_add_csr(w: Pointer, name: *const c_char, dtype: i32, t: i32, shape: *const u64, nnz: usize, values: Pointer, size: usize, indices: *const u64, indptr: *const u64) -> Status;
-    pub fn zt_writer_add_quantized(w: Pointer, name: *const c_char, shape: *const u64, rank: usize, desc: Pointer) -> Status;
+    pub fn zt_writer_add_csr(w: Pointer, name: *const c_char, length: usize, dtype: i32, t: i32, shape: *const u64, nnz: usize, values: Pointer, size: usize, indices: *const u64, indptr: *const u64) -> Status;
+    pub fn zt_writer_add_quantized(w: Pointer, name: *const c_char, length: usize, shape: *const u64, rank: usize, desc: Pointer) -> Status;
     pub fn zt_writer_add_object(w: Pointer, desc: Pointer) -> Status;
     pub fn zt_writer_begin_object(w: Pointer, desc: Pointer) -> Status;
     pub fn zt_writer_add_component(w: Pointer, desc: Pointer) -> Status;

@@ -7,8 +7,8 @@ use std::ptr::null;
 
 const WRITER_OPTIONS: usize = 88;
 const WRITER_NUMBERS: usize = 64; // pointers lie behind
-const COMPONENT: usize = 64;
-const OBJECT: usize = 88;
+const COMPONENT: usize = 72;
+const OBJECT: usize = 96;
 const QUANTIZED: usize = 96;
 const ATTRIBUTE: usize = 80;
 
@@ -115,6 +115,7 @@ fn component(u: &mut Unstructured<'_>, texts: &[CString; 3], data: &[u8]) -> Res
     if u.ratio(1, 6)? {
         desc.set(28, &7i32.to_ne_bytes());
         desc.set_pointer(32, maybe(&texts[1], u)?);
+        desc.set(64, &(u.int_in_range(0..=1)? * texts[1].as_bytes().len()).to_ne_bytes());
     }
     desc.set(40, &if u.ratio(1, 2)? { number(u)? } else { 0 }.to_ne_bytes());
     desc.set(44, &if u.ratio(1, 2)? { number(u)? } else { 0 }.to_ne_bytes());
@@ -143,6 +144,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
     object.set(24, &number(u)?.to_ne_bytes());
     if u.ratio(1, 4)? {
         object.set_pointer(32, texts[1].as_ptr());
+        object.set(88, &(u.int_in_range(0..=1)? * texts[1].as_bytes().len()).to_ne_bytes());
     }
     object.set_pointer(40, shape.as_ptr());
     object.set(48, &shape.len().to_ne_bytes());
@@ -153,12 +155,12 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
         object.set_pointer(72, zt_object_attributes(zt_object_at(file, 0)));
     }
     check(match u.int_in_range(0..=11u8)? {
-        0 => zt_writer_add_dense(w, name.as_ptr(), dtype, logical, shape.as_ptr(), shape.len(), data.as_ptr().cast(), data.len()),
+        0 => zt_writer_add_dense(w, name.as_ptr(), 0, dtype, logical, shape.as_ptr(), shape.len(), data.as_ptr().cast(), data.len()),
         1 => {
             let (places, pointers) = ([0u64; 4], [0u64, 0, 1, 2, 4]);
             let size = [u.int_in_range(0..=4)?, 3];
             let nnz = u.int_in_range(0..=4)?;
-            zt_writer_add_csr(w, name.as_ptr(), dtype, logical, size.as_ptr(), nnz, data.as_ptr().cast(), data.len(), places.as_ptr(), pointers.as_ptr())
+            zt_writer_add_csr(w, name.as_ptr(), 0, dtype, logical, size.as_ptr(), nnz, data.as_ptr().cast(), data.len(), places.as_ptr(), pointers.as_ptr())
         }
         2 | 3 => {
             object.set_pointer(56, parts.pointer());
@@ -214,7 +216,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
             for at in [80, 84, 88] {
                 desc.set(at, &u.int_in_range(0..=14i32)?.to_ne_bytes());
             }
-            zt_writer_add_quantized(w, name.as_ptr(), shape.as_ptr(), shape.len(), desc.pointer())
+            zt_writer_add_quantized(w, name.as_ptr(), 0, shape.as_ptr(), shape.len(), desc.pointer())
         }
     });
     Ok(())

@@ -86,7 +86,7 @@ class value {
     [[nodiscard]] std::size_t size() const noexcept { return zt_value_count(value_); }
     [[nodiscard]] value operator[](std::size_t index) const noexcept { return zt_value_at(value_, index); }
     [[nodiscard]] value key(std::size_t index) const noexcept { return zt_value_key_at(value_, index); }
-    [[nodiscard]] value find(text key) const noexcept { return zt_value_find(value_, key.c_str()); }
+    [[nodiscard]] value find(std::string_view key) const noexcept { return zt_value_find_n(value_, key.data(), key.size()); }
     using iterator = detail::indexed<value, zt_value>;
     [[nodiscard]] iterator begin() const noexcept { return {value_, 0}; }
     [[nodiscard]] iterator end() const noexcept { return {value_, size()}; }

@@ -122,33 +122,33 @@ class writer {
         return give(zt_writer_add_batch(get(), requests.data(), requests.size()));
     }
     template <class T>
-    returns<void> csr(text name, std::uint64_t rows, std::uint64_t columns, span<const T> values,
+    returns<void> csr(std::string_view name, std::uint64_t rows, std::uint64_t columns, span<const T> values,
                       span<const std::uint64_t> indices, span<const std::uint64_t> indptr)
     {
         const std::uint64_t shape[2] = {rows, columns};
         if (values.size() != indices.size() || indptr.size() != rows + 1)
             return detail::fail<void>(ZT_ERROR_INVALID_ARGUMENT, "a csr object has an index for each value, and rows + 1 row starts");
-        return give(zt_writer_add_csr(get(), name.c_str(), type_of<T>::dtype, type_of<T>::type, shape, values.size(), values.data(),
-                                 values.size_bytes(), indices.data(), indptr.data()));
+        return give(zt_writer_add_csr(get(), pointer(name), name.size(), type_of<T>::dtype, type_of<T>::type, shape, values.size(),
+                                      values.data(), values.size_bytes(), indices.data(), indptr.data()));
     }
     /* coords: a row of values.size() numbers for each dimension. */
     template <class T>
-    returns<void> coo(text name, span<const std::uint64_t> shape, span<const T> values, span<const std::uint64_t> coords)
+    returns<void> coo(std::string_view name, span<const std::uint64_t> shape, span<const T> values, span<const std::uint64_t> coords)
     {
         if (coords.size() != values.size() * shape.size())
             return detail::fail<void>(ZT_ERROR_INVALID_ARGUMENT, "a coo object has a coordinate for each value and dimension");
-        return give(zt_writer_add_coo(get(), name.c_str(), type_of<T>::dtype, type_of<T>::type, shape.data(), shape.size(),
+        return give(zt_writer_add_coo(get(), pointer(name), name.size(), type_of<T>::dtype, type_of<T>::type, shape.data(), shape.size(),
                                  values.size(), values.data(), values.size_bytes(), coords.data()));
     }
-    returns<void> quantized(text name, span<const std::uint64_t> shape, const quantized_desc &desc)
+    returns<void> quantized(std::string_view name, span<const std::uint64_t> shape, const quantized_desc &desc)
     {
-        return give(zt_writer_add_quantized(get(), name.c_str(), shape.data(), shape.size(), &desc));
+        return give(zt_writer_add_quantized(get(), pointer(name), name.size(), shape.data(), shape.size(), &desc));
     }
     returns<void> object(const zt_object_desc &desc) { return give(zt_writer_add_object(get(), &desc)); }
     returns<void> copy(zt::object from) { return give(zt_writer_add_copy(get(), from.get(), nullptr, 0)); }
     returns<void> copy(zt::object from, std::string_view new_name)
     {
-        return give(zt_writer_add_copy(get(), from.get(), new_name.empty() ? "" : new_name.data(), new_name.size()));
+        return give(zt_writer_add_copy(get(), from.get(), pointer(new_name), new_name.size()));
     }
     returns<void> copy_as(zt::object from, zt_encoding encoding, zt_digest digest = ZT_DIGEST_DEFAULT, zt_dtype floats = ZT_DTYPE_OTHER)
     {
@@ -167,7 +167,7 @@ class writer {
     returns<void> component(std::string_view role, zt_dtype dtype, zt_type type = ZT_TYPE_NONE)
     {
         component_desc part;
-        part.role = role.empty() ? "" : role.data();
+        part.role = pointer(role);
         part.role_length = role.size();
         part.dtype = dtype;
         part.type = type;
@@ -179,27 +179,30 @@ class writer {
     /* Attributes of the file, and of the object that is open. T: bool, an integer, a floating point type, text,
      * span<const std::byte>, a value of an open file, a container of elements such as std::vector<float>, or a
      * zt_attribute. */
-    template <class T> returns<void> set_attribute(text key, const T &value) { return give_attribute(zt_writer_set_attribute, key, value); }
-    template <class T> returns<void> attribute(text key, const T &value) { return give_attribute(zt_writer_set_open_object_attribute, key, value); }
+    template <class T> returns<void> set_attribute(std::string_view key, const T &value) { return give_attribute(zt_writer_set_attribute, key, value); }
+    template <class T> returns<void> attribute(std::string_view key, const T &value) { return give_attribute(zt_writer_set_open_object_attribute, key, value); }
     /* value: JSON text. */
-    returns<void> set_attribute_json(text key, text value) { return set_attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
-    returns<void> attribute_json(text key, text value) { return attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
-    returns<void> remove_attribute(text key) { return set_attribute(key, describe(ZT_ATTRIBUTE_REMOVE)); }
+    returns<void> set_attribute_json(std::string_view key, text value) { return set_attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
+    returns<void> attribute_json(std::string_view key, text value) { return attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
+    returns<void> remove_attribute(std::string_view key) { return set_attribute(key, describe(ZT_ATTRIBUTE_REMOVE)); }
 
     /* Of an append: what the file has is taken away, renamed, and gets other attributes. */
-    returns<void> remove_object(text name) { return give(zt_writer_remove_object(get(), name.c_str(), 0)); }
-    returns<void> rename_object(text name, text new_name)
+    returns<void> remove_object(std::string_view name)
     {
-        return give(zt_writer_rename_object(get(), name.c_str(), 0, new_name.c_str(), 0));
+        return give(zt_writer_remove_object(get(), pointer(name), name.size()));
     }
-    template <class T> returns<void> set_object_attribute(text name, text key, const T &value)
+    returns<void> rename_object(std::string_view name, std::string_view new_name)
+    {
+        return give(zt_writer_rename_object(get(), pointer(name), name.size(), pointer(new_name), new_name.size()));
+    }
+    template <class T> returns<void> set_object_attribute(std::string_view name, std::string_view key, const T &value)
     {
         auto call = [&](zt_writer *w, const char *its_key, const zt_attribute *made) {
-            return zt_writer_set_object_attribute(w, name.c_str(), 0, its_key, made);
+            return zt_writer_set_object_attribute(w, pointer(name), name.size(), its_key, made);
         };
         return give_attribute(call, key, value);
     }
-    returns<void> remove_object_attribute(text name, text key)
+    returns<void> remove_object_attribute(std::string_view name, std::string_view key)
     {
         return set_object_attribute(name, key, describe(ZT_ATTRIBUTE_REMOVE));
     }
@@ -218,6 +221,8 @@ class writer {
     void abort() noexcept { owned_.reset(); }
 
   private:
+    /* With a length of 0 C takes a text as NUL-ended, and NULL for none. */
+    static const char *pointer(std::string_view string) noexcept { return string.empty() ? "" : string.data(); }
     static zt_attribute describe(zt_attribute_kind kind, const void *data = nullptr) noexcept
     {
         zt_attribute out{};
@@ -226,7 +231,7 @@ class writer {
         out.data = data;
         return out;
     }
-    template <class F, class T> returns<void> give_attribute(F call, text key, const T &value)
+    template <class F, class T> returns<void> give_attribute(F call, std::string_view key, const T &value)
     {
         zt_attribute made = describe(ZT_ATTRIBUTE_NULL);
         if constexpr (std::is_same_v<T, zt_attribute>) {
@@ -249,20 +254,22 @@ class writer {
             const span<const std::byte> bytes(value);
             made = describe(ZT_ATTRIBUTE_BYTES, bytes.data());
             made.size = bytes.size();
-        } else if constexpr (std::is_convertible_v<const T &, text>) {
-            const text string(value);
-            return give(call(get(), key.c_str(), &(made = describe(ZT_ATTRIBUTE_STRING, string.c_str()))));
+        } else if constexpr (std::is_convertible_v<const T &, std::string_view>) {
+            const std::string_view string(value);
+            made = describe(ZT_ATTRIBUTE_STRING, pointer(string));
+            made.size = string.size();
         } else {
             made = describe(ZT_ATTRIBUTE_NUMBERS, value.data());
             made.dtype = type_of<std::remove_cv_t<std::remove_pointer_t<decltype(value.data())>>>::dtype;
             made.count = value.size();
         }
-        return give(call(get(), key.c_str(), &made));
+        made.key_length = key.size();
+        return give(call(get(), pointer(key), &made));
     }
     static object_desc describe(std::string_view name, zt_format format, span<const std::uint64_t> shape) noexcept
     {
         object_desc whole;
-        whole.name = name.empty() ? "" : name.data();
+        whole.name = pointer(name);
         whole.name_length = name.size();
         whole.format = format;
         whole.shape = shape.data();

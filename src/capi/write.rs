@@ -14,7 +14,7 @@ use std::ffi::{c_char, c_void};
 
 /// Writes a dense object at once.
 ///
-/// name: NUL-ended UTF-8; for one that holds a NUL zt_writer_add_batch or zt_writer_add_object. dtype: one of the 13.
+/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. dtype: one of the 13.
 /// type: ZT_TYPE_NONE or a known one that goes with dtype. shape: rank dimensions, outermost first; NULL only if rank
 /// is 0. data, size: the elements, row-major, in the host's byte order; size has to be what shape, dtype and type
 /// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
@@ -26,6 +26,7 @@ use std::ffi::{c_char, c_void};
 pub unsafe extern "C" fn zt_writer_add_dense(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
+    name_length: usize,
     dtype: zt_dtype,
     r#type: zt_type,
     shape: *const u64,
@@ -38,7 +39,7 @@ pub unsafe extern "C" fn zt_writer_add_dense(
         // SAFETY: as the doc says of name, shape, data.
         let (name, shape, data) = unsafe {
             (
-                arg::text(name, "name")?,
+                arg::sized_text(name, name_length, "name")?,
                 arg::slice(shape, rank, "shape")?,
                 arg::slice(data.cast::<u8>(), size, "data")?,
             )
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn zt_writer_add_dense(
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
-/// name, dtype, type: as zt_writer_add_dense.
+/// name, name_length, dtype, type: as zt_writer_add_dense.
 /// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not nnz elements, else
 /// as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
@@ -60,6 +61,7 @@ pub unsafe extern "C" fn zt_writer_add_dense(
 pub unsafe extern "C" fn zt_writer_add_csr(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
+    name_length: usize,
     dtype: zt_dtype,
     r#type: zt_type,
     shape: *const u64,
@@ -73,7 +75,7 @@ pub unsafe extern "C" fn zt_writer_add_csr(
         let writer = open(writer)?;
         // SAFETY: as the doc says of each.
         unsafe {
-            let name = arg::text(name, "name")?;
+            let name = arg::sized_text(name, name_length, "name")?;
             let shape: &[u64] = arg::slice(shape, 2, "shape")?;
             let rows = arg::to_usize(shape.first().copied().unwrap_or(0), "indptr")?;
             let pointers =
@@ -91,12 +93,13 @@ pub unsafe extern "C" fn zt_writer_add_csr(
 ///
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
-/// after the call. name, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_coo(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
+    name_length: usize,
     dtype: zt_dtype,
     r#type: zt_type,
     shape: *const u64,
@@ -113,7 +116,7 @@ pub unsafe extern "C" fn zt_writer_add_coo(
             total.ok_or_else(|| fail!(InvalidArgument, "{rank} runs of {nnz} coordinates are too many"))?;
         // SAFETY: as the doc says of each.
         unsafe {
-            let name = arg::text(name, "name")?;
+            let name = arg::sized_text(name, name_length, "name")?;
             let shape = arg::slice(shape, rank, "shape")?;
             let values = arg::slice(values.cast::<u8>(), values_size, "values")?;
             let coords = arg::slice(coords, total, "coords")?;
@@ -126,12 +129,13 @@ pub unsafe extern "C" fn zt_writer_add_coo(
 /// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
 ///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
-/// call. name: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// call. name, name_length: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_quantized(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
+    name_length: usize,
     shape: *const u64,
     rank: usize,
     desc: *const zt_quantized_desc,
@@ -140,7 +144,7 @@ pub unsafe extern "C" fn zt_writer_add_quantized(
         let writer = open(writer)?;
         // SAFETY: as the doc says of each.
         unsafe {
-            let name = arg::text(name, "name")?;
+            let name = arg::sized_text(name, name_length, "name")?;
             let shape = arg::slice(shape, rank, "shape")?;
             let desc: zt_quantized_desc = arg::required_struct(desc)?;
             if desc.reserved != 0 {

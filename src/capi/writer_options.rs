@@ -119,7 +119,7 @@ pub struct zt_component_desc {
     pub dtype: zt_dtype,
     /// The logical type; for ZT_TYPE_OTHER see type_name.
     pub r#type: zt_type,
-    /// The logical type's name, NUL-ended, where type is ZT_TYPE_OTHER; else NULL.
+    /// The logical type's name, UTF-8, where type is ZT_TYPE_OTHER; else NULL.
     pub type_name: *const c_char,
     /// The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
     pub encoding: zt_encoding,
@@ -130,10 +130,14 @@ pub struct zt_component_desc {
     pub data: *const c_void,
     /// Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
     pub size: u64,
+    /// Bytes of type_name; 0 if it is NUL-ended.
+    pub type_name_length: usize,
 }
 
 // SAFETY: as above.
-sized_struct!(zt_component_desc: role, role_length, dtype, r#type, type_name, encoding, digest, data, size);
+sized_struct!(zt_component_desc:
+    role, role_length, dtype, r#type, type_name, encoding, digest, data, size, type_name_length
+);
 
 /// An object to be written. All fields zero but struct_size, name, format, shape and rank are the usual one.
 #[repr(C)]
@@ -149,7 +153,7 @@ pub struct zt_object_desc {
     pub format: zt_format,
     /// Must be 0.
     pub reserved: u32,
-    /// The layout's name, NUL-ended, where format is ZT_FORMAT_OTHER; else NULL.
+    /// The layout's name, UTF-8, where format is ZT_FORMAT_OTHER; else NULL.
     pub format_name: *const c_char,
     /// The dimensions, rank of them.
     pub shape: *const u64,
@@ -163,12 +167,14 @@ pub struct zt_object_desc {
     pub attributes: *const zt_value,
     /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_JSON.
     pub attributes_json: *const c_char,
+    /// Bytes of format_name; 0 if it is NUL-ended.
+    pub format_name_length: usize,
 }
 
 // SAFETY: as above.
 sized_struct!(zt_object_desc:
     name, name_length, format, reserved, format_name, shape, rank, components, component_count, attributes,
-    attributes_json
+    attributes_json, format_name_length
 );
 
 /// The parts of a quantized_group object to be written.
@@ -254,13 +260,15 @@ pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOption
 /// A logical type, by number or name.
 ///
 /// # Safety
-/// `name` is NULL or NUL-ended and stays for `'a`.
-unsafe fn logical<'a>(number: zt_type, name: *const c_char) -> Result<Option<LogicalSpec<'a>>> {
+/// As [`component_spec`].
+unsafe fn logical<'a>(desc: &zt_component_desc) -> Result<Option<LogicalSpec<'a>>> {
+    let number = desc.r#type;
     if number == zt_type_value::ZT_TYPE_OTHER as zt_type {
         // SAFETY: passed on.
-        return Ok(Some(LogicalSpec::Other(unsafe { arg::text(name, "type_name")? })));
+        let name = unsafe { arg::sized_text(desc.type_name, desc.type_name_length, "type_name")? };
+        return Ok(Some(LogicalSpec::Other(name)));
     }
-    if !name.is_null() {
+    if !desc.type_name.is_null() {
         return Err(fail!(InvalidArgument, "type_name is given, but type is {number}, not ZT_TYPE_OTHER"));
     }
     Ok(types::logical(number)?.map(LogicalSpec::Known))
@@ -278,7 +286,7 @@ pub(super) unsafe fn component_spec<'a>(
         let spec = ComponentSpec {
             role: arg::sized_text(desc.role, desc.role_length, "role")?,
             dtype: types::dtype(desc.dtype)?,
-            logical: logical(desc.r#type, desc.type_name)?,
+            logical: logical(desc)?,
             encoding: types::encoding(desc.encoding)?,
             digest: digest(desc.digest)?,
             size: Some(desc.size).filter(|s| *s != 0),
@@ -311,7 +319,7 @@ pub(super) unsafe fn object_spec<'a>(desc: &zt_object_desc) -> Result<ObjectSpec
                 ));
             }
             Some(name) => name,
-            None => arg::text(desc.format_name, "format_name")?,
+            None => arg::sized_text(desc.format_name, desc.format_name_length, "format_name")?,
         };
         Ok(ObjectSpec {
             name: arg::sized_text(desc.name, desc.name_length, "name")?,

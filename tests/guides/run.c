@@ -95,7 +95,7 @@ static void write_and_read(const char *out)
     zt_close(file);
 
     CHECK(zt_writer_create(out, NULL, &writer) == ZT_OK);
-    CHECK(zt_writer_add_dense(writer, "head", ZT_DTYPE_F32, ZT_TYPE_NONE, &lengths[0], 1, weight, 8) == ZT_OK);
+    CHECK(zt_writer_add_dense(writer, "head", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &lengths[0], 1, weight, 8) == ZT_OK);
     CHECK(zt_writer_finish(writer, NULL) == ZT_OK && replace_head(out, weight + 3, 3) == 0);
     CHECK((file = open_or_say(out)) != NULL);
     CHECK(first_weight(file, "head") == 4 && first_weight(file, "head.old") == 1);

@@ -32,6 +32,7 @@ extern "C" {
     fn zt_writer_add_quantized(
         writer: *mut zt::Writer,
         name: *const c_char,
+        name_length: usize,
         shape: *const u64,
         rank: usize,
         desc: *const QuantizedDesc,
@@ -42,7 +43,7 @@ const DATA: [u64; 8] = [7; 8];
 
 fn dense(writer: *mut zt::Writer, name: &CString) {
     let (shape, data) = ([4, 4], DATA.as_ptr().cast());
-    zt::ok(unsafe { zt::zt_writer_add_dense(writer, name.as_ptr(), zt::F32, 0, shape.as_ptr(), 2, data, 64) });
+    zt::ok(unsafe { zt::zt_writer_add_dense(writer, name.as_ptr(), 0, zt::F32, 0, shape.as_ptr(), 2, data, 64) });
 }
 
 fn quantized(writer: *mut zt::Writer, name: &CString) {
@@ -63,7 +64,7 @@ fn quantized(writer: *mut zt::Writer, name: &CString) {
         zeros_dtype: 0,
         reserved: 0,
     };
-    zt::ok(unsafe { zt_writer_add_quantized(writer, name.as_ptr(), shape.as_ptr(), 2, &desc) });
+    zt::ok(unsafe { zt_writer_add_quantized(writer, name.as_ptr(), 0, shape.as_ptr(), 2, &desc) });
 }
 
 fn generate(path: &Path, n: usize, digest: i32, put: fn(*mut zt::Writer, &CString)) {

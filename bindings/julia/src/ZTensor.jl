@@ -154,7 +154,7 @@ function write(writer::Ptr{Cvoid}, name::AbstractString, a::Array{T}) where {T}
     kind = Ref{Int32}(ZT_TYPE_NONE)
     logical && check(zt_type_from_name(found, kind))
     shape = UInt64[reverse(size(a))...]
-    check(zt_writer_add_dense(writer, name, number[], kind[], shape, length(shape), a, sizeof(a)))
+    check(zt_writer_add_dense(writer, name, 0, number[], kind[], shape, length(shape), a, sizeof(a)))
 end
 
 end

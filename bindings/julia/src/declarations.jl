@@ -387,6 +387,7 @@ struct zt_component_desc
     digest::Int32
     data::Ptr{Cvoid}
     size::UInt64
+    type_name_length::Csize_t
 end
 
 struct zt_object_desc
@@ -402,6 +403,7 @@ struct zt_object_desc
     component_count::Csize_t
     attributes::Ptr{Cvoid}
     attributes_json::Ptr{UInt8}
+    format_name_length::Csize_t
 end
 
 struct zt_quantized_desc
@@ -610,10 +612,10 @@ zt_writer_finish(writer, summary) = ccall((:zt_writer_finish, libztensor), Int32
 zt_writer_abort(writer) = ccall((:zt_writer_abort, libztensor), Cvoid, (Ptr{Cvoid},), writer)
 zt_writer_add_copy_as(writer, object, new_name, new_name_length, encoding, digest, floats) = ccall((:zt_writer_add_copy_as, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Cstring, Csize_t, Int32, Int32, Int32), writer, object, new_name, new_name_length, encoding, digest, floats)
 zt_writer_copy_attributes(writer, file) = ccall((:zt_writer_copy_attributes, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}), writer, file)
-zt_writer_add_dense(writer, name, dtype, type_, shape, rank, data, size) = ccall((:zt_writer_add_dense, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, dtype, type_, shape, rank, data, size)
-zt_writer_add_csr(writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_writer_add_csr, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, dtype, type_, shape, nnz, values, values_size, indices, indptr)
-zt_writer_add_coo(writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_writer_add_coo, libztensor), Int32, (Ptr{Cvoid}, Cstring, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, dtype, type_, shape, rank, nnz, values, values_size, coords)
-zt_writer_add_quantized(writer, name, shape, rank, desc) = ccall((:zt_writer_add_quantized, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, shape, rank, desc)
+zt_writer_add_dense(writer, name, name_length, dtype, type_, shape, rank, data, size) = ccall((:zt_writer_add_dense, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, name_length, dtype, type_, shape, rank, data, size)
+zt_writer_add_csr(writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_writer_add_csr, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr)
+zt_writer_add_coo(writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_writer_add_coo, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords)
+zt_writer_add_quantized(writer, name, name_length, shape, rank, desc) = ccall((:zt_writer_add_quantized, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, name_length, shape, rank, desc)
 zt_writer_add_object(writer, desc) = ccall((:zt_writer_add_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
 zt_writer_add_batch(writer, requests, count) = ccall((:zt_writer_add_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, count)
 zt_writer_set_attribute(writer, key, attribute) = ccall((:zt_writer_set_attribute, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_attribute}), writer, key, attribute)
@@ -627,5 +629,5 @@ zt_writer_create_sink(sink, options, writer) = ccall((:zt_writer_create_sink, li
 zt_object_to_dlpack(object, tensor) = ccall((:zt_object_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)
 zt_component_to_dlpack(component, tensor) = ccall((:zt_component_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), component, tensor)
 zt_object_to_dlpack_unversioned(object, tensor) = ccall((:zt_object_to_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)
-zt_writer_add_dlpack(writer, name, tensor) = ccall((:zt_writer_add_dlpack, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}), writer, name, tensor)
-zt_writer_add_dlpack_unversioned(writer, name, tensor) = ccall((:zt_writer_add_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}), writer, name, tensor)
+zt_writer_add_dlpack(writer, name, name_length, tensor) = ccall((:zt_writer_add_dlpack, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Ptr{Cvoid}), writer, name, name_length, tensor)
+zt_writer_add_dlpack_unversioned(writer, name, name_length, tensor) = ccall((:zt_writer_add_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Cstring, Csize_t, Ptr{Cvoid}), writer, name, name_length, tensor)

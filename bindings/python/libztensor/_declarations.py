@@ -448,6 +448,7 @@ class zt_component_desc(Structure):
         ("digest", zt_digest),
         ("data", c_void_p),
         ("size", c_uint64),
+        ("type_name_length", c_size_t),
     ]
 
 
@@ -465,6 +466,7 @@ class zt_object_desc(Structure):
         ("component_count", c_size_t),
         ("attributes", c_void_p),
         ("attributes_json", c_char_p),
+        ("format_name_length", c_size_t),
     ]
 
 
@@ -691,10 +693,10 @@ FUNCTIONS = {
     "zt_writer_abort": (None, [c_void_p]),
     "zt_writer_add_copy_as": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t, zt_encoding, zt_digest, zt_dtype]),
     "zt_writer_copy_attributes": (zt_status, [c_void_p, c_void_p]),
-    "zt_writer_add_dense": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),
-    "zt_writer_add_csr": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
-    "zt_writer_add_coo": (zt_status, [c_void_p, c_char_p, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
-    "zt_writer_add_quantized": (zt_status, [c_void_p, c_char_p, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
+    "zt_writer_add_dense": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),
+    "zt_writer_add_csr": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
+    "zt_writer_add_coo": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
+    "zt_writer_add_quantized": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
     "zt_writer_add_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
     "zt_writer_add_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
     "zt_writer_set_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
@@ -708,6 +710,6 @@ FUNCTIONS = {
     "zt_object_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
     "zt_component_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
     "zt_object_to_dlpack_unversioned": (zt_status, [c_void_p, POINTER(c_void_p)]),
-    "zt_writer_add_dlpack": (zt_status, [c_void_p, c_char_p, c_void_p]),
-    "zt_writer_add_dlpack_unversioned": (zt_status, [c_void_p, c_char_p, c_void_p]),
+    "zt_writer_add_dlpack": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    "zt_writer_add_dlpack_unversioned": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
 }

@@ -149,6 +149,7 @@ unsafe fn write(writer: &mut Writer, name: &str, tensor: &Tensor) -> Result<()> 
 pub unsafe extern "C" fn zt_writer_add_dlpack(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
+    name_length: usize,
     tensor: Option<&Versioned>,
 ) -> zt_status {
     guard(|| {
@@ -159,7 +160,7 @@ pub unsafe extern "C" fn zt_writer_add_dlpack(
             return Err(fail!(Unsupported, "a tensor of DLPack {}.{}", version.major, version.minor));
         }
         // SAFETY: as the header says of both.
-        unsafe { write(writer, arg::text(name, "name")?, &tensor.tensor) }
+        unsafe { write(writer, arg::sized_text(name, name_length, "name")?, &tensor.tensor) }
     })
 }
 
@@ -168,12 +169,13 @@ pub unsafe extern "C" fn zt_writer_add_dlpack(
 pub unsafe extern "C" fn zt_writer_add_dlpack_unversioned(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
+    name_length: usize,
     tensor: Option<&Unversioned>,
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
         let tensor = arg::required(tensor, "tensor")?;
         // SAFETY: as the header says of both.
-        unsafe { write(writer, arg::text(name, "name")?, &tensor.tensor) }
+        unsafe { write(writer, arg::sized_text(name, name_length, "name")?, &tensor.tensor) }
     })
 }

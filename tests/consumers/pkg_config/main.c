@@ -21,7 +21,7 @@ static int write_file(const char *path, const zt_object *copied, const int16_t *
     options.digest = ZT_DIGEST_SHA256;
     if (zt_writer_create(path, &options, &writer) != ZT_OK)
         return failed("zt_writer_create");
-    if (zt_writer_add_dense(writer, "numbers", ZT_DTYPE_I16, ZT_TYPE_NONE, shape, 2, numbers, size) != ZT_OK)
+    if (zt_writer_add_dense(writer, "numbers", 0, ZT_DTYPE_I16, ZT_TYPE_NONE, shape, 2, numbers, size) != ZT_OK)
         return failed("zt_writer_add_dense");
     if (zt_writer_add_copy(writer, copied, "copied", 0) != ZT_OK)
         return failed("zt_writer_add_copy");
