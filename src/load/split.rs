@@ -7,6 +7,8 @@ use super::slab::Slab;
 use crate::codec::Coding;
 use crate::error::{fail, Result};
 use crate::source::{ByteSource, Profile};
+use foldhash::fast::SeedableRandomState;
+use hashbrown::HashMap;
 use std::sync::atomic::AtomicUsize;
 
 /// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the page cache
@@ -31,25 +33,40 @@ pub struct Source<'s> {
 /// The sources of the requests; each request has the number of its own.
 pub fn sources<'a>(requests: &mut [Request<'a>]) -> Result<Vec<Source<'a>>> {
     let mut sources: Vec<Source<'a>> = Vec::new();
+    let mut numbers = Numbers::new();
     for request in requests {
         let bytes = request.blob.source;
-        let is_same = |source: &Source<'_>| std::ptr::addr_eq(source.bytes, bytes);
-        // Requests of one file mostly follow each other.
-        request.source = match sources.iter().rposition(is_same) {
-            Some(known) => known,
-            None => {
-                sources.try_reserve(1)?;
-                sources.push(Source {
-                    bytes,
-                    owner: request.blob.owner,
-                    profile: bytes.profile(),
-                    capacity: 0,
-                });
-                sources.len().saturating_sub(1)
-            }
-        };
+        request.source = numbers.of(std::ptr::from_ref(bytes).addr())?;
+        if request.source == sources.len() {
+            sources.try_reserve(1)?;
+            sources.push(Source { bytes, owner: request.blob.owner, profile: bytes.profile(), capacity: 0 });
+        }
     }
     Ok(sources)
+}
+
+/// Addresses, numbered from 0 in the order in which they first come.
+struct Numbers {
+    last: Option<(usize, usize)>,
+    all: HashMap<usize, usize, SeedableRandomState>,
+}
+
+impl Numbers {
+    fn new() -> Numbers {
+        Numbers { last: None, all: HashMap::with_hasher(crate::hash::state()) }
+    }
+
+    fn of(&mut self, address: usize) -> Result<usize> {
+        match self.last {
+            // Requests of one file mostly follow each other.
+            Some((last, number)) if last == address => return Ok(number),
+            _ => self.all.try_reserve(1).map_err(|_| fail!(OutOfMemory, "memory could not be had"))?,
+        }
+        let next = self.all.len();
+        let number = *self.all.entry(address).or_insert(next); // within what was reserved
+        self.last = Some((address, number));
+        Ok(number)
+    }
 }
 
 /// The jobs of all requests, which are checked before.
@@ -213,7 +230,21 @@ pub fn aligned_chunks(
 
 #[cfg(test)]
 mod tests {
-    use super::aligned_chunks;
+    use super::{aligned_chunks, Numbers};
+
+    /// So many sources, each of which comes twice, that looking through them all each time would take minutes.
+    #[test]
+    fn sources_are_numbered_in_the_order_in_which_they_come() {
+        const SOURCES: usize = 300_000;
+        let mut numbers = Numbers::new();
+        for round in 0..2 {
+            for at in 0..SOURCES {
+                assert_eq!(numbers.of(at << 6).unwrap(), at, "round {round}");
+                assert_eq!(numbers.of(at << 6).unwrap(), at, "round {round}, once more");
+            }
+        }
+        assert_eq!(numbers.all.len(), SOURCES);
+    }
 
     #[test]
     fn chunks_end_at_multiples_and_cover_all() {
