@@ -94,4 +94,7 @@ printf '\n  %-26s %12s\n' FILE BYTES
 for file in $source model.zt model-zstd.zt; do
     printf '  %-26s %12d\n' $file "$(wc -c <$file)"
 done
+echo
+show zt diff $source model-zstd.zt
+title "Three commands to try: zt ls --tree FILE, zt stats FILE, zt diff FILE OTHER; zt is target/release/zt"
 title "Every tensor came back bit for bit. The programs are examples/*.c, a page each; the manual is include/ztensor.h."

@@ -1,9 +1,15 @@
 //! The command line.
 
+mod inspect;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use globset::{GlobBuilder, GlobMatcher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use ztensor::model::manifest::Encoding;
+
+pub use inspect::{
+    Add, Attr, AttrAction, Cat, Compact, Completions, Diff, Extract, Info, Merge, Move, Remove, Stats,
+};
 
 /// List, verify, convert, edit and repair zTensor .zt files (spec 0.1, 1.0, 1.1 and 1.2)
 #[derive(Parser)]
@@ -17,23 +23,57 @@ pub struct Arguments {
 pub enum Command {
     /// List what a file holds
     Ls(Ls),
+    /// Tell everything about a file, or about some of its objects
+    Info(Info),
+    /// Compare two files or models of any containers
+    Diff(Diff),
+    /// Least, greatest, mean and deviation of tensors, NaN and zeros, histograms
+    Stats(Stats),
+    /// Write the decoded bytes of a tensor to standard output
+    Cat(Cat),
+    /// Write tensors to NumPy files
+    Extract(Extract),
+    /// Print, set and take away attributes
+    Attr(Attr),
     /// Check files: digests, decoding, sizes, structure
     Verify(Verify),
     /// Convert between .zt, .safetensors, .gguf and .npz; read all that `zt` opens
     Convert(Convert),
-    /// Remove and rename objects of a file, in place, and change their attributes
+    /// Take objects of a file away, in place
+    Rm(Remove),
+    /// Give an object of a file another name, in place
+    Mv(Move),
+    /// Remove and rename objects of a file and change their attributes, all at once
     Edit(Edit),
+    /// Copy objects of another file into a file
+    Add(Add),
+    /// Make one .zt file of several files
+    Merge(Merge),
+    /// Write a file again without what was taken away
+    Compact(Compact),
     /// Cut a file that ends in an unfinished append back to its last good end
     Repair(Repair),
+    /// Print what completes these commands in a shell
+    Completions(Completions),
 }
 
 #[derive(Args)]
 pub struct Ls {
     /// The file; or a model of several: an index, one of several numbered files, a folder
     pub file: PathBuf,
-    /// Only objects whose name matches one of these; `*` matches dots and slashes, too
-    #[arg(value_name = "GLOB", value_parser = glob)]
-    pub globs: Vec<GlobMatcher>,
+    /// Only objects whose name matches one of these; `*` matches dots and slashes, too. What is there as a file or folder
+    /// is one more to list
+    #[arg(value_name = "GLOB", value_parser = glob_or_path)]
+    pub more: Vec<GlobOrPath>,
+    /// Sums by name prefix, to this depth [default: 3]
+    #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "3", conflicts_with_all = ["json", "sort", "totals"])]
+    pub tree: Option<usize>,
+    /// Sums by type in place of the list
+    #[arg(long, conflicts_with = "json")]
+    pub totals: bool,
+    /// Also the attributes of the file
+    #[arg(long, short, conflicts_with = "json")]
+    pub attributes: bool,
     /// Order of the list [default: as in the file]
     #[arg(long, value_name = "BY")]
     pub sort: Option<Sort>,
@@ -49,6 +89,13 @@ pub struct Ls {
     /// Add the SHA-256 of every component's decoded bytes to the JSON
     #[arg(long, requires = "json")]
     pub sha256: bool,
+}
+
+/// What chooses objects, or one more file.
+#[derive(Clone)]
+pub enum GlobOrPath {
+    Glob(GlobMatcher),
+    Path(PathBuf),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -69,6 +116,12 @@ pub struct Verify {
     /// Also refuse what a lenient reader passes over: unknown names, padding that is not zero
     #[arg(long)]
     pub strict: bool,
+    /// Only what opening checks, and digests that are not there are not missed: no data is read
+    #[arg(long)]
+    pub quick: bool,
+    /// As JSON, an array with an entry for each file
+    #[arg(long)]
+    pub json: bool,
     /// Threads; 0 for as many as there are processors
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
@@ -219,6 +272,14 @@ pub struct Repair {
     pub cut_at: Option<u64>,
 }
 
+impl Edit {
+    /// None of the changes.
+    fn nothing(file: &Path, durable: bool) -> Edit {
+        let (remove, rename, unset, set) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Edit { file: file.to_owned(), remove, rename, unset, set, durable }
+    }
+}
+
 fn encoding(name: &str) -> Result<Encoding, String> {
     let names: Vec<_> = Encoding::written().filter_map(Encoding::name).collect();
     Encoding::from_name(name).ok_or_else(|| format!("not one of {}", names.join(", ")))
@@ -227,6 +288,14 @@ fn encoding(name: &str) -> Result<Encoding, String> {
 fn glob(text: &str) -> Result<GlobMatcher, String> {
     let glob = GlobBuilder::new(text).build();
     glob.map(|glob| glob.compile_matcher()).map_err(|e| e.kind().to_string())
+}
+
+fn glob_or_path(text: &str) -> Result<GlobOrPath, String> {
+    let path = Path::new(text);
+    match path.exists() {
+        true => Ok(GlobOrPath::Path(path.to_owned())),
+        false => glob(text).map(GlobOrPath::Glob),
+    }
 }
 
 fn rename(text: &str) -> Result<Rename, String> {

@@ -24,8 +24,10 @@ use crate::{progress, text};
 use choice::Choice;
 use indicatif::ProgressBar;
 use input::Input;
+pub use output::{check_free, NewFile};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+pub use tensor::Elements;
 use ztensor::container::SPLIT_KEYS;
 use ztensor::error::Error;
 use ztensor::model::value::{OwnedValue, Value};
@@ -56,7 +58,7 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let target = arguments.target()?;
     arguments.check(target)?;
-    output::check_free(&arguments.output, arguments.force)?;
+    check_free(&arguments.output, arguments.force)?;
     let input = Input::open(&arguments.input, &interrupt)?;
     if arguments.verify {
         verify(&input, arguments.threads, &interrupt)?;

@@ -15,6 +15,8 @@ pub enum Failure {
     Reported,
     /// Whoever read standard output has gone: nothing is wrong, nothing is said.
     Pipe,
+    /// What was to be found out cannot be: exit status 2, after whatever is inside was reported.
+    Trouble(Box<Failure>),
     /// A signal asked to stop; what was being written was taken back.
     Interrupted(usize),
 }
@@ -58,6 +60,15 @@ impl Failure {
             Failure::Interrupted(signal) => {
                 report("interrupted; the output file is as it was");
                 return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));
+            }
+            Failure::Trouble(why) => {
+                return match why.as_ref() {
+                    Failure::Interrupted(_) | Failure::Pipe => why.report(),
+                    _ => {
+                        why.report();
+                        ExitCode::from(2)
+                    }
+                };
             }
             Failure::Pipe => return ExitCode::SUCCESS,
             Failure::Reported => {}

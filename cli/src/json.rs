@@ -63,7 +63,6 @@ pub fn write(
         out.put("]}")?;
     }
     out.put(if objects.is_empty() { "]\n}\n" } else { "\n ]\n}\n" })?;
-    out.flush()?;
     if failed {
         Err(Failure::Reported)
     } else {

@@ -1,31 +1,104 @@
-//! `zt ls`: what a file holds, as a table or as JSON.
+//! `zt ls`: what files hold, as a table, as sums or as JSON.
 
-use crate::arguments::{Ls, Sort};
+use crate::arguments::{GlobOrPath, Ls, Sort};
 use crate::failure::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::{Output, Tone};
 use crate::table::{Align, Table};
-use crate::{json, text};
+use crate::tree::Tree;
+use crate::{elements, info, json, text};
+use std::collections::BTreeMap;
+use std::path::Path;
 use ztensor::model::manifest::Format;
 use ztensor::reader::{Component, File, Object, OpenOptions};
 
 pub fn run(arguments: &Ls) -> Outcome<()> {
-    let path = &arguments.file;
+    let more = arguments.more.iter().filter_map(|given| match given {
+        GlobOrPath::Path(path) => Some(path),
+        GlobOrPath::Glob(_) => None,
+    });
+    let paths: Vec<_> = std::iter::once(&arguments.file).chain(more).collect();
+    let mut out = Output::new();
+    let mut failed = false;
+    for (at, path) in paths.iter().enumerate() {
+        if paths.len() > 1 && !arguments.json {
+            let shown = path.display().to_string();
+            let heading = out.toned(Tone::Heading, &text::one_line(&shown));
+            out.line(format_args!("{}{heading}:", if at > 0 { "\n" } else { "" }))?;
+        }
+        match list(&mut out, path, arguments) {
+            Ok(()) => {}
+            Err(Failure::Pipe) => return Err(Failure::Pipe),
+            Err(failure) => {
+                out.flush()?;
+                failure.report();
+                failed = true;
+            }
+        }
+    }
+    out.flush()?;
+    match failed {
+        true => Err(Failure::Reported),
+        false => Ok(()),
+    }
+}
+
+fn list(out: &mut Output, path: &Path, arguments: &Ls) -> Outcome<()> {
     let file = File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let objects = chosen(&file, arguments);
-    let mut out = Output::new();
     if arguments.json {
-        json::write(&mut out, path, &file, &objects, arguments.sha256)?;
-    } else {
-        table(&objects, arguments.long).write(&mut out)?;
-        out.line(format_args!("{}", totals(&file, &objects)))?;
+        return json::write(out, path, &file, &objects, arguments.sha256);
     }
-    out.flush()
+    if arguments.attributes {
+        let attributes = info::attributes_shown(file.attributes()).map_err(|e| Failure::at(path, e))?;
+        attributes.iter().try_for_each(|line| out.line(format_args!("{line}")))?;
+    }
+    match (arguments.tree, arguments.totals) {
+        (Some(depth), _) => tree(&objects, depth).write(out)?,
+        (None, true) => by_type(&objects).write(out)?,
+        (None, false) => table(&objects, arguments.long).write(out)?,
+    }
+    out.line(format_args!("{}", totals(&file, &objects)))
+}
+
+fn tree(objects: &[Object<'_>], depth: usize) -> Tree {
+    let mut tree = Tree::default();
+    for object in objects {
+        let types: Vec<_> = object.components().map(|c| elements::full_type_name(&c)).collect();
+        let what = format!("{} {}", text::name(&types.join(" + ")), text::shape(object.shape()));
+        tree.add(object.name(), depth, stored_size(object), what);
+    }
+    tree
+}
+
+/// How much there is of each type.
+fn by_type(objects: &[Object<'_>]) -> Table {
+    let right = |heading| (heading, Align::Right);
+    let mut table =
+        Table::new(&[("TYPE", Align::Left), right("COMPONENTS"), right("STORED"), right("DECODED")]);
+    let mut types: BTreeMap<String, (u64, u64, Option<u64>)> = BTreeMap::new();
+    for component in objects.iter().flat_map(|object| object.components()) {
+        let (count, stored, decoded) =
+            types.entry(elements::full_type_name(&component)).or_insert((0, 0, Some(0)));
+        *count += 1;
+        *stored = stored.saturating_add(component.stored_size());
+        *decoded = decoded.and_then(|sum| Some(sum.saturating_add(component.size().ok()?)));
+    }
+    for (name, (count, stored, decoded)) in types {
+        let name = text::name(&name).into_owned();
+        table.row(vec![name, count.to_string(), text::size(stored), size(decoded, false)]);
+    }
+    table
 }
 
 /// The objects that are asked for, in the order that is asked for.
 fn chosen<'f>(file: &'f File, arguments: &Ls) -> Vec<Object<'f>> {
-    let wanted =
-        |name: &str| arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(name));
+    let globs = || {
+        arguments.more.iter().filter_map(|given| match given {
+            GlobOrPath::Glob(glob) => Some(glob),
+            GlobOrPath::Path(_) => None,
+        })
+    };
+    let wanted = |name: &str| globs().next().is_none() || globs().any(|glob| glob.is_match(name));
     let mut objects: Vec<_> = file.objects().filter(|object| wanted(object.name())).collect();
     match arguments.sort {
         Some(Sort::Name) => objects.sort_by(|a, b| a.name().cmp(b.name())),
@@ -106,7 +179,7 @@ fn line(name: String, format: String, shape: String, component: &Component<'_>, 
     let mut cells = vec![
         name,
         format,
-        dtype(component),
+        text::name(&elements::full_type_name(component)).into_owned(),
         shape,
         size(Some(component.stored_size()), long),
         size(component.size().ok(), long),
@@ -117,14 +190,6 @@ fn line(name: String, format: String, shape: String, component: &Component<'_>, 
         cells.insert(4, component.offset().to_string());
     }
     cells
-}
-
-fn dtype(component: &Component<'_>) -> String {
-    let dtype = text::name(component.dtype_name());
-    match component.logical_name() {
-        Some(logical) => format!("{dtype} ({})", text::name(logical)),
-        None => dtype.into_owned(),
-    }
 }
 
 fn size(bytes: Option<u64>, long: bool) -> String {
@@ -153,13 +218,16 @@ fn totals(file: &File, objects: &[Object<'_>]) -> String {
     let stored = objects.iter().map(stored_size).fold(0, u64::saturating_add);
     let decoded =
         objects.iter().map(decoded_size).try_fold(0u64, |sum, size| Some(sum.saturating_add(size?)));
+    let version = match file.version() {
+        "" => file.container().name().to_owned(),
+        version => format!("version {}", text::name(version)),
+    };
     format!(
-        "{}{of_all}, {}: {} stored, {} decoded; version {}, file of {}",
+        "{}{of_all}, {}: {} stored, {} decoded; {version}, file of {}",
         text::count(shown, "object"),
         text::count(components, "component"),
         text::size(stored),
         decoded.map_or(String::from("?"), text::size),
-        text::name(file.version()),
         text::size(file.size()),
     )
 }

@@ -1,20 +1,30 @@
-//! `zt`: lists, verifies, converts, edits and repairs zTensor `.zt` files.
+//! `zt`: looks into files of tensors, compares, verifies, converts, edits and repairs them.
 //!
-//! Results go to standard output, everything else to standard error. Exit status: 0 done, 1 a file
-//! failed, 2 wrong usage.
+//! Results go to standard output, everything else to standard error. Exit status: 0 done, 1 a file failed, 2 wrong usage;
+//! of `zt diff` 0 the same, 1 not alike, 2 trouble.
 
 mod arguments;
+mod attr;
+mod combine;
 mod convert;
+mod diff;
 mod edit;
+mod elements;
+mod extract;
 mod failure;
+mod info;
 mod interrupt;
 mod json;
 mod ls;
+mod npy;
 mod output;
+mod parallel;
 mod progress;
 mod repair;
+mod stats;
 mod table;
 mod text;
+mod tree;
 mod verify;
 
 use arguments::{Arguments, Command};
@@ -26,14 +36,35 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let run = || match &arguments.command {
         Command::Ls(arguments) => ls::run(arguments),
+        Command::Info(arguments) => info::run(arguments),
+        Command::Diff(arguments) => diff::run(arguments),
+        Command::Stats(arguments) => stats::run(arguments),
+        Command::Cat(arguments) => extract::cat(arguments),
+        Command::Extract(arguments) => extract::extract(arguments),
+        Command::Attr(arguments) => attr::run(&arguments.action),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
         Command::Edit(arguments) => edit::run(arguments),
+        Command::Rm(arguments) => edit::run(&arguments.into()),
+        Command::Mv(arguments) => edit::run(&arguments.into()),
+        Command::Add(arguments) => combine::add(arguments),
+        Command::Merge(arguments) => combine::merge(arguments),
+        Command::Compact(arguments) => combine::compact(arguments),
         Command::Repair(arguments) => repair::run(arguments),
+        Command::Completions(arguments) => completions(arguments),
     };
     match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),
         Err(_) => ExitCode::from(1), // the hook has reported it
     }
+}
+
+fn completions(arguments: &arguments::Completions) -> failure::Outcome<()> {
+    use clap::CommandFactory;
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Arguments::command(), "zt", &mut script);
+    let mut out = output::Output::new();
+    out.put(&String::from_utf8_lossy(&script))?;
+    out.flush()
 }

@@ -57,6 +57,25 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
+/// A number with some six digits: `0.25`, `-1.5e-7`, `inf`.
+pub fn number(number: f64) -> String {
+    let size = number.abs();
+    let text = match size {
+        _ if !number.is_finite() || number == 0.0 => return format!("{number}"),
+        1e-4..1e7 => {
+            let digits = 5 - (size.log10().floor() as i32).clamp(-4, 5);
+            format!("{number:.*}", usize::try_from(digits).unwrap_or(0))
+        }
+        _ => format!("{number:.5e}"),
+    };
+    let (digits, exponent) = text.split_once('e').map_or((text.as_str(), None), |(d, e)| (d, Some(e)));
+    let digits = match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.'),
+        false => digits,
+    };
+    exponent.map_or(digits.to_owned(), |exponent| format!("{digits}e{exponent}"))
+}
+
 /// `1 object`, `2 objects`.
 pub fn count(number: u64, noun: &str) -> String {
     match number {
@@ -81,6 +100,13 @@ mod tests {
         assert_eq!(name("größe 張"), "größe 張");
         assert_eq!(name(""), "\"\"");
         assert_eq!(one_line("C:\\x: bad\n"), "C:\\x: bad\\n");
+    }
+
+    #[test]
+    fn numbers_have_six_digits() {
+        let shown =
+            [0.0, 0.25, -3.5, 1234567.0, 12345678.0, 0.000_123_456_7, 1e-9, f64::INFINITY, 100.0].map(number);
+        assert_eq!(shown, ["0", "0.25", "-3.5", "1234567", "1.23457e7", "0.000123457", "1e-9", "inf", "100"]);
     }
 
     #[test]

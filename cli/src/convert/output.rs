@@ -32,12 +32,12 @@ impl NewFile {
         Ok(NewFile { sink, path: path.to_owned(), force })
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Outcome<()> {
+    pub fn write(&mut self, bytes: &[u8]) -> Outcome<()> {
         self.sink.write(bytes).map_err(|e| Failure::at(&self.path, e))
     }
 
     /// No more bytes come.
-    fn close(&mut self) -> Outcome<()> {
+    pub fn close(&mut self) -> Outcome<()> {
         self.sink.flush().map_err(|e| Failure::at(&self.path, e))
     }
 

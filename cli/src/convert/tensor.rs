@@ -17,6 +17,16 @@ pub enum Elements {
 }
 
 impl Elements {
+    /// Those of a component, if they are known.
+    pub fn of(component: &Component<'_>) -> Option<Elements> {
+        let dtype = component.dtype()?;
+        match component.logical() {
+            LogicalType::Known(logical) => Some(Elements::Typed(logical)),
+            LogicalType::Absent | LogicalType::SameAsDtype => Some(Elements::Plain(dtype)),
+            LogicalType::Other => None,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Elements::Plain(dtype) => dtype.name(),
@@ -37,7 +47,7 @@ impl Elements {
     }
 
     /// Bytes that are turned together where the byte order is another one.
-    fn width(self) -> usize {
+    pub fn width(self) -> usize {
         match self {
             Elements::Plain(dtype) => dtype.size(),
             Elements::Typed(logical) => logical.dtype().size(),
@@ -81,13 +91,9 @@ impl<'f> Tensor<'f> {
             if component.encoding() == Encoding::Other {
                 return Err(refused(&format!("the unknown encoding {:?}", component.encoding_name())));
             }
-            let mut elements = match component.logical() {
-                LogicalType::Known(logical) => Elements::Typed(logical),
-                LogicalType::Absent | LogicalType::SameAsDtype => Elements::Plain(dtype),
-                LogicalType::Other => {
-                    let name = component.logical_name().unwrap_or_default();
-                    return Err(refused(&format!("the unknown type {name:?}")));
-                }
+            let Some(mut elements) = Elements::of(&component) else {
+                let name = component.logical_name().unwrap_or_default();
+                return Err(refused(&format!("the unknown type {name:?}")));
             };
             let is_float = matches!(dtype.class(), Class::Float | Class::Bfloat);
             let converted =

@@ -1,11 +1,10 @@
 //! To npz: an archive as `numpy.savez` makes it, an array in each member, nothing compressed.
 
 use super::output::Sink;
-use super::tensor::{refuse, Elements, Tensor};
+use super::tensor::{refuse, Tensor};
 use super::{Job, Written};
 use crate::failure::Outcome;
-use std::fmt::Write;
-use ztensor::model::dtype::{Dtype, Logical};
+use crate::npy;
 
 const NAME: &str = "npz";
 /// The least version of readers that know 64-bit sizes.
@@ -57,7 +56,7 @@ impl Record {
 pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let tensors = Tensor::all(job, NAME)?;
     for tensor in &tensors {
-        if descr(tensor.elements).is_none() {
+        if npy::descr(tensor.elements).is_none() {
             return Err(refuse(job, tensor, NAME, "; --dtype f32 converts floats, --exclude leaves it out"));
         }
         if std::str::from_utf8(&tensor.name).is_err() || tensor.name.len() + 4 > usize::from(u16::MAX) {
@@ -71,7 +70,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let mut sink = Sink::create(job)?;
     let mut members = Vec::new();
     for tensor in &tensors {
-        let header = header(tensor);
+        let header = npy::header(tensor.elements, tensor.shape);
         // The sum stands in front of the bytes, and what is written never seeks.
         let mut sum = crc32fast::Hasher::new();
         sum.update(&header);
@@ -93,31 +92,6 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let total = tensors.iter().map(|tensor| tensor.size).sum();
     let (objects, size) = (tensors.len() as u64, sink.position);
     Ok(Written { paths: sink.finish()?, objects, data_bytes: total, stored_bytes: total, size })
-}
-
-/// What an array begins with: version 1.0 of the format, or 2.0 where there is more than that has room for.
-fn header(tensor: &Tensor<'_>) -> Vec<u8> {
-    /// A dimension has room to grow to so many digits; all ends at a multiple of 64.
-    const GROWTH: usize = 21;
-    const ALIGNMENT: usize = 64;
-    let descr = descr(tensor.elements).unwrap_or_default();
-    let mut shape = String::new();
-    tensor.shape.iter().for_each(|dimension| write!(shape, "{dimension}, ").unwrap_or(()));
-    let shape = if tensor.shape.len() == 1 { shape.trim_end() } else { shape.trim_end_matches(", ") };
-    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
-    let growth = tensor.shape.first().map_or(0, |first| GROWTH.saturating_sub(first.to_string().len()));
-    text.extend(std::iter::repeat_n(' ', growth));
-    let is_long = text.len() + ALIGNMENT > usize::from(u16::MAX);
-    let front = if is_long { 12 } else { 10 };
-    let size = (front + text.len() + 1).next_multiple_of(ALIGNMENT) - front;
-    text.extend(std::iter::repeat_n(' ', size - text.len() - 1));
-    text.push('\n');
-    let record = Record::default().raw(b"\x93NUMPY");
-    let record = match is_long {
-        true => record.raw(&[2, 0]).u32(size as u32),
-        false => record.raw(&[1, 0]).u16(size as u16),
-    };
-    record.raw(text.as_bytes()).0
 }
 
 fn flags(member: &Member) -> u16 {
@@ -163,25 +137,4 @@ fn end(count: u64, offset: u64, size: u64) -> Vec<u8> {
         record = record.raw(b"PK\x06\x07").u32(0).u64(offset + size).u32(1);
     }
     record.raw(b"PK\x05\x06").u16(0).u16(0).u16(few).u16(few).u32(short(size)).u32(short(offset)).u16(0).0
-}
-
-/// What NumPy calls a type, if it has it.
-fn descr(elements: Elements) -> Option<&'static str> {
-    Some(match elements {
-        Elements::Plain(Dtype::F64) => "<f8",
-        Elements::Plain(Dtype::F32) => "<f4",
-        Elements::Plain(Dtype::F16) => "<f2",
-        Elements::Plain(Dtype::I64) => "<i8",
-        Elements::Plain(Dtype::I32) => "<i4",
-        Elements::Plain(Dtype::I16) => "<i2",
-        Elements::Plain(Dtype::I8) => "|i1",
-        Elements::Plain(Dtype::U64) => "<u8",
-        Elements::Plain(Dtype::U32) => "<u4",
-        Elements::Plain(Dtype::U16) => "<u2",
-        Elements::Plain(Dtype::U8) => "|u1",
-        Elements::Plain(Dtype::Bool) => "|b1",
-        Elements::Typed(Logical::Complex64) => "<c8",
-        Elements::Typed(Logical::Complex128) => "<c16",
-        Elements::Plain(Dtype::Bf16) | Elements::Typed(_) => return None,
-    })
 }

@@ -1,0 +1,225 @@
+//! The command line of what looks into files, and of what changes one in place.
+
+use super::{glob, Edit};
+use clap::{Args, Subcommand};
+use globset::GlobMatcher;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "Example: zt info model.gguf blk.0.attn_q.weight")]
+pub struct Info {
+    /// The file or model, as of ls
+    pub file: PathBuf,
+    /// Objects to tell everything of; the file itself if there is none
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt stats model.safetensors 'layers.0.*' --histogram 20")]
+pub struct Stats {
+    /// The file or model, as of ls
+    pub file: PathBuf,
+    /// Only objects whose name matches one of these; `*` matches dots and slashes, too
+    #[arg(value_name = "GLOB", value_parser = glob)]
+    pub globs: Vec<GlobMatcher>,
+    /// Also count the finite numbers of each tensor in N ranges of equal width
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub histogram: Option<u16>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Threads; 0 for as many as there are processors
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt diff model.safetensors model.zt && echo the same")]
+pub struct Diff {
+    /// One file or model, as of ls
+    pub a: PathBuf,
+    /// Another one, of any container
+    pub b: PathBuf,
+    /// Only objects whose name matches one of these; `*` matches dots and slashes, too
+    #[arg(value_name = "GLOB", value_parser = glob)]
+    pub globs: Vec<GlobMatcher>,
+    /// Also compare the attributes of the files and their objects
+    #[arg(long)]
+    pub attributes: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Threads; 0 for as many as there are processors
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt cat model.zt embed.weight | head -c 64 | xxd")]
+pub struct Cat {
+    /// The file or model, as of ls
+    pub file: PathBuf,
+    /// The object
+    pub name: String,
+    /// The component, where the object has several
+    #[arg(long, value_name = "ROLE")]
+    pub component: Option<String>,
+    /// As a NumPy file
+    #[arg(long)]
+    pub npy: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt extract model.safetensors 'layers.0.*' --to tensors")]
+pub struct Extract {
+    /// The file or model, as of ls
+    pub file: PathBuf,
+    /// Only objects whose name matches one of these; `*` matches dots and slashes, too
+    #[arg(value_name = "GLOB", value_parser = glob)]
+    pub globs: Vec<GlobMatcher>,
+    /// The folder that the files come into; it is made if it is not there
+    #[arg(long, value_name = "FOLDER")]
+    pub to: PathBuf,
+    /// The bytes alone, name.bin, in place of NumPy files
+    #[arg(long)]
+    pub raw: bool,
+    /// Replace files that are there
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt rm model.zt lm_head.weight && zt compact model.zt")]
+pub struct Remove {
+    /// The file, .zt of version 1.1 or later
+    pub file: PathBuf,
+    /// The objects; their bytes stay in the file until it is compacted
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Sync the file to the disk before the end
+    #[arg(long)]
+    pub durable: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt mv model.zt old.name new.name")]
+pub struct Move {
+    /// The file, .zt of version 1.1 or later
+    pub file: PathBuf,
+    /// The object
+    pub name: String,
+    /// Its new name
+    pub new: String,
+    /// Sync the file to the disk before the end
+    #[arg(long)]
+    pub durable: bool,
+}
+
+#[derive(Args)]
+pub struct Attr {
+    #[command(subcommand)]
+    pub action: AttrAction,
+}
+
+#[derive(Subcommand)]
+pub enum AttrAction {
+    /// Print an attribute, a text as it is and all else as JSON; without KEY all of them
+    #[command(after_help = "Example: zt attr get model.gguf general.name")]
+    Get {
+        /// The file or model, as of ls
+        file: PathBuf,
+        /// The key; in front of it the name of an object, if it is not of the file
+        #[arg(value_name = "[OBJECT] KEY", num_args = 0..=2)]
+        path: Vec<String>,
+    },
+    /// Set an attribute without writing any data again
+    #[command(after_help = "Example: zt attr set model.zt author 'Jane Doe'")]
+    Set {
+        /// The file, .zt of version 1.1 or later
+        file: PathBuf,
+        /// The key and its value: JSON, or text if it is no JSON; in front of them perhaps the name of an object
+        #[arg(value_name = "[OBJECT] KEY VALUE", num_args = 2..=3, required = true, allow_negative_numbers = true)]
+        path: Vec<String>,
+        /// The value is text, whatever it looks like
+        #[arg(long)]
+        text: bool,
+        /// Sync the file to the disk before the end
+        #[arg(long)]
+        durable: bool,
+    },
+    /// Take an attribute away
+    #[command(after_help = "Example: zt attr rm model.zt author")]
+    Rm {
+        /// The file, .zt of version 1.1 or later
+        file: PathBuf,
+        /// The key; in front of it the name of an object, if it is not of the file
+        #[arg(value_name = "[OBJECT] KEY", num_args = 1..=2, required = true)]
+        path: Vec<String>,
+        /// Sync the file to the disk before the end
+        #[arg(long)]
+        durable: bool,
+    },
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt add model.zt adapter.safetensors 'lora.*'")]
+pub struct Add {
+    /// The file, .zt of version 1.1 or later; it is as it was until all is written
+    pub file: PathBuf,
+    /// What is copied into it: a file or model of any container
+    pub input: PathBuf,
+    /// Only objects whose name matches one of these; `*` matches dots and slashes, too
+    #[arg(value_name = "GLOB", value_parser = glob)]
+    pub globs: Vec<GlobMatcher>,
+    /// Take objects of the same name away first
+    #[arg(long)]
+    pub replace: bool,
+    /// Sync the file to the disk before the end
+    #[arg(long)]
+    pub durable: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt merge encoder.safetensors decoder.gguf model.zt")]
+pub struct Merge {
+    /// What is merged, files or models of any container, and at last the .zt file that is written
+    #[arg(required = true, num_args = 2.., value_names = ["INPUT", "OUTPUT"])]
+    pub paths: Vec<PathBuf>,
+    /// Replace the output if it is there; what is there stays until the new file is whole
+    #[arg(long)]
+    pub force: bool,
+    /// Sync file and folder to the disk before the end
+    #[arg(long)]
+    pub durable: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt compact model.zt")]
+pub struct Compact {
+    /// The .zt file; it is as it was until the new one is whole
+    pub file: PathBuf,
+    /// Sync file and folder to the disk before the end
+    #[arg(long)]
+    pub durable: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt completions bash > ~/.local/share/bash-completion/completions/zt")]
+pub struct Completions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+impl From<&Remove> for Edit {
+    fn from(given: &Remove) -> Edit {
+        Edit { remove: given.names.clone(), ..Edit::nothing(&given.file, given.durable) }
+    }
+}
+
+impl From<&Move> for Edit {
+    fn from(given: &Move) -> Edit {
+        let rename = vec![given.name.clone(), given.new.clone()];
+        Edit { rename, ..Edit::nothing(&given.file, given.durable) }
+    }
+}

@@ -1,0 +1,98 @@
+//! `zt attr`: attributes of a file or of its objects are printed, set and taken away. No data is written again.
+
+use crate::arguments::AttrAction;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+use crate::text;
+use std::path::Path;
+use ztensor::container::json;
+use ztensor::error::{Cause, Error, Result};
+use ztensor::model::value::{Kind, OwnedValue, Value};
+use ztensor::reader::{File, OpenOptions};
+use ztensor::writer::{Writer, WriterOptions};
+
+pub fn run(action: &AttrAction) -> Outcome<()> {
+    match action {
+        AttrAction::Get { file, path } => get(file, path),
+        AttrAction::Set { file, path, text, durable } => {
+            let (object, key, value) = match path.as_slice() {
+                [key, value] => (None, key, value),
+                [object, key, value] => (Some(object), key, value),
+                _ => return Err(Failure::at(file, "not KEY VALUE or OBJECT KEY VALUE")),
+            };
+            let value = match json::parse(value) {
+                Ok(value) if !text => Ok(value),
+                _ => OwnedValue::text(value),
+            };
+            change(file, *durable, |writer| {
+                let value = value?;
+                match object {
+                    Some(object) => writer.set_attribute_of(object, key, value.get()),
+                    None => writer.set_attribute(key, value.get()),
+                }
+            })
+        }
+        AttrAction::Rm { file, path, durable } => {
+            let (object, key) = object_and_key(path);
+            change(file, *durable, |writer| match object {
+                Some(object) => writer.remove_attribute_of(object, key),
+                None => writer.remove_attribute(key),
+            })
+        }
+    }
+}
+
+/// What an optional name of an object and a key are.
+fn object_and_key(path: &[String]) -> (Option<&String>, &str) {
+    match path {
+        [object, key] => (Some(object), key),
+        [key] => (None, key),
+        _ => (None, ""),
+    }
+}
+
+fn get(path: &Path, names: &[String]) -> Outcome<()> {
+    let at_path = |e| Failure::at(path, e);
+    let file = File::open_model(path, &OpenOptions::default()).map_err(at_path)?;
+    let mut out = Output::new();
+    if names.is_empty() {
+        let all = json::write(file.attributes().unwrap_or(Value::EMPTY_MAP)).map_err(at_path)?;
+        out.line(format_args!("{all}"))?;
+        return out.flush();
+    }
+    let shown = find(&file, names).and_then(shown).map_err(at_path)?;
+    out.line(format_args!("{shown}"))?;
+    out.flush()
+}
+
+fn find<'f>(file: &'f File, names: &[String]) -> Result<Value<'f>> {
+    let (object, key) = object_and_key(names);
+    let of = match object {
+        Some(object) => file.required(object)?.attributes(),
+        None => file.attributes(),
+    };
+    let whose = object.map_or(String::from("the file"), |object| format!("object {object:?}"));
+    of.and_then(|map| map.get(key))
+        .ok_or_else(|| Error::new(Cause::NotFound, format_args!("{whose} has no attribute {key:?}")))
+}
+
+/// A text as it is, so that it can be used; all else as JSON.
+fn shown(value: Value<'_>) -> Result<String> {
+    match value.kind() {
+        Kind::Text(text_of) => Ok(text_of.as_str().to_owned()),
+        _ => json::write(value),
+    }
+}
+
+/// Changes the file, or leaves it as it was.
+fn change(path: &Path, durable: bool, edit: impl FnOnce(&mut Writer) -> Result<()>) -> Outcome<()> {
+    let at_path = |e| Failure::at(path, e);
+    let options = WriterOptions { durable, ..WriterOptions::default() };
+    let mut writer = Writer::append(path, &options).map_err(at_path)?;
+    edit(&mut writer).map_err(at_path)?;
+    let summary = writer.finish().map_err(at_path)?;
+    let path = path.display().to_string();
+    let mut out = Output::new();
+    out.line(format_args!("{}: edited, {}", text::one_line(&path), text::count(summary.objects, "object")))?;
+    out.flush()
+}

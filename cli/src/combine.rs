@@ -1,0 +1,150 @@
+//! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
+
+use crate::arguments::{Add, Compact, Merge};
+use crate::convert::check_free;
+use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::{progress, text};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use ztensor::error::{Error, Result};
+use ztensor::model::value::Attributes;
+use ztensor::reader::{Advice, File, Object, OpenOptions};
+use ztensor::writer::{Summary, Writer, WriterOptions};
+
+/// A signal stops it between two pieces, and then the file is as it was.
+fn copy_all<'f>(
+    writer: &mut Writer,
+    objects: &[(Object<'f>, &Path)],
+    output: &Path,
+    interrupt: &Interrupt,
+) -> Outcome<()> {
+    let listener = interrupt.clone();
+    writer.on_progress(move |_| listener.check().is_ok()).map_err(|e| Failure::at(output, e))?;
+    let stored =
+        |object: &Object<'_>| object.components().map(|c| c.stored_size()).fold(0, u64::saturating_add);
+    let bar =
+        progress::bar(objects.iter().map(|(object, _)| stored(object)).fold(0, u64::saturating_add), output);
+    for (object, input) in objects {
+        interrupt.check()?;
+        let copied = object.text_name().and_then(|name| writer.copy(*object, name));
+        copied.map_err(|e| failure(interrupt, input, output, e))?;
+        for component in object.components() {
+            let _ = component.advise(Advice::Release); // a hint: it will not be looked at again
+        }
+        bar.inc(stored(object));
+    }
+    bar.finish_and_clear();
+    interrupt.check()
+}
+
+fn failure(interrupt: &Interrupt, input: &Path, output: &Path, error: Error) -> Failure {
+    match interrupt.check() {
+        Err(interrupted) => interrupted,
+        Ok(()) => Failure::at_either(input, output, error),
+    }
+}
+
+fn report(path: &Path, what: &str, summary: &Summary) -> Outcome<()> {
+    let shown = path.display().to_string();
+    let mut out = Output::new();
+    out.line(format_args!(
+        "{}: {what}, {}, file of {}",
+        text::one_line(&shown),
+        text::count(summary.objects, "object"),
+        text::size(summary.file_size)
+    ))?;
+    out.flush()
+}
+
+pub fn add(arguments: &Add) -> Outcome<()> {
+    let (path, input) = (&arguments.file, &arguments.input);
+    let interrupt = Interrupt::listen();
+    let file = File::open_model(input, &OpenOptions::default()).map_err(|e| Failure::at(input, e))?;
+    let wanted = |object: &Object<'_>| {
+        arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))
+    };
+    let objects: Vec<_> = file.objects().filter(wanted).map(|object| (object, input.as_path())).collect();
+    if objects.is_empty() {
+        return Err(Failure::at(input, "no object is chosen"));
+    }
+    let options = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
+    let old = File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let mut writer = Writer::append(path, &options).map_err(|e| Failure::at(path, e))?;
+    for (object, _) in
+        objects.iter().filter(|(object, _)| arguments.replace && old.find(object.name()).is_some())
+    {
+        writer.remove_object(object.name()).map_err(|e| Failure::at(path, e))?;
+    }
+    copy_all(&mut writer, &objects, path, &interrupt)?;
+    let summary = writer.finish().map_err(|e| failure(&interrupt, input, path, e))?;
+    let what = format!("{} added", text::count(objects.len() as u64, "object"));
+    report(path, &what, &summary)
+}
+
+pub fn merge(arguments: &Merge) -> Outcome<()> {
+    let Some((output, inputs)) = arguments.paths.split_last() else { return Ok(()) };
+    let interrupt = Interrupt::listen();
+    check_free(output, arguments.force)?;
+    let open = |path: &PathBuf| -> Outcome<File> {
+        File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
+    };
+    let files = inputs.iter().map(open).collect::<Outcome<Vec<_>>>()?;
+    let mut objects = Vec::new();
+    let mut names: HashMap<&[u8], &Path> = HashMap::new();
+    let mut attributes = Attributes::default();
+    for (file, path) in files.iter().zip(inputs) {
+        for object in file.objects() {
+            if let Some(other) = names.insert(object.name_bytes(), path) {
+                let (name, other) = (object.name(), other.display());
+                return Err(Failure::at(path, format!("object {name:?} is also in {other}")));
+            }
+            objects.push((object, path.as_path()));
+        }
+        join(&mut attributes, file).map_err(|e| Failure::at(path, e))?;
+    }
+    let options = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
+    let mut writer = Writer::create(output, &options).map_err(|e| Failure::at(output, e))?;
+    writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
+    copy_all(&mut writer, &objects, output, &interrupt)?;
+    check_free(output, arguments.force)?;
+    let summary = writer.finish().map_err(|e| Failure::at(output, e))?;
+    report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)
+}
+
+/// Attributes of one more file; of a key that several have the first value stays. What a file was made from is left out, as
+/// the merged one was made from none of them.
+fn join(attributes: &mut Attributes, file: &File) -> Result<()> {
+    let own = file.attributes().into_iter().flat_map(|map| map.pairs());
+    for (key, value) in own.filter(|(key, _)| !key.is_text(File::ORIGIN)) {
+        let is_there = key.as_text().is_some_and(|key| attributes.get(key).is_some());
+        if !is_there {
+            attributes.set_any(key, value)?;
+        }
+    }
+    Ok(())
+}
+
+pub fn compact(arguments: &Compact) -> Outcome<()> {
+    let path = &arguments.file;
+    let interrupt = Interrupt::listen();
+    let at_path = |e| Failure::at(path, e);
+    let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
+    // What cannot be edited has nothing to give back.
+    let Some(version) = file.capabilities().appends_as else {
+        let container = file.container().name();
+        let why = format!(
+            "a file of {container} is not written again in place; zt convert makes another one of it"
+        );
+        return Err(Failure::at(path, why));
+    };
+    let before = file.size();
+    let objects: Vec<_> = file.objects().map(|object| (object, path.as_path())).collect();
+    let options = WriterOptions { version, durable: arguments.durable, ..WriterOptions::default() };
+    let mut writer = Writer::create(path, &options).map_err(at_path)?;
+    writer.set_attributes(Attributes::of(file.attributes()).map_err(at_path)?).map_err(at_path)?;
+    copy_all(&mut writer, &objects, path, &interrupt)?;
+    let summary = writer.finish().map_err(at_path)?;
+    report(path, &format!("{} given back", text::size(before.saturating_sub(summary.file_size))), &summary)
+}

@@ -1,0 +1,275 @@
+//! `zt diff`: what two files or models of any containers have that is not alike. Exit status 0 if they are the same, 1 if
+//! they differ, 2 if that cannot be found out.
+
+mod pairs;
+mod values;
+
+use crate::arguments::Diff;
+use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{Output, Tone};
+use crate::{elements, parallel, progress, text};
+use serde_json::{json, Value as Json};
+use std::path::Path;
+use values::Values;
+use ztensor::container::json;
+use ztensor::error::{Error, Result};
+use ztensor::model::value::Value;
+use ztensor::reader::{Advice, File, Object, OpenOptions};
+
+/// Something that is not alike.
+enum Difference {
+    /// Both have it, and say this and that.
+    Said { what: String, a: String, b: String },
+    /// The bytes or numbers of a component.
+    Values { role: String, values: Values },
+}
+
+/// An object of the first file, and that of the second one.
+type Pair<'f> = (Object<'f>, Object<'f>);
+
+pub fn run(arguments: &Diff) -> Outcome<()> {
+    compare(arguments).map_err(|why| match why {
+        Failure::Reported => Failure::Reported,
+        other => Failure::Trouble(Box::new(other)),
+    })
+}
+
+fn compare(arguments: &Diff) -> Outcome<()> {
+    let interrupt = Interrupt::listen();
+    let (path, other_path) = (&arguments.a, &arguments.b);
+    let open =
+        |path: &Path| File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e));
+    let (a, b) = (open(path)?, open(other_path)?);
+    let wanted = |object: &Object<'_>| {
+        arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))
+    };
+    let found_in = |file, object: &Object<'_>| find(file, object).is_some();
+    let pairs: Vec<Pair<'_>> =
+        a.objects().filter(wanted).filter_map(|object| Some((object, find(&b, &object)?))).collect();
+    let only_a: Vec<_> = a.objects().filter(wanted).filter(|object| !found_in(&b, object)).collect();
+    let only_b: Vec<_> = b.objects().filter(wanted).filter(|object| !found_in(&a, object)).collect();
+    let stored =
+        |object: &Object<'_>| object.components().map(|c| c.stored_size()).fold(0, u64::saturating_add);
+    let bar = progress::bar(pairs.iter().map(|(a, _)| stored(a)).fold(0, u64::saturating_add), path);
+    let results = parallel::map(&pairs, arguments.threads, |(a, b)| {
+        let differences = of_objects(a, b, arguments.attributes, &interrupt);
+        for component in a.components().chain(b.components()) {
+            let _ = component.advise(Advice::Release); // a hint: it will not be looked at again
+        }
+        bar.inc(stored(a));
+        differences
+    });
+    bar.finish_and_clear();
+    interrupt.check()?;
+    let (mut differing, mut unknown) = (Vec::new(), 0u64);
+    for ((object, _), result) in pairs.iter().zip(results) {
+        match result {
+            Ok(differences) if differences.is_empty() => {}
+            Ok(differences) => differing.push((*object, differences)),
+            Err(error) => {
+                unknown += 1;
+                Failure::at_either(path, other_path, error).report();
+            }
+        }
+    }
+    let of_files = match arguments.attributes {
+        true => of_attributes(a.attributes(), b.attributes()).map_err(|e| Failure::at(path, e))?,
+        false => Vec::new(),
+    };
+    let same = pairs.len() as u64 - differing.len() as u64 - unknown;
+    let found = Findings { only_a, only_b, differing, of_files, same, unknown };
+    let mut out = Output::new();
+    match arguments.json {
+        true => out.line(format_args!("{:#}", found.as_json()))?,
+        false => found.write(&mut out)?,
+    }
+    out.flush()?;
+    match (unknown, found.are_none()) {
+        (0, true) => Ok(()),
+        (0, false) => Err(Failure::Reported),
+        _ => Err(Failure::Trouble(Box::new(Failure::Reported))),
+    }
+}
+
+fn find<'f>(file: &'f File, object: &Object<'_>) -> Option<Object<'f>> {
+    file.find_position(object.name_bytes()).and_then(|at| file.object(at))
+}
+
+fn of_objects(
+    a: &Object<'_>,
+    b: &Object<'_>,
+    attributes: bool,
+    interrupt: &Interrupt,
+) -> Result<Vec<Difference>> {
+    let mut differences = Vec::new();
+    let mut said = |what: &str, a: String, b: String| {
+        let is_same = a == b;
+        if !is_same {
+            differences.push(Difference::Said { what: what.to_owned(), a, b });
+        }
+        is_same
+    };
+    let is_alike = said("shape", text::shape(a.shape()), text::shape(b.shape()))
+        & said("format", a.format_name().to_owned(), b.format_name().to_owned())
+        & said("components", roles(a), roles(b));
+    if is_alike {
+        for component in a.components() {
+            let Some(other) = b.component(component.role()) else { continue };
+            let (name, other_name) = (elements::full_type_name(&component), elements::full_type_name(&other));
+            let what = match a.components().len() {
+                1 => String::from("type"),
+                _ => format!("type of {}", component.role()),
+            };
+            let is_same_type = name == other_name;
+            if !is_same_type {
+                differences.push(Difference::Said { what, a: name, b: other_name });
+            }
+            if let Some(values) = values::compare(&component, &other, is_same_type, interrupt)? {
+                differences.push(Difference::Values { role: component.role().to_owned(), values });
+            }
+        }
+    }
+    if attributes {
+        differences.extend(of_attributes(a.attributes(), b.attributes())?);
+    }
+    Ok(differences)
+}
+
+fn roles(object: &Object<'_>) -> String {
+    let mut roles: Vec<_> = object.components().map(|component| component.role()).collect();
+    roles.sort_unstable();
+    roles.join(", ")
+}
+
+/// Attributes that only one has, or that have other values. What a file was made from is none of its own.
+fn of_attributes(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Result<Vec<Difference>> {
+    let texts = |map: Option<Value<'_>>| -> Result<Vec<(String, String)>> {
+        let pairs = map.unwrap_or(Value::EMPTY_MAP).pairs();
+        let own = pairs.filter(|(key, _)| !key.is_text(File::ORIGIN));
+        let mut texts: Vec<_> =
+            own.map(|(key, value)| Ok((json::write(key)?, json::write(value)?))).collect::<Result<_>>()?;
+        texts.sort();
+        Ok(texts)
+    };
+    let (a, b) = (texts(a)?, texts(b)?);
+    let value = |texts: &[(String, String)], key: &String| {
+        let found = texts.binary_search_by(|(other, _)| other.cmp(key));
+        found.map_or(String::from("nothing"), |at| texts[at].1.clone())
+    };
+    let mut keys: Vec<_> = a.iter().chain(&b).map(|(key, _)| key).collect();
+    keys.sort();
+    keys.dedup();
+    let said = keys.into_iter().map(|key| (key, value(&a, key), value(&b, key)));
+    let differing = said.filter(|(_, a, b)| a != b);
+    Ok(differing.map(|(key, a, b)| Difference::Said { what: format!("attribute {key}"), a, b }).collect())
+}
+
+/// All that was found.
+struct Findings<'f> {
+    only_a: Vec<Object<'f>>,
+    only_b: Vec<Object<'f>>,
+    differing: Vec<(Object<'f>, Vec<Difference>)>,
+    of_files: Vec<Difference>,
+    same: u64,
+    unknown: u64,
+}
+
+impl Findings<'_> {
+    fn are_none(&self) -> bool {
+        self.only_a.is_empty()
+            && self.only_b.is_empty()
+            && self.differing.is_empty()
+            && self.of_files.is_empty()
+    }
+
+    fn write(&self, out: &mut Output) -> Outcome<()> {
+        let one_sided = [("-", &self.only_a, Tone::Bad), ("+", &self.only_b, Tone::Good)];
+        for (sign, objects, tone) in one_sided {
+            for object in objects {
+                let line = format!("{sign} {} {}", text::name(object.name()), text::shape(object.shape()));
+                let line = out.toned(tone, &line);
+                out.line(format_args!("{line}"))?;
+            }
+        }
+        self.of_files.iter().try_for_each(|found| out.line(format_args!("~ {}", found.shown(None))))?;
+        for (object, differences) in &self.differing {
+            let name = text::name(object.name());
+            for found in differences {
+                out.line(format_args!("~ {name}: {}", found.shown(Some(object))))?;
+            }
+        }
+        let mut summary = vec![format!("{} the same", text::count(self.same, "object"))];
+        let counts = [
+            (self.differing.len() as u64, "not alike"),
+            (self.only_a.len() as u64, "only in the first"),
+            (self.only_b.len() as u64, "only in the second"),
+            (self.unknown, "could not be compared"),
+        ];
+        let told = counts.into_iter().filter(|(count, _)| *count > 0);
+        summary.extend(told.map(|(count, what)| format!("{count} {what}")));
+        out.line(format_args!("{}", summary.join(", ")))
+    }
+
+    fn as_json(&self) -> Json {
+        fn names<'f>(objects: &[Object<'f>]) -> Vec<&'f str> {
+            objects.iter().map(|object| object.name()).collect()
+        }
+        let differing = self.differing.iter().map(|(object, differences)| {
+            let list: Vec<_> = differences.iter().map(|found| found.as_json(Some(object))).collect();
+            json!({ "name": object.name(), "differences": list })
+        });
+        json!({
+            "same": self.same,
+            "only_in_first": names(&self.only_a),
+            "only_in_second": names(&self.only_b),
+            "differing": differing.collect::<Vec<_>>(),
+            "attributes": self.of_files.iter().map(|found| found.as_json(None)).collect::<Vec<_>>(),
+            "not_compared": self.unknown,
+        })
+    }
+}
+
+impl Difference {
+    fn shown(&self, object: Option<&Object<'_>>) -> String {
+        match self {
+            Difference::Said { what, a, b } => {
+                format!("{} {} and {}", text::one_line(what), short(a), short(b))
+            }
+            Difference::Values { role, values } => {
+                let role = match object.map_or(1, |object| object.components().len()) {
+                    1 => String::new(),
+                    _ => format!("{}: ", text::name(role)),
+                };
+                format!("{role}{}", values.shown(object.map_or(&[], |object| object.shape())))
+            }
+        }
+    }
+
+    fn as_json(&self, object: Option<&Object<'_>>) -> Json {
+        match self {
+            Difference::Said { what, a, b } => json!({ "what": what, "first": a, "second": b }),
+            Difference::Values { role, values } => {
+                let mut found = values.as_json(object.map_or(&[], |object| object.shape()));
+                found["what"] = json!("values");
+                found["role"] = json!(role);
+                found
+            }
+        }
+    }
+}
+
+/// Enough of a text to recognise it.
+fn short(text_of: &str) -> String {
+    const KEPT: usize = 60;
+    let shown = text::one_line(text_of);
+    match shown.char_indices().nth(KEPT) {
+        Some((end, _)) => format!("{}...", &shown[..end]),
+        None => shown.into_owned(),
+    }
+}
+
+/// What a comparison that was interrupted fails with.
+fn stopped() -> Error {
+    Error::new(ztensor::error::Cause::Cancelled, format_args!("interrupted"))
+}

@@ -1,0 +1,103 @@
+//! Two streams of bytes side by side. One is read on a thread of its own, a few chunks ahead.
+
+use super::stopped;
+use std::sync::mpsc::{sync_channel, Receiver};
+use std::thread;
+use ztensor::error::{Error, Result};
+
+/// What gives all its bytes to a function, chunk by chunk.
+pub type Reading<'a> = dyn Fn(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + Sync + 'a;
+
+/// Takes pieces of both, and the position of their first bytes.
+pub type Body<'a> = dyn FnMut(u64, &[u8], &[u8]) -> Result<()> + 'a;
+
+/// Chunks that are read ahead.
+const AHEAD: usize = 2;
+
+/// Gives `body` pieces of both that belong together, of equal size each, until one of the two ends, and the position of the
+/// first byte of each.
+pub fn for_each(a: &Reading<'_>, b: &Reading<'_>, body: &mut Body<'_>) -> Result<()> {
+    let (send, receive) = sync_channel::<Result<Vec<u8>>>(AHEAD);
+    thread::scope(|scope| {
+        let ahead = move || {
+            let read = b(&mut |chunk| send.send(Ok(chunk.to_vec())).map_err(|_| stopped()));
+            if let Err(error) = read {
+                let _ = send.send(Err(error)); // nobody waits for it where the other side has failed
+            }
+        };
+        thread::Builder::new().spawn_scoped(scope, ahead).map_err(|e| Error::io("a thread", &e))?;
+        let mut other = Other { receive, chunk: Vec::new(), at: 0 };
+        let mut position = 0u64;
+        a(&mut |mut chunk| {
+            while !chunk.is_empty() {
+                let there = other.some()?;
+                let size = chunk.len().min(there.len());
+                if size == 0 {
+                    return Ok(()); // it ends before this one
+                }
+                let (now, later) = chunk.split_at(size);
+                body(position, now, &there[..size])?;
+                other.at += size;
+                position += size as u64;
+                chunk = later;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// What comes from the other thread.
+struct Other {
+    receive: Receiver<Result<Vec<u8>>>,
+    chunk: Vec<u8>,
+    at: usize,
+}
+
+impl Other {
+    /// The next bytes; none at the end.
+    fn some(&mut self) -> Result<&[u8]> {
+        while self.at == self.chunk.len() {
+            match self.receive.recv() {
+                Ok(chunk) => (self.chunk, self.at) = (chunk?, 0),
+                Err(_) => break,
+            }
+        }
+        Ok(&self.chunk[self.at..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes in chunks of some size.
+    fn chunks(bytes: &[u8], size: usize) -> Box<Reading<'_>> {
+        Box::new(move |body| bytes.chunks(size).try_for_each(body))
+    }
+
+    #[test]
+    fn chunks_of_other_sizes_come_side_by_side() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(10_000).collect();
+        for (a, b) in [(1, 7), (100, 64), (4096, 10_000), (9_999, 3)] {
+            let mut seen = 0;
+            for_each(&chunks(&bytes, a), &chunks(&bytes, b), &mut |at, here, there| {
+                assert_eq!((at, here), (seen as u64, there));
+                seen += here.len();
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(seen, bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_failure_of_either_and_an_early_end_stop_both() {
+        let bytes = vec![7; 1 << 16];
+        let mut count = |_: u64, _: &[u8], _: &[u8]| Ok(());
+        assert!(for_each(&chunks(&bytes, 10), &|_| Err(stopped()), &mut count).is_err());
+        assert!(for_each(&|_| Err(stopped()), &chunks(&bytes, 10), &mut count).is_err());
+        assert!(for_each(&chunks(&bytes, 10), &chunks(&bytes, 9), &mut |_, _, _| Err(stopped())).is_err());
+        for_each(&chunks(&bytes, 10), &chunks(&bytes[..100], 9), &mut count).unwrap();
+        for_each(&chunks(&bytes[..100], 10), &chunks(&bytes, 9), &mut count).unwrap();
+    }
+}

@@ -1,0 +1,62 @@
+//! The elements of a component, as numbers where they are that.
+
+use ztensor::error::Result;
+use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::manifest::{Encoding, LogicalType};
+use ztensor::reader::{Component, Object};
+
+/// What its elements are called.
+pub fn type_name<'f>(component: &Component<'f>) -> &'f str {
+    component.logical_name().unwrap_or_else(|| component.dtype_name())
+}
+
+/// What its elements are called, and how they are stored, if that is something else.
+pub fn full_type_name(component: &Component<'_>) -> String {
+    match component.logical_name() {
+        Some(name) => format!("{} ({name})", component.dtype_name()),
+        None => component.dtype_name().to_owned(),
+    }
+}
+
+/// Whether its bytes can be decoded at all.
+pub fn is_known(component: &Component<'_>) -> bool {
+    component.dtype().is_some() && component.encoding() != Encoding::Other
+}
+
+/// Whether each element is a number, or a pair of them. Blocks of quantized numbers are not.
+pub fn are_numbers(component: &Component<'_>) -> bool {
+    let is_plain = match component.logical() {
+        LogicalType::Absent | LogicalType::SameAsDtype => true,
+        LogicalType::Known(logical) => logical.block().elements == 1 && logical != Logical::F8E8m0,
+        LogicalType::Other => false,
+    };
+    is_plain && is_known(component)
+}
+
+/// Numbers of one element: 2 for complex ones, whose parts are numbers by themselves.
+pub fn numbers_of_element(component: &Component<'_>) -> u64 {
+    let width = component.dtype().map_or(1, |dtype| dtype.size() as u64);
+    match component.logical() {
+        LogicalType::Known(logical) => (logical.block().bytes / width).max(1),
+        _ => 1,
+    }
+}
+
+/// Gives `body` all numbers of it, front to back.
+pub fn each_chunk(component: &Component<'_>, body: &mut dyn FnMut(&[f64]) -> Result<()>) -> Result<()> {
+    let mut numbers = Vec::new();
+    component.for_each_converted(Dtype::F64, &mut |bytes| {
+        numbers.clear();
+        numbers.extend(bytes.chunks_exact(8).map(|b| f64::from_ne_bytes(b.try_into().unwrap_or_default())));
+        body(&numbers)
+    })
+}
+
+/// What an object or, where it has several, a component of it is called for people.
+pub fn shown(object: &Object<'_>, component: &Component<'_>) -> String {
+    let name = crate::text::name(object.name());
+    match object.components().len() {
+        1 => name.into_owned(),
+        _ => format!("{name} ({})", crate::text::name(component.role())),
+    }
+}

@@ -1,0 +1,158 @@
+//! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
+
+use crate::arguments::{Cat, Extract};
+use crate::convert::{Elements, NewFile};
+use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::{npy, text};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use ztensor::error::{Cause, Error};
+use ztensor::reader::{Advice, Component, File, Object, OpenOptions};
+
+/// Writes one component to standard output.
+pub fn cat(arguments: &Cat) -> Outcome<()> {
+    let path = &arguments.file;
+    let interrupt = Interrupt::listen();
+    let at_path = |e| Failure::at(path, e);
+    let file = File::open_model(path, &OpenOptions::default()).map_err(at_path)?;
+    let object = file.required(&arguments.name).map_err(at_path)?;
+    let roles =
+        || object.components().map(|c| text::name(c.role()).into_owned()).collect::<Vec<_>>().join(", ");
+    let refused = |why: String| Failure::at(path, format!("object {:?}: {why}", arguments.name));
+    let component = match (&arguments.component, object.components().len()) {
+        (Some(role), _) => object.component(role),
+        (None, 1) => object.components().next(),
+        (None, _) => return Err(refused(format!("--component says which one: {}", roles()))),
+    };
+    let component = component.ok_or_else(|| refused(format!("it has the components {}", roles())))?;
+    let header = match arguments.npy {
+        true => header(path, &object, &component)?,
+        false => Vec::new(),
+    };
+    let stdout = std::io::stdout();
+    let mut out = stdout.lock();
+    let broken = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => Failure::Pipe,
+        _ => Failure::output(error),
+    };
+    out.write_all(&header).map_err(broken)?;
+    emit(path, &component, &interrupt, &mut |bytes| out.write_all(bytes).map_err(broken))?;
+    out.flush().map_err(broken)
+}
+
+/// Writes a file for each component.
+pub fn extract(arguments: &Extract) -> Outcome<()> {
+    let path = &arguments.file;
+    let interrupt = Interrupt::listen();
+    let file = File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let wanted = |object: &Object<'_>| {
+        arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))
+    };
+    // Everything that cannot be written is known before anything is.
+    let mut planned = Vec::new();
+    for object in file.objects().filter(wanted) {
+        for component in object.components() {
+            let header = match arguments.raw {
+                true => Vec::new(),
+                false => header(path, &object, &component)?,
+            };
+            let target = target(arguments, &object, &component)?;
+            planned.push((component, header, target));
+        }
+    }
+    if planned.is_empty() {
+        return Err(Failure::at(path, "no object is chosen"));
+    }
+    std::fs::create_dir_all(&arguments.to).map_err(|e| Failure::at(&arguments.to, e))?;
+    let (count, mut bytes) = (planned.len() as u64, 0u64);
+    for (component, header, target) in planned {
+        let mut new = NewFile::create(&target, arguments.force, false)?;
+        new.write(&header)?;
+        emit(path, &component, &interrupt, &mut |chunk| {
+            bytes += chunk.len() as u64;
+            new.write(chunk)
+        })?;
+        new.close()?;
+        new.publish()?;
+    }
+    let folder = arguments.to.display().to_string();
+    let mut out = Output::new();
+    let what = text::count(count, "file");
+    out.line(format_args!("{}: {what}, {} of data", text::one_line(&folder), text::size(bytes)))?;
+    out.flush()
+}
+
+/// The file of a component: its name, made safe, in the folder. What would be another folder is none here.
+fn target(arguments: &Extract, object: &Object<'_>, component: &Component<'_>) -> Outcome<PathBuf> {
+    let name = match object.components().len() {
+        1 => object.name().to_owned(),
+        _ => format!("{}.{}", object.name(), component.role()),
+    };
+    let is_safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':' | '\0');
+    let safe: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
+    let extension = if arguments.raw { "bin" } else { "npy" };
+    let file_name = format!("{safe}.{extension}");
+    if file_name.len() > 255 {
+        let shown = text::name(object.name()).into_owned();
+        return Err(Failure::at(
+            &arguments.file,
+            format!("object {shown:?}: its name is too long for a file"),
+        ));
+    }
+    Ok(arguments.to.join(file_name))
+}
+
+/// What a NumPy file of it begins with.
+fn header(path: &Path, object: &Object<'_>, component: &Component<'_>) -> Outcome<Vec<u8>> {
+    let refused = |what: &str| {
+        let (name, role) = (object.name(), component.role());
+        Failure::at(path, format!("object {name:?}: component {role:?}: NumPy cannot represent {what}"))
+    };
+    let elements = Elements::of(component).filter(|elements| npy::descr(*elements).is_some());
+    let elements =
+        elements.ok_or_else(|| refused(&format!("{:?}", crate::elements::type_name(component))))?;
+    let size = component.size().map_err(|e| Failure::at(path, e))?;
+    let block = elements.block();
+    let whole = object.components().len() == 1;
+    let of_shape = object.element_count().and_then(|count| block.size(count));
+    // Of several components each is an array in one dimension, unless it has the shape of all.
+    let shape = match (whole, of_shape == Some(size)) {
+        (_, true) => object.shape().to_vec(),
+        (false, false) if size % block.bytes == 0 => vec![size / block.bytes],
+        _ => return Err(refused(&format!("{size} bytes in the shape {:?}", object.shape()))),
+    };
+    Ok(npy::header(elements, &shape))
+}
+
+/// Its decoded bytes, little-endian, front to back.
+fn emit(
+    path: &Path,
+    component: &Component<'_>,
+    interrupt: &Interrupt,
+    out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
+) -> Outcome<()> {
+    let width = Elements::of(component).map_or(1, Elements::width);
+    let (mut failure, mut turned) = (None, Vec::new());
+    let done = component.for_each_decoded(&mut |chunk| {
+        let given = interrupt.check().and_then(|()| match cfg!(target_endian = "big") && width > 1 {
+            true => {
+                turned.clear();
+                turned.extend_from_slice(chunk);
+                turned.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+                out(&turned)
+            }
+            false => out(chunk),
+        });
+        given.map_err(|why| {
+            failure = Some(why);
+            Error::new(Cause::Cancelled, format_args!("stopped"))
+        })
+    });
+    let _ = component.advise(Advice::Release); // a hint: it will not be looked at again
+    match failure {
+        Some(failure) => Err(failure),
+        None => done.map_err(|e| Failure::at(path, e)),
+    }
+}

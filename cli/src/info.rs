@@ -1,0 +1,168 @@
+//! `zt info`: everything about a file, or about some of its objects.
+
+use crate::arguments::Info;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, Tone};
+use crate::{elements, text};
+use std::collections::BTreeMap;
+use ztensor::container::json;
+use ztensor::error::Result;
+use ztensor::model::value::Value;
+use ztensor::reader::{Component, File, Object, OpenOptions};
+
+pub fn run(arguments: &Info) -> Outcome<()> {
+    let path = &arguments.file;
+    let at_path = |e| Failure::at(path, e);
+    let file = File::open_model(path, &OpenOptions::default()).map_err(at_path)?;
+    let mut out = Output::new();
+    if arguments.names.is_empty() {
+        of_file(&mut out, &file).map_err(|e| e.at(path))?;
+    }
+    for (at, name) in arguments.names.iter().enumerate() {
+        let object = file.required(name).map_err(at_path)?;
+        if at > 0 {
+            out.put("\n")?;
+        }
+        of_object(&mut out, &object).map_err(|e| e.at(path))?;
+    }
+    out.flush()
+}
+
+/// A failure of the output, or one of the file whose path is not known yet.
+enum Why {
+    Output(Failure),
+    File(ztensor::error::Error),
+}
+
+impl Why {
+    fn at(self, path: &std::path::Path) -> Failure {
+        match self {
+            Why::Output(failure) => failure,
+            Why::File(error) => Failure::at(path, error),
+        }
+    }
+}
+
+impl From<Failure> for Why {
+    fn from(failure: Failure) -> Why {
+        Why::Output(failure)
+    }
+}
+
+impl From<ztensor::error::Error> for Why {
+    fn from(error: ztensor::error::Error) -> Why {
+        Why::File(error)
+    }
+}
+
+/// One thing that is known, under its name.
+fn fact(out: &mut Output, name: &str, value: impl std::fmt::Display) -> Outcome<()> {
+    out.line(format_args!("{name:<12} {value}"))
+}
+
+fn of_file(out: &mut Output, file: &File) -> std::result::Result<(), Why> {
+    fact(out, "container", file.container().name())?;
+    fact(out, "version", text::name(file.version()))?;
+    fact(out, "size", exact(file.size()))?;
+    let identity = file.identity()?;
+    fact(out, "manifest", format_args!("{:016x} (its hash)", identity.manifest_hash))?;
+    for (number, part) in file.parts().enumerate().filter(|_| file.part_count() > 1) {
+        fact(
+            out,
+            &format!("part {number}"),
+            format_args!("{}, {}", text::name(part.label()), exact(part.size())),
+        )?;
+    }
+    let components: u64 = file.objects().map(|object| object.components().len() as u64).sum();
+    let count = text::count(file.object_count() as u64, "object");
+    fact(out, "objects", format_args!("{count}, {}", text::count(components, "component")))?;
+    for (name, (count, elements, stored)) in by_type(file) {
+        let count = text::count(count, "component");
+        let name = text::name(&name);
+        fact(out, "", format_args!("{name}: {count}, {elements} elements, {} stored", text::size(stored)))?;
+    }
+    attributes(out, file.attributes())
+}
+
+/// Components, elements and stored bytes of each type. What is in blocks has the elements of its shape.
+fn by_type(file: &File) -> BTreeMap<String, (u64, u64, u64)> {
+    let mut types = BTreeMap::new();
+    for object in file.objects() {
+        for component in object.components() {
+            let entry = types.entry(elements::full_type_name(&component)).or_insert((0u64, 0u64, 0u64));
+            entry.0 += 1;
+            let of_shape = if object.components().len() == 1 { object.element_count() } else { None };
+            let width = component.dtype().map_or(1, |dtype| dtype.size() as u64);
+            let by_size = || component.known_size().map(|size| size / width);
+            entry.1 = entry.1.saturating_add(of_shape.or_else(by_size).unwrap_or(0));
+            entry.2 = entry.2.saturating_add(component.stored_size());
+        }
+    }
+    types
+}
+
+fn of_object(out: &mut Output, object: &Object<'_>) -> std::result::Result<(), Why> {
+    let name = out.toned(Tone::Heading, &text::name(object.name()));
+    out.line(format_args!("{name}"))?;
+    fact(out, "format", text::name(object.format_name()))?;
+    let elements = object.element_count().map_or(String::from("more than 2^64"), |count| count.to_string());
+    fact(out, "shape", format_args!("{}, {elements} elements", text::shape(object.shape())))?;
+    for component in object.components() {
+        of_component(out, &component)?;
+    }
+    attributes(out, object.attributes())
+}
+
+fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
+    fact(out, "component", text::name(component.role()))?;
+    fact(out, "  type", text::name(&elements::full_type_name(component)))?;
+    fact(out, "  encoding", text::name(component.encoding_name()))?;
+    let offset = component.offset();
+    let alignment = 1u64.checked_shl(offset.trailing_zeros().min(30)).unwrap_or(1);
+    fact(out, "  offset", format_args!("{offset}, a multiple of {alignment}"))?;
+    fact(out, "  stored", exact(component.stored_size()))?;
+    let decoded = component.size().map_or_else(|e| format!("unknown: {e}"), exact);
+    fact(out, "  decoded", text::one_line(&decoded))?;
+    fact(out, "  digest", component.digest().map_or(std::borrow::Cow::Borrowed("none"), text::name))?;
+    let caps = component.caps();
+    let lent = if caps.map { "yes" } else { "no: it is read or decoded" };
+    fact(out, "  in place", lent)?;
+    if component.part_number() > 0 {
+        fact(out, "  part", format_args!("{}, {}", component.part_number(), component.file_part().label()))?;
+    }
+    Ok(())
+}
+
+fn attributes(out: &mut Output, map: Option<Value<'_>>) -> std::result::Result<(), Why> {
+    let lines = attributes_shown(map)?;
+    fact(out, "attributes", lines.len())?;
+    lines.iter().try_for_each(|line| out.line(format_args!("  {line}")))?;
+    Ok(())
+}
+
+/// A line for each attribute, with its value as JSON.
+pub fn attributes_shown(map: Option<Value<'_>>) -> Result<Vec<String>> {
+    let pairs = map.unwrap_or(Value::EMPTY_MAP).pairs();
+    let line = |(key, value): (Value<'_>, Value<'_>)| {
+        let key = key.as_text().map_or_else(|| json::write(key), |key| Ok(key.to_owned()))?;
+        Ok(format!("{} = {}", text::name(&key), short(&json::write(value)?)))
+    };
+    pairs.map(line).collect()
+}
+
+/// A value that is no longer than a few lines; `zt attr get` gives the whole.
+fn short(value: &str) -> String {
+    const KEPT: usize = 200;
+    let shown = text::one_line(value);
+    match shown.char_indices().nth(KEPT) {
+        Some((end, _)) => format!("{}... ({})", &shown[..end], text::size(value.len() as u64)),
+        None => shown.into_owned(),
+    }
+}
+
+fn exact(bytes: u64) -> String {
+    match bytes {
+        0..1024 => text::size(bytes),
+        _ => format!("{} ({bytes} bytes)", text::size(bytes)),
+    }
+}

@@ -1,0 +1,52 @@
+//! NumPy files of one array: what they begin with. Its bytes follow, least significant one first.
+
+use crate::convert::Elements;
+use std::fmt::Write;
+use ztensor::model::dtype::{Dtype, Logical};
+
+/// What an array begins with: version 1.0 of the format, or 2.0 where there is more than that has room for.
+pub fn header(elements: Elements, dimensions: &[u64]) -> Vec<u8> {
+    /// A dimension has room to grow to so many digits; all ends at a multiple of 64.
+    const GROWTH: usize = 21;
+    const ALIGNMENT: usize = 64;
+    let descr = descr(elements).unwrap_or_default();
+    let mut shape = String::new();
+    dimensions.iter().for_each(|dimension| write!(shape, "{dimension}, ").unwrap_or(()));
+    let shape = if dimensions.len() == 1 { shape.trim_end() } else { shape.trim_end_matches(", ") };
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let growth = dimensions.first().map_or(0, |first| GROWTH.saturating_sub(first.to_string().len()));
+    text.extend(std::iter::repeat_n(' ', growth));
+    let is_long = text.len() + ALIGNMENT > usize::from(u16::MAX);
+    let front = if is_long { 12 } else { 10 };
+    let size = (front + text.len() + 1).next_multiple_of(ALIGNMENT) - front;
+    text.extend(std::iter::repeat_n(' ', size - text.len() - 1));
+    text.push('\n');
+    let mut header = b"\x93NUMPY".to_vec();
+    match is_long {
+        true => header.extend([2, 0].into_iter().chain((size as u32).to_le_bytes())),
+        false => header.extend([1, 0].into_iter().chain((size as u16).to_le_bytes())),
+    }
+    header.extend(text.as_bytes());
+    header
+}
+
+/// What NumPy calls a type, if it has it.
+pub fn descr(elements: Elements) -> Option<&'static str> {
+    Some(match elements {
+        Elements::Plain(Dtype::F64) => "<f8",
+        Elements::Plain(Dtype::F32) => "<f4",
+        Elements::Plain(Dtype::F16) => "<f2",
+        Elements::Plain(Dtype::I64) => "<i8",
+        Elements::Plain(Dtype::I32) => "<i4",
+        Elements::Plain(Dtype::I16) => "<i2",
+        Elements::Plain(Dtype::I8) => "|i1",
+        Elements::Plain(Dtype::U64) => "<u8",
+        Elements::Plain(Dtype::U32) => "<u4",
+        Elements::Plain(Dtype::U16) => "<u2",
+        Elements::Plain(Dtype::U8) => "|u1",
+        Elements::Plain(Dtype::Bool) => "|b1",
+        Elements::Typed(Logical::Complex64) => "<c8",
+        Elements::Typed(Logical::Complex128) => "<c16",
+        Elements::Plain(Dtype::Bf16) | Elements::Typed(_) => return None,
+    })
+}

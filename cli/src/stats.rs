@@ -1,0 +1,163 @@
+//! `zt stats`: what numbers the tensors of a file have.
+
+mod summary;
+
+use crate::arguments::Stats;
+use crate::failure::{report, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::table::{Align, Table};
+use crate::{elements, parallel, progress, text};
+use serde_json::{json, Value};
+use summary::{Histogram, Summary};
+use ztensor::error::{Cause, Error, Result};
+use ztensor::reader::{Advice, Component, File, Object, OpenOptions};
+
+/// What was found of one component.
+struct Found {
+    summary: Summary,
+    histogram: Option<Histogram>,
+}
+
+pub fn run(arguments: &Stats) -> Outcome<()> {
+    let path = &arguments.file;
+    let interrupt = Interrupt::listen();
+    let file = File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let wanted =
+        |name: &str| arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(name));
+    let objects = file.objects().filter(|object| wanted(object.name()));
+    let (numbers, others): (Vec<_>, Vec<_>) = objects
+        .flat_map(|object| object.components().map(move |component| (object, component)))
+        .partition(|(_, component)| elements::are_numbers(component));
+    let passes = if arguments.histogram.is_some() { 2 } else { 1 };
+    let bytes = numbers.iter().map(|(_, component)| component.stored_size().saturating_mul(passes));
+    let bar = progress::bar(bytes.fold(0, u64::saturating_add), path);
+    let found = parallel::map(&numbers, arguments.threads, |(_, component)| {
+        let found = find(component, arguments.histogram, &interrupt);
+        let _ = component.advise(Advice::Release); // a hint: it will not be looked at again
+        bar.inc(component.stored_size().saturating_mul(passes));
+        found
+    });
+    bar.finish_and_clear();
+    interrupt.check()?;
+    let (mut rows, mut failed) = (Vec::new(), false);
+    for ((object, component), found) in numbers.iter().zip(found) {
+        match found {
+            Ok(found) => rows.push((*object, *component, found)),
+            Err(error) => {
+                failed = true;
+                Failure::at(path, error).report();
+            }
+        }
+    }
+    let mut out = Output::new();
+    match arguments.json {
+        true => out.line(format_args!("{}", as_json(&rows, &others)))?,
+        false => write(&mut out, &rows, &others)?,
+    }
+    out.flush()?;
+    match failed {
+        true => Err(Failure::Reported),
+        false => Ok(()),
+    }
+}
+
+fn find(component: &Component<'_>, bins: Option<u16>, interrupt: &Interrupt) -> Result<Found> {
+    let goes_on = || match interrupt.check() {
+        Ok(()) => Ok(()),
+        Err(_) => Err(Error::new(Cause::Cancelled, format_args!("interrupted"))),
+    };
+    let mut summary = Summary::default();
+    elements::each_chunk(component, &mut |numbers| {
+        summary.add(numbers);
+        goes_on()
+    })?;
+    let mut histogram = bins.and_then(|bins| Histogram::over(&summary, usize::from(bins)));
+    if let Some(histogram) = &mut histogram {
+        elements::each_chunk(component, &mut |numbers| {
+            histogram.add(numbers);
+            goes_on()
+        })?;
+    }
+    Ok(Found { summary, histogram })
+}
+
+fn write(
+    out: &mut Output,
+    rows: &[(Object<'_>, Component<'_>, Found)],
+    others: &[(Object<'_>, Component<'_>)],
+) -> Outcome<()> {
+    let right = |heading| (heading, Align::Right);
+    let mut table = Table::new(&[
+        ("NAME", Align::Left),
+        ("DTYPE", Align::Left),
+        right("NUMBERS"),
+        right("MIN"),
+        right("MAX"),
+        right("MEAN"),
+        right("STD"),
+        right("ZERO"),
+        right("NAN"),
+        right("INF"),
+    ]);
+    let finite = |number: Option<f64>| number.map_or(String::from("-"), text::number);
+    for (object, component, Found { summary, .. }) in rows {
+        table.row(vec![
+            elements::shown(object, component),
+            elements::full_type_name(component),
+            summary.count.to_string(),
+            finite(summary.min()),
+            finite(summary.max()),
+            finite(summary.mean()),
+            finite(summary.deviation()),
+            summary.zero.to_string(),
+            summary.nan.to_string(),
+            summary.infinite.to_string(),
+        ]);
+    }
+    table.write(out)?;
+    for (object, component, found) in rows {
+        let Some(histogram) = &found.histogram else { continue };
+        out.line(format_args!("\n{}", elements::shown(object, component)))?;
+        histogram.lines().try_for_each(|line| out.line(format_args!("  {line}")))?;
+    }
+    if !others.is_empty() {
+        let what = text::count(others.len() as u64, "component");
+        report(&format!("{what} left out: blocks, or of an unknown type or encoding"));
+    }
+    Ok(())
+}
+
+fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, Component<'_>)]) -> Value {
+    let row = |(object, component, found): &(Object<'_>, Component<'_>, Found)| {
+        let summary = &found.summary;
+        let mut row = json!({
+            "name": object.name(),
+            "role": component.role(),
+            "type": elements::type_name(component),
+            "numbers": summary.count,
+            "min": summary.min(),
+            "max": summary.max(),
+            "mean": summary.mean(),
+            "std": summary.deviation(),
+            "zero": summary.zero,
+            "nan": summary.nan,
+            "infinite": summary.infinite,
+        });
+        if let Some(histogram) = &found.histogram {
+            row["histogram"] = json!({ "edges": histogram.edges(), "counts": histogram.counts });
+        }
+        row
+    };
+    let other = |(object, component): &(Object<'_>, Component<'_>)| {
+        json!({
+            "name": object.name(),
+            "role": component.role(),
+            "type": elements::type_name(component),
+        })
+    };
+    json!({
+        "tensors": rows.iter().map(row).collect::<Vec<_>>(),
+        "left_out": others.iter().map(other).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,108 @@
+//! `zt rm`, `mv`, `attr`, `add`, `merge` and `compact`: what they change, and that nothing else is.
+
+mod common;
+
+use common::{data, folder, listing, names_in, run};
+use std::path::{Path, PathBuf};
+
+fn names(path: &Path) -> Vec<String> {
+    let listing = listing(path);
+    let objects = listing["objects"].as_array().unwrap();
+    objects.iter().map(|object| object["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn copied(name: &str) -> PathBuf {
+    let path = folder(name).join("file.zt");
+    std::fs::copy(data().join("v1.2/py-1.2.3-all-dtypes.zt"), &path).unwrap();
+    path
+}
+
+#[test]
+fn objects_are_removed_renamed_and_given_back() {
+    let path = copied("rm");
+    let before = names(&path);
+    run(&[&"rm", &path, &before[0], &before[1]]).good();
+    run(&[&"mv", &path, &before[2], &"new"]).good();
+    let after = names(&path);
+    assert_eq!(after[0], "new");
+    assert_eq!(after[1..], before[3..]);
+    run(&[&"rm", &path, &"none"]).bad(&["file.zt", "\"none\""]);
+    let (listed, size) = (listing(&path), std::fs::metadata(&path).unwrap().len());
+    let out = run(&[&"compact", &path]).good();
+    assert!(out.contains("given back"), "{out}");
+    let hashes = |listing: &serde_json::Value| -> Vec<_> {
+        let objects = listing["objects"].as_array().unwrap().iter();
+        objects.map(|o| o["components"][0]["sha256_of_decoded_little_endian_bytes"].clone()).collect()
+    };
+    assert_eq!(hashes(&listing(&path)), hashes(&listed));
+    assert!(std::fs::metadata(&path).unwrap().len() < size);
+    assert_eq!(names_in(path.parent().unwrap()), ["file.zt"]);
+    run(&[&"verify", &"--strict", &path]).good();
+    let foreign = folder("compact-not").join("a.safetensors");
+    std::fs::copy(data().join("../../examples/data/minilm-small.safetensors"), &foreign).unwrap();
+    run(&[&"compact", &foreign]).bad(&["a.safetensors", "zt convert"]);
+}
+
+#[test]
+fn attributes_are_set_printed_and_taken_away() {
+    let path = copied("attr");
+    let object = names(&path).remove(0);
+    run(&[&"attr", &"set", &path, &"author", &"Jane \"J\" Doe"]).good();
+    run(&[&"attr", &"set", &path, &"layers", &"12"]).good();
+    run(&[&"attr", &"set", &path, &"build", &"12", &"--text"]).good();
+    run(&[&"attr", &"set", &path, &"offset", &"-3.5"]).good();
+    run(&[&"attr", &"set", &path, &object, &"scale", &"[1, 0.5]"]).good();
+    let get = |arguments: &[&str]| {
+        let mut all: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"attr", &"get", &path];
+        all.extend(arguments.iter().map(|a| a as &dyn AsRef<std::ffi::OsStr>));
+        run(&all)
+    };
+    assert_eq!(get(&["author"]).good(), "Jane \"J\" Doe\n");
+    assert_eq!(get(&["layers"]).good(), "12\n");
+    assert_eq!(get(&[&object, "scale"]).good(), "[1,0.5]\n");
+    let all: serde_json::Value = serde_json::from_str(&get(&[]).good()).unwrap();
+    assert_eq!((&all["build"], &all["layers"], &all["offset"]), (&"12".into(), &12.into(), &(-3.5).into()));
+    run(&[&"attr", &"rm", &path, &"layers"]).good();
+    run(&[&"attr", &"rm", &path, &object, &"scale"]).good();
+    get(&["layers"]).bad(&["the file has no attribute \"layers\""]);
+    get(&[&object, "scale"]).bad(&["has no attribute \"scale\""]);
+    get(&["none", "scale"]).bad(&["\"none\""]);
+    run(&[&"attr", &"rm", &path, &"layers"]).bad(&["layers"]);
+    run(&[&"verify", &path]).good();
+}
+
+#[test]
+fn objects_of_other_files_are_added_and_merged() {
+    let path = copied("add");
+    let before = names(&path);
+    let input = data().join("../../examples/data/minilm-small.safetensors");
+    let more = names(&input);
+    run(&[&"add", &path, &input, &more[0]]).good();
+    assert_eq!(names(&path), [before.clone(), vec![more[0].clone()]].concat());
+    let bytes = std::fs::read(&path).unwrap();
+    run(&[&"add", &path, &input]).bad(&["file.zt", &more[0]]);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "what failed changed nothing");
+    run(&[&"add", &path, &input, &"--replace"]).good();
+    assert_eq!(names(&path), [before.clone(), more.clone()].concat());
+    run(&[&"add", &path, &input, &"none*"]).bad(&["no object is chosen"]);
+
+    let merged = path.with_file_name("merged.zt");
+    let one = data().join("v1.2/py-1.2.3-all-dtypes.zt");
+    let out = run(&[&"merge", &one, &input, &merged]).good();
+    assert!(out.contains("2 files merged"), "{out}");
+    assert_eq!(names(&merged), [before, more].concat());
+    run(&[&"diff", &input, &merged, &"no-such-name"]).good();
+    run(&[&"merge", &one, &input, &merged]).bad(&["there already"]);
+    run(&[&"merge", &one, &path, &merged, &"--force"]).bad(&["is also in"]);
+    assert_eq!(names_in(path.parent().unwrap()), ["file.zt", "merged.zt"]);
+}
+
+#[test]
+fn completions_name_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&[&"completions", &shell]).good();
+        for command in ["convert", "diff", "stats", "merge"] {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+    }
+}

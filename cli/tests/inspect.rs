@@ -1,0 +1,247 @@
+//! `zt info`, `stats`, `diff`, `cat`, `extract` and the sums of `ls`: what they say is what is in the files.
+
+mod common;
+
+use common::{data, folder, names_in, run, zt};
+use safetensors::tensor::TensorView;
+use safetensors::Dtype;
+use serde_json::{json, Value};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+fn bytes_of(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// A file of tensors of f32.
+fn write(path: &Path, tensors: &[(&str, &[usize], &[f32])]) -> PathBuf {
+    let data: Vec<_> = tensors.iter().map(|(_, _, numbers)| bytes_of(numbers)).collect();
+    let views = tensors.iter().zip(&data).map(|((name, shape, _), bytes)| {
+        (name.to_string(), TensorView::new(Dtype::F32, shape.to_vec(), bytes).unwrap())
+    });
+    std::fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
+    path.to_owned()
+}
+
+fn json_of(out: &str) -> Value {
+    serde_json::from_str(out).unwrap_or_else(|e| panic!("{e}: {out}"))
+}
+
+#[test]
+fn statistics_are_those_of_the_numbers() {
+    let path = folder("stats").join("a.safetensors");
+    let numbers = [1.0, -3.0, 0.0, f32::NAN, f32::INFINITY, 4.0];
+    write(&path, &[("x", &[2, 3], &numbers), ("empty", &[0], &[])]);
+    let out = json_of(&run(&[&"stats", &"--json", &"--histogram", &"7", &path]).good());
+    let x = out["tensors"].as_array().unwrap().iter().find(|t| t["name"] == "x").unwrap();
+    let expected = json!({
+        "name": "x", "role": "data", "type": "f32", "numbers": 6, "min": -3.0, "max": 4.0, "mean": 0.5,
+        "zero": 1, "nan": 1, "infinite": 1,
+        "histogram": {"edges": [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0], "counts": [1, 0, 0, 1, 1, 0, 1]},
+    });
+    for (key, value) in expected.as_object().unwrap() {
+        match (value, key.as_str()) {
+            (_, "histogram") => {
+                assert_eq!(x[key]["counts"], value["counts"]);
+                let edges = |v: &Value| -> Vec<f64> {
+                    v["edges"].as_array().unwrap().iter().map(|e| e.as_f64().unwrap()).collect()
+                };
+                assert!(edges(&x[key]).iter().zip(edges(value)).all(|(a, b)| (a - b).abs() < 1e-9), "{x}");
+            }
+            _ => assert_eq!(&x[key], value, "{key}"),
+        }
+    }
+    let deviation = x["std"].as_f64().unwrap();
+    assert!((deviation - 6.25f64.sqrt()).abs() < 1e-12, "{deviation}");
+    let empty = out["tensors"].as_array().unwrap().iter().find(|t| t["name"] == "empty").unwrap();
+    assert_eq!((&empty["min"], &empty["numbers"]), (&Value::Null, &json!(0)));
+    let table = run(&[&"stats", &path, &"x", &"--threads", &"3"]).good();
+    let row: Vec<_> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row, ["x", "f32", "6", "-3", "4", "0.5", "2.5", "1", "1", "1"]);
+    assert_eq!(table.lines().count(), 2);
+}
+
+#[test]
+fn every_container_has_statistics_and_blocks_are_left_out_by_name() {
+    for file in ["v1.1/py-1.1.1-all-dtypes.zt", "v0.1/py-0.1.4-shapes.zt", "v1.2/py-1.2.3-sparse.zt"] {
+        let out = json_of(&run(&[&"stats", &"--json", &data().join(file)]).good());
+        assert!(!out["tensors"].as_array().unwrap().is_empty(), "{file}");
+        assert_eq!(out["left_out"], json!([]), "{file}");
+    }
+    run(&[&"stats", &data().join("invalid/zstd-corrupt-block.zt")])
+        .bad(&["zstd-corrupt-block.zt", "\"data\""]);
+}
+
+#[test]
+fn a_difference_is_told_with_its_place_and_size() {
+    let folder = folder("diff");
+    let a = write(
+        &folder.join("a.safetensors"),
+        &[
+            ("same", &[2], &[1.0, f32::NAN]),
+            ("value", &[2, 2], &[1.0, 2.0, 3.0, 4.0]),
+            ("shape", &[4], &[0.0; 4]),
+            ("gone", &[1], &[0.0]),
+            ("zero", &[1], &[0.0]),
+        ],
+    );
+    let b = write(
+        &folder.join("b.safetensors"),
+        &[
+            ("same", &[2], &[1.0, f32::NAN]),
+            ("value", &[2, 2], &[1.0, 2.5, 3.0, f32::INFINITY]),
+            ("shape", &[2, 2], &[0.0; 4]),
+            ("new", &[1], &[0.0]),
+            ("zero", &[1], &[-0.0]),
+        ],
+    );
+    let ran = run(&[&"diff", &a, &b]);
+    assert_eq!((ran.status, ran.err.as_str()), (1, ""));
+    for line in [
+        "- gone [1]",
+        "+ new [1]",
+        "~ shape: shape [4] and [2, 2]",
+        "~ value: 2 of 4 numbers differ, at most by 0.5, some of them to infinity or NaN, the first at [0, 1]: 2 and 2.5",
+        "~ zero: the same numbers by other bits: signs of zeros, or kinds of NaN",
+        "1 object the same, 3 not alike, 1 only in the first, 1 only in the second",
+    ] {
+        assert!(ran.out.lines().any(|l| l == line), "{line:?} is not in\n{}", ran.out);
+    }
+    let ran = run(&[&"diff", &"--json", &a, &b]);
+    let found = json_of(&ran.out);
+    assert_eq!((&found["same"], &found["only_in_first"]), (&json!(1), &json!(["gone"])));
+    let of = |name: &str| {
+        found["differing"].as_array().unwrap().iter().find(|d| d["name"] == name).unwrap().clone()
+    };
+    let value = &of("value")["differences"][0];
+    assert_eq!(
+        (&value["first_place"], &value["largest"], &value["differ"]),
+        (&json!([0, 1]), &json!(0.5), &json!(2))
+    );
+    // Some of them alone are alike.
+    assert!(run(&[&"diff", &a, &b, &"same"]).good().contains("1 object the same"));
+}
+
+#[test]
+fn what_was_converted_is_the_same_in_another_container() {
+    let folder = folder("diff-containers");
+    let a = data().join("../../examples/data/minilm-small.safetensors");
+    let (zt_file, half) = (folder.join("b.zt"), folder.join("half.zt"));
+    run(&[&"convert", &a, &zt_file, &"--zstd"]).good();
+    let out = run(&[&"diff", &a, &zt_file, &"--attributes"]).good();
+    assert!(out.contains("the same") && out.lines().count() == 1, "{out}");
+    run(&[&"convert", &a, &half, &"--dtype", &"bf16"]).good();
+    let ran = run(&[&"diff", &a, &half]);
+    assert_eq!(ran.status, 1);
+    assert!(
+        ran.out.contains("type f32 and bf16") && ran.out.contains("numbers differ, at most by"),
+        "{}",
+        ran.out
+    );
+    let gguf = data().join("foreign/valid");
+    let model = std::fs::read_dir(gguf).unwrap().map(|e| e.unwrap().path());
+    let model = model
+        .filter(|p| p.extension().is_some_and(|e| e == "gguf"))
+        .find(|p| run(&[&"diff", p, p]).status == 0);
+    assert!(model.is_some(), "a file of blocks is the same as itself");
+}
+
+#[test]
+fn what_cannot_be_compared_is_exit_status_2() {
+    let broken = data().join("invalid/zstd-corrupt-block.zt");
+    for (a, b) in [(&broken, &broken), (&broken, &data().join("missing.zt"))] {
+        let ran = run(&[&"diff", a, b]);
+        assert_eq!(ran.status, 2, "{ran:?}");
+        assert!(ran.err.starts_with("zt: ") && ran.err.lines().count() == 1, "{ran:?}");
+    }
+}
+
+#[test]
+fn cat_gives_the_bytes_and_a_numpy_file_of_them() {
+    let path = folder("cat").join("a.safetensors");
+    write(&path, &[("x", &[2, 2], &[1.0, 2.0, 3.0, 4.0])]);
+    let cat = |arguments: &[&str]| zt().arg("cat").arg(&path).args(arguments).output().unwrap();
+    assert_eq!(cat(&["x"]).stdout, bytes_of(&[1.0, 2.0, 3.0, 4.0]));
+    let npy = cat(&["x", "--npy"]).stdout;
+    assert_eq!((&npy[..6], npy.len()), (&b"\x93NUMPY"[..], 128 + 16));
+    assert!(String::from_utf8_lossy(&npy[10..128]).contains("'shape': (2, 2)"));
+    run(&[&"cat", &path, &"y"]).bad(&["a.safetensors", "\"y\""]);
+    let sparse = data().join("v1.2/py-1.2.3-sparse.zt");
+    run(&[&"cat", &sparse, &"csr-z"]).bad(&["--component", "indptr"]);
+    run(&[&"cat", &sparse, &"csr-z", &"--component", &"x"]).bad(&["csr-z", "indptr"]);
+    let indptr = zt().args(["cat", "--component", "indptr"]).arg(&sparse).arg("csr-z").output().unwrap();
+    assert_eq!(indptr.stdout.len(), 56);
+    // Nobody reads it any more: quiet, as of ls.
+    let mut child =
+        zt().arg("cat").arg(&path).arg("x").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(String::from_utf8_lossy(&child.wait_with_output().unwrap().stderr), "");
+}
+
+#[test]
+fn extract_writes_files_that_open_and_leaves_what_is_there() {
+    let folder = folder("extract");
+    let path = folder.join("a.safetensors");
+    write(&path, &[("x/../y", &[1], &[1.0]), ("z", &[2], &[2.0, 3.0])]);
+    let to = folder.join("out");
+    let out = run(&[&"extract", &path, &"--to", &to]).good();
+    assert!(out.contains("2 files, 12 B of data"), "{out}");
+    assert_eq!(names_in(&to), ["x_.._y.npy", "z.npy"]);
+    let listed = run(&[&"ls", &to.join("z.npy")]).good();
+    assert!(listed.contains("f32") && listed.contains("[2]"), "{listed}");
+    run(&[&"extract", &path, &"--to", &to]).bad(&["there already", "--force"]);
+    run(&[&"extract", &path, &"z", &"--to", &to, &"--force", &"--raw"]).good();
+    assert_eq!(std::fs::read(to.join("z.bin")).unwrap(), bytes_of(&[2.0, 3.0]));
+    run(&[&"extract", &path, &"none*", &"--to", &to]).bad(&["no object is chosen"]);
+    let typed = data().join("v1.2/py-1.2.3-all-dtypes.zt");
+    run(&[&"extract", &typed, &"--to", &folder.join("not")]).bad(&["NumPy cannot represent \"bf16\""]);
+    assert!(!folder.join("not").exists());
+}
+
+#[test]
+fn info_tells_of_the_file_and_of_an_object() {
+    let path = data().join("v1.2/py-1.2.3-digests.zt");
+    let out = run(&[&"info", &path]).good();
+    for part in ["container    zTensor 1.2", "objects      7 objects, 7 components", "f32: 7 components"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let out = run(&[&"info", &path, &"zstd-sha256"]).good();
+    for part in ["zstd-sha256\n", "shape        [64], 64 elements", "encoding   zstd", "digest     sha256:"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    run(&[&"info", &path, &"none"]).bad(&["py-1.2.3-digests.zt", "\"none\""]);
+}
+
+#[test]
+fn ls_sums_up_by_prefix_and_by_type_and_takes_several_files() {
+    let folder = folder("ls-sums");
+    let path = folder.join("a.safetensors");
+    let one: (&[usize], &[f32]) = (&[1], &[1.0]);
+    write(
+        &path,
+        &[("m.10.w", one.0, one.1), ("m.2.w", one.0, one.1), ("m.2.b", one.0, one.1), ("e", one.0, one.1)],
+    );
+    let out = run(&[&"ls", &"--tree=2", &path]).good();
+    let rows: Vec<Vec<_>> = out.lines().map(|l| l.split_whitespace().collect()).collect();
+    let expected = [
+        ["m.", "3", "12", "B", "75.0", "%"],
+        ["2.", "2", "8", "B", "50.0", "%"],
+        ["10.", "1", "4", "B", "25.0", "%"],
+    ];
+    assert_eq!(rows[2..5], expected, "{out}");
+    assert_eq!(rows[1], ["e", "1", "4", "B", "25.0", "%", "f32", "[1]"]);
+    let out = run(&[&"ls", &"--totals", &path]).good();
+    assert_eq!(
+        out.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>(),
+        ["f32", "4", "16", "B", "16", "B"]
+    );
+    let out = run(&[&"ls", &path, &data().join("v1.2/py-1.2.3-digests.zt"), &"*w"]).good();
+    assert!(
+        out.contains("a.safetensors:\n") && out.contains("2 objects of 4") && out.contains("0 objects of 7"),
+        "{out}"
+    );
+    assert!(out.contains("SafeTensors, file of") || out.contains("safetensors, file of"), "{out}");
+    let missing = folder.join("missing.zt");
+    let ran = run(&[&"ls", &missing, &path]);
+    assert!(ran.status == 1 && ran.out.contains("4 objects"), "the others are listed all the same: {ran:?}");
+}
