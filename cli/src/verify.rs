@@ -1,40 +1,67 @@
-//! `zt verify`: a line for each file, a summary, an exit status.
+//! `zt verify`: a line for each file and one for each failure, a summary, an exit status.
 
 use crate::arguments::Verify;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
 use crate::{progress, text};
+use serde_json::{json, Value as Json};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use ztensor::error::Result;
+use ztensor::error::{Error, Result};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+
+/// What was found of one file.
+struct Found {
+    report: VerifyReport,
+    /// What is broken, in the order in which it was found.
+    failures: Vec<Broken>,
+}
+
+/// One thing that is broken.
+struct Broken {
+    object: Option<String>,
+    role: Option<String>,
+    message: String,
+    rule: Option<&'static str>,
+}
 
 pub fn run(arguments: &Verify) -> Outcome<()> {
     let started = Instant::now();
     let mut listener = Listener { out: Output::new(), gone: false };
     let (mut good, mut bad, mut bytes) = (0u64, 0u64, 0u64);
+    let mut all = Vec::new();
     for path in &arguments.files {
+        let found = verify(path, arguments);
+        bytes = bytes.saturating_add(found.report.bytes);
+        match found.failures.is_empty() {
+            true => good += 1,
+            false => bad += 1,
+        }
+        if arguments.json {
+            all.push(found.as_json(path));
+            continue;
+        }
         let shown = path.display().to_string();
         let shown = text::one_line(&shown);
-        match verify(path, arguments) {
-            Ok(report) => {
-                good += 1;
-                bytes = bytes.saturating_add(report.bytes);
-                let ok = listener.out.toned(Tone::Good, "ok");
-                listener.say(format_args!("{shown}: {ok}, {}", details(&report)))?;
-            }
-            Err(error) => {
-                bad += 1;
-                let failed = listener.out.toned(Tone::Bad, "FAILED");
-                listener.say(format_args!("{shown}: {failed}"))?;
-                Failure::at(path, error).report();
-            }
+        if found.failures.is_empty() {
+            let ok = listener.out.toned(Tone::Good, "ok");
+            listener.say(format_args!("{shown}: {ok}, {}", details(&found.report)))?;
+            continue;
+        }
+        let failed = listener.out.toned(Tone::Bad, "FAILED");
+        listener.say(format_args!("{shown}: {failed}"))?;
+        for broken in &found.failures {
+            Failure::at(path, &broken.message).report();
         }
     }
-    let seconds = started.elapsed().as_secs_f64();
-    let files = text::count(good + bad, "file");
-    listener
-        .say(format_args!("{files}: {good} ok, {bad} failed; {} in {seconds:.2} s", text::size(bytes)))?;
+    if arguments.json {
+        listener.say(format_args!("{:#}", Json::Array(all)))?;
+    } else {
+        let seconds = started.elapsed().as_secs_f64();
+        let (files, bytes) = (text::count(good + bad, "file"), text::size(bytes));
+        listener.say(format_args!("{files}: {good} ok, {bad} failed; {bytes} in {seconds:.2} s"))?;
+    }
     if bad > 0 {
         Err(Failure::Reported)
     } else {
@@ -63,22 +90,90 @@ impl Listener {
     }
 }
 
-fn verify(path: &Path, arguments: &Verify) -> Result<VerifyReport> {
+/// All that is broken, not only what is found first.
+fn verify(path: &Path, arguments: &Verify) -> Found {
+    let mut found = Found { report: VerifyReport::default(), failures: Vec::new() };
+    let listed = Mutex::new(Vec::new());
+    let outcome = check(path, arguments, &mut found.report, &|file, object, component, error| {
+        let object = object.and_then(|at| file.object(at));
+        let component =
+            object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
+        let broken = Broken {
+            object: object.map(|object| object.name().to_owned()),
+            role: component.map(|component| component.role().to_owned()),
+            ..Broken::of(error)
+        };
+        listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
+    });
+    found.failures = listed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // What keeps a file from being opened, and what is of no object, may be told by the outcome alone.
+    if let Err(error) = outcome {
+        if found.failures.iter().all(|broken| broken.message != error.message()) {
+            found.failures.push(Broken::of(&error));
+        }
+    }
+    found
+}
+
+type Listed<'a> = dyn Fn(&File, Option<usize>, Option<usize>, &Error) + Sync + 'a;
+
+fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Listed<'_>) -> Result<()> {
     let file = File::open_model(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
     let stored = file.objects().flat_map(|o| o.components()).map(|c| c.stored_size());
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
-    let options = VerifyOptions { threads: arguments.threads, ..VerifyOptions::default() };
-    let mut report = VerifyReport::default();
-    let outcome = file.verify(
+    let reads = !arguments.quick;
+    let options = VerifyOptions {
+        digests: reads,
+        contents: reads,
+        threads: arguments.threads,
+        ..VerifyOptions::default()
+    };
+    let outcome = file.verify_listing(
         &options,
         &|done, _| {
             bar.set_position(done);
             true
         },
-        &mut report,
+        Some(&|object, component, error: &Error| {
+            listed(&file, object, component, error);
+            true
+        }),
+        report,
     );
     bar.finish_and_clear();
-    outcome.map(|()| report)
+    outcome
+}
+
+impl Broken {
+    fn of(error: &Error) -> Broken {
+        let rule = error.rule_name().to_str().ok().filter(|rule| !rule.is_empty());
+        Broken { object: None, role: None, message: error.message().to_owned(), rule }
+    }
+}
+
+impl Found {
+    fn as_json(&self, path: &Path) -> Json {
+        let failures = self.failures.iter().map(|broken| {
+            json!({
+                "object": broken.object,
+                "role": broken.role,
+                "rule": broken.rule,
+                "message": broken.message,
+            })
+        });
+        json!({
+            "file": path.display().to_string(),
+            "ok": self.failures.is_empty(),
+            "failures": failures.collect::<Vec<_>>(),
+            "objects": self.report.objects,
+            "components": self.report.components,
+            "bytes": self.report.bytes,
+            "digests_verified": self.report.digests_verified,
+            "digests_absent": self.report.digests_absent,
+            "digests_unknown": self.report.digests_unknown,
+            "padding_not_zero": self.report.padding_nonzero,
+        })
+    }
 }
 
 fn details(report: &VerifyReport) -> String {

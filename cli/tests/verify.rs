@@ -56,6 +56,36 @@ fn what_only_the_contents_show_is_found() {
 }
 
 #[test]
+fn all_that_is_broken_is_listed_as_lines_and_as_json() {
+    let path = folder("verify-all").join("broken.zt");
+    std::fs::copy(data().join("v1.2/py-1.2.3-digests.zt"), &path).unwrap();
+    let listed = common::listing(&path);
+    let objects = listed["objects"].as_array().unwrap();
+    let has_digest = |o: &&serde_json::Value| !o["components"][0]["digest"].is_null() && o["shape"][0] != 0;
+    let with_digest = objects.iter().filter(has_digest);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let mut names = Vec::new();
+    for object in with_digest.take(2) {
+        let component = &object["components"][0];
+        let last = component["offset"].as_u64().unwrap() + component["length"].as_u64().unwrap() - 1;
+        bytes[last as usize] ^= 1;
+        names.push(object["name"].as_str().unwrap());
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let ran = run(&[&"verify", &path]);
+    assert_eq!((ran.status, ran.err.lines().count()), (1, 2), "{ran:?}");
+    assert!(names.iter().all(|name| ran.err.contains(&format!("{name:?}"))), "{ran:?}");
+    let ran = run(&[&"verify", &"--json", &path, &data().join("v1.2/py-1.2.3-zstd.zt")]);
+    let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let failures = found[0]["failures"].as_array().unwrap();
+    assert_eq!((ran.status, failures.len(), ran.err.as_str()), (1, 2, ""));
+    assert!(failures.iter().all(|f| f["rule"] == "digest-mismatch" && f["role"] == "data"), "{found}");
+    assert!(found[1]["ok"] == true && found[1]["failures"].as_array().unwrap().is_empty(), "{found}");
+    // No data is read: nothing of that is seen.
+    run(&[&"verify", &"--quick", &path]).good();
+}
+
+#[test]
 fn strict_refuses_what_a_lenient_reader_passes_over() {
     for file in ["unknown-type.zt", "padding-nonzero.zt", "unknown-format.zt"] {
         let path = data().join("valid-odd").join(file);

@@ -130,6 +130,11 @@ pub struct Component<'f> {
 }
 
 impl<'f> Component<'f> {
+    /// Its place among all components of the file.
+    pub fn number(&self) -> usize {
+        self.index
+    }
+
     /// Its name within the object.
     pub fn role(&self) -> &'f str {
         self.file.manifest.texts.get(self.entry.role)

@@ -15,7 +15,7 @@ use crate::model::dtype::Dtype;
 use crate::threads;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Called for each failure with the positions of its object and component, as far as it is of one; false stops. One
+/// Called for each failure with the place of its object, and that of its component among all of the file, as far as it is of one; false stops. One
 /// thread at a time calls it.
 pub type OnFailure<'a> = dyn Fn(Option<usize>, Option<usize>, &Error) -> bool + Sync + 'a;
 
