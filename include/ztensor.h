@@ -355,8 +355,8 @@ typedef struct zt_open_options {
     zt_mode mode; ///< How the bytes are reached; ZT_MODE_MAP is the default.
     uint32_t verify; ///< 0: the structure is checked. 1: every digest, too.
     /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes, encodings and
-    /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2 and, when bytes are read or
-    /// verified, bool bytes other than 0 and 1 and padding that is not zero.
+    /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2, bool bytes other than 0 and 1
+    /// (in components when these are read or verified) and, when verified, padding that is not zero.
     uint32_t strict;
     zt_advice advice; ///< What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.

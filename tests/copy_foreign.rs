@@ -168,3 +168,41 @@ fn a_signalling_nan_keeps_its_bits() {
     let attributes = copied_attributes(&common::open(bytes));
     assert!(attributes.contains("{\"$bytes\":\"0000803f0100807f\"}"), "{attributes}");
 }
+
+#[test]
+fn a_model_of_parts_in_several_containers_is_copied_as_one() {
+    let valid = |name: &str| common::repository("tests/data/foreign/valid").join(name);
+    let folder = common::Folder::new();
+    let of_zt = folder.path("part.zt");
+    let source = valid_file("amber-all-types-hand.gguf");
+    let mut writer = Writer::create(&of_zt, &WriterOptions::default()).unwrap();
+    writer.copy_attributes(&source).unwrap();
+    source.objects().for_each(|object| writer.copy(object, object.name()).unwrap());
+    writer.finish().unwrap();
+    let orders = [
+        [of_zt.clone(), valid("amber-kv-types-py.gguf"), valid("amber-all-dtypes-rust.safetensors")],
+        [valid("amber-kv-types-py.gguf"), of_zt, valid("amber-all-dtypes-rust.safetensors")],
+    ];
+    for paths in orders {
+        let model = File::open_parts(&paths, &OpenOptions::default()).unwrap();
+        assert_eq!(model.part_count(), 3);
+        let bytes = common::written(&WriterOptions::default(), |w| {
+            w.copy_attributes(&model).unwrap();
+            model.objects().for_each(|object| w.copy(object, object.name()).unwrap());
+        });
+        let made = common::open(bytes);
+        common::verify(&made).unwrap();
+        assert_eq!(made.object_count(), model.object_count());
+        for (old, new) in model.objects().zip(made.objects()) {
+            assert_eq!((new.name(), new.shape()), (old.name(), old.shape()));
+            assert_eq!((new.format_name(), elements(&new)), (old.format_name(), elements(&old)));
+        }
+        // The keys, and their types, are those of the first part, and no place in it is noted.
+        let origin = made.attributes().unwrap().get(File::ORIGIN).unwrap();
+        let keys: Vec<_> = origin.pairs().map(|(key, _)| key.as_text().unwrap()).collect();
+        assert_eq!(keys, ["container", "version", "keys"]);
+        let first = File::open(&paths[0], &OpenOptions::default()).unwrap();
+        let own = first.origin().unwrap().unwrap();
+        assert_eq!(format!("{:?}", origin.get("keys")), format!("{:?}", own.get().get("keys")));
+    }
+}

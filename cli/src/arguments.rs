@@ -154,7 +154,7 @@ pub struct Convert {
     /// Leave the attributes of the file out
     #[arg(long)]
     pub no_attributes: bool,
-    /// Cut a .safetensors model into files of at most N bytes, with an index; K, M and G are understood
+    /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood
     #[arg(long, value_name = "N", value_parser = size)]
     pub shard_size: Option<u64>,
     /// Compress a .zt file with zstd, levels -7 to 22
@@ -188,7 +188,7 @@ pub struct Convert {
     /// Threads that compress and verify; 0 for as many as there are processors
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
-    /// Check the input first, and compare all that was written with it at last
+    /// Check the input first, and compare all that was written with it before that gets its name
     #[arg(long)]
     pub verify: bool,
     /// Sync file and folder to the disk before the end

@@ -25,7 +25,7 @@ use choice::Choice;
 use indicatif::ProgressBar;
 use input::Input;
 pub use output::{check_free, NewFile};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 pub use tensor::Elements;
 use ztensor::container::SPLIT_KEYS;
@@ -45,8 +45,10 @@ pub struct Job<'a> {
 /// What was written.
 #[derive(Default)]
 pub struct Written {
-    /// The files.
-    pub paths: Vec<PathBuf>,
+    /// The files with tensors, whole but for their names; none on standard output.
+    pub files: Vec<NewFile>,
+    /// What says which of them has which tensor.
+    pub index: Option<NewFile>,
     pub objects: u64,
     pub data_bytes: u64,
     pub stored_bytes: u64,
@@ -74,20 +76,26 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
         Target::Npz => to_npz::write(&job),
     };
     job.bar.finish_and_clear();
-    let written = written?;
-    if arguments.verify {
-        compare::compare(&job, &written).map_err(|why| match why {
-            Failure::Interrupted(_) => job.refusal("it is written, but comparing it was interrupted"),
-            other => other,
-        })?;
+    let mut written = written?;
+    let files = publish(&job, &mut written)?;
+    report(arguments, &written, files, started)
+}
+
+/// Gives all files their names, once they are what they should be; how many there are.
+fn publish(job: &Job<'_>, written: &mut Written) -> Outcome<usize> {
+    if job.arguments.verify {
+        compare::compare(job, written)?;
     }
-    report(arguments, &written, started)
+    job.interrupt.check()?;
+    let files: Vec<_> = std::mem::take(&mut written.files).into_iter().chain(written.index.take()).collect();
+    let count = files.len();
+    files.into_iter().try_for_each(NewFile::publish).map(|()| count)
 }
 
 /// What was done, in a line: on standard output, unless that is the output.
-fn report(arguments: &Convert, written: &Written, started: Instant) -> Outcome<()> {
+fn report(arguments: &Convert, written: &Written, files: usize, started: Instant) -> Outcome<()> {
     let shown = arguments.output.display().to_string();
-    let files = match written.paths.len() {
+    let files = match files {
         0 | 1 => String::from("file"),
         count => format!("{count} files"),
     };
@@ -160,7 +168,7 @@ impl Convert {
             }
         }
         match self.shard_size {
-            Some(_) if target != Target::Safetensors => refused("--shard-size", ".safetensors"),
+            Some(_) if target == Target::Npz => refused("--shard-size", ".zt, .safetensors and .gguf"),
             Some(_) if is_standard(&self.output) => {
                 Err(Failure::at(&self.output, "several files do not fit in standard output"))
             }
@@ -198,11 +206,11 @@ impl<'a> Job<'a> {
     /// The attributes of the file that are to be written, without what it was made from.
     pub fn attributes(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
         let wanted = !self.arguments.no_attributes;
-        let is_joined = self.file().part_count() > 1;
+        let is_cut = self.file().part_count() > 1 || self.arguments.shard_size.is_some();
         let pairs = self.file().attributes().unwrap_or(Value::EMPTY_MAP).pairs();
         pairs.filter(move |(key, value)| {
             let is_origin = key.is_text(File::ORIGIN) && value.as_map().is_some();
-            let is_of_part = is_joined && SPLIT_KEYS.iter().any(|split| key.is_text(split));
+            let is_of_part = is_cut && SPLIT_KEYS.iter().any(|split| key.is_text(split));
             wanted && !is_origin && !is_of_part
         })
     }
@@ -218,5 +226,54 @@ impl<'a> Job<'a> {
     pub fn origin(&self, container: &str) -> Outcome<Option<OwnedValue>> {
         let origin = self.file().origin().map_err(|e| self.input.failure(e))?;
         Ok(origin.filter(|origin| origin.get().get("container").is_some_and(|name| name.is_text(container))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+    use clap::Parser;
+
+    #[test]
+    fn what_does_not_compare_equal_never_gets_the_name() {
+        let folder = std::env::temp_dir().join(format!("zt-compare-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+        let from = data.join("foreign/valid/amber-all-types-py.gguf");
+        for target in ["zt", "gguf"] {
+            let to = folder.join(format!("out.{target}"));
+            std::fs::write(&to, "precious").unwrap();
+            let words = ["zt", "convert", "--verify", "--force"].map(std::ffi::OsString::from);
+            let paths = [from.clone(), to.clone()].map(std::ffi::OsString::from);
+            let parsed = Arguments::parse_from(words.into_iter().chain(paths));
+            let Command::Convert(arguments) = parsed.command else { panic!() };
+            let interrupt = Interrupt::default();
+            let input = Input::open(&arguments.input, &interrupt).unwrap();
+            let choices = choice::choose(&input, &arguments).unwrap();
+            let bar = ProgressBar::hidden();
+            let job = Job { arguments: &arguments, input: &input, choices, interrupt: &interrupt, bar };
+            for is_damaged in [true, false] {
+                let mut written = match target {
+                    "zt" => to_zt::write(&job).unwrap(),
+                    _ => to_gguf::write(&job).unwrap(),
+                };
+                if is_damaged {
+                    let new = written.files[0].open().unwrap();
+                    let at = new.objects().map(|o| o.components().next().unwrap().offset()).max().unwrap();
+                    let path = written.files[0].temporary_path();
+                    let mut bytes = std::fs::read(&path).unwrap();
+                    bytes[at as usize] ^= 1;
+                    std::fs::write(&path, bytes).unwrap();
+                }
+                let outcome = publish(&job, &mut written);
+                drop(written);
+                let is_there = std::fs::read(&to).unwrap() == b"precious";
+                assert_eq!((outcome.is_err(), is_there), (is_damaged, is_damaged), "{target} {outcome:?}");
+            }
+        }
+        let left = std::fs::read_dir(&folder).unwrap().count();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(left, 2, "no temporary file is left");
     }
 }

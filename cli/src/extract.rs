@@ -68,7 +68,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     std::fs::create_dir_all(&arguments.to).map_err(|e| Failure::at(&arguments.to, e))?;
     let (count, mut bytes) = (planned.len() as u64, 0u64);
     for (component, header, target) in planned {
-        let mut new = NewFile::create(&target, arguments.force, false)?;
+        let new = NewFile::create(&target, arguments.force, false)?;
         new.write(&header)?;
         emit(path, &component, &interrupt, &mut |chunk| {
             bytes += chunk.len() as u64;

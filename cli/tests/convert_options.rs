@@ -2,33 +2,10 @@
 
 mod common;
 
-use common::{data, folder, listing, names_in, run, zt, Ran};
+use common::{data, folder, input, listing, names, names_in, run, zt, Ran};
 use safetensors::SafeTensors;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
-
-/// Tensors of f32, u8 and f16, and an attribute.
-fn input(name: &str) -> (PathBuf, PathBuf) {
-    let folder = folder(name);
-    let header = concat!(
-        r#"{"__metadata__":{"format":"pt"},"model.a.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"#,
-        r#""model.b.weight":{"dtype":"F16","shape":[4],"data_offsets":[24,32]},"#,
-        r#""model.b.bias":{"dtype":"U8","shape":[5],"data_offsets":[32,37]}}"#
-    );
-    let padded = format!("{header:<0$}", header.len().next_multiple_of(8));
-    let floats = [1.0f32, 0.5, -2.0, 3.0, 1e9, -0.25].map(f32::to_le_bytes).concat();
-    let halves = [0x3c00u16, 0xc000, 0x7bff, 0x0001].map(u16::to_le_bytes).concat();
-    let size = (padded.len() as u64).to_le_bytes();
-    let bytes = [&size[..], padded.as_bytes(), &floats, &halves, &[1, 2, 3, 4, 5]].concat();
-    let path = folder.join("in.safetensors");
-    std::fs::write(&path, bytes).unwrap();
-    (path, folder)
-}
-
-fn names(path: &Path) -> Vec<String> {
-    let listing = listing(path);
-    listing["objects"].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap().to_owned()).collect()
-}
 
 #[test]
 fn tensors_are_chosen_and_renamed() {
@@ -102,7 +79,8 @@ fn what_cannot_be_represented_is_named_and_nothing_is_written() {
     ] {
         run(&[&"convert", &from, &folder.join("out.gguf"), &option]).bad(&["is for .zt files"]);
     }
-    run(&[&"convert", &from, &folder.join("out.zt"), &"--shard-size=1K"]).bad(&["is for .safetensors files"]);
+    run(&[&"convert", &from, &folder.join("out.npz"), &"--shard-size=1K"])
+        .bad(&["is for .zt, .safetensors and .gguf files"]);
 }
 
 #[test]
@@ -119,31 +97,6 @@ fn nothing_is_replaced_without_force() {
         assert_ne!(std::fs::read(&to).unwrap(), b"precious");
     }
     assert_eq!(names_in(&folder), ["in.safetensors", "out.gguf", "out.npz", "out.safetensors", "out.zt"]);
-}
-
-#[test]
-fn a_model_is_cut_into_shards_with_an_index() {
-    let (from, folder) = input("options-shards");
-    run(&[&"convert", &from, &folder.join("model.safetensors"), &"--shard-size=32", &"--verify"]).good();
-    let shards = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
-    assert_eq!(names_in(&folder), ["in.safetensors", shards[0], shards[1], "model.safetensors.index.json"]);
-    let index = std::fs::read_to_string(folder.join("model.safetensors.index.json")).unwrap();
-    let index: serde_json::Value = serde_json::from_str(&index).unwrap();
-    let map = serde_json::json!(
-        {"model.a.weight": shards[0], "model.b.weight": shards[0], "model.b.bias": shards[1]}
-    );
-    assert_eq!(index, serde_json::json!({"metadata": {"total_size": 37}, "weight_map": map}));
-    let second = std::fs::read(folder.join(shards[1])).unwrap();
-    assert_eq!(SafeTensors::deserialize(&second).unwrap().names(), ["model.b.bias"]);
-    // The index, any of the shards and their folder are the model.
-    for part in ["model.safetensors.index.json", shards[1]] {
-        let whole = folder.join("joined.safetensors");
-        run(&[&"convert", &"--force", &folder.join(part), &whole, &"--verify"]).good();
-        assert_eq!(names(&whole), ["model.a.weight", "model.b.weight", "model.b.bias"], "{part}");
-    }
-    // All in one file needs no index.
-    run(&[&"convert", &from, &folder.join("whole.safetensors"), &"--shard-size=1G"]).good();
-    assert_eq!(std::fs::read(folder.join("whole.safetensors")).unwrap(), std::fs::read(&from).unwrap());
 }
 
 #[test]
@@ -223,25 +176,6 @@ fn an_interrupt_leaves_the_old_file_whatever_is_written() {
         assert_eq!(names_in(&folder), ["in.safetensors", &format!("out.{target}")]);
         std::fs::remove_file(&to).unwrap();
     }
-}
-
-#[test]
-fn a_split_model_becomes_one_file_with_the_types_of_its_keys() {
-    let folder = folder("options-split");
-    let first = data().join("foreign/valid/amber-gguf-split-hand/llm-00001-of-00003.gguf");
-    let typed = |path: &Path| -> Vec<String> {
-        let file = ztensor::reader::File::open_model(path, &ztensor::reader::OpenOptions::default()).unwrap();
-        assert_eq!(names(path).len(), file.object_count(), "zt ls opens it");
-        let pairs = file.attributes().unwrap().pairs();
-        let kept = pairs.filter(|(key, _)| !key.as_text().unwrap().starts_with("split."));
-        kept.map(|(key, value)| format!("{key:?}: {value:?} of {:?}", value.dtype())).collect()
-    };
-    let (direct, zt_file, back) = (folder.join("a.gguf"), folder.join("a.zt"), folder.join("b.gguf"));
-    run(&[&"convert", &first, &direct, &"--verify"]).good();
-    assert_eq!(typed(&direct), typed(&first));
-    run(&[&"convert", &first, &zt_file, &"--verify"]).good();
-    run(&[&"convert", &zt_file, &back, &"--verify"]).good();
-    assert_eq!(names(&back), names(&direct));
 }
 
 #[test]

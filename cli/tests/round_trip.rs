@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{data, folder, run};
+use common::{content, data, folder, run};
 use std::path::{Path, PathBuf};
 
 /// Files that do not come back as they were, and what is not kept of them.
@@ -79,15 +79,71 @@ fn every_valid_file_comes_back_as_it_was() {
     assert!(same > 45, "{same}");
 }
 
-/// Names, shapes, types and the hashes of all bytes.
-fn content(path: &Path) -> Vec<String> {
-    let listing = common::listing(path);
-    let text = |object: &serde_json::Value| {
-        let data = &object["components"][0];
-        let hash = &data["sha256_of_decoded_little_endian_bytes"];
-        format!("{} {} {} {} {hash}", object["name"], object["shape"], data["dtype"], data["type"])
-    };
-    listing["objects"].as_array().unwrap().iter().map(text).collect()
+#[test]
+fn bools_of_any_byte_come_back_as_they_were() {
+    let folder = folder("round-trip-bools");
+    // An array of arrays: f32 with a signalling NaN, bools of any byte.
+    let mut nested = std::fs::read(data().join("foreign/invalid/amber-gguf-bool-2.gguf")).unwrap();
+    nested.truncate(24 + 8 + 1);
+    let numbers = |list: &[u32]| list.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
+    let size = |n: u64| n.to_le_bytes();
+    nested.extend(
+        [&numbers(&[9, 9])[..], &size(2), &numbers(&[6]), &size(2), &numbers(&[0x7f80_0001, 0x3f80_0000])]
+            .concat(),
+    );
+    nested.extend([&numbers(&[7])[..], &size(3), &[0, 7, 255]].concat());
+    nested.resize(nested.len().next_multiple_of(32), 0);
+    std::fs::write(folder.join("nested.gguf"), nested).unwrap();
+    let given =
+        ["2", "255", "array-2"].map(|n| data().join(format!("foreign/invalid/amber-gguf-bool-{n}.gguf")));
+    for path in given.into_iter().chain([folder.join("nested.gguf")]) {
+        let (zt, back, direct) =
+            (folder.join("middle.zt"), folder.join("back.gguf"), folder.join("direct.gguf"));
+        run(&[&"convert", &"--force", &path, &zt]).good();
+        run(&[&"verify", &"--strict", &zt]).good();
+        run(&[&"convert", &"--force", &zt, &back]).good();
+        run(&[&"convert", &"--force", &path, &direct]).good();
+        let source = std::fs::read(&path).unwrap();
+        assert!(
+            std::fs::read(&back).unwrap() == source && std::fs::read(&direct).unwrap() == source,
+            "{path:?}"
+        );
+        run(&[&"verify", &path]).good();
+        run(&[&"verify", &"--strict", &path]).bad(&["attribute \"b\"", "neither 0 nor 1"]);
+    }
+}
+
+#[test]
+fn noted_bits_that_say_something_else_than_the_value_are_passed_over() {
+    use ztensor::model::value::{Attributes, Element, OwnedValue};
+    let folder = folder("round-trip-bits");
+    let (zt, back) = (folder.join("a.zt"), folder.join("a.gguf"));
+    let mut attributes = Attributes::default();
+    let truths = OwnedValue::build(|to| {
+        to.begin_array(Element::Any, None)?;
+        [false, true, true].into_iter().try_for_each(|truth| to.boolean(truth))?;
+        to.end().map(drop)
+    });
+    attributes.set("b", truths.unwrap().get()).unwrap();
+    let origin = OwnedValue::build(|to| {
+        to.begin_map(None)?;
+        to.text("container")?;
+        to.text("GGUF")?;
+        to.text("keys")?;
+        to.begin_array(Element::Any, None)?;
+        to.begin_array(Element::Any, None)?;
+        to.text("b")?;
+        to.text("bool[]")?;
+        to.bytes(&[7, 7, 0])?;
+        (0..3).try_for_each(|_| to.end().map(drop))
+    });
+    attributes.set("ztensor.origin", origin.unwrap().get()).unwrap();
+    let mut writer = ztensor::writer::Writer::create(&zt, &Default::default()).unwrap();
+    writer.set_attributes(attributes).unwrap();
+    writer.finish().unwrap();
+    run(&[&"convert", &zt, &back]).good();
+    let written = std::fs::read(&back).unwrap();
+    assert_eq!(written[24 + 9 + 4 + 4 + 8..][..3], [0, 7, 1]);
 }
 
 #[test]

@@ -21,8 +21,8 @@ pub struct zt_open_options {
     /// 0: the structure is checked. 1: every digest, too.
     pub verify: u32,
     /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes, encodings and
-    /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2 and, when bytes are read or
-    /// verified, bool bytes other than 0 and 1 and padding that is not zero.
+    /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2, bool bytes other than 0 and 1
+    /// (in components when these are read or verified) and, when verified, padding that is not zero.
     pub strict: u32,
     /// What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     pub advice: zt_advice,

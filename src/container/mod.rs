@@ -47,7 +47,9 @@ pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub(crate) use frame::HEADER_SIZE;
 pub use frame::{Detected, Ends, Frame, Limits};
 pub use gguf::split::{Split, SPLIT_KEYS};
+pub use gguf::{kind::Kind as GgufKind, types::type_number as gguf_type_number};
 pub use regions::{OnRegion, Regions};
+pub use safetensors::dtypes::name as safetensors_dtype;
 pub use shard_index::ShardIndex;
 pub use validate::Validated;
 pub use window::Window;
@@ -59,7 +61,8 @@ use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest, Object};
 use crate::model::value::OwnedValue;
-use row::{Decode, Encode, ReadAt, Row};
+pub use row::OriginOf;
+use row::{Decode, Encode, Row};
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -264,10 +267,10 @@ pub fn validate(manifest: Manifest, frame: &Frame) -> Result<Validated> {
 }
 
 /// What a copy of a file notes, so that converting back gives the same file: a map, for a container that is not zTensor
-/// and that says more than objects and attributes. `read` reads its bytes.
-pub fn origin(manifest: &Manifest, frame: &Frame, read: ReadAt<'_>) -> Result<Option<OwnedValue>> {
-    let origin = row(frame.container).and_then(|row| row.origin);
-    origin.map_or(Ok(None), |origin| origin(manifest, frame, read))
+/// and that says more than objects and attributes.
+pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
+    let origin = row(of.frame.container).and_then(|row| row.origin);
+    origin.map_or(Ok(None), |origin| origin(of))
 }
 
 fn encoder(container: Container) -> Result<&'static Encode> {

@@ -52,8 +52,20 @@ type Extend =
 /// Reads bytes of a file from an offset on.
 pub type ReadAt<'r> = &'r dyn Fn(u64, &mut [u8]) -> Result<()>;
 
+/// A file, or the first of a model, that a copy notes something of.
+pub struct OriginOf<'a> {
+    /// Of the file or of all of the model.
+    pub manifest: &'a Manifest,
+    /// Where its manifest and its data are.
+    pub frame: &'a Frame,
+    /// Reads its bytes.
+    pub read: ReadAt<'a>,
+    /// Whether the manifest is that of this file alone, with all that it has: else places in it are of no use.
+    pub is_whole: bool,
+}
+
 /// What a file says beside objects and attributes.
-pub type Origin = fn(&Manifest, &Frame, ReadAt<'_>) -> Result<Option<OwnedValue>>;
+pub type Origin = fn(&OriginOf<'_>) -> Result<Option<OwnedValue>>;
 
 /// A container.
 pub struct Row {

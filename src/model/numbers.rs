@@ -28,6 +28,7 @@ pub(crate) fn read(value: Value<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()>
     let Kind::Array(items) = value.kind() else { return read_each(std::iter::once(value), dtype, dst) };
     let Some(records) = items.elements(dtype) else { return read_each(items.iter(), dtype, dst) };
     match dtype.size() {
+        1 if dtype == Dtype::Bool => return read_each(items.iter(), dtype, dst),
         1 => untag_each::<1>(records, dst),
         2 => untag_each::<2>(records, dst),
         4 => untag_each::<4>(records, dst),
@@ -79,8 +80,9 @@ fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
         all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
         all
     }
-    // Also the bits of a NaN.
-    if let Some((_, bytes)) = value.element().filter(|(stated, _)| *stated == dtype) {
+    // Also the bits of a NaN. A bool is 0 or 1 whatever byte the file has, and made so below.
+    let stated = value.element().filter(|(stated, _)| *stated == dtype && dtype != Dtype::Bool);
+    if let Some((_, bytes)) = stated {
         let mut all = [0; 8];
         all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
         return Some(all);
@@ -174,6 +176,17 @@ mod tests {
             read(value.get(), dtype, &mut back).unwrap();
             assert_eq!(back, bytes, "{}", dtype.name());
         }
+    }
+
+    #[test]
+    fn a_bool_of_any_byte_is_0_or_1() {
+        let array = OwnedValue::build(|to| to.numbers(Dtype::Bool, &[0, 1, 2, 255])).unwrap();
+        let mut read_back = [9; 4];
+        read(array.get(), Dtype::Bool, &mut read_back).unwrap();
+        assert_eq!(read_back, [0, 1, 1, 1]);
+        let one = OwnedValue::build(|to| to.number(Dtype::Bool, &[7])).unwrap();
+        read(one.get(), Dtype::Bool, &mut read_back[..1]).unwrap();
+        assert_eq!((read_back[0], one.get().as_u64()), (1, None));
     }
 
     #[test]

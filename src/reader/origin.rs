@@ -1,50 +1,78 @@
 //! What a file of another container says beside objects and attributes, and where a `.zt` file notes it.
 
 use super::file::File;
-use crate::container;
+use crate::container::{self, OriginOf};
 use crate::error::{fail, Result};
-use crate::model::value::{Attributes, OwnedValue};
+use crate::model::value::{Attributes, OwnedValue, Value};
+
+/// What a note says of the keys alone. The rest is of places in the file.
+const OF_KEYS: [&str; 4] = ["container", "version", "byte_order", "keys"];
 
 impl File {
     /// The attribute of a `.zt` file that says what it was made from, so that converting back gives the same file.
     pub const ORIGIN: &'static str = "ztensor.origin";
 
-    /// What that attribute is: of a file of another container what it would be, where there is anything to say.
+    /// Under this key that attribute says of how many files it speaks, where these were written as one model.
+    pub const ORIGIN_PARTS: &'static str = "parts";
+
+    /// What that attribute is: of a file of another container what it would be, where there is anything to say. Of a
+    /// model it is that of its first file.
     pub fn origin(&self) -> Result<Option<OwnedValue>> {
-        if self.part_count() > 1 {
-            return Ok(None);
-        }
         if let Some(said) = self.own_origin()? {
             return Ok(Some(said));
         }
-        let noted = self.attributes().and_then(|map| map.get(Self::ORIGIN));
-        noted.map(|noted| OwnedValue::build(|builder| builder.copy(noted))).transpose()
+        let Some(noted) = self.attributes().and_then(|map| map.get(Self::ORIGIN)) else { return Ok(None) };
+        let parts = noted.get(Self::ORIGIN_PARTS).and_then(Value::as_u64).unwrap_or(1);
+        let is_of_all = parts == self.part_count() as u64;
+        if !is_of_all && noted.get("keys").is_none() {
+            return Ok(None);
+        }
+        let is_kept = |key: Value<'_>| match is_of_all {
+            true => !key.is_text(Self::ORIGIN_PARTS),
+            false => OF_KEYS.iter().any(|kept| key.is_text(kept)),
+        };
+        let kept = OwnedValue::build(|builder| {
+            if noted.as_map().is_none() {
+                return builder.copy(noted);
+            }
+            builder.begin_map(None)?;
+            for (key, value) in noted.pairs().filter(|(key, _)| is_kept(*key)) {
+                builder.copy(key)?;
+                builder.copy(value)?;
+            }
+            builder.end().map(drop)
+        });
+        kept.map(Some)
     }
 
-    /// What its container says beside objects and attributes; nothing of a model of several files, which is not one file
-    /// when it is converted back.
+    /// What the container of the first file says beside objects and attributes.
     fn own_origin(&self) -> Result<Option<OwnedValue>> {
-        let Some(part) = self.only_part().ok().filter(|part| part.hidden.is_empty()) else { return Ok(None) };
+        let part = &self.parts.first;
         let read = |offset, dst: &mut [u8]| part.source().read_at(offset, dst);
-        container::origin(&self.manifest, part.frame(), &read).map_err(|e| part.named(e))
+        let is_whole = self.part_count() == 1 && part.hidden.is_empty();
+        let of = OriginOf { manifest: &self.manifest, frame: part.frame(), read: &read, is_whole };
+        container::origin(&of).map_err(|e| part.named(e))
     }
 
     /// All that a copy of the file has as its attributes: its own, and what it says beside them.
     pub fn attributes_to_copy(&self) -> Result<Attributes> {
         let mut attributes = Attributes::of(self.attributes())?;
-        if let Some(said) = self.own_origin()? {
-            if attributes.get(Self::ORIGIN).is_some() {
-                return Err(self.in_file(fail!(
-                    Exists,
-                    "it has an attribute {:?}, which is where a copy notes what it is made from",
-                    Self::ORIGIN
-                )));
+        let is_noted = attributes.get(Self::ORIGIN).is_some();
+        if is_noted && self.own_origin()?.is_some() {
+            return Err(self.in_file(fail!(
+                Exists,
+                "it has an attribute {:?}, which is where a copy notes what it is made from",
+                Self::ORIGIN
+            )));
+        }
+        match self.origin()? {
+            Some(origin) => attributes.set(Self::ORIGIN, origin.get())?,
+            None => {
+                attributes.remove(Self::ORIGIN);
             }
-            attributes.set(Self::ORIGIN, said.get())?;
         }
         if self.part_count() > 1 {
-            // What one of the parts was made from, and which part it is.
-            attributes.remove(Self::ORIGIN);
+            // Which of the parts the first is.
             for key in container::SPLIT_KEYS {
                 attributes.remove(key);
             }

@@ -5,11 +5,11 @@ use super::file::File;
 use super::object::{Component, Object};
 use super::verified::Verified;
 use crate::digest;
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::structure::IndexCheck;
-use crate::model::value::Value;
+use crate::model::value::{Element, Kind, Value};
 
 /// The numbers of a sparse_csr object that its manifest entry and sizes give.
 pub(super) struct CsrGeometry<'f> {
@@ -228,6 +228,15 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
             return Err(part.named(broken!(Rule::VersionForm, "the version {text:?} is not three numbers")));
         }
     }
+    for (key, value) in file.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
+        let key = match key.kind() {
+            Kind::Text(text) => text.as_bytes(),
+            Kind::Bytes(bytes) => bytes,
+            _ => b"",
+        };
+        let named = |e: Error| file.in_file(e.within(format_args!("attribute {}", Quoted(key))));
+        check_stated_bools(value).map_err(named)?;
+    }
     for (at, object) in file.objects().enumerate() {
         if file.find_position(object.name_bytes()) != Some(at) {
             let twice = broken!(Rule::NameDuplicate, "object {:?} is there twice", object.name());
@@ -245,6 +254,24 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses bools of other bytes than 0 and 1 that a container states; values nest to a depth that is bounded.
+fn check_stated_bools(value: Value<'_>) -> Result<()> {
+    if let Kind::Array(items) = value.kind() {
+        let may_have = match items.element() {
+            Element::Number(dtype) => dtype == Dtype::Bool,
+            Element::Any | Element::Array => true,
+            Element::Text => false,
+        };
+        return if may_have { items.iter().try_for_each(check_stated_bools) } else { Ok(()) };
+    }
+    match value.element() {
+        Some((Dtype::Bool, &[byte])) if byte > 1 => {
+            Err(broken!(Rule::BoolByte, "it has a bool that is {byte}, neither 0 nor 1"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn strict_component(component: &Component<'_>) -> Result<()> {

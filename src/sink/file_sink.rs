@@ -24,6 +24,8 @@ pub struct FileSink {
     destination: SystemPath,
     /// What is synced at the end; only of a durable one.
     folder: Option<SystemPath>,
+    /// All bytes are in the file, which lacks its name.
+    complete: bool,
     published: bool,
 }
 
@@ -62,6 +64,7 @@ impl FileSink {
             temporary,
             destination,
             folder,
+            complete: false,
             published: false,
         };
         sink.writer = Some(BufferedFile::new(file, 0)?);
@@ -83,12 +86,24 @@ impl FileSink {
         }
     }
 
-    /// Writes what is gathered, so that publishing finds the disk full no more.
-    pub fn flush(&mut self) -> Result<()> {
-        match (&self.direct, self.writer.as_mut()) {
-            (None, Some(writer)) => writer.flush(),
-            _ => Ok(()), // direct writes end when it is published
+    /// All bytes were written: they are in the file, and on the disk where it is to be durable. It is closed and lacks
+    /// only its name, so that publishing finds the disk full no more.
+    pub fn complete(&mut self) -> Result<()> {
+        let mut writer = self.writer.take().ok_or_else(closed)?;
+        match self.direct.take() {
+            Some(mut direct) => direct.finish()?,
+            None => writer.flush()?,
         }
+        if self.folder.is_some() {
+            writer.file().sync_all().map_err(|e| Error::io("could not sync the file", &e))?;
+        }
+        self.complete = true;
+        Ok(())
+    }
+
+    /// Where the file is until it is published.
+    pub fn temporary_path(&self) -> &Path {
+        self.temporary.as_path()
     }
 
     /// A file that replaces another keeps its permissions.
@@ -180,14 +195,10 @@ impl ByteSink for FileSink {
     }
 
     fn publish(&mut self) -> Result<()> {
-        let mut writer = self.writer.take().ok_or_else(closed)?;
-        match self.direct.take() {
-            Some(mut direct) => direct.finish()?,
-            None => writer.flush()?,
+        if !self.complete {
+            self.complete()?;
         }
-        if self.folder.is_some() {
-            writer.file().sync_all().map_err(|e| Error::io("could not sync the file", &e))?;
-        }
+        self.complete = false;
         self.temporary
             .rename_to(&self.destination)
             .map_err(|e| Error::io("could not give the finished file its name", &e))?;

@@ -181,7 +181,6 @@ fn a_refusal_names_the_rule() {
     let rules = [
         ("offset-overlap-same", "range-overlap"),
         ("offset-overlap-partial", "range-overlap"),
-        ("bool-array-2", "bool-byte"),
         ("key-duplicate", "key-duplicate"),
         ("key-empty", "key-empty"),
         ("name-duplicate", "name-duplicate"),
@@ -223,5 +222,21 @@ fn a_refusal_names_the_rule() {
             let error = outcome.expect_err(name);
             assert_eq!(error.rule_name().to_str(), Ok(*rule), "{name}: {error}");
         }
+    }
+}
+
+#[test]
+fn a_bool_of_gguf_that_is_neither_0_nor_1_is_true_unless_opened_strictly() {
+    let array = "Array([Bool(false), Bool(true), Bool(true)])";
+    for (name, shown) in [("2", "Bool(true)"), ("255", "Bool(true)"), ("array-2", array)] {
+        let path = folder("invalid").join(format!("amber-gguf-bool-{name}.gguf"));
+        for file in open_each(&path) {
+            let file = file.unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!(format!("{:?}", file.attributes().unwrap().get("b").unwrap()), shown, "{name}");
+        }
+        let strict = OpenOptions { strict: true, ..OpenOptions::default() };
+        let error = File::open(&path, &strict).unwrap_err();
+        assert_eq!(error.rule_name().to_str(), Ok("bool-byte"), "{error}");
+        assert!(error.to_string().contains("attribute \"b\""), "{error}");
     }
 }

@@ -1,22 +1,16 @@
-//! What was written is opened and compared with what was read, object by object.
+//! What was written is opened and compared with what was read, object by object, before it gets its name.
 
-use super::{is_standard, Job, Written};
+use super::{Job, Written};
 use crate::failure::{Failure, Outcome};
 use std::path::Path;
 use ztensor::error::{Cause, Error};
 use ztensor::model::manifest::Encoding;
-use ztensor::reader::{Component, File, Object, OpenOptions};
+use ztensor::reader::{Component, Object};
 
 /// Compares every object that was converted with the one in the new files.
 pub fn compare(job: &Job<'_>, written: &Written) -> Outcome<()> {
-    let paths: Vec<&Path> = written.paths.iter().map(|path| path.as_path()).collect();
-    let has_index = written.paths.len() > 1;
-    let is_index = |path: &Path| has_index && path.extension().is_some_and(|extension| extension == "json");
-    let mut files = Vec::new();
-    for path in paths.into_iter().filter(|path| !is_standard(path) && !is_index(path)) {
-        let options = OpenOptions { verify: true, ..OpenOptions::default() };
-        files.push((path, File::open(path, &options).map_err(|e| Failure::at(path, e))?));
-    }
+    let files = written.files.iter().map(|file| Ok((file.path(), file.open()?)));
+    let files = files.collect::<Outcome<Vec<_>>>()?;
     if files.is_empty() {
         return Ok(());
     }

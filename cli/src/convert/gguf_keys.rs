@@ -6,9 +6,11 @@ use super::to_gguf::Encoder;
 use super::Job;
 use crate::failure::Outcome;
 use std::collections::HashMap;
+use ztensor::container::{GgufKind, SPLIT_KEYS};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::value::{Kind, Value};
 
+const ALIGNMENT: &[u8] = b"general.alignment";
 const DEFAULT_ALIGNMENT: u64 = 32;
 const MAX_ALIGNMENT: u64 = 1 << 20;
 
@@ -27,27 +29,7 @@ enum Type {
     Nested(Vec<Type>),
 }
 
-/// The number of the type of arrays.
-const ARRAY: u32 = 9;
-
 impl Scalar {
-    /// Each at its number.
-    const ALL: [Option<Scalar>; 13] = [
-        Some(Scalar::Number(Dtype::U8)),
-        Some(Scalar::Number(Dtype::I8)),
-        Some(Scalar::Number(Dtype::U16)),
-        Some(Scalar::Number(Dtype::I16)),
-        Some(Scalar::Number(Dtype::U32)),
-        Some(Scalar::Number(Dtype::I32)),
-        Some(Scalar::Number(Dtype::F32)),
-        Some(Scalar::Number(Dtype::Bool)),
-        Some(Scalar::Text),
-        None, // arrays
-        Some(Scalar::Number(Dtype::U64)),
-        Some(Scalar::Number(Dtype::I64)),
-        Some(Scalar::Number(Dtype::F64)),
-    ];
-
     /// Those that are tried for a value of which nothing says the type.
     const TRIED: [Scalar; 8] = [
         Scalar::Text,
@@ -61,12 +43,22 @@ impl Scalar {
     ];
 
     fn by_name(name: &str) -> Option<Scalar> {
-        let wanted = if name == "string" { Scalar::Text } else { Scalar::Number(Dtype::from_name(name)?) };
-        Scalar::ALL.contains(&Some(wanted)).then_some(wanted)
+        match name {
+            "string" => Some(Scalar::Text),
+            _ => Scalar::of(Dtype::from_name(name)?),
+        }
     }
 
-    fn number(self) -> u32 {
-        Scalar::ALL.iter().position(|known| *known == Some(self)).unwrap_or_default() as u32
+    /// A number of this dtype, if values may have it.
+    fn of(dtype: Dtype) -> Option<Scalar> {
+        GgufKind::Number(dtype).number().map(|_| Scalar::Number(dtype))
+    }
+
+    fn kind(self) -> GgufKind {
+        match self {
+            Scalar::Number(dtype) => GgufKind::Number(dtype),
+            Scalar::Text => GgufKind::Text,
+        }
     }
 
     /// Whether it can be that without becoming another one.
@@ -90,20 +82,21 @@ impl Scalar {
         }
     }
 
-    /// Writes a value; `bits` are those of the next f32, where they were noted.
+    /// Writes a value; `bits` are those of the next f32 or bool, where they were noted, and taken if they are still its.
     fn encode(self, value: Value<'_>, bits: &mut &[u8], out: &mut Encoder) {
         match (self, value.kind()) {
             (Scalar::Text, Kind::Text(text)) => out.string(text.as_bytes()),
             (Scalar::Text, Kind::Bytes(bytes)) => out.string(bytes),
-            (Scalar::Number(Dtype::F32), Kind::Float(number)) => match bits.split_first_chunk::<4>() {
-                Some((noted, rest)) => {
-                    *bits = rest;
-                    out.number(noted);
-                }
-                None => out.number(&narrow(number).to_le_bytes()),
-            },
+            (Scalar::Number(Dtype::F32), Kind::Float(number)) => {
+                let is_same = |noted: f32| f64::from(noted) == number || noted.is_nan() && number.is_nan();
+                let noted = next(bits).filter(|noted| is_same(f32::from_le_bytes(*noted)));
+                out.number(&noted.unwrap_or_else(|| narrow(number).to_le_bytes()));
+            }
             (_, Kind::Float(number)) => out.number(&number.to_bits().to_le_bytes()),
-            (_, Kind::Bool(truth)) => out.number(&[u8::from(truth)]),
+            (_, Kind::Bool(truth)) => {
+                let noted = next(bits).filter(|[noted]| (*noted != 0) == truth);
+                out.number(&noted.unwrap_or([u8::from(truth)]));
+            }
             (Scalar::Number(dtype), Kind::Unsigned(number)) => {
                 out.number(&number.to_le_bytes()[..dtype.size()]);
             }
@@ -113,6 +106,13 @@ impl Scalar {
             (Scalar::Text, _) => out.string(b""), // which no text is: it does not hold
         }
     }
+}
+
+/// The bits in front, which are taken away.
+fn next<const N: usize>(bits: &mut &[u8]) -> Option<[u8; N]> {
+    let (next, rest) = bits.split_first_chunk::<N>()?;
+    *bits = rest;
+    Some(*next)
 }
 
 /// The bits of a number as an f32; those of a NaN are cut, so that it stays the one that was widened.
@@ -139,7 +139,7 @@ impl Type {
 
     /// The one that its file states, or else one that holds the value.
     fn found(value: Value<'_>) -> Option<Type> {
-        let stated = value.dtype().map(Scalar::Number).filter(|stated| Scalar::ALL.contains(&Some(*stated)));
+        let stated = value.dtype().and_then(Scalar::of);
         let mut tried = stated.into_iter().chain(Scalar::TRIED);
         let Some(items) = array(value) else {
             return tried.find(|scalar| scalar.holds(value)).map(Type::Scalar);
@@ -163,18 +163,18 @@ impl Type {
 
     /// Writes its number.
     fn encode_number(&self, out: &mut Encoder) {
-        out.u32(if let Type::Scalar(scalar) = self { scalar.number() } else { ARRAY });
+        out.kind(if let Type::Scalar(scalar) = self { scalar.kind() } else { GgufKind::Array });
     }
 
     fn encode(&self, value: Value<'_>, bits: &mut &[u8], out: &mut Encoder) {
         match (self, array(value)) {
             (Type::Array(scalar), Some(items)) => {
-                out.u32(scalar.number());
+                out.kind(scalar.kind());
                 out.size(items.len() as u64);
                 items.iter().for_each(|item| scalar.encode(item, bits, out));
             }
             (Type::Nested(types), Some(items)) => {
-                out.u32(ARRAY);
+                out.kind(GgufKind::Array);
                 out.size(items.len() as u64);
                 types.iter().zip(items.iter()).for_each(|(t, item)| t.encode(item, bits, out));
             }
@@ -188,7 +188,7 @@ struct Key<'a> {
     name: &'a [u8],
     value: Value<'a>,
     type_of: Type,
-    /// Those of all its f32, where they were noted.
+    /// Those of all its f32 and bools, where they were noted.
     bits: &'a [u8],
 }
 
@@ -219,7 +219,7 @@ impl<'a> Keys<'a> {
             let stated =
                 noted.and_then(|noted| Type::noted(noted.get(1)?)).filter(|stated| stated.holds(value));
             let is_noted = stated.is_some();
-            let is_alignment = name == b"general.alignment";
+            let is_alignment = name == ALIGNMENT;
             let stated = if is_alignment { Some(Type::Scalar(Scalar::Number(Dtype::U32))) } else { stated };
             let Some(type_of) = stated.or_else(|| Type::found(value)) else {
                 return refused("its value; --no-attributes leaves all of them out");
@@ -241,22 +241,49 @@ impl<'a> Keys<'a> {
         Ok(Keys { keys: keys.into_iter().map(|(_, key)| key).collect(), alignment })
     }
 
-    pub fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     /// What the data and each tensor are aligned to.
     pub fn alignment(&self) -> u64 {
         self.alignment
     }
 
-    pub fn encode(&self, out: &mut Encoder) {
-        for Key { name, value, type_of, bits } in &self.keys {
+    /// Those that a file has. Of several files the first has all, the others what places depend on; each says which it is.
+    fn in_file(&self, part: Option<&Part>) -> impl Iterator<Item = &Key<'a>> {
+        let has_all = part.is_none_or(|part| part.number == 0);
+        self.keys.iter().filter(move |key| has_all || key.name == ALIGNMENT)
+    }
+
+    /// How many a file has.
+    pub fn count(&self, part: Option<&Part>) -> u64 {
+        let own = part.map_or(0, |_| SPLIT_KEYS.len());
+        (self.in_file(part).count() + own) as u64
+    }
+
+    pub fn encode(&self, part: Option<&Part>, out: &mut Encoder) {
+        for Key { name, value, type_of, bits } in self.in_file(part) {
             out.string(name);
             type_of.encode_number(out);
             type_of.encode(*value, &mut &**bits, out);
         }
+        if let Some(Part { number, count, tensors }) = part {
+            let number = (Dtype::U16, &number.to_le_bytes()[..]);
+            let count = (Dtype::U16, &count.to_le_bytes()[..]);
+            let tensors = (Dtype::I32, &tensors.to_le_bytes()[..]);
+            for (key, (dtype, bytes)) in SPLIT_KEYS.into_iter().zip([number, count, tensors]) {
+                out.string(key.as_bytes());
+                out.kind(GgufKind::Number(dtype));
+                out.number(bytes);
+            }
+        }
     }
+}
+
+/// What one of several files says of itself, as llama.cpp has it.
+pub struct Part {
+    /// From 0.
+    pub number: u16,
+    pub count: u16,
+    /// Of all files.
+    pub tensors: i32,
 }
 
 /// A key's bytes.

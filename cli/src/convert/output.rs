@@ -4,8 +4,11 @@ use super::{is_standard, Job};
 use crate::failure::{Failure, Outcome};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use ztensor::error::Error;
+use ztensor::reader::{File, OpenOptions};
 use ztensor::sink::file_sink::FileSink;
-use ztensor::sink::ByteSink;
+use ztensor::sink::{ByteSink, WriteThreads};
 
 /// Refuses a path where something is, unless it is to be replaced.
 pub fn check_free(path: &Path, force: bool) -> Outcome<()> {
@@ -17,9 +20,10 @@ pub fn check_free(path: &Path, force: bool) -> Outcome<()> {
     }
 }
 
-/// A file that gets its name when it is whole.
+/// A file that gets its name when all files of the job are whole.
 pub struct NewFile {
-    sink: FileSink,
+    /// Also a writer of .zt files has it.
+    sink: Arc<Mutex<FileSink>>,
     path: PathBuf,
     force: bool,
 }
@@ -29,23 +33,72 @@ impl NewFile {
     pub fn create(path: &Path, force: bool, durable: bool) -> Outcome<NewFile> {
         check_free(path, force)?;
         let sink = FileSink::create(path, durable).map_err(|e| Failure::at(path, e))?;
-        Ok(NewFile { sink, path: path.to_owned(), force })
+        Ok(NewFile { sink: Arc::new(Mutex::new(sink)), path: path.to_owned(), force })
     }
 
-    pub fn write(&mut self, bytes: &[u8]) -> Outcome<()> {
-        self.sink.write(bytes).map_err(|e| Failure::at(&self.path, e))
+    pub fn write(&self, bytes: &[u8]) -> Outcome<()> {
+        self.with(|sink| sink.write(bytes))
     }
 
     /// No more bytes come.
-    pub fn close(&mut self) -> Outcome<()> {
-        self.sink.flush().map_err(|e| Failure::at(&self.path, e))
+    pub fn close(&self) -> Outcome<()> {
+        self.with(FileSink::complete)
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    #[cfg(test)]
+    pub fn temporary_path(&self) -> PathBuf {
+        lock(&self.sink).temporary_path().to_owned()
+    }
+
+    /// What a writer writes to; when that publishes it the file is whole and lacks its name.
+    pub fn sink(&self) -> Box<dyn ByteSink> {
+        Box::new(Unnamed(Arc::clone(&self.sink)))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut FileSink) -> Result<T, Error>) -> Outcome<T> {
+        act(&mut lock(&self.sink)).map_err(|e| Failure::at(&self.path, e))
+    }
+
+    /// Opens it where it is until it has its name.
+    pub fn open(&self) -> Outcome<File> {
+        let options = OpenOptions {
+            verify: true,
+            name: Some(self.path.display().to_string()),
+            ..OpenOptions::default()
+        };
+        self.with(|sink| File::open(sink.temporary_path(), &options))
     }
 
     /// Gives it its name.
-    pub fn publish(mut self) -> Outcome<PathBuf> {
+    pub fn publish(self) -> Outcome<()> {
         check_free(&self.path, self.force)?;
-        self.sink.publish().map_err(|e| Failure::at(&self.path, e))?;
-        Ok(self.path)
+        self.with(FileSink::publish)
+    }
+}
+
+fn lock(sink: &Mutex<FileSink>) -> MutexGuard<'_, FileSink> {
+    sink.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The bytes of a file that others publish.
+struct Unnamed(Arc<Mutex<FileSink>>);
+
+impl ByteSink for Unnamed {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        lock(&self.0).write(bytes)
+    }
+
+    fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<(), Error> {
+        lock(&self.0).write_with_threads(bytes, threads)
+    }
+
+    fn publish(&mut self) -> Result<(), Error> {
+        lock(&self.0).complete()
     }
 }
 
@@ -70,10 +123,9 @@ impl<'j> Sink<'j> {
 
     /// One of several files.
     pub fn create_at(job: &'j Job<'j>, path: &Path) -> Outcome<Sink<'j>> {
-        let (force, durable) = (job.arguments.force, job.arguments.durable);
         let file = match is_standard(path) {
             true => None,
-            false => Some(NewFile::create(path, force, durable)?),
+            false => Some(NewFile::create(path, job.arguments.force, job.arguments.durable)?),
         };
         Ok(Sink { job, file, gathered: Vec::new(), position: 0 })
     }
@@ -109,7 +161,7 @@ impl<'j> Sink<'j> {
 
     fn put(&mut self, bytes: &[u8]) -> Outcome<()> {
         self.job.interrupt.check()?;
-        match &mut self.file {
+        match &self.file {
             Some(file) => file.write(bytes)?,
             None => std::io::stdout().lock().write_all(bytes).map_err(Failure::cut_short)?,
         }
@@ -121,15 +173,10 @@ impl<'j> Sink<'j> {
     pub fn close(mut self) -> Outcome<Option<NewFile>> {
         self.flush()?;
         self.job.interrupt.check()?;
-        match &mut self.file {
+        match &self.file {
             Some(file) => file.close()?,
             None => std::io::stdout().lock().flush().map_err(Failure::cut_short)?,
         }
         Ok(self.file.take())
-    }
-
-    /// All bytes were given: publishes the file.
-    pub fn finish(self) -> Outcome<Vec<PathBuf>> {
-        self.close()?.into_iter().map(NewFile::publish).collect()
     }
 }

@@ -34,6 +34,20 @@ impl Elements {
         }
     }
 
+    pub fn dtype(self) -> Dtype {
+        match self {
+            Elements::Plain(dtype) => dtype,
+            Elements::Typed(logical) => logical.dtype(),
+        }
+    }
+
+    pub fn logical(self) -> Option<Logical> {
+        match self {
+            Elements::Plain(_) => None,
+            Elements::Typed(logical) => Some(logical),
+        }
+    }
+
     pub fn block(self) -> Block {
         match self {
             Elements::Plain(dtype) => dtype.block(),
@@ -48,10 +62,7 @@ impl Elements {
 
     /// Bytes that are turned together where the byte order is another one.
     pub fn width(self) -> usize {
-        match self {
-            Elements::Plain(dtype) => dtype.size(),
-            Elements::Typed(logical) => logical.dtype().size(),
-        }
+        self.dtype().size()
     }
 }
 

@@ -1,15 +1,18 @@
 //! To GGUF: keys and descriptions of tensors, then the data, each tensor where the file that it came from had it.
 
-use super::gguf_keys::Keys;
+use super::gguf_keys::{Keys, Part};
 use super::gguf_layout::Layout;
 use super::output::Sink;
+use super::shards;
 use super::tensor::{refuse, Elements, Tensor};
 use super::{Job, Written};
 use crate::failure::{report, Outcome};
-use ztensor::model::dtype::Dtype;
+use std::path::Path;
+use ztensor::container::{gguf_type_number, GgufKind};
 use ztensor::model::value::Value;
 
 const NAME: &str = "GGUF";
+const EXTENSION: &str = "gguf";
 const MAGIC: &[u8; 4] = b"GGUF";
 const NEWEST: u64 = 3;
 /// What ggml itself opens: bytes of a name, dimensions.
@@ -51,6 +54,11 @@ impl Encoder {
         }
     }
 
+    /// What a value is.
+    pub fn kind(&mut self, kind: GgufKind) {
+        self.u32(kind.number().unwrap_or_default());
+    }
+
     pub fn string(&mut self, bytes: &[u8]) {
         self.size(bytes.len() as u64);
         self.bytes.extend_from_slice(bytes);
@@ -62,17 +70,56 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let origin = origin.as_ref().map(|origin| origin.get());
     let noted = |key: &str| origin.and_then(|origin| origin.get(key));
     let version = noted("version").and_then(Value::as_u64).filter(|v| (1..=NEWEST).contains(v));
-    let version = version.unwrap_or(NEWEST);
     let big_endian = noted("byte_order").is_some_and(|order| order.is_text("big"));
-    let mut encoder = Encoder { bytes: MAGIC.to_vec(), big_endian, narrow: version == 1 };
+    let format = Format { version: version.unwrap_or(NEWEST), big_endian };
     let tensors = Tensor::all(job, NAME)?;
     check(job, &tensors, big_endian)?;
     let keys = Keys::of(job, origin)?;
+    let total: u64 = tensors.iter().map(|tensor| tensor.size).sum();
+    let mut written = Written {
+        objects: tensors.len() as u64,
+        data_bytes: total,
+        stored_bytes: total,
+        ..Written::default()
+    };
+    let all = i32::try_from(tensors.len()).unwrap_or(i32::MAX);
+    let parts = shards::cut(job, tensors, |tensor| tensor.size)?;
+    let paths = shards::paths(&job.arguments.output, parts.len(), EXTENSION);
+    for (at, (tensors, path)) in parts.iter().zip(&paths).enumerate() {
+        let split = match parts.len() {
+            1 => None,
+            count => Some(Part { number: at as u16, count: count as u16, tensors: all }),
+        };
+        let places = origin.filter(|_| split.is_none());
+        let sink = write_file(job, format, &keys, split.as_ref(), tensors, places, path)?;
+        written.size += sink.position;
+        written.files.extend(sink.close()?);
+    }
+    Ok(written)
+}
+
+/// How numbers are in a file.
+#[derive(Clone, Copy)]
+struct Format {
+    version: u64,
+    big_endian: bool,
+}
+
+fn write_file<'j>(
+    job: &'j Job<'j>,
+    Format { version, big_endian }: Format,
+    keys: &Keys<'_>,
+    split: Option<&Part>,
+    tensors: &[Tensor<'_>],
+    origin: Option<Value<'_>>,
+    path: &Path,
+) -> Outcome<Sink<'j>> {
+    let mut encoder = Encoder { bytes: MAGIC.to_vec(), big_endian, narrow: version == 1 };
     encoder.u32(version as u32);
     encoder.size(tensors.len() as u64);
-    encoder.size(keys.len() as u64);
-    keys.encode(&mut encoder);
-    let layout = Layout::of(&tensors, keys.alignment(), origin);
+    encoder.size(keys.count(split));
+    keys.encode(split, &mut encoder);
+    let layout = Layout::of(tensors, keys.alignment(), origin);
     for (tensor, offset) in tensors.iter().zip(&layout.offsets) {
         encoder.string(&tensor.name);
         encoder.u32(tensor.shape.len() as u32);
@@ -80,17 +127,15 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         encoder.u32(type_number(tensor.elements).unwrap_or_default());
         encoder.u64(*offset);
     }
-    let padding = layout.padding(encoder.bytes.len() as u64, &tensors, origin);
-    let mut sink = Sink::create(job)?;
+    let padding = layout.padding(encoder.bytes.len() as u64, tensors, origin);
+    let mut sink = Sink::create_at(job, path)?;
     sink.write(&encoder.bytes)?;
     for at in layout.order() {
         padding.fill(&mut sink, padding.data_start + layout.offsets[at])?;
         tensors[at].emit(job, big_endian, &mut |bytes| sink.write(bytes))?;
     }
     padding.fill(&mut sink, padding.file_size)?;
-    let total = tensors.iter().map(|tensor| tensor.size).sum();
-    let (objects, size) = (tensors.len() as u64, sink.position);
-    Ok(Written { paths: sink.finish()?, objects, data_bytes: total, stored_bytes: total, size })
+    Ok(sink)
 }
 
 /// Refuses what a file cannot have, and says what ggml does not open.
@@ -129,16 +174,5 @@ fn is_of_blocks(tensor: &Tensor<'_>) -> bool {
 
 /// ggml's number of a type, if it has it.
 fn type_number(elements: Elements) -> Option<u32> {
-    Some(match elements {
-        Elements::Plain(Dtype::F32) => 0,
-        Elements::Plain(Dtype::F16) => 1,
-        Elements::Plain(Dtype::I8) => 24,
-        Elements::Plain(Dtype::I16) => 25,
-        Elements::Plain(Dtype::I32) => 26,
-        Elements::Plain(Dtype::I64) => 27,
-        Elements::Plain(Dtype::F64) => 28,
-        Elements::Plain(Dtype::Bf16) => 30,
-        Elements::Plain(_) => return None,
-        Elements::Typed(logical) => return logical.ggml_type(),
-    })
+    gguf_type_number(elements.dtype(), elements.logical())
 }

@@ -91,7 +91,8 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     sink.write(&end(members.len() as u64, directory, sink.position - directory))?;
     let total = tensors.iter().map(|tensor| tensor.size).sum();
     let (objects, size) = (tensors.len() as u64, sink.position);
-    Ok(Written { paths: sink.finish()?, objects, data_bytes: total, stored_bytes: total, size })
+    let files = sink.close()?.into_iter().collect();
+    Ok(Written { files, objects, data_bytes: total, stored_bytes: total, size, ..Written::default() })
 }
 
 fn flags(member: &Member) -> u16 {

@@ -1,13 +1,13 @@
 //! To safetensors: a header in the form that the released writers give it, and the tensors behind it.
 
-use super::output::{NewFile, Sink};
+use super::output::Sink;
 use super::shards;
 use super::tensor::{refuse, Elements, Tensor};
 use super::{Job, Written};
 use crate::failure::Outcome;
 use std::fmt::Write;
 use std::path::Path;
-use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::container::safetensors_dtype;
 use ztensor::model::value::{Kind, Value};
 
 const NAME: &str = "safetensors";
@@ -33,32 +33,21 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     }
     let metadata = metadata(job, origin)?;
     let total: u64 = tensors.iter().map(|tensor| tensor.size).sum();
-    let parts = match job.arguments.shard_size {
-        Some(most) => shards::cut(tensors, most),
-        None => vec![tensors],
-    };
+    let parts = shards::cut(job, tensors, |tensor| tensor.size)?;
+    let paths = shards::paths(&job.arguments.output, parts.len(), NAME);
     let mut written =
         Written { objects: parts.iter().map(|part| part.len() as u64).sum(), ..Written::default() };
     (written.data_bytes, written.stored_bytes) = (total, total);
-    if let [only] = parts.as_slice() {
-        let sink = write_file(job, only, &metadata, origin, &job.arguments.output)?;
-        written.size = sink.position;
-        written.paths = sink.finish()?;
-        return Ok(written);
-    }
-    // All are written before the first gets its name.
-    let mut files: Vec<NewFile> = Vec::new();
-    let paths = shards::paths(&job.arguments.output, parts.len());
+    let origin = origin.filter(|_| parts.len() == 1);
     for (part, path) in parts.iter().zip(&paths) {
-        let sink = write_file(job, part, &metadata, None, path)?;
+        let sink = write_file(job, part, &metadata, origin, path)?;
         written.size += sink.position;
-        files.extend(sink.close()?);
+        written.files.extend(sink.close()?);
     }
-    let mut index = Sink::create_at(job, &shards::index_path(&job.arguments.output))?;
-    index.write(shards::index(&parts, &paths, total).as_bytes())?;
-    files.extend(index.close()?);
-    for file in files {
-        written.paths.push(file.publish()?);
+    if parts.len() > 1 {
+        let mut index = Sink::create_at(job, &shards::index_path(&job.arguments.output))?;
+        index.write(shards::index(&parts, &paths, total).as_bytes())?;
+        written.index = index.close()?;
     }
     Ok(written)
 }
@@ -146,29 +135,5 @@ pub fn json(text: &str) -> String {
 
 /// What the format calls a type, if it has it.
 fn dtype_name(elements: Elements) -> Option<&'static str> {
-    Some(match elements {
-        Elements::Plain(Dtype::F64) => "F64",
-        Elements::Plain(Dtype::F32) => "F32",
-        Elements::Plain(Dtype::F16) => "F16",
-        Elements::Plain(Dtype::Bf16) => "BF16",
-        Elements::Plain(Dtype::I64) => "I64",
-        Elements::Plain(Dtype::I32) => "I32",
-        Elements::Plain(Dtype::I16) => "I16",
-        Elements::Plain(Dtype::I8) => "I8",
-        Elements::Plain(Dtype::U64) => "U64",
-        Elements::Plain(Dtype::U32) => "U32",
-        Elements::Plain(Dtype::U16) => "U16",
-        Elements::Plain(Dtype::U8) => "U8",
-        Elements::Plain(Dtype::Bool) => "BOOL",
-        Elements::Typed(Logical::F8E4m3fn) => "F8_E4M3",
-        Elements::Typed(Logical::F8E5m2) => "F8_E5M2",
-        Elements::Typed(Logical::F8E4m3fnuz) => "F8_E4M3FNUZ",
-        Elements::Typed(Logical::F8E5m2fnuz) => "F8_E5M2FNUZ",
-        Elements::Typed(Logical::F8E8m0) => "F8_E8M0",
-        Elements::Typed(Logical::F4E2m1) => "F4",
-        Elements::Typed(Logical::F6E2m3) => "F6_E2M3",
-        Elements::Typed(Logical::F6E3m2) => "F6_E3M2",
-        Elements::Typed(Logical::Complex64) => "C64",
-        Elements::Typed(_) => return None,
-    })
+    safetensors_dtype(elements.dtype(), elements.logical())
 }

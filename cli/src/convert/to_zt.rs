@@ -1,31 +1,59 @@
 //! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is asked for.
 
-use super::output::check_free;
-use super::{is_standard, Job, Written};
+use super::choice::Choice;
+use super::output::NewFile;
+use super::{is_standard, shards, Job, Written};
 use crate::arguments::{self, Convert, Floats};
 use crate::failure::{report, Failure, Outcome};
 use std::io::Write;
 use ztensor::error::{Error, Result};
-use ztensor::model::dtype::Dtype;
-use ztensor::model::manifest::Encoding;
-use ztensor::model::value::Attributes;
-use ztensor::reader::{Advice, Component};
+use ztensor::model::dtype::{Class, Dtype};
+use ztensor::model::manifest::{Encoding, Format};
+use ztensor::model::value::{Attributes, OwnedValue};
+use ztensor::reader::{Advice, Component, File};
 use ztensor::sink::ByteSink;
-use ztensor::writer::{Algorithm, Recode, Writer, WriterOptions};
+use ztensor::writer::{Algorithm, Recode, Summary, Writer, WriterOptions};
+
+const EXTENSION: &str = "zt";
 
 pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let output = &job.arguments.output;
+    let choices: Vec<&Choice<'_>> = job.choices.iter().collect();
+    let floats = job.arguments.floats();
+    let parts = shards::cut(job, choices, |choice| decoded_size(choice, floats))?;
+    let paths = shards::paths(output, parts.len(), EXTENSION);
+    let mut written = Written::default();
+    for (at, (choices, path)) in parts.iter().zip(&paths).enumerate() {
+        // What is said of the whole stands in the first.
+        let attributes = if at == 0 { attributes(job, parts.len())? } else { Attributes::default() };
+        let file = match is_standard(path) {
+            true => None,
+            false => Some(NewFile::create(path, job.arguments.force, job.arguments.durable)?),
+        };
+        let sink = file.as_ref().map_or_else(|| Box::new(StandardOutput) as Box<dyn ByteSink>, NewFile::sink);
+        let summary = write_file(job, sink, attributes, choices)?;
+        written.files.extend(file);
+        written.objects += summary.objects;
+        written.data_bytes += summary.data_bytes;
+        written.stored_bytes += summary.stored_bytes;
+        written.size += summary.file_size;
+    }
+    Ok(written)
+}
+
+fn write_file(
+    job: &Job<'_>,
+    sink: Box<dyn ByteSink>,
+    attributes: Attributes,
+    choices: &[&Choice<'_>],
+) -> Outcome<Summary> {
     let at_output = |e: Error| job.failure(e);
-    let options = job.arguments.writer_options();
-    let mut writer = match is_standard(output) {
-        true => Writer::to_sink(Box::new(StandardOutput), &options).map_err(at_output)?,
-        false => Writer::create(output, &options).map_err(at_output)?,
-    };
+    let mut writer = Writer::to_sink(sink, &job.arguments.writer_options()).map_err(at_output)?;
     let interrupt = job.interrupt.clone();
     writer.on_progress(move |_| interrupt.check().is_ok()).map_err(at_output)?;
-    writer.set_attributes(attributes(job)?).map_err(at_output)?;
+    writer.set_attributes(attributes).map_err(at_output)?;
     let recode = job.arguments.recode();
-    for choice in &job.choices {
+    for choice in choices {
         job.interrupt.check()?;
         let object = choice.object;
         let encodes = recode.encoding.is_some() || recode.digest.is_some();
@@ -35,11 +63,8 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
             job.bar.suspend(|| report(&format!("{file}: object {name:?}: component {role:?}: {why}")));
         }
         let name = choice.text_name().ok_or_else(|| {
-            let shown = choice.shown();
-            Failure::at(
-                &job.arguments.input,
-                format!("{shown}: its name is not UTF-8; --exclude leaves it out"),
-            )
+            let why = format!("{}: its name is not UTF-8; --exclude leaves it out", choice.shown());
+            Failure::at(&job.arguments.input, why)
         })?;
         writer.copy_as(object, name, &recode).map_err(at_output)?;
         for component in object.components() {
@@ -48,23 +73,44 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         }
     }
     job.interrupt.check()?;
-    check_free(output, job.arguments.force)?;
-    let summary = writer.finish().map_err(at_output)?;
-    Ok(Written {
-        paths: vec![output.clone()],
-        objects: summary.objects,
-        data_bytes: summary.data_bytes,
-        stored_bytes: summary.stored_bytes,
-        size: summary.file_size,
-    })
+    writer.finish().map_err(at_output)
 }
 
-/// Those of the file, and what it was made from.
-fn attributes(job: &Job<'_>) -> Outcome<Attributes> {
+/// Bytes of an object without compression, as it will be; stored ones where nobody knows.
+fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
+    let dense = choice.object.format() == Format::Dense;
+    let size = |component: Component<'_>| {
+        let size = component.size().unwrap_or(component.stored_size());
+        let is_float = |dtype: &Dtype| matches!(dtype.class(), Class::Float | Class::Bfloat);
+        match (floats, component.dtype().filter(is_float)) {
+            (Some(to), Some(from)) if dense => size / from.size() as u64 * to.size() as u64,
+            _ => size,
+        }
+    };
+    choice.object.components().map(size).fold(0, u64::saturating_add)
+}
+
+/// Those of the file, and what it was made from; of several files that note speaks of all.
+fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
     if job.arguments.no_attributes {
         return Ok(Attributes::default());
     }
-    job.file().attributes_to_copy().map_err(|e| job.failure(e))
+    let copied = job.file().attributes_to_copy().and_then(|mut attributes| {
+        let Some(origin) = attributes.get(File::ORIGIN).filter(|_| parts > 1) else { return Ok(attributes) };
+        let origin = OwnedValue::build(|map| {
+            map.begin_map(None)?;
+            for (key, value) in origin.pairs() {
+                map.copy(key)?;
+                map.copy(value)?;
+            }
+            map.text(File::ORIGIN_PARTS)?;
+            map.unsigned(parts as u64)?;
+            map.end().map(drop)
+        })?;
+        attributes.set(File::ORIGIN, origin.get())?;
+        Ok(attributes)
+    });
+    copied.map_err(|e| job.failure(e))
 }
 
 impl Convert {

@@ -105,3 +105,38 @@ pub fn names_in(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// Tensors of f32, u8 and f16, and an attribute.
+pub fn input(name: &str) -> (PathBuf, PathBuf) {
+    let folder = folder(name);
+    let header = concat!(
+        r#"{"__metadata__":{"format":"pt"},"model.a.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"#,
+        r#""model.b.weight":{"dtype":"F16","shape":[4],"data_offsets":[24,32]},"#,
+        r#""model.b.bias":{"dtype":"U8","shape":[5],"data_offsets":[32,37]}}"#
+    );
+    let padded = format!("{header:<0$}", header.len().next_multiple_of(8));
+    let floats = [1.0f32, 0.5, -2.0, 3.0, 1e9, -0.25].map(f32::to_le_bytes).concat();
+    let halves = [0x3c00u16, 0xc000, 0x7bff, 0x0001].map(u16::to_le_bytes).concat();
+    let size = (padded.len() as u64).to_le_bytes();
+    let bytes = [&size[..], padded.as_bytes(), &floats, &halves, &[1, 2, 3, 4, 5]].concat();
+    let path = folder.join("in.safetensors");
+    std::fs::write(&path, bytes).unwrap();
+    (path, folder)
+}
+
+/// The names of a file's objects.
+pub fn names(path: &Path) -> Vec<String> {
+    let listing = listing(path);
+    listing["objects"].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Names, shapes, types and the hashes of all bytes.
+pub fn content(path: &Path) -> Vec<String> {
+    let listing = listing(path);
+    let text = |object: &Value| {
+        let data = &object["components"][0];
+        let hash = &data["sha256_of_decoded_little_endian_bytes"];
+        format!("{} {} {} {} {hash}", object["name"], object["shape"], data["dtype"], data["type"])
+    };
+    listing["objects"].as_array().unwrap().iter().map(text).collect()
+}

@@ -101,7 +101,6 @@ impl Keys {
         match kind {
             Kind::Number(dtype) => {
                 let bytes = cursor.elements(dtype.size() as u64, 1)?;
-                check_bools(dtype, bytes, cursor)?;
                 if is_alignment {
                     self.alignment = Some(alignment(bytes, cursor.encoding().big_endian)?);
                 }
@@ -154,19 +153,10 @@ fn array(cursor: &mut Cursor<'_>) -> Read<OpenArray> {
 fn numbers(dtype: Dtype, left: &mut u64, cursor: &mut Cursor<'_>, out: &mut KeyMap<'_>) -> Read<()> {
     let width = dtype.size() as u64;
     let bytes = cursor.elements(width, *left)?;
-    check_bools(dtype, bytes, cursor)?;
     out.numbers(dtype, bytes)?;
     let read = (bytes.len() as u64).checked_div(width).unwrap_or(0);
     *left = left.saturating_sub(read);
     Ok(())
-}
-
-/// Refuses bools that are neither 0 nor 1.
-fn check_bools(dtype: Dtype, bytes: &[u8], cursor: &Cursor<'_>) -> Result<()> {
-    let Some(at) = bytes.iter().position(|b| dtype == Dtype::Bool && *b > 1) else { return Ok(()) };
-    let behind = bytes.len().saturating_sub(at) as u64;
-    let (at, value) = (cursor.offset().saturating_sub(behind), bytes.get(at).copied().unwrap_or_default());
-    Err(broken!(Rule::BoolByte, "its bool at offset {at} is {value}, neither 0 nor 1"))
 }
 
 /// The value of `general.alignment`.

@@ -38,6 +38,11 @@ impl Kind {
         KINDS.get(usize::try_from(number).ok()?).copied()
     }
 
+    /// Its number in the file; none of a dtype that no value has.
+    pub fn number(self) -> Option<u32> {
+        KINDS.iter().position(|kind| *kind == self).and_then(|at| u32::try_from(at).ok())
+    }
+
     /// Bytes that one takes at least, where lengths have `size_width` of them.
     #[inline]
     pub fn least_size(self, size_width: u64) -> u64 {

@@ -7,13 +7,13 @@ mod cursor;
 mod decode;
 mod key_map;
 mod keys;
-mod kind;
+pub mod kind;
 mod origin;
 pub mod split;
 mod tensors;
 #[cfg(test)]
 mod tests;
-mod types;
+pub mod types;
 
 use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{Detected, Ends, Limits};

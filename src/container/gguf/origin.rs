@@ -3,8 +3,9 @@
 use super::cursor::{Cursor, Encoding, Reach};
 use super::decode::MAGIC;
 use super::keys::DEFAULT_ALIGNMENT;
+use super::split::SPLIT_KEYS;
 use crate::container::frame::Frame;
-use crate::container::row::ReadAt;
+use crate::container::row::{OriginOf, ReadAt};
 use crate::error::{fail, try_format, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Manifest;
@@ -14,9 +15,10 @@ use std::ops::Range;
 /// Padding that is not zero and is kept all the same: so much in each gap, and so much in all.
 const MOST_PADDING: u64 = 1 << 20;
 
-/// The map that docs/gguf.md describes.
-pub fn origin(manifest: &Manifest, frame: &Frame, read: ReadAt<'_>) -> Result<Option<OwnedValue>> {
-    let layout = Layout::of(manifest, frame)?;
+/// The map that docs/gguf.md describes. Of a model of several files it says nothing of places, and nothing of the keys that
+/// only its parts have.
+pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
+    let OriginOf { manifest, frame, read, is_whole } = *of;
     let built = OwnedValue::build(|map| {
         map.begin_map(None)?;
         map.text("container")?;
@@ -30,26 +32,41 @@ pub fn origin(manifest: &Manifest, frame: &Frame, read: ReadAt<'_>) -> Result<Op
         map.text("keys")?;
         map.begin_array(Element::Any, None)?;
         for (key, value) in manifest.file_attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
-            put_key(map, key, value)?;
+            if is_whole || !SPLIT_KEYS.iter().any(|split| key.is_text(split)) {
+                put_key(map, key, value)?;
+            }
         }
         map.end()?;
-        if !layout.is_usual {
-            map.text("offsets")?;
-            map.begin_array(Element::Any, None)?;
-            let start = frame.data.start;
-            manifest.components.iter().try_for_each(|c| map.unsigned(c.offset.saturating_sub(start)))?;
-            map.end()?;
+        if is_whole {
+            put_places(map, manifest, frame, read)?;
         }
-        map.text("data_start")?;
-        map.unsigned(frame.data.start)?;
-        if layout.usual_size != frame.file_size {
-            map.text("size")?;
-            map.unsigned(frame.file_size)?;
-        }
-        put_padding(map, &layout.gaps, read)?;
         map.end().map(drop)
     });
     built.map(Some)
+}
+
+/// Where what stands, as far as writers do not always put it there.
+fn put_places(
+    map: &mut ValueBuilder<'_>,
+    manifest: &Manifest,
+    frame: &Frame,
+    read: ReadAt<'_>,
+) -> Result<()> {
+    let layout = Layout::of(manifest, frame)?;
+    if !layout.is_usual {
+        map.text("offsets")?;
+        map.begin_array(Element::Any, None)?;
+        let start = frame.data.start;
+        manifest.components.iter().try_for_each(|c| map.unsigned(c.offset.saturating_sub(start)))?;
+        map.end()?;
+    }
+    map.text("data_start")?;
+    map.unsigned(frame.data.start)?;
+    if layout.usual_size != frame.file_size {
+        map.text("size")?;
+        map.unsigned(frame.file_size)?;
+    }
+    put_padding(map, &layout.gaps, read)
 }
 
 fn is_big_endian(read: ReadAt<'_>, frame: &Frame) -> Result<bool> {
@@ -61,13 +78,13 @@ fn is_big_endian(read: ReadAt<'_>, frame: &Frame) -> Result<bool> {
     Ok(cursor.encoding().big_endian)
 }
 
-/// A key and its type, and third, where a CBOR reader could lose them, the bits of all its f32.
+/// A key and its type, and third, where CBOR could lose them, the bits of all its f32 and bools.
 fn put_key(map: &mut ValueBuilder<'_>, key: Value<'_>, value: Value<'_>) -> Result<()> {
     map.begin_array(Element::Any, None)?;
     map.copy(key)?;
     put_type(map, value)?;
     let mut bits = Vec::new();
-    if float_bits(value, &mut bits)? {
+    if put_bits(value, &mut bits)? {
         map.bytes(&bits)?;
     }
     map.end().map(drop)
@@ -89,25 +106,34 @@ fn put_type(map: &mut ValueBuilder<'_>, value: Value<'_>) -> Result<()> {
     }
 }
 
-/// Appends the bits of all f32 in a value, least significant byte first; whether one of them is a signalling NaN, which
-/// becomes another one where it is widened.
-fn float_bits(value: Value<'_>, bits: &mut Vec<u8>) -> Result<bool> {
+/// Appends the bits of all f32 and bools in a value, least significant byte first. Whether CBOR could lose one: a signalling
+/// NaN, which becomes another one where it is widened, or a bool that is neither 0 nor 1.
+fn put_bits(value: Value<'_>, bits: &mut Vec<u8>) -> Result<bool> {
     const QUIET: u32 = 1 << 22;
     if let (Kind::Array(items), dtype) = (value.kind(), value.dtype()) {
-        let may_have = dtype.is_none_or(|dtype| dtype == Dtype::F32) && items.element() != Element::Text;
-        let mut signals = false;
-        if may_have {
+        let may_have = dtype.is_none_or(|dtype| matches!(dtype, Dtype::F32 | Dtype::Bool));
+        let mut loses = false;
+        if may_have && items.element() != Element::Text {
             for item in items.iter() {
-                signals |= float_bits(item, bits)?;
+                loses |= put_bits(item, bits)?;
             }
         }
-        return Ok(signals);
+        return Ok(loses);
     }
-    let Some((Dtype::F32, element)) = value.element() else { return Ok(false) };
-    let number = element.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
-    bits.try_reserve(4)?;
-    bits.extend_from_slice(&number.to_le_bytes());
-    Ok(f32::from_bits(number).is_nan() && number & QUIET == 0)
+    match value.element() {
+        Some((Dtype::F32, element)) => {
+            let number = element.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
+            bits.try_reserve(4)?;
+            bits.extend_from_slice(&number.to_le_bytes());
+            Ok(f32::from_bits(number).is_nan() && number & QUIET == 0)
+        }
+        Some((Dtype::Bool, element)) => {
+            bits.try_reserve(element.len())?;
+            bits.extend_from_slice(element);
+            Ok(element.iter().any(|byte| *byte > 1))
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Where bytes stand that are of no key and no tensor, and whether all stands where writers put it.

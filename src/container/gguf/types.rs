@@ -6,6 +6,26 @@ use crate::model::dtype::{Block, Dtype, Logical};
 /// Numbers that ggml had for layouts that it gave up.
 const REMOVED: [u32; 8] = [4, 5, 31, 32, 33, 36, 37, 38];
 
+/// Elements one by one.
+const PLAIN: [(u32, Dtype); 8] = [
+    (0, Dtype::F32),
+    (1, Dtype::F16),
+    (24, Dtype::I8),
+    (25, Dtype::I16),
+    (26, Dtype::I32),
+    (27, Dtype::I64),
+    (28, Dtype::F64),
+    (30, Dtype::Bf16),
+];
+
+/// ggml's number of a type, if it has it.
+pub fn type_number(dtype: Dtype, logical: Option<Logical>) -> Option<u32> {
+    match logical {
+        Some(logical) => logical.ggml_type(),
+        None => PLAIN.iter().find(|(_, plain)| *plain == dtype).map(|(number, _)| *number),
+    }
+}
+
 /// What the elements of a tensor are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
@@ -23,19 +43,9 @@ impl Type {
         if REMOVED.contains(&number) {
             return Err(broken!(Rule::TypeRemoved, "its type is {number}, which ggml has removed"));
         }
-        let plain = match number {
-            0 => Some(Dtype::F32),
-            1 => Some(Dtype::F16),
-            24 => Some(Dtype::I8),
-            25 => Some(Dtype::I16),
-            26 => Some(Dtype::I32),
-            27 => Some(Dtype::I64),
-            28 => Some(Dtype::F64),
-            30 => Some(Dtype::Bf16),
-            _ => None,
-        };
+        let plain = PLAIN.iter().find(|(plain, _)| *plain == number).map(|(_, dtype)| Type::Plain(*dtype));
         let blocks = || Logical::from_ggml_type(number).map(Type::Blocks);
-        Ok(plain.map(Type::Plain).or_else(blocks).unwrap_or(Type::Other))
+        Ok(plain.or_else(blocks).unwrap_or(Type::Other))
     }
 
     /// The storage type, if it is known.

@@ -1,48 +1,16 @@
 //! A header to a manifest: straight into its tables.
 
+use super::dtypes;
 use crate::container::frame::{Frame, Limits};
 use crate::container::json::Scan;
 use crate::container::tables::{add, add_text, extend, push};
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
-use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{
-    element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, Position,
-    TextId,
+    element_count, table_position, Component, Container, Format, Manifest, Object, Position, TextId,
 };
 use crate::model::value::{bytes_to_compare, keys_are_unique, Kind, Tape, ValueBuilder};
-
-/// A dtype by its name in a header.
-fn dtype_by_name(name: &[u8]) -> Option<(Dtype, LogicalType)> {
-    let plain = |dtype| Some((dtype, LogicalType::Absent));
-    let logical = |logical: Logical| Some((logical.dtype(), LogicalType::Known(logical)));
-    match name {
-        b"BF16" => plain(Dtype::Bf16),
-        b"F16" => plain(Dtype::F16),
-        b"F32" => plain(Dtype::F32),
-        b"F64" => plain(Dtype::F64),
-        b"I64" => plain(Dtype::I64),
-        b"I32" => plain(Dtype::I32),
-        b"I16" => plain(Dtype::I16),
-        b"I8" => plain(Dtype::I8),
-        b"U64" => plain(Dtype::U64),
-        b"U32" => plain(Dtype::U32),
-        b"U16" => plain(Dtype::U16),
-        b"U8" => plain(Dtype::U8),
-        b"BOOL" => plain(Dtype::Bool),
-        b"F8_E4M3" => logical(Logical::F8E4m3fn),
-        b"F8_E5M2" => logical(Logical::F8E5m2),
-        b"F8_E4M3FNUZ" => logical(Logical::F8E4m3fnuz),
-        b"F8_E5M2FNUZ" => logical(Logical::F8E5m2fnuz),
-        b"F8_E8M0" => logical(Logical::F8E8m0),
-        b"F4" => logical(Logical::F4E2m1),
-        b"F6_E2M3" => logical(Logical::F6E2m3),
-        b"F6_E3M2" => logical(Logical::F6E3m2),
-        b"C64" => logical(Logical::Complex64),
-        _ => None,
-    }
-}
 
 /// Reads a header.
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
@@ -129,7 +97,7 @@ impl Header<'_> {
                 DTYPE => {
                     let name = self.scan.string(&mut self.keys.scratch)?;
                     let unknown = || broken!(Rule::DtypeType, "its dtype {} is unknown", Quoted(name));
-                    dtype = Some(dtype_by_name(name).ok_or_else(unknown)?);
+                    dtype = Some(dtypes::find(name).ok_or_else(unknown)?);
                 }
                 SHAPE => {
                     self.scan.expect(b'[', "an array of dimensions is due")?;

@@ -4,6 +4,7 @@
 //! end of the file. `__metadata__` becomes the attributes of the file.
 
 mod decode;
+pub mod dtypes;
 mod origin;
 
 use super::capabilities::{Capabilities, FOREIGN};

@@ -1,16 +1,19 @@
 //! What a header says beside tensors and metadata, where that is not what its writers always do.
 
 use crate::container::frame::Frame;
-use crate::container::row::ReadAt;
+use crate::container::row::{OriginOf, ReadAt};
 use crate::error::Result;
-use crate::model::manifest::Manifest;
 use crate::model::value::{Element, OwnedValue, Value};
 
 /// A header ends in blanks, so that the data begins at a multiple of this.
 const ALIGNMENT: u64 = 8;
 
 /// The map that docs/formats.md describes.
-pub fn origin(manifest: &Manifest, frame: &Frame, read: ReadAt<'_>) -> Result<Option<OwnedValue>> {
+pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
+    let OriginOf { manifest, frame, read, is_whole } = *of;
+    if !is_whole {
+        return Ok(None);
+    }
     let mut end = frame.data.start;
     let is_usual = manifest.components.iter().all(|c| c.offset == std::mem::replace(&mut end, c.end()));
     let widths =
