@@ -16,7 +16,7 @@ VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head 
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
     test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages test-ggml test-llama dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
-    bench bench-quick bench-build
+    bench bench-quick bench-build remote test-remote install-remote
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
@@ -35,6 +35,8 @@ help:
 	@echo 'make test-go test-zig  the Go and the Zig binding'
 	@echo 'make test-ggml      examples/ggml: a real model in the real ggml, held against plain C'
 	@echo 'make test-llama     llama.cpp with examples/gguf in it: fetches 330 MB, builds, same tokens from GGUF and .zt'
+	@echo 'make remote         libztensor_remote: models in buckets and on web servers (docs/remote.md); fetches 130 crates'
+	@echo 'make test-remote    its tests; fetches programs that speak as S3, Google Cloud Storage and Azure do'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make bench          measures the library beside its peers and the limits of the machine (docs/benchmarks.md)'
 	@echo 'make bench-quick    the same with smaller files, in under two minutes'
@@ -55,6 +57,11 @@ libs:
 
 zt:
 	$(CARGO) build --release --package ztensor-tools --locked
+
+# A crate of its own: what a network needs is in nothing else that is built here.
+remote: libs
+	cd remote && ZT_LIB_DIR=$(T)/lib CARGO_TARGET_DIR=$(T)/remote $(CARGO) rustc --lib --release --crate-type cdylib,staticlib --locked
+	@LIBRARY=libztensor_remote sh cmake/stage_libraries.sh $(T)/remote/release $(T)/lib $(VERSION) --strip-debug
 
 demo: build
 	sh examples/demo.sh $(T)/lib $(T)/release/zt $(T)/demo
@@ -161,6 +168,12 @@ test-llama: libs zt
 	@if sh tools/need.sh llama; then sh examples/gguf/test_llama.sh $(T)/lib $(T)/release/zt $(T)/llama; \
 	else echo "llama: skipped: there is no cmake, C++ compiler or pip"; fi
 
+# No part of make test: it compiles 130 crates and fetches 400 MB of programs to talk to.
+test-remote: libs
+	@if sh tools/need.sh remote; then sh remote/servers.sh $(T)/remote_servers; fi; \
+	    cd remote && ZT_LIB_DIR=$(T)/lib LD_LIBRARY_PATH=$(T)/lib ZT_REMOTE_SERVERS=$(T)/remote_servers \
+	    CARGO_TARGET_DIR=$(T)/remote $(CARGO) test --locked
+
 # The benchmark links the library that make libs stages, as a C program would.
 bench-build: libs
 	@sh tools/need.sh bench || true
@@ -182,6 +195,9 @@ install:
 	cmake -S . -B $(T)/install -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	cmake --build $(T)/install
 	DESTDIR=$(DESTDIR) cmake --install $(T)/install
+
+install-remote: remote
+	sh remote/install.sh $(T)/lib $(VERSION) "$(PREFIX)" "$(DESTDIR)"
 
 clean:
 	$(CARGO) clean

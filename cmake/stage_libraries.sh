@@ -1,6 +1,7 @@
 #!/bin/sh
 # Lays out what cargo built as it is installed: names with the version, links, the archive relinked.
 #     sh stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [--strip-debug]
+# LIBRARY names the library: libztensor, or libztensor_remote.
 # What did not change keeps its time stamp, so that nothing is linked anew for it. Used by CMakeLists.txt and Makefile.
 set -eu
 
@@ -9,14 +10,15 @@ from=$1
 to=$2
 version=$3
 strip=${4-}
+library=${LIBRARY:-libztensor}
 major=${version%%.*}
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$to"
 
-if [ -f "$from/libztensor.so" ]; then
-    full=libztensor.so.$version abi=libztensor.so.$major plain=libztensor.so
-elif [ -f "$from/libztensor.dylib" ]; then
-    full=libztensor.$version.dylib abi=libztensor.$major.dylib plain=libztensor.dylib
+if [ -f "$from/$library.so" ]; then
+    full=$library.so.$version abi=$library.so.$major plain=$library.so
+elif [ -f "$from/$library.dylib" ]; then
+    full=$library.$version.dylib abi=$library.$major.dylib plain=$library.dylib
 else
     full=
 fi
@@ -26,16 +28,16 @@ if [ -n "$full" ]; then
     [ "$(readlink "$to/$plain")" = "$abi" ] || ln -sf "$abi" "$to/$plain"
 fi
 
-archive=$from/libztensor.a
+archive=$from/$library.a
 if [ -f "$archive" ]; then
     relinked=$(cksum "$archive" "$here/localize_archive.sh"; echo "$strip")
-    if [ ! -f "$to/libztensor.a" ] || [ "$(cat "$to/.relinked" 2>/dev/null)" != "$relinked" ]; then
+    if [ ! -f "$to/$library.a" ] || [ "$(cat "$to/.$library.relinked" 2>/dev/null)" != "$relinked" ]; then
         if [ "$(uname -s)" = Darwin ]; then
-            cp "$archive" "$to/libztensor.a" # the relinking is for ELF
+            cp "$archive" "$to/$library.a" # the relinking is for ELF
         else
             # shellcheck disable=SC2086 # empty or one option
-            sh "$here/localize_archive.sh" $strip "$archive" "$to/libztensor.a"
+            sh "$here/localize_archive.sh" $strip "$archive" "$to/$library.a"
         fi
-        echo "$relinked" >"$to/.relinked"
+        echo "$relinked" >"$to/.$library.relinked"
     fi
 fi

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+# Of libztensor_remote, whose TLS is BoringSSL's in ring.
+ALLOWED_REMOTE = {"ISC"}
 ALLOWED = {"MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "Unlicense", "Unicode-3.0"}
 root = pathlib.Path(__file__).resolve().parent.parent
 
@@ -43,6 +45,18 @@ for kind, there in (("linked", linked), ("for building", building)):
             errors.append(f"{name} is listed as {kind}, but is not there")
         elif listed[name][0] != found[name] or len(listed[name][1]) < 10:
             errors.append(f"{name}: its licence is {found[name]}, and it needs a reason")
+
+command = ["cargo", "tree", "--edges", "normal,build", "--prefix", "none", "--locked", "--no-dedupe", "--target"]
+command += ["x86_64-unknown-linux-gnu", "--format", "{p}|{l}"]
+remote = subprocess.run(command, cwd=root / "remote", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+if remote.returncode:
+    print(f"dependencies: skipped: those of remote/: {remote.stderr.strip().splitlines()[-1]}")
+for crate, licence in sorted({tuple(line.split("|")) for line in remote.stdout.splitlines() if "ztensor-remote" not in line}):
+    if len(crate.replace(" (proc-macro)", "").split()) != 2:
+        errors.append(f"remote: {crate} does not come from the registry")
+    parts = licence.replace("/", " OR ").split(" AND ")
+    if not all(set(re.split(r"[ ()]+", part)) & (ALLOWED | ALLOWED_REMOTE) for part in parts):
+        errors.append(f"remote: {crate} has the licence {licence}")
 for error in errors:
     print(f"dependencies: {error}", file=sys.stderr)
 print(f"dependency check: {0 if errors else 1} passed, {1 if errors else 0} failed")

@@ -84,6 +84,26 @@ fn the_committed_header_is_what_cbindgen_makes_of_the_sources() {
     );
 }
 
+/// That of libztensor_remote, whose crate is built without cbindgen.
+#[test]
+fn the_header_of_the_remote_library_is_what_cbindgen_makes_of_it() {
+    let remote = root().join("remote");
+    let config = cbindgen::Config::from_file(remote.join("cbindgen.toml")).unwrap();
+    let made = cbindgen::Builder::new().with_src(remote.join("src/capi.rs")).with_config(config).generate().unwrap();
+    let mut bytes = Vec::new();
+    made.write(&mut bytes);
+    let (made, path) = (String::from_utf8(bytes).unwrap(), remote.join("include/ztensor_remote.h"));
+    if std::env::var_os("ZT_BLESS").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    let found = std::fs::read_to_string(path).unwrap();
+    assert!(made == found, "remote/include/ztensor_remote.h is stale; `make header` makes it anew");
+    for name in declared(&found) {
+        let doc = doc_of(&found, &name).join(" ");
+        assert!(doc.contains("Threads: ") && doc.contains("Since "), "{name}: {doc}");
+    }
+}
+
 #[test]
 fn the_header_speaks_c_and_documents_every_function() {
     let header = all_headers();

@@ -1,0 +1,132 @@
+//! Failures: a status and one line, which never holds a secret.
+
+use crate::core::{status, zt_status};
+use object_store::client::HttpErrorKind;
+use object_store::Error;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What went wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub status: zt_status,
+    pub text: String,
+    /// No later attempt can do better: the object is another one, or not there.
+    pub lasts: bool,
+}
+
+impl Failure {
+    pub fn new(status: zt_status, text: impl fmt::Display) -> Failure {
+        Failure { status, text: text.to_string(), lasts: false }
+    }
+
+    pub fn lasting(status: zt_status, text: impl fmt::Display) -> Failure {
+        Failure { lasts: true, ..Failure::new(status, text) }
+    }
+
+    /// The object was replaced while it was open.
+    pub fn changed() -> Failure {
+        Failure::lasting(status::IO, "the object was changed since it was opened; open it anew")
+    }
+
+    /// With what the failure is about in front.
+    pub fn within(self, what: &str) -> Failure {
+        Failure { text: format!("{what}: {}", self.text), ..self }
+    }
+
+    /// What a request came to, by what was seen of it last.
+    pub fn of_request(error: &Error, seen: &Seen) -> Failure {
+        let last = seen.last();
+        let answer = last.answer();
+        match error {
+            Error::NotFound { .. } => Failure::lasting(status::NO_FILE, "there is no such object"),
+            Error::Precondition { .. } | Error::NotModified { .. } => Failure::changed(),
+            Error::Unauthenticated { .. } | Error::PermissionDenied { .. } => {
+                Failure::lasting(status::IO, format_args!("access was refused ({answer})"))
+            }
+            _ if last.code.is_some_and(|code| (200..300).contains(&code)) => {
+                // What the server answered was wrong, or ended early: this text is of numbers and header names.
+                Failure::new(status::IO, explain(innermost(error)))
+            }
+            _ if last.code.is_some() || last.kind.is_some() => Failure::new(status::IO, answer),
+            _ => Failure::new(status::IO, without_queries(&innermost(error))),
+        }
+    }
+}
+
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut at = error;
+    while let Some(source) = at.source() {
+        at = source;
+    }
+    at.to_string()
+}
+
+/// The words of the libraries below in those of a user.
+fn explain(text: String) -> String {
+    let of = |part: &str| text.contains(part);
+    if of("non-partial response") || of("Range request not supported") {
+        return "the server ignores ranges: it answered 200, not 206".into();
+    }
+    if of("Content-Range header not present") || of("CONTENT_RANGE") {
+        return "the server does not say which bytes it gave: its Content-Range is missing or not readable"
+            .into();
+    }
+    if of("end of file before message length") || of("unexpected EOF") || of("connection closed") {
+        return "the connection ended before all bytes were there".into();
+    }
+    if let Some(ranges) = text.strip_prefix("Requested ") {
+        return format!("the server gave other bytes than it was asked for: {ranges}");
+    }
+    without_queries(&text)
+}
+
+/// The text with what follows a question mark cut from each word, which may be a URL, and nothing that ends a line.
+pub fn without_queries(text: &str) -> String {
+    let words = text.split_whitespace().map(|word| match word.split_once('?') {
+        Some((front, _)) if front.contains("://") => front,
+        _ => word,
+    });
+    let text = words.collect::<Vec<_>>().join(" ");
+    text.chars().filter(|c| !c.is_control()).take(300).collect()
+}
+
+/// What was seen of the last attempt of a request.
+#[derive(Clone, Debug, Default)]
+pub struct Attempt {
+    /// The status of its answer.
+    pub code: Option<u16>,
+    /// The word that the service has for what went wrong: SlowDown.
+    pub word: String,
+    /// Where there was no answer.
+    pub kind: Option<HttpErrorKind>,
+    pub detail: String,
+}
+
+impl Attempt {
+    fn answer(&self) -> String {
+        if let Some(code) = self.code {
+            let between = if self.word.is_empty() { "" } else { " " };
+            return format!("the server answered {code}{between}{}", self.word);
+        }
+        match self.kind {
+            Some(HttpErrorKind::Timeout) => "there was no answer in the time for it".into(),
+            Some(HttpErrorKind::Connect) => format!("could not connect: {}", self.detail),
+            _ => format!("the connection was cut: {}", self.detail),
+        }
+    }
+}
+
+/// The last attempt of a request, as those who make it and those who wait for it see it.
+#[derive(Clone, Debug, Default)]
+pub struct Seen(Arc<Mutex<Attempt>>);
+
+impl Seen {
+    pub fn last(&self) -> Attempt {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set(&self, attempt: Attempt) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = attempt;
+    }
+}

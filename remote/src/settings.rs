@@ -1,0 +1,116 @@
+//! What a caller asks for, checked and copied.
+
+use crate::capi::zt_remote_options;
+use crate::core::status;
+use crate::failure::Failure;
+use std::ffi::{c_char, CStr};
+use std::time::Duration;
+
+/// No later attempts.
+pub const NO_RETRIES: u32 = u32::MAX;
+
+/// [`zt_remote_options`] with its defaults.
+#[derive(Clone)]
+pub struct Settings {
+    pub endpoint: Option<String>,
+    pub region: Option<String>,
+    pub key_id: Option<String>,
+    pub secret: Option<String>,
+    pub token: Option<String>,
+    pub user_agent: String,
+    /// Without a byte.
+    pub timeout: Duration,
+    pub retries: usize,
+    pub concurrency: usize,
+    /// Bytes of an object's end that opening reads.
+    pub tail: u64,
+    pub allow_http: bool,
+    pub anonymous: bool,
+}
+
+fn invalid(what: &str) -> Failure {
+    Failure::new(status::INVALID_ARGUMENT, what)
+}
+
+/// # Safety
+/// `text` is NULL or NUL-ended.
+pub unsafe fn text(text: *const c_char, what: &str) -> Result<Option<String>, Failure> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as above.
+    let text = unsafe { CStr::from_ptr(text) }.to_str();
+    text.map(|text| Some(text.to_owned())).map_err(|_| invalid(&format!("{what} is not UTF-8")))
+}
+
+/// # Safety
+/// `options` is NULL or of the size that it says.
+unsafe fn copy(options: *const zt_remote_options) -> Result<zt_remote_options, Failure> {
+    let mut copy = zt_remote_options::default();
+    let known = size_of::<zt_remote_options>();
+    if options.is_null() {
+        return Ok(copy);
+    }
+    // SAFETY: it begins with its size.
+    let size = unsafe { options.cast::<usize>().read_unaligned() };
+    let first_number = std::mem::offset_of!(zt_remote_options, timeout_ms);
+    let ends_within = size % if size < first_number { size_of::<usize>() } else { 4 } != 0;
+    if size < size_of::<usize>() || (size < known && ends_within) || size > 1 << 16 {
+        return Err(invalid(&format!(
+            "zt_remote_options.struct_size is {size}, not sizeof (zt_remote_options)"
+        )));
+    }
+    // SAFETY: of the size that it says; both are bytes.
+    unsafe {
+        std::ptr::copy_nonoverlapping(options.cast::<u8>(), (&raw mut copy).cast::<u8>(), size.min(known))
+    };
+    for at in known..size {
+        // SAFETY: as above.
+        if unsafe { options.cast::<u8>().add(at).read() } != 0 {
+            return Err(invalid("zt_remote_options has a field that this version does not know"));
+        }
+    }
+    Ok(copy)
+}
+
+fn flag(value: u32, what: &str) -> Result<bool, Failure> {
+    match value {
+        0 | 1 => Ok(value == 1),
+        _ => Err(invalid(&format!("zt_remote_options.{what} is {value}, which is neither 0 nor 1"))),
+    }
+}
+
+fn number(value: u32, otherwise: u32, most: u32, what: &str) -> Result<u32, Failure> {
+    match value {
+        0 => Ok(otherwise),
+        _ if value <= most => Ok(value),
+        _ => Err(invalid(&format!("zt_remote_options.{what} is {value}, above {most}"))),
+    }
+}
+
+impl Settings {
+    /// # Safety
+    /// `options` is NULL or of the size that it says, its texts NULL or NUL-ended.
+    pub unsafe fn new(options: *const zt_remote_options) -> Result<Settings, Failure> {
+        // SAFETY: passed on.
+        let given = unsafe { copy(options)? };
+        // SAFETY: passed on.
+        let text = |pointer, what| unsafe { text(pointer, what) };
+        let retries = if given.retries == NO_RETRIES { 0 } else { number(given.retries, 4, 100, "retries")? };
+        Ok(Settings {
+            endpoint: text(given.endpoint, "zt_remote_options.endpoint")?,
+            region: text(given.region, "zt_remote_options.region")?,
+            key_id: text(given.key_id, "zt_remote_options.key_id")?,
+            secret: text(given.secret, "zt_remote_options.secret")?,
+            token: text(given.token, "zt_remote_options.token")?,
+            user_agent: text(given.user_agent, "zt_remote_options.user_agent")?
+                .unwrap_or_else(|| concat!("libztensor_remote/", env!("CARGO_PKG_VERSION")).into()),
+            timeout: Duration::from_millis(number(given.timeout_ms, 30_000, 3_600_000, "timeout_ms")?.into()),
+            retries: retries as usize,
+            concurrency: number(given.concurrency, 16, 256, "concurrency")? as usize,
+            tail: number(given.tail, 1 << 20, 64 << 20, "tail")?.into(),
+            allow_http: flag(given.allow_http, "allow_http")?,
+            anonymous: flag(given.anonymous, "anonymous")?,
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! What the tests share: libztensor's functions, files to serve, a server of ranges, and a proxy that spoils answers.
+#![allow(dead_code, missing_docs, unused_imports)]
+
+pub mod proxy;
+pub mod server;
+pub mod ztensor;
+
+pub use proxy::{Fault, Proxy};
+pub use server::{Content, Server};
+pub use ztensor::{File, Options};

@@ -1,0 +1,166 @@
+//! A web server of ranges, from memory: ETags, If-Match, If-Unmodified-Since, suffixes, redirects.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What is at a path.
+#[derive(Clone, Default)]
+pub struct Content {
+    pub bytes: Arc<Vec<u8>>,
+    pub e_tag: Option<String>,
+    /// As a server writes it: "Tue, 01 Jan 2030 00:00:00 GMT".
+    pub modified: Option<String>,
+    /// Sent elsewhere.
+    pub redirect: Option<String>,
+    /// Only for those who say so.
+    pub query: Option<String>,
+    pub authorization: Option<String>,
+    /// Knows no bytes=-N.
+    pub no_suffixes: bool,
+}
+
+/// A head of a message: its first line, and its headers in lower case.
+pub struct Head {
+    pub first: String,
+    pub headers: HashMap<String, String>,
+}
+
+impl Head {
+    /// None at the end of the connection.
+    pub fn read(from: &mut impl BufRead) -> Option<Head> {
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            if from.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            match line.trim_end() {
+                "" => break,
+                line => lines.push(line.to_owned()),
+            }
+        }
+        let headers = lines.iter().skip(1).filter_map(|line| line.split_once(':'));
+        let headers =
+            headers.map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned())).collect();
+        Some(Head { first: lines.first()?.clone(), headers })
+    }
+
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+}
+
+/// Serves until the process ends.
+#[derive(Clone)]
+pub struct Server {
+    pub address: String,
+    pub contents: Arc<Mutex<HashMap<String, Content>>>,
+    pub requests: Arc<AtomicUsize>,
+    /// What was asked for, a line each: path, range, condition.
+    pub asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    pub fn start() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Server {
+            address: listener.local_addr().unwrap().to_string(),
+            contents: Arc::default(),
+            requests: Arc::default(),
+            asked: Arc::default(),
+        };
+        let serving = server.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let serving = serving.clone();
+                std::thread::spawn(move || serving.serve(stream));
+            }
+        });
+        server
+    }
+
+    pub fn put(&self, path: &str, bytes: Vec<u8>, e_tag: &str) {
+        let e_tag = Some(e_tag.to_owned()).filter(|tag| !tag.is_empty());
+        self.set(path, Content { bytes: Arc::new(bytes), e_tag, ..Content::default() });
+    }
+
+    pub fn set(&self, path: &str, content: Content) {
+        self.contents.lock().unwrap().insert(path.to_owned(), content);
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Requests since the last call.
+    pub fn count(&self) -> usize {
+        self.asked.lock().unwrap().clear();
+        self.requests.swap(0, Ordering::Relaxed)
+    }
+
+    fn serve(&self, stream: TcpStream) {
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        while let Some(head) = Head::read(&mut reader) {
+            self.requests.fetch_add(1, Ordering::Relaxed);
+            let (answer, body) = self.answer(&head);
+            let mut stream = &stream;
+            let closes = head.get("connection") == Some("close");
+            let answer = format!("{answer}Content-Length: {}\r\n\r\n", body.len());
+            if stream.write_all(answer.as_bytes()).is_err() || stream.write_all(&body).is_err() || closes {
+                return;
+            }
+        }
+    }
+
+    fn answer(&self, head: &Head) -> (String, Vec<u8>) {
+        let error = |status: &str| (format!("HTTP/1.1 {status}\r\n"), b"<Code>Word</Code> secret".to_vec());
+        let target = head.first.split(' ').nth(1).unwrap_or_default();
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let condition = head.get("if-match").or(head.get("if-unmodified-since")).unwrap_or("-");
+        let range = head.get("range").unwrap_or("-");
+        self.asked.lock().unwrap().push(format!("{path} {range} {condition}"));
+        let Some(content) = self.contents.lock().unwrap().get(path).cloned() else {
+            return error("404 Not Found");
+        };
+        if let Some(to) = content.redirect {
+            return (format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\n"), Vec::new());
+        }
+        if content.query.is_some_and(|wanted| wanted != query) {
+            return error("403 Forbidden");
+        }
+        if content.authorization.as_deref().is_some_and(|wanted| head.get("authorization") != Some(wanted)) {
+            return error("401 Unauthorized");
+        }
+        let other_tag = head.get("if-match").is_some_and(|tag| content.e_tag.as_deref() != Some(tag));
+        let other_time =
+            head.get("if-unmodified-since").is_some_and(|time| content.modified.as_deref() != Some(time));
+        if other_tag || other_time {
+            return error("412 Precondition Failed");
+        }
+        let mut answer = String::new();
+        content.e_tag.iter().for_each(|tag| answer += &format!("ETag: {tag}\r\n"));
+        content.modified.iter().for_each(|time| answer += &format!("Last-Modified: {time}\r\n"));
+        let size = content.bytes.len();
+        let Some(range) = head.get("range").and_then(|range| range.strip_prefix("bytes=")) else {
+            return (format!("HTTP/1.1 200 OK\r\n{answer}"), content.bytes.to_vec());
+        };
+        let (start, end) = match range.split_once('-').unwrap() {
+            ("", _) if content.no_suffixes => return error("400 Bad Request"),
+            ("", last) => (size.saturating_sub(last.parse().unwrap()), size),
+            (start, end) => {
+                (start.parse().unwrap(), end.parse::<usize>().map_or(size, |end| end + 1).min(size))
+            }
+        };
+        if start >= end {
+            return error("416 Range Not Satisfiable");
+        }
+        let answer = format!(
+            "HTTP/1.1 206 Partial Content\r\n{answer}Content-Range: bytes {start}-{}/{size}\r\n",
+            end - 1
+        );
+        (answer, content.bytes[start..end].to_vec())
+    }
+}
