@@ -49,6 +49,8 @@ pub enum Cause {
     Exists,
     /// The caller's callback asked to stop.
     Cancelled,
+    /// What was waited for did not happen in the time that the caller gave.
+    Timeout,
     /// Memory could not be had.
     OutOfMemory,
     /// A bug of this library.

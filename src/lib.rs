@@ -34,6 +34,8 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+#[forbid(unsafe_code)]
+mod cache;
 #[allow(unsafe_code)] // the C interface: see its own rules
 mod capi;
 #[forbid(unsafe_code)]

@@ -3,6 +3,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{self, Condvar, PoisonError};
+use std::time::Duration;
 
 /// A value that one thread has at a time.
 #[derive(Default)]
@@ -44,6 +45,14 @@ impl<'l, T> MutexGuard<'l, T> {
         let MutexGuard { _order: order, value, mutex } = self;
         order.end();
         let value = condition.wait(value).unwrap_or_else(PoisonError::into_inner);
+        MutexGuard { _order: mutex.order.begin(), value, mutex }
+    }
+
+    /// Gives it back until `condition` is notified, or so much time has passed.
+    pub fn wait_for(self, condition: &Condvar, most: Duration) -> MutexGuard<'l, T> {
+        let MutexGuard { _order: order, value, mutex } = self;
+        order.end();
+        let (value, _) = condition.wait_timeout(value, most).unwrap_or_else(PoisonError::into_inner);
         MutexGuard { _order: mutex.order.begin(), value, mutex }
     }
 }

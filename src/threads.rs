@@ -1,8 +1,11 @@
-//! A few threads for one call: started, waited for, gone. No pool, no globals.
+//! A few threads for one call, or for as long as something is there: started, waited for, gone. No pool, no globals.
 
+#[allow(unsafe_code)] // shares a value with threads that it waits for
+mod crew;
 #[allow(unsafe_code)] // calls functions of the host's
 mod hooks;
 #[cfg(not(unix))]
+#[allow(unsafe_code)] // as the other
 mod portable;
 #[cfg(unix)]
 #[allow(unsafe_code)] // starts threads of the platform
@@ -13,6 +16,7 @@ use portable as platform;
 #[cfg(unix)]
 use posix as platform;
 
+pub use crew::{Crew, Work};
 pub use hooks::ThreadHooks;
 
 use std::cell::Cell;

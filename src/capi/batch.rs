@@ -166,7 +166,11 @@ fn disjoint(plan: &[Request<'_>]) -> Result<()> {
     Ok(())
 }
 
-unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<Request<'a>> {
+/// One request, checked.
+///
+/// # Safety
+/// The request is as zt_read_batch wants it; its destination is lent for `'a`.
+pub(super) unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<Request<'a>> {
     // SAFETY: NULL or a component that is lent as long as the file is open.
     let place: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
     if !std::ptr::eq(place.owner(), file) {

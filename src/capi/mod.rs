@@ -27,6 +27,8 @@ mod types;
 mod attribute;
 mod batch;
 mod buffer;
+mod cache;
+mod cached_slice;
 mod component;
 mod component_list;
 mod container;

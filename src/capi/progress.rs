@@ -31,7 +31,7 @@ pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
         said_nothing();
         return Ok(());
     }
-    let known: [(value, Cause); 9] = [
+    let known: [(value, Cause); 10] = [
         (value::ZT_ERROR_INVALID_ARGUMENT, Cause::InvalidArgument),
         (value::ZT_ERROR_NOT_FOUND, Cause::NotFound),
         (value::ZT_ERROR_CANCELLED, Cause::Cancelled),
@@ -41,6 +41,7 @@ pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
         (value::ZT_ERROR_EXISTS, Cause::Exists),
         (value::ZT_ERROR_STATE, Cause::State),
         (value::ZT_ERROR_NO_FILE, Cause::NoFile),
+        (value::ZT_ERROR_TIMEOUT, Cause::Timeout),
     ];
     let found = known.into_iter().find(|(v, _)| status == *v as zt_status);
     let cause = match found {

@@ -46,6 +46,8 @@ pub enum zt_status_value {
     ZT_ERROR_INTERNAL = 15,
     /// There is nothing at the path.
     ZT_ERROR_NO_FILE = 16,
+    /// What was waited for did not happen in the time that was given.
+    ZT_ERROR_TIMEOUT = 17,
 }
 
 pub(super) use zt_status_value as value;
@@ -67,6 +69,7 @@ pub(super) fn of(cause: Cause) -> zt_status {
         Cause::State => value::ZT_ERROR_STATE,
         Cause::Exists => value::ZT_ERROR_EXISTS,
         Cause::Cancelled => value::ZT_ERROR_CANCELLED,
+        Cause::Timeout => value::ZT_ERROR_TIMEOUT,
         Cause::OutOfMemory => value::ZT_ERROR_OUT_OF_MEMORY,
         Cause::Internal => value::ZT_ERROR_INTERNAL,
         Cause::Caller(status) => return status,
@@ -75,7 +78,7 @@ pub(super) fn of(cause: Cause) -> zt_status {
 }
 
 /// The names of all statuses, by number.
-pub(super) const NAMES: [&std::ffi::CStr; 17] = [
+pub(super) const NAMES: [&std::ffi::CStr; 18] = [
     c"ZT_OK",
     c"ZT_ERROR_INVALID_ARGUMENT",
     c"ZT_ERROR_IO",
@@ -93,4 +96,5 @@ pub(super) const NAMES: [&std::ffi::CStr; 17] = [
     c"ZT_ERROR_OUT_OF_MEMORY",
     c"ZT_ERROR_INTERNAL",
     c"ZT_ERROR_NO_FILE",
+    c"ZT_ERROR_TIMEOUT",
 ];

@@ -10,6 +10,8 @@ mod host;
 mod huge_pages;
 #[allow(unsafe_code)] // views its own memory as entries
 mod huge_vec;
+#[allow(unsafe_code)] // gives each slot's bytes to its owner
+mod slots;
 #[allow(unsafe_code)] // asks for a box fallibly
 mod try_box;
 
@@ -20,4 +22,5 @@ pub(crate) use decoded_cache::DecodedCache;
 pub use host::HostAllocator;
 pub(crate) use huge_pages::HUGE_PAGE;
 pub use huge_vec::HugeVec;
+pub(crate) use slots::{Slot, SlotMemory};
 pub use try_box::try_box;

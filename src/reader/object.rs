@@ -199,6 +199,11 @@ impl<'f> Component<'f> {
         self.file_part().source()
     }
 
+    /// Whether its source has to be read by the threads that call the library, and no other.
+    pub fn is_callers_thread(&self) -> bool {
+        self.source().profile().callers_thread
+    }
+
     /// Its first stored byte, from the start of the file that it is in.
     pub fn offset(&self) -> u64 {
         self.entry.offset

@@ -56,29 +56,70 @@ pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) ->
 
 /// Whether a thread was started.
 fn start(place: &mut MaybeUninit<libc::pthread_t>, job: &Job<'_>) -> bool {
-    // SAFETY: the attributes are initialised before they are used and destroyed after; `job` lives
-    // until the thread was joined (see `Started`), and all that it holds can be used from any thread.
+    let argument = std::ptr::from_ref(job).cast_mut().cast::<c_void>();
+    // SAFETY: `job` lives until the thread was joined (see `Started`), and all that it holds can be used from any thread.
+    unsafe { create(place, enter, argument) }
+}
+
+/// Whether a thread was started.
+///
+/// # Safety
+/// `entry` may be called with `argument` from another thread, until it was joined.
+unsafe fn create(place: &mut MaybeUninit<libc::pthread_t>, entry: Entry, argument: *mut c_void) -> bool {
+    // SAFETY: the attributes are initialised before they are used and destroyed after; the rest as the caller says.
     unsafe {
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
         if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
             return false;
         }
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
-        let argument = std::ptr::from_ref(job).cast_mut().cast::<c_void>();
-        let status = libc::pthread_create(place.as_mut_ptr(), attributes.as_ptr(), enter, argument);
+        let status = libc::pthread_create(place.as_mut_ptr(), attributes.as_ptr(), entry, argument);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         status == 0
+    }
+}
+
+/// What a thread runs.
+pub type Entry = extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// A thread that goes on when the call that started it has ended.
+pub struct Thread(libc::pthread_t);
+
+impl Thread {
+    /// A thread, if the system gives one.
+    ///
+    /// # Safety
+    /// `entry` may be called with `argument` from another thread, until [`Thread::join`] has returned.
+    pub unsafe fn start(entry: Entry, argument: *mut c_void) -> Option<Thread> {
+        let mut place = MaybeUninit::uninit();
+        let before = block_signals();
+        // SAFETY: passed on.
+        let started = unsafe { create(&mut place, entry, argument) };
+        restore_signals(&before);
+        // SAFETY: written, as it was started.
+        started.then(|| Thread(unsafe { place.assume_init() }))
+    }
+
+    /// Waits until it has ended.
+    pub fn join(self) {
+        // SAFETY: started, and joined just here.
+        unsafe { libc::pthread_join(self.0, std::ptr::null_mut()) };
+    }
+}
+
+/// Names the calling thread, for debuggers.
+pub fn name_thread() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the calling thread, and a name of at most 15 bytes.
+    unsafe {
+        libc::pthread_setname_np(libc::pthread_self(), c"ztensor".as_ptr());
     }
 }
 
 extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
     // SAFETY: from `start`; alive until this thread was joined.
     let job = unsafe { &*argument.cast::<Job<'_>>() };
-    #[cfg(target_os = "linux")]
-    // SAFETY: the calling thread, and a name of at most 15 bytes.
-    unsafe {
-        libc::pthread_setname_np(libc::pthread_self(), c"ztensor".as_ptr());
-    }
+    name_thread();
     if let Err(panic) = catch_unwind(AssertUnwindSafe(job.body)) {
         let mut place = job.panic.lock();
         // Another's stays; one that is too many is left, since dropping it might panic.

@@ -1,0 +1,161 @@
+//! A slice that is wanted, is being read, or is in a slot; and all of them, by key.
+
+use super::key::Key;
+use super::list::{Linked, Links, NONE};
+use crate::error::{Error, Result};
+use crate::memory::Slot;
+use foldhash::fast::SeedableRandomState;
+use std::hash::BuildHasher;
+
+/// How far an entry is.
+pub enum Phase {
+    /// It is nobody's.
+    Unused,
+    /// It waits for a thread that reads it.
+    Queued,
+    /// A thread reads it.
+    Reading,
+    /// Its slot has its bytes.
+    Ready,
+    /// It could not be read. It is there as long as a thread waits for it.
+    Failed(Error),
+}
+
+pub struct Entry<S> {
+    pub key: Key,
+    hash: u64,
+    next_of_bucket: u32,
+    links: Links,
+    /// Whether it is found by its key.
+    pub is_listed: bool,
+    pub phase: Phase,
+    /// Not while it is read.
+    pub slice: Option<S>,
+    /// While it is ready.
+    pub slot: Option<Slot>,
+    pub pins: u64,
+    /// Threads that wait until it is read; each gets a pin then.
+    pub waiters: u32,
+    /// What tells its uses of this place from those of earlier entries.
+    pub generation: u32,
+    /// How urgent its read is; when that is done, which prefetches leave it alone until it is used.
+    pub priority: Option<u64>,
+    /// How often it was got.
+    pub uses: u64,
+}
+
+impl<S> Entry<S> {
+    fn unused() -> Entry<S> {
+        Entry {
+            key: Key::new(),
+            hash: 0,
+            next_of_bucket: NONE,
+            links: Links::NOWHERE,
+            is_listed: false,
+            phase: Phase::Unused,
+            slice: None,
+            slot: None,
+            pins: 0,
+            waiters: 0,
+            generation: 0,
+            priority: None,
+            uses: 0,
+        }
+    }
+}
+
+/// As many entries as there can be, and which of them has which key. Nothing here asks for memory but [`Entries::new`].
+pub struct Entries<S> {
+    all: Vec<Entry<S>>,
+    /// The first of those whose hashes end alike.
+    buckets: Vec<u32>,
+    hasher: SeedableRandomState,
+}
+
+impl<S> Entries<S> {
+    pub fn new(count: usize) -> Result<Entries<S>> {
+        let (mut all, mut buckets) = (Vec::new(), Vec::new());
+        all.try_reserve_exact(count)?;
+        all.extend(std::iter::repeat_with(Entry::unused).take(count));
+        let bucket_count = count.next_power_of_two();
+        buckets.try_reserve_exact(bucket_count)?;
+        buckets.resize(bucket_count, NONE);
+        Ok(Entries { all, buckets, hasher: crate::hash::state() })
+    }
+
+    /// Bytes that it takes for `count` entries, at most.
+    pub const fn memory(count: usize) -> usize {
+        count * (size_of::<Entry<S>>() + 2 * size_of::<u32>())
+    }
+
+    pub fn count(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    pub fn get(&self, at: u32) -> &Entry<S> {
+        &self.all[at as usize]
+    }
+
+    pub fn get_mut(&mut self, at: u32) -> &mut Entry<S> {
+        &mut self.all[at as usize]
+    }
+
+    /// The entry that a number from outside may mean.
+    pub fn checked(&self, at: u64) -> Option<&Entry<S>> {
+        self.all.get(usize::try_from(at).ok()?)
+    }
+
+    pub fn links_of(&self, at: u32) -> Links {
+        self.get(at).links
+    }
+
+    fn bucket(&mut self, hash: u64) -> &mut u32 {
+        let mask = self.buckets.len() - 1;
+        &mut self.buckets[hash as usize & mask]
+    }
+
+    pub fn find(&self, key: &Key) -> Option<u32> {
+        let hash = self.hasher.hash_one(key.words());
+        let mut at = self.buckets[hash as usize & (self.buckets.len() - 1)];
+        while at != NONE {
+            let entry = self.get(at);
+            if entry.hash == hash && entry.key.words() == key.words() {
+                return Some(at);
+            }
+            at = entry.next_of_bucket;
+        }
+        None
+    }
+
+    /// Has the entry found by that key, which none is found by yet.
+    pub fn list(&mut self, at: u32, key: &Key) {
+        let hash = self.hasher.hash_one(key.words());
+        let next = std::mem::replace(self.bucket(hash), at);
+        let entry = self.get_mut(at);
+        (entry.key, entry.hash, entry.next_of_bucket, entry.is_listed) = (*key, hash, next, true);
+    }
+
+    /// Has the entry found no more.
+    pub fn unlist(&mut self, at: u32) {
+        let entry = self.get_mut(at);
+        if !std::mem::replace(&mut entry.is_listed, false) {
+            return;
+        }
+        let (hash, next) = (entry.hash, entry.next_of_bucket);
+        let mut before = *self.bucket(hash);
+        if before == at {
+            *self.bucket(hash) = next;
+            return;
+        }
+        while self.get(before).next_of_bucket != at {
+            before = self.get(before).next_of_bucket;
+        }
+        self.get_mut(before).next_of_bucket = next;
+    }
+}
+
+impl<S> Linked for Entries<S> {
+    fn links(&mut self, at: u32) -> &mut Links {
+        &mut self.get_mut(at).links
+    }
+}

@@ -1,0 +1,158 @@
+//! Getting a slice: it is there, or it is read, or it is waited for.
+
+use super::entry::Phase;
+use super::key::Key;
+use super::shared::Shared;
+use super::table::{Step, Table};
+use super::{Pinned, Slice};
+use crate::error::{fail, Error, Result};
+use crate::lock::MutexGuard;
+use std::time::{Duration, Instant};
+
+/// How long a call may wait.
+#[derive(Clone, Copy)]
+struct Patience {
+    timeout: Option<Duration>,
+    /// None for as long as it takes.
+    end: Option<Instant>,
+}
+
+impl Patience {
+    /// From now on.
+    fn begin(timeout: Option<Duration>) -> Patience {
+        Patience { timeout, end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)) }
+    }
+
+    /// What is left of it; none for as long as it takes.
+    fn left(&self) -> Option<Duration> {
+        self.end.map(|end| end.saturating_duration_since(Instant::now()))
+    }
+
+    #[cold]
+    fn exceeded(&self, what: std::fmt::Arguments<'_>) -> Error {
+        fail!(Timeout, "{what}, after {:?}", self.timeout.unwrap_or_default())
+    }
+}
+
+impl<S: Slice> Shared<S> {
+    pub fn get(
+        &self,
+        key: &Key,
+        timeout: Option<Duration>,
+        has_threads: bool,
+        make: &mut dyn FnMut() -> Result<S>,
+    ) -> Result<Pinned> {
+        {
+            let mut table = self.table.lock();
+            if let Some(at) = table.pin_if_ready(key) {
+                return table.pinned(at, &self.memory);
+            }
+        }
+        self.get_absent(key, Patience::begin(timeout), has_threads, make)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_absent(
+        &self,
+        key: &Key,
+        patience: Patience,
+        has_threads: bool,
+        make: &mut dyn FnMut() -> Result<S>,
+    ) -> Result<Pinned> {
+        let mut made: Option<S> = None; // declared first, to be dropped without the lock
+        let mut table = self.table.lock();
+        loop {
+            // The caller reads, unless it has other things to do after some time.
+            let only_callers = made.as_ref().is_some_and(Slice::is_callers_thread);
+            let is_callers = patience.end.is_none() || !has_threads || only_callers;
+            match table.step(key, &mut made, is_callers) {
+                Step::There(at) => return table.pinned(at, &self.memory),
+                Step::Read(at, claim) => {
+                    let reading = self.begin(&mut table, at, claim);
+                    drop(table);
+                    let pinned = reading.run(1)?;
+                    return pinned.ok_or_else(|| fail!(Internal, "a slice was read and is not there"));
+                }
+                Step::Join(at) => return self.wait_until_read(table, at, &patience),
+                Step::Make => {
+                    drop(table);
+                    made = Some(self.fitting(make()?)?);
+                    table = self.table.lock();
+                }
+                Step::Full => table = self.wait_for_slot(table, &patience)?,
+            }
+        }
+    }
+
+    /// Waits for an entry that is queued or read, which gives each that waits for it a pin.
+    fn wait_until_read<'l>(
+        &'l self,
+        mut table: MutexGuard<'l, Table<S>>,
+        at: u32,
+        patience: &Patience,
+    ) -> Result<Pinned> {
+        table.entries.get_mut(at).waiters += 1;
+        self.work.notify_one();
+        loop {
+            match table.entries.get(at).phase {
+                Phase::Ready => {
+                    table.entries.get_mut(at).waiters -= 1;
+                    return table.pinned(at, &self.memory);
+                }
+                Phase::Failed(_) => {
+                    let error = table.leave_failed(at);
+                    self.unlock(table); // there is a place more
+                    return Err(error);
+                }
+                _ => {}
+            }
+            let is_over;
+            (table, is_over) = self.wait(table, patience);
+            if is_over && matches!(table.entries.get(at).phase, Phase::Queued | Phase::Reading) {
+                table.leave(at);
+                return Err(patience.exceeded(format_args!("the slice is not read yet")));
+            }
+        }
+    }
+
+    /// Waits until there may be a slot.
+    fn wait_for_slot<'l>(
+        &'l self,
+        mut table: MutexGuard<'l, Table<S>>,
+        patience: &Patience,
+    ) -> Result<MutexGuard<'l, Table<S>>> {
+        table.starving += 1;
+        let (mut table, is_over) = self.wait(table, patience);
+        table.starving -= 1;
+        if table.starving == 0 && table.has_queued() {
+            self.work.notify_all(); // they had to wait
+        }
+        match is_over {
+            true => {
+                let count = table.now().slots;
+                Err(patience.exceeded(format_args!("all {count} slots are pinned or being read")))
+            }
+            false => Ok(table),
+        }
+    }
+
+    /// Waits for a change, or until no patience is left: whether that is so.
+    fn wait<'l>(
+        &'l self,
+        mut table: MutexGuard<'l, Table<S>>,
+        patience: &Patience,
+    ) -> (MutexGuard<'l, Table<S>>, bool) {
+        table.waiting += 1;
+        let mut table = match patience.left() {
+            None => table.wait(&self.changed),
+            Some(Duration::ZERO) => {
+                table.waiting -= 1;
+                return (table, true);
+            }
+            Some(left) => table.wait_for(&self.changed, left),
+        };
+        table.waiting -= 1;
+        (table, false)
+    }
+}

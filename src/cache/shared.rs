@@ -1,0 +1,132 @@
+//! The table and its lock, a read that ends whatever happens, and what the threads of a cache do.
+
+use super::key::Key;
+use super::table::{Claim, Next, Table};
+use super::{Pinned, Slice};
+use crate::error::{fail, Result};
+use crate::lock::{Mutex, MutexGuard};
+use crate::memory::{Slot, SlotMemory};
+use std::sync::Condvar;
+
+/// What all threads share.
+pub struct Shared<S> {
+    pub table: Mutex<Table<S>>,
+    pub memory: SlotMemory,
+    slot_size: usize,
+    /// For threads that get: a slice is there or has failed, or there may be a slot.
+    pub changed: Condvar,
+    /// For the threads of the cache: more is queued, there may be a slot, or they are to end.
+    pub work: Condvar,
+}
+
+impl<S: Slice> Shared<S> {
+    pub fn new(table: Table<S>, memory: SlotMemory, slot_size: usize) -> Shared<S> {
+        let (changed, work) = (Condvar::new(), Condvar::new());
+        Shared { table: Mutex::new(table), memory, slot_size, changed, work }
+    }
+
+    /// The slice, if it fits a slot.
+    pub fn fitting(&self, slice: S) -> Result<S> {
+        let (size, most) = (slice.size(), self.slot_size);
+        match size <= most {
+            true => Ok(slice),
+            false => Err(fail!(Limit, "a slice of {size} bytes does not fit the cache's slots of {most}")),
+        }
+    }
+
+    /// Gives the table back after a change, and wakes who may go on by it.
+    pub fn unlock(&self, table: MutexGuard<'_, Table<S>>) {
+        let (is_awaited, has_work) = (table.waiting > 0, table.has_queued());
+        drop(table);
+        if is_awaited {
+            self.changed.notify_all();
+        }
+        if has_work {
+            self.work.notify_one();
+        }
+    }
+
+    /// Has the calling thread read an entry.
+    pub fn begin(&self, table: &mut Table<S>, at: u32, claim: Claim<S>) -> Reading<'_, S> {
+        let (key, slice) = table.begin(at);
+        Reading { shared: self, at, key, slot: Some(claim.slot), slice, evicted: claim.evicted }
+    }
+
+    /// All that a thread of the cache does.
+    pub fn work(&self) {
+        let mut table = self.table.lock();
+        while !table.is_stopped {
+            match table.next() {
+                Next::Nothing => {
+                    table = table.wait(&self.work);
+                    continue;
+                }
+                Next::Dropped(slice) => {
+                    drop(table);
+                    drop(slice);
+                }
+                Next::Read(at, claim) => {
+                    let reading = self.begin(&mut table, at, claim);
+                    self.unlock(table); // another thread may take the next
+                    drop(reading.run(0)); // a failure is for those that wait for it
+                }
+            }
+            table = self.table.lock();
+        }
+    }
+
+    /// Ends the threads of the cache, each after its read.
+    pub fn stop(&self) {
+        self.table.lock().is_stopped = true;
+        self.work.notify_all();
+    }
+}
+
+/// A read that was begun. It ends with this, also by a panic.
+pub struct Reading<'c, S: Slice> {
+    shared: &'c Shared<S>,
+    at: u32,
+    key: Key,
+    slot: Option<Slot>,
+    slice: Option<S>,
+    evicted: Option<S>,
+}
+
+impl<S: Slice> Reading<'_, S> {
+    /// Reads, and pins the slice so often; what one of these pins is, if there are any.
+    pub fn run(mut self, pins: u64) -> Result<Option<Pinned>> {
+        drop(self.evicted.take());
+        let outcome = match (&mut self.slot, &self.slice) {
+            (Some(slot), Some(slice)) => match self.shared.memory.bytes(slot).get_mut(..slice.size()) {
+                Some(bytes) => slice.read(&self.key, bytes),
+                None => Err(fail!(Internal, "a slice is read that fits no slot")),
+            },
+            _ => Err(fail!(Internal, "a slice is read twice")),
+        };
+        self.end(outcome, pins)
+    }
+
+    fn end(&mut self, outcome: Result<()>, pins: u64) -> Result<Option<Pinned>> {
+        let (Some(slot), Some(slice)) = (self.slot.take(), self.slice.take()) else {
+            return outcome.map(|()| None);
+        };
+        let mut table = self.shared.table.lock();
+        let gone = table.finish(self.at, slot, slice, &outcome, pins);
+        let pinned = match pins > 0 && outcome.is_ok() {
+            true => Some(table.pinned(self.at, &self.shared.memory)),
+            false => None,
+        };
+        self.shared.unlock(table);
+        drop(gone);
+        outcome.and_then(|()| pinned.transpose())
+    }
+}
+
+impl<S: Slice> Drop for Reading<'_, S> {
+    fn drop(&mut self) {
+        if self.slot.is_some() {
+            let stopped = Err(fail!(Internal, "the thread that read the slice stopped"));
+            drop(self.end(stopped, 0));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What a cache reads: a request, whose numbers are its key.
+
+use super::arg;
+use super::batch::{one, zt_read_request};
+use super::component::zt_component;
+use super::handle_table::zt_file;
+use crate::cache::{Key, Slice};
+use crate::error::{fail, Result};
+use crate::reader::{BatchOptions, BatchStats, Direct, File};
+use std::ptr::{null, null_mut};
+
+/// Which of the arrays of a request are there.
+const START: u64 = 1;
+const COUNT: u64 = 2;
+const STEP: u64 = 4;
+
+/// The numbers that make a slice: all of the request but where it goes and what the caller calls it.
+///
+/// # Safety
+/// The request is as zt_read_batch wants it.
+pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_component, Key)> {
+    // SAFETY: NULL or a component that is lent as long as its file is open.
+    let component: &'f zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+    let arrays = [(request.start, START), (request.count, COUNT), (request.step, STEP)];
+    let present = arrays.iter().filter(|(array, _)| !array.is_null());
+    let flags = present.clone().fold(0, |flags, (_, flag)| flags | flag);
+    let mut key = Key::new();
+    key.extend(&[request.component.addr() as u64, request.offset, request.length, flags])?;
+    if flags != 0 {
+        let rank = component.component()?.object().shape().len();
+        for (array, _) in present {
+            // SAFETY: "the rank's number" of each.
+            key.extend(unsafe { arg::slice(*array, rank, "an array of a slice")? })?;
+        }
+    }
+    Ok((component, key))
+}
+
+/// The request of a key, without a destination.
+fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
+    let (numbers, arrays) = key.words().split_at_checked(4).unwrap_or_default();
+    let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
+    let flags = number(3);
+    let rank = arrays.len().checked_div(flags.count_ones() as usize).unwrap_or(0);
+    let mut rest = arrays;
+    let mut next = |flag: u64| {
+        if flags & flag == 0 {
+            return null();
+        }
+        let (array, others) = rest.split_at_checked(rank).unwrap_or_default();
+        rest = others;
+        array.as_ptr()
+    };
+    zt_read_request {
+        struct_size: size_of::<zt_read_request>(),
+        component,
+        offset: number(1),
+        length: number(2),
+        start: next(START),
+        count: next(COUNT),
+        step: next(STEP),
+        dst: null_mut(),
+        dst_size: 0,
+        tag: 0,
+    }
+}
+
+/// A slice that was asked for, with a reference to its file.
+pub(super) struct CachedSlice {
+    file: FileReference,
+    component: *const zt_component,
+    size: usize,
+    tag: u64,
+    verify: bool,
+    is_callers_thread: bool,
+}
+
+// SAFETY: files and components may be used from any thread.
+unsafe impl Send for CachedSlice {}
+
+impl CachedSlice {
+    /// Checks the request and finds its size.
+    ///
+    /// # Safety
+    /// The request is as zt_read_batch wants it.
+    pub(super) unsafe fn new(
+        component: &zt_component,
+        request: &zt_read_request,
+        verify: bool,
+    ) -> Result<CachedSlice> {
+        let nowhere = zt_read_request { dst: null_mut(), dst_size: 0, ..*request };
+        // SAFETY: passed on.
+        let size = unsafe { one(component.owner(), &nowhere)? }.size();
+        Ok(CachedSlice {
+            file: FileReference::new(component),
+            component,
+            size: arg::to_usize(size, "a slice")?,
+            tag: request.tag,
+            verify,
+            is_callers_thread: component.component()?.is_callers_thread(),
+        })
+    }
+}
+
+impl Slice for CachedSlice {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    fn is_callers_thread(&self) -> bool {
+        self.is_callers_thread
+    }
+
+    /// On this thread alone, with as little memory beside as one request can do with.
+    fn read(&self, key: &Key, dst: &mut [u8]) -> Result<()> {
+        let request = zt_read_request {
+            dst: dst.as_mut_ptr().cast(),
+            dst_size: dst.len(),
+            ..request_of(key, self.component)
+        };
+        // SAFETY: made of a request that was checked; the component's file is open by the reference, its arrays are the
+        // key's, and dst is lent for this call.
+        let mut planned = unsafe { one(self.file.get(), &request)? };
+        if planned.size() != self.size as u64 {
+            return Err(fail!(Internal, "a slice of {} bytes has become {}", self.size, planned.size()));
+        }
+        let options = BatchOptions {
+            threads: 1,
+            direct: Direct::Never,
+            in_flight: 0,
+            verify: self.verify,
+            ..BatchOptions::default()
+        };
+        let (requests, stats) = (std::slice::from_mut(&mut planned), &mut BatchStats::default());
+        File::read_batch(requests, &options, &|_, _| {}, &|_, _| true, stats)
+    }
+}
+
+/// A reference to an open file.
+struct FileReference(*mut zt_file);
+
+impl FileReference {
+    fn new(component: &zt_component) -> FileReference {
+        component.owner().retain();
+        FileReference(component.place.file().cast_mut())
+    }
+
+    fn get(&self) -> &zt_file {
+        // SAFETY: open as long as this reference.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Drop for FileReference {
+    fn drop(&mut self) {
+        // SAFETY: this reference is given back once.
+        unsafe { zt_file::release(self.0) };
+    }
+}

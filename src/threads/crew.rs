@@ -1,0 +1,128 @@
+//! A value and the threads that work on it, for as long as it is there.
+
+use super::hooks::ThreadHooks;
+use super::platform::{name_thread, Thread};
+use super::{IS_WORKER, MAX_THREADS};
+use std::ffi::c_void;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A value, and what the threads do with it.
+pub struct Work<T> {
+    value: T,
+    body: fn(&T),
+    hooks: ThreadHooks,
+    started: AtomicU32,
+}
+
+impl<T> Work<T> {
+    /// `body` returns when there is nothing more to do; it should not panic, for which nobody would hear of it.
+    pub fn new(value: T, hooks: ThreadHooks, body: fn(&T)) -> Work<T> {
+        Work { value, body, hooks, started: AtomicU32::new(0) }
+    }
+}
+
+/// Threads that share a value. When a crew is dropped it waits for them.
+pub struct Crew<T: Send + Sync + 'static> {
+    /// From a box, to which it returns when no thread is left.
+    work: NonNull<Work<T>>,
+    threads: Vec<Thread>,
+    /// The process that started them: a child of it has none of them.
+    process: u32,
+}
+
+// SAFETY: owns what may be sent, and shares what may be shared; the rest are handles of threads.
+unsafe impl<T: Send + Sync + 'static> Send for Crew<T> {}
+// SAFETY: as above: nothing but the value is lent.
+unsafe impl<T: Send + Sync + 'static> Sync for Crew<T> {}
+
+impl<T: Send + Sync + 'static> Crew<T> {
+    /// Starts as many of `count` threads as the system gives.
+    pub fn start(work: Box<Work<T>>, count: usize) -> Crew<T> {
+        let work = NonNull::from(Box::leak(work));
+        let mut crew = Crew { work, threads: Vec::new(), process: std::process::id() };
+        let count = count.min(MAX_THREADS);
+        if crew.threads.try_reserve_exact(count).is_ok() {
+            // SAFETY: what the threads are given is there until `drop` has joined them.
+            let start = || unsafe { Thread::start(enter::<T>, work.as_ptr().cast()) };
+            crew.threads.extend(std::iter::repeat_with(start).take(count).map_while(|thread| thread));
+        }
+        crew
+    }
+
+    /// What they share.
+    pub fn value(&self) -> &T {
+        // SAFETY: there until this is dropped; only lent, here and to the threads.
+        &unsafe { self.work.as_ref() }.value
+    }
+
+    /// How many there are.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Whether this process started them. In a child of it nothing may be waited for, as they are not there.
+    pub fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for Crew<T> {
+    fn drop(&mut self) {
+        if !self.is_here() {
+            // What they held they hold for ever: it is left as it is, with their handles.
+            std::mem::forget(std::mem::take(&mut self.threads));
+            return;
+        }
+        std::mem::take(&mut self.threads).into_iter().for_each(Thread::join);
+        // SAFETY: from the box of `start`; no thread is left that has it.
+        drop(unsafe { Box::from_raw(self.work.as_ptr()) });
+    }
+}
+
+extern "C" fn enter<T>(argument: *mut c_void) -> *mut c_void {
+    // SAFETY: from `start`, for a crew of this `T`, which waits for this thread before it frees it.
+    let work = unsafe { &*argument.cast::<Work<T>>() };
+    name_thread();
+    IS_WORKER.with(|is| is.set(true));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let _ended = work.hooks.started(work.started.fetch_add(1, Ordering::Relaxed));
+        (work.body)(&work.value);
+    }));
+    std::mem::forget(outcome); // a payload might panic when it is dropped
+    std::ptr::null_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::Arc;
+
+    #[test]
+    fn threads_share_a_value_and_are_waited_for() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let body: fn(&Arc<AtomicUsize>) = |count| {
+            assert!(crate::threads::is_worker());
+            count.fetch_add(1, Ordering::SeqCst);
+        };
+        for threads in [0, 1, 5] {
+            let work = Work::new(Arc::clone(&count), ThreadHooks::default(), body);
+            let crew = Crew::start(Box::new(work), threads);
+            assert!(crew.threads() == threads && crew.is_here());
+            assert!(Arc::ptr_eq(crew.value(), &count));
+            drop(crew);
+            assert_eq!((count.swap(0, Ordering::SeqCst), Arc::strong_count(&count)), (threads, 1));
+        }
+    }
+
+    #[test]
+    fn a_panic_of_one_ends_just_that_one() {
+        let body: fn(&AtomicUsize) = |count| assert!(count.fetch_add(1, Ordering::SeqCst) > 0, "the first");
+        let crew = Crew::start(Box::new(Work::new(AtomicUsize::new(0), ThreadHooks::default(), body)), 3);
+        while crew.value().load(Ordering::SeqCst) < 3 {
+            std::thread::yield_now();
+        }
+    }
+}
