@@ -456,6 +456,36 @@ end:
     return status;
 }
 
+/* A cache of three slots: the calling thread reads what is asked for, and a thread of the cache what is prefetched. */
+static zt_status entry_cache(const zt_file *file)
+{
+    zt_cache_options how;
+    zt_cache_stats stats;
+    zt_cache_slice slice;
+    zt_read_request requests[2];
+    const uint64_t start = 10, count = 100, step = 3;
+    zt_cache *cache = NULL;
+    zt_status status;
+    size_t i;
+    INIT(how), INIT(stats), INIT(slice), INIT(requests[0]), INIT(requests[1]);
+    how.budget = 32768, how.slot_size = 8192, how.threads = 1, how.verify = 1;
+    requests[0].component = requests[1].component = zt_component_find(zt_object_find(file, "streamed"), "data");
+    requests[0].offset = 1000, requests[0].length = 8000;
+    requests[1].start = &start, requests[1].count = &count, requests[1].step = &step;
+    TRY(zt_cache_create(&how, &cache));
+    TRY(zt_cache_prefetch(cache, requests, 2, 1));
+    for (i = 0; i < 6; i++, requests[0].offset += 5000) {
+        TRY(zt_cache_get(cache, &requests[i % 2], -1, &slice));
+        TRY(zt_cache_unpin(cache, &slice));
+    }
+    TRY(zt_cache_cancel(cache));
+    TRY(zt_cache_drop(cache, requests, 2));
+    TRY(zt_cache_get_stats(cache, &stats));
+end:
+    zt_cache_free(cache);
+    return status;
+}
+
 /* All that reads. */
 static zt_status entry_read(const zt_file *file)
 {
@@ -491,6 +521,7 @@ static zt_status entry_read(const zt_file *file)
     TRY(entry_views(file));
     TRY(entry_batch(file, 1, ZT_DIRECT_NEVER));
     TRY(entry_batch(file, 3, ZT_DIRECT_AUTO));
+    TRY(entry_cache(file));
     what.checks = ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS | ZT_VERIFY_PADDING, what.threads = 2;
     TRY(zt_verify(file, &what, &report));
     TRY(zt_verify(file, NULL, NULL));

@@ -200,6 +200,44 @@ static void values(void)
     CHECK(status == INVALID || (status == ZT_OK && strcmp(space, "null") == 0));
 }
 
+static void caches(void)
+{
+    zt_cache_options o;
+    zt_cache_slice slice;
+    zt_cache_stats stats;
+    zt_read_request r;
+    zt_cache *cache = (zt_cache *)space;
+    INIT(o);
+    INIT(slice);
+    INIT(stats);
+    INIT(r);
+    CHECK_STATUS(zt_cache_create(NULL, &cache), INVALID);
+    CHECK(cache == NULL);
+    CHECK_STATUS(zt_cache_create(&o, &cache), INVALID); /* no budget */
+    o.budget = 1 << 16, o.slot_size = 64;
+    CHECK_STATUS(zt_cache_create(&o, NULL), INVALID);
+    REQUIRE(zt_cache_create(&o, &cache) == ZT_OK);
+    CHECK_STATUS(zt_cache_get(NULL, &r, 0, &slice), INVALID);
+    CHECK_STATUS(zt_cache_get(cache, NULL, 0, &slice), INVALID);
+    CHECK_STATUS(zt_cache_get(cache, &r, 0, &slice), INVALID); /* no component */
+    r.component = component;
+    CHECK_STATUS(zt_cache_get(cache, &r, 0, NULL), INVALID);
+    CHECK_STATUS(zt_cache_prefetch(NULL, NULL, 0, 0), INVALID);
+    CHECK_STATUS(zt_cache_prefetch(cache, NULL, 1, 0), INVALID);
+    CHECK_STATUS(zt_cache_prefetch(cache, NULL, 0, 0), ZT_OK);
+    CHECK_STATUS(zt_cache_unpin(NULL, &slice), INVALID);
+    CHECK_STATUS(zt_cache_unpin(cache, NULL), ZT_OK);
+    CHECK_STATUS(zt_cache_unpin(cache, &slice), ZT_OK); /* of no pin */
+    CHECK_STATUS(zt_cache_drop(NULL, NULL, 0), INVALID);
+    CHECK_STATUS(zt_cache_drop(cache, NULL, 1), INVALID);
+    CHECK_STATUS(zt_cache_drop(cache, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_cache_cancel(NULL), INVALID);
+    CHECK_STATUS(zt_cache_get_stats(NULL, &stats), INVALID);
+    CHECK_STATUS(zt_cache_get_stats(cache, NULL), INVALID);
+    zt_cache_free(cache);
+    zt_cache_free(NULL);
+}
+
 static void views_and_batch(void)
 {
     zt_tensor tensor;
@@ -232,6 +270,7 @@ static void views_and_batch(void)
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), ZT_ERROR_BUFFER_SIZE); /* dst of no bytes */
     r.dst_size = 4096;
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), INVALID);
+    caches();
     CHECK_STATUS(zt_verify(NULL, NULL, NULL), INVALID);
     CHECK_STATUS(zt_repair(NULL, NULL, NULL), INVALID);
 }

@@ -175,6 +175,49 @@ static zt_status call_read_request(void *s)
     return zt_read_batch(dense_file, (zt_read_request *)s, 1, NULL, NULL);
 }
 
+static zt_status with_cache(zt_status (*call)(zt_cache *, void *), void *s)
+{
+    zt_cache_options o;
+    zt_cache *cache = NULL;
+    zt_status status;
+    INIT(o);
+    o.budget = 1 << 16, o.slot_size = 4096;
+    REQUIRE(zt_cache_create(&o, &cache) == ZT_OK);
+    status = call(cache, s);
+    zt_cache_free(cache);
+    return status;
+}
+
+static zt_status get_into(zt_cache *cache, void *s)
+{
+    zt_read_request r;
+    INIT(r);
+    r.component = component_of(dense_file, "f32", "data"), r.length = ZT_WHOLE;
+    return zt_cache_get(cache, &r, -1, (zt_cache_slice *)s);
+}
+
+static zt_status get_stats(zt_cache *cache, void *s)
+{
+    return zt_cache_get_stats(cache, (zt_cache_stats *)s);
+}
+
+static zt_status drop_slice(zt_cache *cache, void *s)
+{
+    return zt_cache_drop(cache, (zt_read_request *)s, 1);
+}
+
+static zt_status call_cache_slice(void *s) { return with_cache(get_into, s); }
+static zt_status call_cache_stats(void *s) { return with_cache(get_stats, s); }
+static zt_status call_cached_request(void *s) { return with_cache(drop_slice, s); }
+
+static zt_status call_cache_options(void *s)
+{
+    zt_cache *cache = NULL;
+    zt_status status = zt_cache_create((zt_cache_options *)s, &cache);
+    zt_cache_free(cache);
+    return status;
+}
+
 static zt_status call_write_request(void *s)
 {
     zt_writer *w = NULL;
@@ -298,6 +341,18 @@ static const field zt_read_stats_fields[] = {
     F(zt_read_stats, struct_size), F(zt_read_stats, bytes), F(zt_read_stats, stored_bytes),
     F(zt_read_stats, requests), F(zt_read_stats, digests_verified), F(zt_read_stats, nanoseconds),
     F(zt_read_stats, threads), F(zt_read_stats, direct), F(zt_read_stats, reason)};
+static const field zt_cache_options_fields[] = {
+    F(zt_cache_options, struct_size), F(zt_cache_options, budget), F(zt_cache_options, slot_size),
+    F(zt_cache_options, memory), F(zt_cache_options, threads), F(zt_cache_options, verify),
+    F(zt_cache_options, context), F(zt_cache_options, choose), F(zt_cache_options, thread_hooks)};
+static const field zt_cache_slice_fields[] = {
+    F(zt_cache_slice, struct_size), F(zt_cache_slice, data), F(zt_cache_slice, size), F(zt_cache_slice, pin)};
+static const field zt_cache_stats_fields[] = {
+    F(zt_cache_stats, struct_size), F(zt_cache_stats, slots), F(zt_cache_stats, used),
+    F(zt_cache_stats, pinned), F(zt_cache_stats, queued), F(zt_cache_stats, overhead),
+    F(zt_cache_stats, hits), F(zt_cache_stats, joined), F(zt_cache_stats, misses),
+    F(zt_cache_stats, prefetches), F(zt_cache_stats, prefetches_used), F(zt_cache_stats, prefetches_dropped),
+    F(zt_cache_stats, evictions), F(zt_cache_stats, failures), F(zt_cache_stats, bytes_read)};
 static const field zt_verify_options_fields[] = {
     F(zt_verify_options, struct_size), F(zt_verify_options, checks), F(zt_verify_options, threads),
     F(zt_verify_options, context), F(zt_verify_options, progress),
@@ -478,11 +533,17 @@ static void inputs(void)
     zt_component_desc c;
     zt_quantized_desc q;
     zt_allocator allocator;
+    zt_cache_options cached;
     INIT(allocator);
     allocator.allocate = allocate;
     allocator.free = deallocate;
     sizes("zt_allocator", &allocator, sizeof allocator, sizeof allocator, 0, call_allocator, zt_allocator_fields,
           COUNT(zt_allocator_fields));
+    INIT(cached);
+    cached.budget = 1 << 16;
+    cached.slot_size = 64;
+    sizes("zt_cache_options", &cached, sizeof cached, offsetof(zt_cache_options, memory), 0, call_cache_options,
+          zt_cache_options_fields, COUNT(zt_cache_options_fields));
     INIT(source);
     source.size = source_size;
     source.read_at = source_read;
@@ -503,6 +564,8 @@ static void inputs(void)
     r.dst_size = sizeof data;
     sizes("zt_read_request", &r, sizeof r, offsetof(zt_read_request, tag), 0, call_read_request, zt_read_request_fields,
           COUNT(zt_read_request_fields));
+    sizes("zt_read_request, cached", &r, sizeof r, offsetof(zt_read_request, tag), 0, call_cached_request,
+          zt_read_request_fields, COUNT(zt_read_request_fields));
     INIT(wr);
     wr.name = "x";
     wr.shape = &eight;
@@ -624,6 +687,8 @@ int main(void)
     OUTPUT(zt_coo, call_coo);
     OUTPUT(zt_quantized, call_quantized);
     OUTPUT(zt_read_stats, call_read_stats);
+    OUTPUT(zt_cache_slice, call_cache_slice);
+    OUTPUT(zt_cache_stats, call_cache_stats);
     OUTPUT(zt_verify_report, call_verify_report);
     OUTPUT(zt_repair_report, call_repair_report);
     OUTPUT(zt_write_summary, call_summary);

@@ -22,6 +22,7 @@ static const named statuses[] = {
     {ZT_ERROR_OUT_OF_MEMORY, 14, "ZT_ERROR_OUT_OF_MEMORY"},
     {ZT_ERROR_INTERNAL, 15, "ZT_ERROR_INTERNAL"},
     {ZT_ERROR_NO_FILE, 16, "ZT_ERROR_NO_FILE"},
+    {ZT_ERROR_TIMEOUT, 17, "ZT_ERROR_TIMEOUT"},
 };
 
 typedef struct dtype_row { zt_dtype number; zt_dtype pinned; const char *name; const char *name_0_1; size_t size; } dtype_row;
@@ -95,7 +96,7 @@ static void status_names(void)
         CHECK_U64(statuses[i].number, statuses[i].pinned);
         CHECK_STR(zt_status_name(statuses[i].number), statuses[i].name);
     }
-    CHECK_STR(zt_status_name(17), "ZT_ERROR_UNKNOWN");
+    CHECK_STR(zt_status_name(18), "ZT_ERROR_UNKNOWN");
     for (i = 0; i < COUNT(strange); i++)
         CHECK_STR(zt_status_name(strange[i]), "ZT_ERROR_UNKNOWN");
 }

@@ -86,6 +86,9 @@ typedef struct zt_value zt_value;
 /// Decoded bytes of a component, 64-byte aligned. A buffer keeps its file open.
 typedef struct zt_buffer zt_buffer;
 
+/// Slices of any number of files, in slots of memory; see zt_cache_create. Any number of threads may use it at once.
+typedef struct zt_cache zt_cache;
+
 /// A file that is being written. It belongs to one thread at a time.
 ///
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
@@ -108,18 +111,18 @@ typedef enum zt_status_value {
     ZT_ERROR_NOT_ZTENSOR = 4, ///< No container that is read here, by the file's content.
     ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of the format; the message names the rule.
     ZT_ERROR_DIGEST_MISMATCH = 6, ///< The bytes do not have the digest that the file gives for them.
-    /// Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a major version.
-    ZT_ERROR_UNSUPPORTED = 7,
+    ZT_ERROR_UNSUPPORTED = 7, ///< Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version.
     ZT_ERROR_LIMIT = 8, ///< Above a stated limit: of the manifest, of a decoded size, of the number of objects.
-    /// The caller's memory is too small, or given data has another size than the shape says.
-    ZT_ERROR_BUFFER_SIZE = 9,
+    ZT_ERROR_BUFFER_SIZE = 9, ///< The caller's memory is too small, or given data is not of the shape's size.
     ZT_ERROR_NOT_MAPPABLE = 10, ///< The bytes cannot be lent: compressed, of the other byte order, or not in memory.
-    ZT_ERROR_STATE = 11, ///< A writer used out of order.
+    /// A call out of order: of a writer that has failed, say, or for a slice that is not pinned.
+    ZT_ERROR_STATE = 11,
     ZT_ERROR_EXISTS = 12, ///< An object or component of that name is there already.
     ZT_ERROR_CANCELLED = 13, ///< A callback of the caller asked to stop.
     ZT_ERROR_OUT_OF_MEMORY = 14, ///< Memory could not be had.
     ZT_ERROR_INTERNAL = 15, ///< A bug of this library; please report the message.
     ZT_ERROR_NO_FILE = 16, ///< There is nothing at the path.
+    ZT_ERROR_TIMEOUT = 17, ///< What was waited for did not happen in the time that was given.
 } zt_status_value;
 
 /// Version of this header, first number.
@@ -1035,7 +1038,8 @@ zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 // 7. Many at once
 //
 // zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and
-// slices at once, on several threads, in the order of the file.
+// slices at once, on several threads, in the order of the file. A zt_cache keeps slices of a model that is larger than
+// memory.
 
 /// What is known of an object without touching its bytes, as zt_object_list fills it. The fields from offset on are
 /// of component.
@@ -1145,6 +1149,131 @@ typedef struct zt_read_stats {
 /// Threads: any; the call starts its own and waits for them. Since 0.9.
 zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t count,
     const zt_read_options *options, zt_read_stats *stats);
+
+/// A slice that may be evicted.
+typedef struct zt_cache_candidate {
+    uint64_t tag; ///< zt_read_request.tag of the call that brought it.
+    uint64_t size; ///< Bytes of it.
+    uint64_t uses; ///< How often it was got since it was read.
+} zt_cache_candidate;
+
+/// Chooses which of count slices, at least one, is evicted: returns its index. They are in the order of their last
+/// use, the longest ago first; any number that is none of them evicts that one. Called with the cache locked: it must
+/// not call the cache, and every other call waits for it.
+typedef size_t (*zt_cache_choose_callback)(void *context,
+                                           const zt_cache_candidate *candidates,
+                                           size_t count);
+
+/// How to make a cache. budget and slot_size are not 0; all else zero are the defaults.
+typedef struct zt_cache_options {
+    size_t struct_size; ///< sizeof (zt_cache_options)
+    /// Most bytes of the slots and of the tables that keep track of them (zt_cache_stats.overhead); nothing else is
+    /// kept. What a read takes while it lasts, as for decoding, and the stacks of the threads are not of it.
+    uint64_t budget;
+    /// Bytes of the largest slice, rounded up to a multiple of 64: each takes one slot, however small it is. Slices of
+    /// very different sizes are best kept in a cache each.
+    uint64_t slot_size;
+    /// Where the slots are: budget bytes of the caller's (pinned for a device, say), 64-byte aligned, until
+    /// zt_cache_free; all of them are slots, the tables are beside it. NULL: the library's own.
+    void *memory;
+    uint32_t threads; ///< Threads that read what is prefetched; 0 for a few.
+    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
+    void *context; ///< Passed to choose; may be NULL.
+    zt_cache_choose_callback choose; ///< Chooses what is evicted; NULL: what was not used for the longest time.
+    const zt_thread_hooks *thread_hooks; ///< Called on the threads of the cache; NULL: nothing is. Copied.
+} zt_cache_options;
+
+/// A slice that is pinned: its bytes stay where they are, and as they are, until zt_cache_unpin.
+typedef struct zt_cache_slice {
+    size_t struct_size; ///< sizeof (zt_cache_slice), set by the caller.
+    const void *data; ///< Its bytes, 64-byte aligned; not NULL.
+    size_t size; ///< How many.
+    uint64_t pin; ///< Which pin it is; 0: none.
+} zt_cache_slice;
+
+/// What a cache has, and what it did.
+typedef struct zt_cache_stats {
+    size_t struct_size; ///< sizeof (zt_cache_stats), set by the caller.
+    uint64_t slots; ///< Slots that there are.
+    uint64_t used; ///< Slots that have a slice, or are read into.
+    uint64_t pinned; ///< Slots of slices that are pinned or being read.
+    uint64_t queued; ///< Slices that wait to be read.
+    uint64_t overhead; ///< Bytes of the tables.
+    uint64_t hits; ///< Slices that were there when they were asked for.
+    uint64_t joined; ///< Slices that another thread was reading when they were asked for.
+    uint64_t misses; ///< Slices that were read because they were asked for.
+    uint64_t prefetches; ///< Slices that were read ahead.
+    uint64_t prefetches_used; ///< Those of them that were asked for later.
+    /// Slices that were to be read ahead and were not: cancelled, or no slot was to be had.
+    uint64_t prefetches_dropped;
+    uint64_t evictions; ///< Slices that went for others.
+    uint64_t failures; ///< Reads that failed.
+    uint64_t bytes_read; ///< Bytes that were read.
+} zt_cache_stats;
+
+/// Makes a cache, with all of its tables. It keeps references to the files of its slices. Its threads stay until
+/// zt_cache_free; those that the system does not give are no error, and without any only zt_cache_get reads. A child
+/// of fork has none of them: nothing but zt_cache_free may be called there, which gives nothing back.
+///
+/// options: not NULL. cache: receives the handle, NULL on failure; end it with zt_cache_free.
+/// Returns ZT_ERROR_LIMIT if the budget has no place for a slot, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any; it starts those of the cache. Since 0.9.
+zt_status zt_cache_create(const zt_cache_options *options, zt_cache **cache);
+
+/// Pins a slice: where it is there without a read, a copy or memory of the heap; else it is read, or waited for if
+/// another thread reads it, so that it is read once. A failure is given to each that waits, and the next call tries
+/// again.
+///
+/// slice: what, as for zt_read_batch, of any file; dst means nothing. Two slices are the same if all their other
+/// fields but tag are. timeout_ns: negative waits as long as it takes, and the calling thread reads; else a thread of
+/// the cache does, ahead of all prefetches, for a later call if this one has gone, and 0 just asks. out: set
+/// struct_size; filled on success, then end it with zt_cache_unpin.
+/// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
+/// it is larger than a slot; else as zt_read_batch.
+/// Threads: any. Since 0.9.
+zt_status zt_cache_get(const zt_cache *cache, const zt_read_request *slice, int64_t timeout_ns, zt_cache_slice *out);
+
+/// Has slices read ahead by the threads of the cache, those of a higher priority first, and of equal ones those that
+/// were asked for first. It never evicts what is pinned, nor what was prefetched with a higher priority and not got
+/// since; where it finds no slot, or as many as there are slots wait already, the slice of the lowest priority is left
+/// out: that is no failure (zt_cache_stats.prefetches_dropped). Of slices that are there it raises the priority.
+///
+/// slices, count: as for zt_cache_get; (NULL, 0) does nothing. A slice of a zt_source that has to be read by the
+/// caller's threads is left out.
+/// Returns as zt_read_batch for arguments that no read could make right, and ZT_ERROR_LIMIT as zt_cache_get: the
+/// slices in front of that one are prefetched. A read that fails is told to nobody: zt_cache_get tries again.
+/// Threads: any; the call waits for no read, but it finds out sizes that are not declared. Since 0.9.
+zt_status zt_cache_prefetch(const zt_cache *cache, const zt_read_request *slices, size_t count, uint32_t priority);
+
+/// Gives a pin back, and zeroes what zt_cache_get filled. The slice stays until its slot is wanted.
+///
+/// slice: NULL, or of pin 0, does nothing.
+/// Returns ZT_ERROR_STATE if it is not pinned, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any, also another one than that of zt_cache_get. Since 0.9.
+zt_status zt_cache_unpin(const zt_cache *cache, zt_cache_slice *slice);
+
+/// Drops slices: their slots are free, and what was queued is not read. One that is pinned or being read goes when its
+/// last pin is given back, and a zt_cache_get meanwhile reads it anew.
+///
+/// slices, count: as for zt_cache_get; slices that are not there are passed over. (NULL, 0): all that are neither
+/// pinned nor being read, and the references to their files with them.
+/// Returns ZT_ERROR_INVALID_ARGUMENT, and as zt_cache_get for slices that are none.
+/// Threads: any. Since 0.9.
+zt_status zt_cache_drop(const zt_cache *cache, const zt_read_request *slices, size_t count);
+
+/// Drops all prefetches that no thread has begun to read. Threads: any. Since 0.9.
+zt_status zt_cache_cancel(const zt_cache *cache);
+
+/// What the cache has, and what it did since it was made.
+///
+/// stats: not NULL; set struct_size. Returns ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+zt_status zt_cache_get_stats(const zt_cache *cache, zt_cache_stats *stats);
+
+/// Ends a cache, and every slice that is pinned with it; waits for the reads under way. What is queued is not read.
+///
+/// cache: NULL is fine. Threads: any; no other thread may be using the cache. Since 0.9.
+void zt_cache_free(zt_cache *cache);
 
 // -------------------------------------------------------------------------------------------------------------------
 // 8. Attributes

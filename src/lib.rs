@@ -34,6 +34,7 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+/// cbindgen:ignore
 #[forbid(unsafe_code)]
 mod cache;
 #[allow(unsafe_code)] // the C interface: see its own rules

@@ -10,6 +10,7 @@ mod portable;
 #[cfg(unix)]
 #[allow(unsafe_code)] // starts threads of the platform
 mod posix;
+mod worker;
 
 #[cfg(not(unix))]
 use portable as platform;
@@ -18,17 +19,10 @@ use posix as platform;
 
 pub use crew::{Crew, Work};
 pub use hooks::ThreadHooks;
+pub use worker::is_worker;
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// More threads than this do not help any of the work here.
-const MAX_THREADS: usize = 256;
-
-thread_local! {
-    /// Whether this thread is one of ours.
-    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
-}
+use worker::MAX_THREADS;
 
 /// How many threads a caller means: 0 is as many as there are processors.
 pub fn count(wanted: usize) -> usize {
@@ -36,11 +30,6 @@ pub fn count(wanted: usize) -> usize {
         0 => platform::processors().clamp(1, 16),
         n => n.min(MAX_THREADS),
     }
-}
-
-/// Whether the caller is a thread that [`run`] started.
-pub fn is_worker() -> bool {
-    IS_WORKER.with(Cell::get)
 }
 
 /// Runs `body` on `count` threads, the caller's among them, and waits for all. Where the system gives
@@ -53,7 +42,7 @@ pub fn run(count: usize, hooks: ThreadHooks, body: &(dyn Fn() + Sync)) {
 fn as_worker<'b>(hooks: ThreadHooks, body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
     let started = AtomicU32::new(0);
     move || {
-        IS_WORKER.with(|is| is.set(true));
+        worker::begin();
         let _ended = hooks.started(started.fetch_add(1, Ordering::Relaxed));
         body();
     }

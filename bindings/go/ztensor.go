@@ -42,6 +42,7 @@ const (
 	ErrOutOfMemory     Status = C.ZT_ERROR_OUT_OF_MEMORY
 	ErrInternal        Status = C.ZT_ERROR_INTERNAL
 	ErrNoFile          Status = C.ZT_ERROR_NO_FILE
+	ErrTimeout         Status = C.ZT_ERROR_TIMEOUT
 )
 
 func (s Status) Error() string { return C.GoString(C.zt_status_name(C.zt_status(s))) }

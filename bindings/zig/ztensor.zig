@@ -22,6 +22,7 @@ pub const Error = error{
     State,
     Exists,
     Cancelled,
+    Timeout,
     OutOfMemory,
     Internal,
 };
@@ -48,6 +49,7 @@ fn check(status: c.zt_status) Error!void {
         c.ZT_ERROR_STATE => error.State,
         c.ZT_ERROR_EXISTS => error.Exists,
         c.ZT_ERROR_CANCELLED => error.Cancelled,
+        c.ZT_ERROR_TIMEOUT => error.Timeout,
         c.ZT_ERROR_OUT_OF_MEMORY => error.OutOfMemory,
         else => error.Internal,
     };

@@ -180,6 +180,45 @@ AT(zt_read_request, dst, 56);
 AT(zt_read_request, dst_size, 64);
 AT(zt_read_request, tag, 72);
 
+SIZE(zt_cache_candidate, 24);
+AT(zt_cache_candidate, tag, 0);
+AT(zt_cache_candidate, size, 8);
+AT(zt_cache_candidate, uses, 16);
+
+SIZE(zt_cache_options, 64);
+AT(zt_cache_options, struct_size, 0);
+AT(zt_cache_options, budget, 8);
+AT(zt_cache_options, slot_size, 16);
+AT(zt_cache_options, memory, 24);
+AT(zt_cache_options, threads, 32);
+AT(zt_cache_options, verify, 36);
+AT(zt_cache_options, context, 40);
+AT(zt_cache_options, choose, 48);
+AT(zt_cache_options, thread_hooks, 56);
+
+SIZE(zt_cache_slice, 32);
+AT(zt_cache_slice, struct_size, 0);
+AT(zt_cache_slice, data, 8);
+AT(zt_cache_slice, size, 16);
+AT(zt_cache_slice, pin, 24);
+
+SIZE(zt_cache_stats, 120);
+AT(zt_cache_stats, struct_size, 0);
+AT(zt_cache_stats, slots, 8);
+AT(zt_cache_stats, used, 16);
+AT(zt_cache_stats, pinned, 24);
+AT(zt_cache_stats, queued, 32);
+AT(zt_cache_stats, overhead, 40);
+AT(zt_cache_stats, hits, 48);
+AT(zt_cache_stats, joined, 56);
+AT(zt_cache_stats, misses, 64);
+AT(zt_cache_stats, prefetches, 72);
+AT(zt_cache_stats, prefetches_used, 80);
+AT(zt_cache_stats, prefetches_dropped, 88);
+AT(zt_cache_stats, evictions, 96);
+AT(zt_cache_stats, failures, 104);
+AT(zt_cache_stats, bytes_read, 112);
+
 SIZE(zt_read_options, 64);
 AT(zt_read_options, struct_size, 0);
 AT(zt_read_options, threads, 8);

@@ -7,6 +7,9 @@ use crate::memory::Slot;
 use foldhash::fast::SeedableRandomState;
 use std::hash::BuildHasher;
 
+/// The priority of what a thread waits for.
+pub const URGENT: u64 = u64::MAX;
+
 /// How far an entry is.
 pub enum Phase {
     /// It is nobody's.

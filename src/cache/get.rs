@@ -2,8 +2,9 @@
 
 use super::entry::Phase;
 use super::key::Key;
+use super::queue::Step;
 use super::shared::Shared;
-use super::table::{Step, Table};
+use super::table::Table;
 use super::{Pinned, Slice};
 use crate::error::{fail, Error, Result};
 use crate::lock::MutexGuard;

@@ -4,16 +4,18 @@
 //! ```text
 //! get        a slice is there, or read by the caller, or waited for      get.rs
 //! threads    read what is queued                                         shared.rs
-//! table      what is in which slot, what is wanted, what goes            table.rs, entry.rs, list.rs
+//! table      what is in which slot, what is wanted, what goes            table.rs, queue.rs, evict.rs
 //! ```
 //!
 //! What a slice is and how it is read is the caller's [`Slice`]. Slices are read and dropped without the lock; after
 //! [`Cache::new`] the cache asks for no memory but what a read takes while it lasts, and a message of a failure.
 
 mod entry;
+mod evict;
 mod get;
 mod key;
 mod list;
+mod queue;
 mod shared;
 mod stats;
 mod table;

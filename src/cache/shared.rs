@@ -1,7 +1,9 @@
 //! The table and its lock, a read that ends whatever happens, and what the threads of a cache do.
 
+use super::evict::Claim;
 use super::key::Key;
-use super::table::{Claim, Next, Table};
+use super::queue::Next;
+use super::table::Table;
 use super::{Pinned, Slice};
 use crate::error::{fail, Result};
 use crate::lock::{Mutex, MutexGuard};

@@ -18,9 +18,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut, NonNull};
 use std::time::Duration;
 
-/// Slices of any number of files in slots of one size. Any number of threads may use it at once. It keeps references
-/// to the files of its slices, as zt_retain gives them.
-/// A child of fork has none of its threads: nothing but zt_cache_free may be called there, which gives nothing back.
+/// Slices of any number of files, in slots of memory; see zt_cache_create. Any number of threads may use it at once.
 pub struct zt_cache {
     cache: Cache<CachedSlice>,
     verify: bool,
@@ -134,8 +132,9 @@ sized_struct!(zt_cache_stats:
     evictions, failures, bytes_read
 );
 
-/// Makes a cache, with all of its tables; threads that the system does not give are no error, and without any only
-/// zt_cache_get reads.
+/// Makes a cache, with all of its tables. It keeps references to the files of its slices. Its threads stay until
+/// zt_cache_free; those that the system does not give are no error, and without any only zt_cache_get reads. A child
+/// of fork has none of them: nothing but zt_cache_free may be called there, which gives nothing back.
 ///
 /// options: not NULL. cache: receives the handle, NULL on failure; end it with zt_cache_free.
 /// Returns ZT_ERROR_LIMIT if the budget has no place for a slot, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
@@ -216,8 +215,8 @@ pub unsafe extern "C" fn zt_cache_get(
     guard(|| {
         let cache = arg::required(cache, "cache")?;
         // SAFETY: both NULL or of the size they say.
-        let request = unsafe { arg::required_struct(slice)? };
-        if unsafe { arg::struct_size(out.cast_const())? } == 0 {
+        let (request, size) = unsafe { (arg::required_struct(slice)?, arg::struct_size(out.cast_const())?) };
+        if size == 0 {
             return Err(fail!(InvalidArgument, "out is NULL"));
         }
         // SAFETY: a slice as for zt_read_batch.

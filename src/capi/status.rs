@@ -26,15 +26,15 @@ pub enum zt_status_value {
     ZT_ERROR_CORRUPT = 5,
     /// The bytes do not have the digest that the file gives for them.
     ZT_ERROR_DIGEST_MISMATCH = 6,
-    /// Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a major version.
+    /// Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version.
     ZT_ERROR_UNSUPPORTED = 7,
     /// Above a stated limit: of the manifest, of a decoded size, of the number of objects.
     ZT_ERROR_LIMIT = 8,
-    /// The caller's memory is too small, or given data has another size than the shape says.
+    /// The caller's memory is too small, or given data is not of the shape's size.
     ZT_ERROR_BUFFER_SIZE = 9,
     /// The bytes cannot be lent: compressed, of the other byte order, or not in memory.
     ZT_ERROR_NOT_MAPPABLE = 10,
-    /// A writer used out of order.
+    /// A call out of order: of a writer that has failed, say, or for a slice that is not pinned.
     ZT_ERROR_STATE = 11,
     /// An object or component of that name is there already.
     ZT_ERROR_EXISTS = 12,

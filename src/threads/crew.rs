@@ -1,8 +1,11 @@
 //! A value and the threads that work on it, for as long as it is there.
 
 use super::hooks::ThreadHooks;
-use super::platform::{name_thread, Thread};
-use super::{IS_WORKER, MAX_THREADS};
+#[cfg(not(unix))]
+use super::portable::{name_thread, Thread};
+#[cfg(unix)]
+use super::posix::{name_thread, Thread};
+use super::worker::{self, MAX_THREADS};
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
@@ -62,6 +65,11 @@ impl<T: Send + Sync + 'static> Crew<T> {
         self.threads.len()
     }
 
+    /// Waits for all of them, in the process that started them.
+    pub fn join(&mut self) {
+        std::mem::take(&mut self.threads).into_iter().for_each(Thread::join);
+    }
+
     /// Whether this process started them. In a child of it nothing may be waited for, as they are not there.
     pub fn is_here(&self) -> bool {
         self.process == std::process::id()
@@ -75,7 +83,7 @@ impl<T: Send + Sync + 'static> Drop for Crew<T> {
             std::mem::forget(std::mem::take(&mut self.threads));
             return;
         }
-        std::mem::take(&mut self.threads).into_iter().for_each(Thread::join);
+        self.join();
         // SAFETY: from the box of `start`; no thread is left that has it.
         drop(unsafe { Box::from_raw(self.work.as_ptr()) });
     }
@@ -85,7 +93,7 @@ extern "C" fn enter<T>(argument: *mut c_void) -> *mut c_void {
     // SAFETY: from `start`, for a crew of this `T`, which waits for this thread before it frees it.
     let work = unsafe { &*argument.cast::<Work<T>>() };
     name_thread();
-    IS_WORKER.with(|is| is.set(true));
+    worker::begin();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let _ended = work.hooks.started(work.started.fetch_add(1, Ordering::Relaxed));
         (work.body)(&work.value);

@@ -34,7 +34,7 @@ impl Drop for Started<'_> {
 /// Runs `body` on `more` threads and `own` on the caller's; waits for all.
 pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) -> R {
     let job = Job { body, panic: Mutex::new(None) };
-    let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::MAX_THREADS];
+    let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::worker::MAX_THREADS];
     let more = more.min(threads.len());
     let mut count = 0;
     if more > 0 {

@@ -32,6 +32,7 @@ const ZT_ERROR_CANCELLED = 13
 const ZT_ERROR_OUT_OF_MEMORY = 14
 const ZT_ERROR_INTERNAL = 15
 const ZT_ERROR_NO_FILE = 16
+const ZT_ERROR_TIMEOUT = 17
 const ZT_DTYPE_OTHER = 0
 const ZT_DTYPE_F64 = 1
 const ZT_DTYPE_F32 = 2
@@ -320,6 +321,49 @@ struct zt_read_stats
     reason::Ptr{UInt8}
 end
 
+struct zt_cache_candidate
+    tag::UInt64
+    size::UInt64
+    uses::UInt64
+end
+
+struct zt_cache_options
+    struct_size::Csize_t
+    budget::UInt64
+    slot_size::UInt64
+    memory::Ptr{Cvoid}
+    threads::UInt32
+    verify::UInt32
+    context::Ptr{Cvoid}
+    choose::Ptr{Cvoid}
+    thread_hooks::Ptr{zt_thread_hooks}
+end
+
+struct zt_cache_slice
+    struct_size::Csize_t
+    data::Ptr{Cvoid}
+    size::Csize_t
+    pin::UInt64
+end
+
+struct zt_cache_stats
+    struct_size::Csize_t
+    slots::UInt64
+    used::UInt64
+    pinned::UInt64
+    queued::UInt64
+    overhead::UInt64
+    hits::UInt64
+    joined::UInt64
+    misses::UInt64
+    prefetches::UInt64
+    prefetches_used::UInt64
+    prefetches_dropped::UInt64
+    evictions::UInt64
+    failures::UInt64
+    bytes_read::UInt64
+end
+
 struct zt_verify_options
     struct_size::Csize_t
     checks::UInt32
@@ -581,6 +625,14 @@ zt_quantized_view(object, view) = ccall((:zt_quantized_view, libztensor), Int32,
 zt_object_list(file, first, infos, count, filled) = ccall((:zt_object_list, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_object_info}, Csize_t, Ptr{Csize_t}), file, first, infos, count, filled)
 zt_component_list(file, object, first, infos, count, filled) = ccall((:zt_component_list, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t, Ptr{zt_component_info}, Csize_t, Ptr{Csize_t}), file, object, first, infos, count, filled)
 zt_read_batch(file, requests, count, options, stats) = ccall((:zt_read_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, Ptr{zt_read_options}, Ptr{zt_read_stats}), file, requests, count, options, stats)
+zt_cache_create(options, cache) = ccall((:zt_cache_create, libztensor), Int32, (Ptr{zt_cache_options}, Ptr{Ptr{Cvoid}}), options, cache)
+zt_cache_get(cache, slice, timeout_ns, out) = ccall((:zt_cache_get, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Int64, Ptr{zt_cache_slice}), cache, slice, timeout_ns, out)
+zt_cache_prefetch(cache, slices, count, priority) = ccall((:zt_cache_prefetch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, UInt32), cache, slices, count, priority)
+zt_cache_unpin(cache, slice) = ccall((:zt_cache_unpin, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_cache_slice}), cache, slice)
+zt_cache_drop(cache, slices, count) = ccall((:zt_cache_drop, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t), cache, slices, count)
+zt_cache_cancel(cache) = ccall((:zt_cache_cancel, libztensor), Int32, (Ptr{Cvoid},), cache)
+zt_cache_get_stats(cache, stats) = ccall((:zt_cache_get_stats, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_cache_stats}), cache, stats)
+zt_cache_free(cache) = ccall((:zt_cache_free, libztensor), Cvoid, (Ptr{Cvoid},), cache)
 zt_value_kind(value) = ccall((:zt_value_kind, libztensor), Int32, (Ptr{Cvoid},), value)
 zt_value_get_bool(value, out) = ccall((:zt_value_get_bool, libztensor), Int32, (Ptr{Cvoid}, Ptr{Int32}), value, out)
 zt_value_get_i64(value, out) = ccall((:zt_value_get_i64, libztensor), Int32, (Ptr{Cvoid}, Ptr{Int64}), value, out)

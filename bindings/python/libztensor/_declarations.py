@@ -35,6 +35,7 @@ ZT_ERROR_CANCELLED = 13
 ZT_ERROR_OUT_OF_MEMORY = 14
 ZT_ERROR_INTERNAL = 15
 ZT_ERROR_NO_FILE = 16
+ZT_ERROR_TIMEOUT = 17
 ZT_DTYPE_OTHER = 0
 ZT_DTYPE_F64 = 1
 ZT_DTYPE_F32 = 2
@@ -172,6 +173,7 @@ zt_digest = c_int32
 zt_attribute_kind = c_int32
 zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
 zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status, c_char_p)
+zt_cache_choose_callback = CFUNCTYPE(c_size_t, c_void_p, POINTER(zt_cache_candidate), c_size_t)
 zt_failure_callback = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, zt_status, c_char_p)
 zt_name_callback = CFUNCTYPE(zt_status, c_void_p, c_char_p)
 
@@ -367,6 +369,57 @@ class zt_read_stats(Structure):
         ("threads", c_uint32),
         ("direct", c_uint32),
         ("reason", c_char_p),
+    ]
+
+
+class zt_cache_candidate(Structure):
+    _fields_ = [
+        ("tag", c_uint64),
+        ("size", c_uint64),
+        ("uses", c_uint64),
+    ]
+
+
+class zt_cache_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("budget", c_uint64),
+        ("slot_size", c_uint64),
+        ("memory", c_void_p),
+        ("threads", c_uint32),
+        ("verify", c_uint32),
+        ("context", c_void_p),
+        ("choose", zt_cache_choose_callback),
+        ("thread_hooks", POINTER(zt_thread_hooks)),
+    ]
+
+
+class zt_cache_slice(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("pin", c_uint64),
+    ]
+
+
+class zt_cache_stats(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("slots", c_uint64),
+        ("used", c_uint64),
+        ("pinned", c_uint64),
+        ("queued", c_uint64),
+        ("overhead", c_uint64),
+        ("hits", c_uint64),
+        ("joined", c_uint64),
+        ("misses", c_uint64),
+        ("prefetches", c_uint64),
+        ("prefetches_used", c_uint64),
+        ("prefetches_dropped", c_uint64),
+        ("evictions", c_uint64),
+        ("failures", c_uint64),
+        ("bytes_read", c_uint64),
     ]
 
 
@@ -662,6 +715,14 @@ FUNCTIONS = {
     "zt_object_list": (zt_status, [c_void_p, c_size_t, POINTER(zt_object_info), c_size_t, POINTER(c_size_t)]),
     "zt_component_list": (zt_status, [c_void_p, c_void_p, c_size_t, POINTER(zt_component_info), c_size_t, POINTER(c_size_t)]),
     "zt_read_batch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, POINTER(zt_read_options), POINTER(zt_read_stats)]),
+    "zt_cache_create": (zt_status, [POINTER(zt_cache_options), POINTER(c_void_p)]),
+    "zt_cache_get": (zt_status, [c_void_p, POINTER(zt_read_request), c_int64, POINTER(zt_cache_slice)]),
+    "zt_cache_prefetch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, c_uint32]),
+    "zt_cache_unpin": (zt_status, [c_void_p, POINTER(zt_cache_slice)]),
+    "zt_cache_drop": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t]),
+    "zt_cache_cancel": (zt_status, [c_void_p]),
+    "zt_cache_get_stats": (zt_status, [c_void_p, POINTER(zt_cache_stats)]),
+    "zt_cache_free": (None, [c_void_p]),
     "zt_value_kind": (zt_kind, [c_void_p]),
     "zt_value_get_bool": (zt_status, [c_void_p, POINTER(c_int32)]),
     "zt_value_get_i64": (zt_status, [c_void_p, POINTER(c_int64)]),

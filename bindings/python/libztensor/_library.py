@@ -57,6 +57,7 @@ Cancelled = _error("Cancelled", c.ZT_ERROR_CANCELLED)
 OutOfMemory = _error("OutOfMemory", c.ZT_ERROR_OUT_OF_MEMORY, MemoryError)
 InternalError = _error("InternalError", c.ZT_ERROR_INTERNAL)
 NoFile = _error("NoFile", c.ZT_ERROR_NO_FILE, FileNotFoundError)
+TimedOut = _error("TimedOut", c.ZT_ERROR_TIMEOUT, TimeoutError)
 
 
 def check(status):

@@ -1,7 +1,9 @@
 //! Random sequences of calls, and after each step the table is what a model of a few lists says.
 
 use super::{key, Files, Numbered, Random};
-use crate::cache::table::{Next, Step, Table, URGENT};
+use crate::cache::entry::URGENT;
+use crate::cache::queue::{Next, Step};
+use crate::cache::table::Table;
 use crate::cache::{Candidate, Choose, Slice};
 use crate::error::fail;
 use crate::memory::{Slot, SlotMemory};

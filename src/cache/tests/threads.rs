@@ -214,7 +214,7 @@ fn what_is_queued_is_cancelled_and_what_is_dropped_goes_with_its_last_pin() {
     test.cache.forget(&key(8));
     test.touch(8);
     assert_eq!((test.files.reads_of(8), test.stats().used), (2, 3));
-    pins.map(|pin| test.cache.unpin(pin.number).unwrap());
+    pins.iter().for_each(|pin| test.cache.unpin(pin.number).unwrap());
     assert_eq!(test.stats().used, 2);
     test.cache.forget_all();
     assert_eq!((test.stats().used, test.files.slices.load(Ordering::SeqCst)), (0, 0));
