@@ -70,7 +70,7 @@ impl<S> Entry<S> {
 /// As many entries as there can be, and which of them has which key. Nothing here asks for memory but [`Entries::new`].
 pub struct Entries<S> {
     all: Vec<Entry<S>>,
-    /// The first of those whose hashes end alike.
+    /// The first entry of each, by the last bits of the hash.
     buckets: Vec<u32>,
     hasher: SeedableRandomState,
 }
