@@ -271,6 +271,26 @@ static void views_and_batch(void)
     r.dst_size = 4096;
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), INVALID);
     caches();
+    {
+        zt_load *load = NULL;
+        zt_load_event event;
+        INIT(event);
+        CHECK_STATUS(zt_load_start(NULL, 0, NULL, NULL), INVALID);
+        CHECK_STATUS(zt_load_start(NULL, 1, NULL, &load), INVALID);
+        r.component = NULL, r.dst_size = 0;
+        CHECK_STATUS(zt_load_start(&r, 1, NULL, &load), INVALID);
+        CHECK(load == NULL);
+        CHECK_STATUS(zt_load_next(NULL, 0, &event), INVALID);
+        CHECK_STATUS(zt_load_cancel(NULL), INVALID);
+        zt_load_release(NULL, NULL);
+        zt_load_release(NULL, &event);
+        CHECK_STATUS(zt_load_start(NULL, 0, NULL, &load), ZT_OK);
+        CHECK_STATUS(zt_load_next(load, 0, NULL), INVALID);
+        zt_load_release(load, NULL);
+        CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
+        CHECK_STATUS(zt_load_finish(NULL, NULL), ZT_OK);
+        CHECK_STATUS(zt_load_finish(NULL, &stats), ZT_OK);
+    }
     CHECK_STATUS(zt_verify(NULL, NULL, NULL), INVALID);
     CHECK_STATUS(zt_repair(NULL, NULL, NULL), INVALID);
 }

@@ -113,6 +113,25 @@ static zt_status call_read_stats(void *s)
     return zt_read_batch(dense_file, NULL, 0, NULL, (zt_read_stats *)s);
 }
 
+static zt_status call_load_start(void *s)
+{
+    zt_load *load = NULL;
+    zt_status status = zt_load_start(NULL, 0, (zt_load_options *)s, &load);
+    zt_load_finish(load, NULL);
+    return status;
+}
+
+static zt_status call_load_next(void *s)
+{
+    zt_load *load = NULL;
+    zt_status status;
+    REQUIRE(zt_load_start(NULL, 0, NULL, &load) == ZT_OK);
+    status = zt_load_next(load, 0, (zt_load_event *)s);
+    zt_load_release(load, (zt_load_event *)s);
+    zt_load_finish(load, NULL);
+    return status;
+}
+
 static zt_status call_verify_options(void *s)
 {
     return zt_verify(dense_file, (zt_verify_options *)s, NULL);
@@ -337,6 +356,15 @@ static const field zt_read_request_fields[] = {
     F(zt_read_request, struct_size), F(zt_read_request, component), F(zt_read_request, offset),
     F(zt_read_request, length), F(zt_read_request, start), F(zt_read_request, count),
     F(zt_read_request, step), F(zt_read_request, dst), F(zt_read_request, dst_size), F(zt_read_request, tag)};
+static const field zt_load_options_fields[] = {
+    F(zt_load_options, struct_size), F(zt_load_options, threads), F(zt_load_options, direct),
+    F(zt_load_options, chunk_size), F(zt_load_options, in_flight), F(zt_load_options, verify),
+    F(zt_load_options, pinned), F(zt_load_options, order), F(zt_load_options, keep_going), F(zt_load_options, ring),
+    F(zt_load_options, slot_size), F(zt_load_options, slot_count), F(zt_load_options, thread_hooks)};
+static const field zt_load_event_fields[] = {
+    F(zt_load_event, struct_size), F(zt_load_event, kind), F(zt_load_event, status), F(zt_load_event, message),
+    F(zt_load_event, tag), F(zt_load_event, data), F(zt_load_event, size), F(zt_load_event, offset),
+    F(zt_load_event, last), F(zt_load_event, slot), F(zt_load_event, piece)};
 static const field zt_read_stats_fields[] = {
     F(zt_read_stats, struct_size), F(zt_read_stats, bytes), F(zt_read_stats, stored_bytes),
     F(zt_read_stats, requests), F(zt_read_stats, digests_verified), F(zt_read_stats, nanoseconds),
@@ -672,6 +700,7 @@ int main(void)
     OPTIONS(zt_open_options, call_open_options);
     OPTIONS(zt_thread_hooks, call_thread_hooks);
     OPTIONS(zt_read_options, call_read_options);
+    OPTIONS(zt_load_options, call_load_start);
     OPTIONS(zt_read_options, call_load_options);
     OPTIONS(zt_verify_options, call_verify_options);
     OPTIONS(zt_repair_options, call_repair_options);
@@ -689,6 +718,7 @@ int main(void)
     OUTPUT(zt_read_stats, call_read_stats);
     OUTPUT(zt_cache_slice, call_cache_slice);
     OUTPUT(zt_cache_stats, call_cache_stats);
+    OUTPUT(zt_load_event, call_load_next);
     OUTPUT(zt_verify_report, call_verify_report);
     OUTPUT(zt_repair_report, call_repair_report);
     OUTPUT(zt_write_summary, call_summary);

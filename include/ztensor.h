@@ -68,7 +68,6 @@ extern "C" {
 #endif
 
 /// An open file. It never changes: any number of threads may use it at once.
-///
 /// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
 /// bytes) lives until its last zt_close.
 typedef struct zt_file zt_file;
@@ -96,6 +95,9 @@ typedef struct zt_cache zt_cache;
 /// failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before
 /// the writer. What a call has accepted zt_writer_finish can write.
 typedef struct zt_writer zt_writer;
+
+/// Requests that are being read.
+typedef struct zt_load zt_load;
 
 /// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable and never reused; a
 /// later version may add some, so treat an unknown one as an error.
@@ -384,7 +386,6 @@ typedef struct zt_open_options {
 
 /// Opens the file at path, whatever its name: .zt (0.1, 1.0, 1.1, 1.2 or a later minor version of 1) or another
 /// container that is read (docs/formats.md); zt_file_container says which.
-///
 /// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
 /// no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
@@ -1038,7 +1039,8 @@ zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 // 7. Many at once
 //
 // zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and
-// slices at once, on several threads, in the order of the file. A zt_cache keeps slices of a model that is larger than
+// slices at once, on several threads, in the order of the file; a load (zt_load_start) does it while its results are
+// used already, in as much memory as is given to it. A zt_cache keeps slices of a model that is larger than
 // memory.
 
 /// What is known of an object without touching its bytes, as zt_object_list fills it. The fields from offset on are
@@ -1149,6 +1151,111 @@ typedef struct zt_read_stats {
 /// Threads: any; the call starts its own and waits for them. Since 0.9.
 zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t count,
     const zt_read_options *options, zt_read_stats *stats);
+
+/// In which order the requests of a load are begun: one of the ZT_LOAD_ORDER_ values.
+typedef int32_t zt_load_order;
+
+/// The values of zt_load_order.
+typedef enum zt_load_order_value {
+    ZT_LOAD_ORDER_POSITION = 0, ///< By file and place in it, as disks like it.
+    ZT_LOAD_ORDER_GIVEN = 1, ///< As they are given.
+    ZT_LOAD_ORDER_LARGEST = 2, ///< Those of the most bytes first.
+} zt_load_order_value;
+
+/// What zt_load_next has: one of the ZT_LOAD_ values.
+typedef int32_t zt_load_kind;
+
+/// The values of zt_load_kind.
+typedef enum zt_load_kind_value {
+    ZT_LOAD_NOTHING = 0, ///< Nothing within the time.
+    ZT_LOAD_DATA = 1, ///< Bytes of a request, at data.
+    ZT_LOAD_FAILED = 2, ///< A request failed: status and message say why. Nothing more comes of it.
+    ZT_LOAD_DONE = 3, ///< There will be nothing more; status is how the load ended.
+} zt_load_kind_value;
+
+/// The slot of bytes that are in memory of the request's own.
+#define ZT_NO_SLOT UINT32_MAX
+
+/// How to load. All fields zero (but struct_size) are the defaults.
+typedef struct zt_load_options {
+    size_t struct_size; ///< sizeof (zt_load_options)
+    uint32_t threads; ///< Threads that read; 0 for as many as there are processors, within reason.
+    zt_direct direct; ///< Whether to go past the page cache.
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
+    uint64_t in_flight; ///< Most bytes of temporary memory beside the ring; as in zt_read_options.
+    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
+    uint32_t pinned; ///< 1: all memory that is given is pinned and contiguous; as in zt_read_options.
+    zt_load_order order; ///< Which requests are begun first.
+    /// 1: a request that fails is reported, and the others go on. 0: the first failure ends the load.
+    uint32_t keep_going;
+    /// Memory for requests without dst, as slot_count slots of slot_size bytes, yours until zt_load_finish; NULL: the
+    /// library's, on huge pages, if it is needed.
+    void *ring;
+    size_t slot_size; ///< Bytes of a slot, at least 65536; 0 for the default, if ring is NULL.
+    size_t slot_count; ///< Slots; 0 for the default, if ring is NULL.
+    /// Called on each thread that reads; NULL for those that the first request's file was opened with.
+    const zt_thread_hooks *thread_hooks;
+} zt_load_options;
+
+/// What zt_load_next has.
+typedef struct zt_load_event {
+    size_t struct_size; ///< sizeof (zt_load_event), set by the caller.
+    zt_load_kind kind; ///< Which of these it is.
+    zt_status status; ///< ZT_OK, or why the request failed, or how the load ended.
+    const char *message; ///< Of a failure this thread's zt_last_error, valid until its next failure; else "".
+    uint64_t tag; ///< The request's.
+    const void *data; ///< The bytes: at the request's dst, or in a slot until zt_load_release.
+    size_t size; ///< Bytes at data.
+    /// The first of them, counted in what the request reads: what does not fit a slot comes in several events.
+    uint64_t offset;
+    uint32_t last; ///< 1 with the event after which nothing more comes of the request.
+    uint32_t slot; ///< The slot that data is in, or ZT_NO_SLOT.
+    uint32_t piece; ///< For zt_load_release.
+} zt_load_event;
+
+/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what is
+/// there. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
+/// that is in it was given back by zt_load_release; small requests share slots.
+///
+/// requests, count: the reads, used during the call; each may be of another file, which stays open until
+/// zt_load_finish. options: NULL for the defaults. load: receives the handle, NULL on failure; end it with
+/// zt_load_finish, until when every dst and the ring are the load's.
+/// Returns as zt_read_batch what the manifests alone show, and ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any; starts its own, which live until zt_load_finish. Sources with callers_thread are read by the threads
+/// that call zt_load_next, and so is all where no thread can be had. Since 0.9.
+zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
+    zt_load **load);
+
+/// Waits for what is next of a load.
+///
+/// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
+/// next: bytes, a failure, nothing within the time, or the end, which it then has for every thread and every call.
+/// It waits for a slot that only callers can give back, too: do not wait for ever with all slots in one hand.
+/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any, several at once: each event goes to one of them. Since 0.9.
+zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
+
+/// Gives back the bytes of an event, which end with it: when all that is in their slot was given back it is filled again.
+///
+/// load, event: as zt_load_next gave it, or a copy; NULL is fine, as is an event without a slot, or one that was
+/// given back.
+/// Threads: any, several at once, others than the one that got it. Since 0.9.
+void zt_load_release(const zt_load *load, const zt_load_event *event);
+
+/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
+/// ZT_ERROR_CANCELLED. Of one that is done nothing is left to be stopped.
+///
+/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Threads: any, at the same time as other calls on load. Since 0.9.
+zt_status zt_load_cancel(const zt_load *load);
+
+/// Ends a load: stops it where it is not done, waits for its threads, ends its handle and its ring.
+///
+/// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
+/// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
+/// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
+/// Threads: any; no other thread may be using load. Since 0.9.
+zt_status zt_load_finish(zt_load *load, zt_read_stats *stats);
 
 /// A slice that may be evicted.
 typedef struct zt_cache_candidate {

@@ -51,7 +51,6 @@ pub mod error;
 #[allow(unsafe_code)] // asks the system for random bytes
 mod hash;
 pub mod io;
-#[forbid(unsafe_code)]
 mod load;
 #[forbid(unsafe_code)]
 mod lock;

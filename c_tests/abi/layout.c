@@ -242,6 +242,34 @@ AT(zt_read_stats, threads, 48);
 AT(zt_read_stats, direct, 52);
 AT(zt_read_stats, reason, 56);
 
+SIZE(zt_load_options, 80);
+AT(zt_load_options, struct_size, 0);
+AT(zt_load_options, threads, 8);
+AT(zt_load_options, direct, 12);
+AT(zt_load_options, chunk_size, 16);
+AT(zt_load_options, in_flight, 24);
+AT(zt_load_options, verify, 32);
+AT(zt_load_options, pinned, 36);
+AT(zt_load_options, order, 40);
+AT(zt_load_options, keep_going, 44);
+AT(zt_load_options, ring, 48);
+AT(zt_load_options, slot_size, 56);
+AT(zt_load_options, slot_count, 64);
+AT(zt_load_options, thread_hooks, 72);
+
+SIZE(zt_load_event, 72);
+AT(zt_load_event, struct_size, 0);
+AT(zt_load_event, kind, 8);
+AT(zt_load_event, status, 12);
+AT(zt_load_event, message, 16);
+AT(zt_load_event, tag, 24);
+AT(zt_load_event, data, 32);
+AT(zt_load_event, size, 40);
+AT(zt_load_event, offset, 48);
+AT(zt_load_event, last, 56);
+AT(zt_load_event, slot, 60);
+AT(zt_load_event, piece, 64);
+
 SIZE(zt_verify_options, 56);
 AT(zt_verify_options, struct_size, 0);
 AT(zt_verify_options, checks, 8);

@@ -149,7 +149,7 @@ unsafe fn plan<'a>(
 }
 
 /// Two requests that fill the same memory would race: refused, whatever is said of it.
-fn disjoint(plan: &[Request<'_>]) -> Result<()> {
+pub(super) fn disjoint(plan: &[Request<'_>]) -> Result<()> {
     let mut places = Vec::new();
     places.try_reserve_exact(plan.len())?;
     let filled = plan.iter().enumerate().filter(|(_, request)| !request.dst.is_empty());
@@ -176,6 +176,23 @@ pub(super) unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Re
     if !std::ptr::eq(place.owner(), file) {
         return Err(fail!(InvalidArgument, "its component is of another file"));
     }
+    // SAFETY: passed on.
+    let mut planned = unsafe { without_memory(place, request)? };
+    // What is over is left alone, and may be another request's.
+    let capacity = usize::try_from(planned.size()).map_or(request.dst_size, |n| n.min(request.dst_size));
+    // SAFETY: "dst_size: bytes at dst".
+    planned.dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
+    Ok(planned)
+}
+
+/// A request of the caller's, checked, but for its memory.
+///
+/// # Safety
+/// The numbers of a hyperslab are as many as the rank says.
+pub(super) unsafe fn without_memory<'a>(
+    place: &'a zt_component,
+    request: &zt_read_request,
+) -> Result<Request<'a>> {
     let component = place.component()?;
     let part = if !request.count.is_null() {
         if (request.offset, request.length) != (0, 0) {
@@ -198,15 +215,10 @@ pub(super) unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Re
             (offset, length) => Selection::Range { offset, length },
         }
     };
-    let mut planned = component.request(&part, &mut [], request.tag)?;
-    // What is over is left alone, and may be another request's.
-    let capacity = usize::try_from(planned.size()).map_or(request.dst_size, |n| n.min(request.dst_size));
-    // SAFETY: "dst_size: bytes at dst".
-    planned.dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
-    Ok(planned)
+    component.request(&part, &mut [], request.tag)
 }
 
-fn stats_of(did: &BatchStats) -> zt_read_stats {
+pub(super) fn stats_of(did: &BatchStats) -> zt_read_stats {
     zt_read_stats {
         struct_size: 0,
         bytes: did.bytes,

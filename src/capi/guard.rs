@@ -38,12 +38,15 @@ const MESSAGE_CAPACITY: usize = crate::error::MESSAGE_LIMIT + 1;
 pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
     match catch_panic(body) {
         Ok(()) => status::value::ZT_OK as zt_status,
-        Err(error) => {
-            set_message(error.message());
-            DETAIL.set(Detail { os_error: error.os_error().unwrap_or(0), rule: error.rule_name() });
-            status::of(error.cause())
-        }
+        Err(error) => keep(&error),
     }
+}
+
+/// Makes it this thread's last failure; its status.
+pub(super) fn keep(error: &Error) -> zt_status {
+    set_message(error.message());
+    DETAIL.set(Detail { os_error: error.os_error().unwrap_or(0), rule: error.rule_name() });
+    status::of(error.cause())
 }
 
 /// Runs `body`, which gives a value directly; a panic gives `otherwise`.

@@ -9,7 +9,6 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An open file. It never changes: any number of threads may use it at once.
-///
 /// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
 /// bytes) lives until its last zt_close.
 pub struct zt_file {

@@ -41,6 +41,8 @@ mod hooks;
 mod identity;
 mod library;
 mod list;
+mod load;
+mod load_event;
 mod mapping;
 mod mode;
 mod model;

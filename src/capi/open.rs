@@ -29,7 +29,6 @@ pub(super) fn deliver(
 
 /// Opens the file at path, whatever its name: .zt (0.1, 1.0, 1.1, 1.2 or a later minor version of 1) or another
 /// container that is read (docs/formats.md); zt_file_container says which.
-///
 /// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
 /// no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.

@@ -94,7 +94,7 @@ pub(super) fn on_done(options: &zt_read_options) -> impl Fn(u64, &Result<()>) + 
     }
 }
 
-fn direct(value: zt_direct) -> Result<Direct> {
+pub(super) fn direct(value: zt_direct) -> Result<Direct> {
     match value {
         0 => Ok(Direct::Auto),
         1 => Ok(Direct::Never),

@@ -11,24 +11,37 @@
 //! A single read is one request: [`run_one`] does its jobs as they are cut, without a queue or memory of its own.
 //! [`run`] does many, of one file or of several.
 
+mod batch;
 mod blob;
+mod coalesce;
 mod decoded;
 mod executor;
 mod frame_runs;
 mod gather;
 mod laid_out;
 mod perform;
+mod pieces;
+mod progress;
 mod request;
+#[allow(unsafe_code)] // lends memory that is filled again and again
+mod ring;
 mod single;
 mod slab;
 mod split;
 mod stored;
 mod strategy;
+#[allow(unsafe_code)] // fills the memory that the ring lends
+mod streaming;
 
+pub(crate) use batch::run;
 pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, FrameIndexCache, LaidOut, Owner};
-pub(crate) use executor::run;
+
+pub(crate) use pieces::Order;
+pub(crate) use progress::Event;
 pub(crate) use request::Part;
 pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request};
+pub(crate) use ring::Ring;
 pub(crate) use single::run_one;
 pub(crate) use slab::Slab;
 pub(crate) use stored::{for_each_chunk, in_memory, is_called, with_range, zeroed, StoredBytes, READ_CHUNK};
+pub(crate) use streaming::{Load, LoadOptions, Next};

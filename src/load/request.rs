@@ -104,11 +104,13 @@ pub struct Request<'a> {
     pub(crate) convert: Option<Dtype>,
     /// The caller's name for it.
     pub tag: u64,
+    /// Its bytes go into the ring of a load, and `dst` is empty.
+    pub in_ring: bool,
     /// Jobs that are not done yet.
     pub(super) left: AtomicUsize,
     pub(super) failed: AtomicBool,
     /// Its digest is checked.
-    pub(super) has_digest: bool,
+    pub(super) has_digest: AtomicBool,
     /// Which of the sources of its batch it is of.
     pub(super) source: usize,
 }
@@ -138,8 +140,10 @@ impl<'a> Request<'a> {
             (None, Part::Whole) => (blob.size, Part::Whole),
             (None, Part::Slab(slab)) => (slab.size(), Part::Slab(slab)),
         };
-        let (left, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Ok(Request { blob, part, size, dst, convert, tag, left, failed, has_digest: false, source: 0 })
+        let (left, failed, has_digest) =
+            (AtomicUsize::new(0), AtomicBool::new(false), AtomicBool::new(false));
+        let (in_ring, source) = (false, 0);
+        Ok(Request { blob, part, size, dst, convert, tag, in_ring, left, failed, has_digest, source })
     }
 
     /// Bytes that it fills.
@@ -228,5 +232,29 @@ impl Job<'_> {
             JobKind::Copy | JobKind::Hash(_) | JobKind::Strided(_) => false,
         };
         (!alone && stored <= most).then_some(stored)
+    }
+}
+
+/// Stored bytes that will be read.
+pub trait Placed {
+    /// Which of the sources of the batch they are in.
+    fn source(&self) -> u32;
+    /// Where they begin in it.
+    fn offset(&self) -> u64;
+    /// How many they are.
+    fn stored_bytes(&self) -> u64;
+}
+
+impl Placed for Job<'_> {
+    fn source(&self) -> u32 {
+        self.source
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn stored_bytes(&self) -> u64 {
+        Job::stored_bytes(self)
     }
 }

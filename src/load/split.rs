@@ -9,7 +9,7 @@ use crate::error::{fail, Result};
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashMap;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the page cache
 /// longer ones may, too.
@@ -91,7 +91,7 @@ pub fn plan<'a>(
         let has_digest = take_front(request)
             .and_then(|dst| split(request, dst, options, capacity, &mut push))
             .map_err(|e| request.blob.named(e))?;
-        request.has_digest = has_digest;
+        request.has_digest = AtomicBool::new(has_digest);
         request.left = AtomicUsize::new(jobs.len().saturating_sub(before));
     }
     Ok(jobs)

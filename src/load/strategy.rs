@@ -4,7 +4,7 @@
 //! They are not for batches of less than 16 MiB, for short reads, for bytes that are in memory, nor where the file system does
 //! not say that it has them; then all goes through the page cache.
 
-use super::request::{BatchOptions, Direct, Job};
+use super::request::{BatchOptions, Direct, Placed};
 use super::split::MAX_SHORT_READ;
 use crate::error::{fail, Result};
 use crate::source::direct::{Bounce, DirectFile, BOUNCE_SIZE};
@@ -121,18 +121,18 @@ impl<'a> ReadStrategy<'a> {
         }
     }
 
-    /// For a batch of these jobs, which are all of the source.
+    /// For reads of these places, which are all of the source.
     pub fn new(
         source: &'a dyn ByteSource,
         options: &BatchOptions,
-        jobs: &[Job<'_>],
+        places: &[impl Placed],
     ) -> Result<ReadStrategy<'a>> {
         let cache = source.page_cache();
         let direct_file = || cache.map_or(Ok(None), PageCache::direct);
         let via_cache = |reason| ReadStrategy { no_direct_reason: reason, ..ReadStrategy::cached(source) };
         let (file, always) = match options.direct {
             Direct::Never => return Ok(ReadStrategy::cached(source)),
-            Direct::Auto if stored_bytes(jobs) < MIN_DIRECT_BATCH => {
+            Direct::Auto if stored_bytes(places) < MIN_DIRECT_BATCH => {
                 return Ok(via_cache(c"page cache: too few bytes for direct reads"));
             }
             Direct::Auto => match direct_file()?.filter(DirectFile::is_reported) {
@@ -154,7 +154,7 @@ impl<'a> ReadStrategy<'a> {
         let random = crate::hash::state();
         let (in_memory, no_direct_reason) = match always {
             true => (Residency::Unknown, c"direct: as asked"),
-            false => match sample(cache, jobs, &random) {
+            false => match sample(cache, places, &random) {
                 None => return Ok(via_cache(c"page cache: the system does not report what is in memory")),
                 Some(Residency::All) => {
                     let reason = c"page cache: the bytes were in memory";
@@ -346,24 +346,24 @@ fn random_offset(offset: u64, size: u64, random: u64) -> u64 {
     offset.saturating_add(random.checked_rem(size).unwrap_or(0))
 }
 
-/// Stored bytes that the jobs read.
-fn stored_bytes(jobs: &[Job<'_>]) -> u64 {
-    jobs.iter().map(Job::stored_bytes).fold(0, u64::saturating_add)
+/// Stored bytes that are read.
+fn stored_bytes(places: &[impl Placed]) -> u64 {
+    places.iter().map(Placed::stored_bytes).fold(0, u64::saturating_add)
 }
 
-/// How much of the bytes that the jobs read is in memory, by samples evenly spaced; none where the system does not report it.
+/// How much of the bytes at these places is in memory, by samples evenly spaced; none where the system does not report it.
 fn sample(
     cache: Option<&dyn PageCache>,
-    jobs: &[Job<'_>],
+    places: &[impl Placed],
     random: &SeedableRandomState,
 ) -> Option<Residency> {
     let (mut resident, mut answered) = (0u64, 0u64);
-    let step = stored_bytes(jobs).checked_div(RESIDENCY_SAMPLES).unwrap_or(0).max(1 << 20);
+    let step = stored_bytes(places).checked_div(RESIDENCY_SAMPLES).unwrap_or(0).max(1 << 20);
     let (mut next, mut before) = (random_offset(0, step, random.hash_one(0)), 0u64);
-    for job in jobs {
-        let after = before.saturating_add(job.stored_bytes());
+    for place in places {
+        let after = before.saturating_add(place.stored_bytes());
         while next < after {
-            let at = job.offset.saturating_add(next.saturating_sub(before));
+            let at = place.offset().saturating_add(next.saturating_sub(before));
             let found = cache.and_then(|cache| cache.resident(at));
             answered = answered.saturating_add(u64::from(found.is_some()));
             resident = resident.saturating_add(u64::from(found == Some(true)));

@@ -11,7 +11,7 @@ pub struct Chapter {
 
 /// Opaque types, which every chapter speaks of.
 pub const HANDLES: &[&str] =
-    &["zt_file", "zt_object", "zt_component", "zt_value", "zt_buffer", "zt_cache", "zt_writer"];
+    &["zt_file", "zt_object", "zt_component", "zt_value", "zt_buffer", "zt_cache", "zt_writer", "zt_load"];
 
 /// What no Rust item is, and the item that it stands behind.
 pub const MACROS: (&str, &str) = (
@@ -68,8 +68,9 @@ pub const CHAPTERS: &[Chapter] = &[
     Chapter { title: "6. Views", intro: "A whole object by one call: pointers, counts and shapes, checked so that an engine may index them blindly.\n\
                 Without a copy where every component can be borrowed.", files: &["view.rs"], opens_c_linkage: false },
     Chapter { title: "7. Many at once", intro: "zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and\n\
-                slices at once, on several threads, in the order of the file. A zt_cache keeps slices of a model that is larger than\n\
-                memory.", files: &["list.rs", "component_list.rs", "batch.rs", "cache.rs"], opens_c_linkage: false },
+                slices at once, on several threads, in the order of the file; a load (zt_load_start) does it while its results are\n\
+                used already, in as much memory as is given to it. A zt_cache keeps slices of a model that is larger than\n\
+                memory.", files: &["list.rs", "component_list.rs", "batch.rs", "load_event.rs", "load.rs", "cache.rs"], opens_c_linkage: false },
     Chapter { title: "8. Attributes", intro: "Attributes of a file or an object: a tree of values in CBOR's data model.", files: &["value.rs", "value_find.rs"], opens_c_linkage: false },
     Chapter { title: "9. Verification and repair", intro: "zt_verify checks what opening does not read. zt_repair cuts an unfinished append back.", files: &["verify.rs"], opens_c_linkage: false },
     Chapter {

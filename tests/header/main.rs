@@ -89,7 +89,8 @@ fn the_committed_header_is_what_cbindgen_makes_of_the_sources() {
 fn the_header_of_the_remote_library_is_what_cbindgen_makes_of_it() {
     let remote = root().join("remote");
     let config = cbindgen::Config::from_file(remote.join("cbindgen.toml")).unwrap();
-    let made = cbindgen::Builder::new().with_src(remote.join("src/capi.rs")).with_config(config).generate().unwrap();
+    let made =
+        cbindgen::Builder::new().with_src(remote.join("src/capi.rs")).with_config(config).generate().unwrap();
     let mut bytes = Vec::new();
     made.write(&mut bytes);
     let (made, path) = (String::from_utf8(bytes).unwrap(), remote.join("include/ztensor_remote.h"));
@@ -151,7 +152,7 @@ fn a_reader_meets_things_in_the_order_of_use() {
     let path: Vec<usize> = path.into_iter().map(line_of).collect();
     assert!(path.is_sorted(), "{path:?}");
     assert!(line_of("zt_status zt_open(") < 400, "zt_open stands in line {}", line_of("zt_status zt_open("));
-    assert!(header.lines().count() <= 2102, "{} lines", header.lines().count());
+    assert!(header.lines().count() <= 2214, "{} lines", header.lines().count());
 }
 
 /// What the contract names, and what was added since; callers are written against it.
@@ -167,7 +168,7 @@ zt_component_stored_size zt_component_size zt_component_digest zt_component_caps
 zt_component_ptr zt_component_read zt_component_read_range zt_component_load zt_buffer_data zt_buffer_size
 zt_buffer_free zt_object_read_slice zt_component_read_as zt_component_advise zt_component_verify zt_verify zt_repair
 zt_cache_create zt_cache_get zt_cache_prefetch zt_cache_unpin zt_cache_drop zt_cache_cancel zt_cache_get_stats zt_cache_free
-zt_read_batch zt_tensor_find zt_csr_view zt_coo_view zt_quantized_view
+zt_read_batch zt_load_start zt_load_next zt_load_release zt_load_cancel zt_load_finish zt_tensor_find zt_csr_view zt_coo_view zt_quantized_view
 zt_value_kind zt_value_get_bool zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 zt_value_get_string
 zt_value_get_bytes zt_value_count zt_value_at zt_value_key_at zt_value_find zt_value_to_json zt_value_read_numbers zt_value_read_strings zt_value_dtype
 zt_writer_create zt_writer_append zt_writer_create_sink zt_writer_add_dense zt_writer_add_batch zt_writer_add_csr zt_writer_add_coo

@@ -124,6 +124,13 @@ const ZT_CONTAINER_TORCH = 9
 const ZT_DIRECT_AUTO = 0
 const ZT_DIRECT_NEVER = 1
 const ZT_DIRECT_ALWAYS = 2
+const ZT_LOAD_ORDER_POSITION = 0
+const ZT_LOAD_ORDER_GIVEN = 1
+const ZT_LOAD_ORDER_LARGEST = 2
+const ZT_LOAD_NOTHING = 0
+const ZT_LOAD_DATA = 1
+const ZT_LOAD_FAILED = 2
+const ZT_LOAD_DONE = 3
 const ZT_VALUE_NULL = 0
 const ZT_VALUE_BOOL = 1
 const ZT_VALUE_INT = 2
@@ -319,6 +326,36 @@ struct zt_read_stats
     threads::UInt32
     direct::UInt32
     reason::Ptr{UInt8}
+end
+
+struct zt_load_options
+    struct_size::Csize_t
+    threads::UInt32
+    direct::Int32
+    chunk_size::UInt64
+    in_flight::UInt64
+    verify::UInt32
+    pinned::UInt32
+    order::Int32
+    keep_going::UInt32
+    ring::Ptr{Cvoid}
+    slot_size::Csize_t
+    slot_count::Csize_t
+    thread_hooks::Ptr{zt_thread_hooks}
+end
+
+struct zt_load_event
+    struct_size::Csize_t
+    kind::Int32
+    status::Int32
+    message::Ptr{UInt8}
+    tag::UInt64
+    data::Ptr{Cvoid}
+    size::Csize_t
+    offset::UInt64
+    last::UInt32
+    slot::UInt32
+    piece::UInt32
 end
 
 struct zt_cache_candidate
@@ -625,6 +662,11 @@ zt_quantized_view(object, view) = ccall((:zt_quantized_view, libztensor), Int32,
 zt_object_list(file, first, infos, count, filled) = ccall((:zt_object_list, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_object_info}, Csize_t, Ptr{Csize_t}), file, first, infos, count, filled)
 zt_component_list(file, object, first, infos, count, filled) = ccall((:zt_component_list, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t, Ptr{zt_component_info}, Csize_t, Ptr{Csize_t}), file, object, first, infos, count, filled)
 zt_read_batch(file, requests, count, options, stats) = ccall((:zt_read_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, Ptr{zt_read_options}, Ptr{zt_read_stats}), file, requests, count, options, stats)
+zt_load_start(requests, count, options, load) = ccall((:zt_load_start, libztensor), Int32, (Ptr{zt_read_request}, Csize_t, Ptr{zt_load_options}, Ptr{Ptr{Cvoid}}), requests, count, options, load)
+zt_load_next(load, timeout_ns, event) = ccall((:zt_load_next, libztensor), Int32, (Ptr{Cvoid}, Int64, Ptr{zt_load_event}), load, timeout_ns, event)
+zt_load_release(load, event) = ccall((:zt_load_release, libztensor), Cvoid, (Ptr{Cvoid}, Ptr{zt_load_event}), load, event)
+zt_load_cancel(load) = ccall((:zt_load_cancel, libztensor), Int32, (Ptr{Cvoid},), load)
+zt_load_finish(load, stats) = ccall((:zt_load_finish, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_stats}), load, stats)
 zt_cache_create(options, cache) = ccall((:zt_cache_create, libztensor), Int32, (Ptr{zt_cache_options}, Ptr{Ptr{Cvoid}}), options, cache)
 zt_cache_get(cache, slice, timeout_ns, out) = ccall((:zt_cache_get, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Int64, Ptr{zt_cache_slice}), cache, slice, timeout_ns, out)
 zt_cache_prefetch(cache, slices, count, priority) = ccall((:zt_cache_prefetch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, UInt32), cache, slices, count, priority)

@@ -127,6 +127,13 @@ ZT_CONTAINER_TORCH = 9
 ZT_DIRECT_AUTO = 0
 ZT_DIRECT_NEVER = 1
 ZT_DIRECT_ALWAYS = 2
+ZT_LOAD_ORDER_POSITION = 0
+ZT_LOAD_ORDER_GIVEN = 1
+ZT_LOAD_ORDER_LARGEST = 2
+ZT_LOAD_NOTHING = 0
+ZT_LOAD_DATA = 1
+ZT_LOAD_FAILED = 2
+ZT_LOAD_DONE = 3
 ZT_VALUE_NULL = 0
 ZT_VALUE_BOOL = 1
 ZT_VALUE_INT = 2
@@ -167,6 +174,8 @@ zt_mode = c_int32
 zt_advice = c_uint32
 zt_container = c_int32
 zt_direct = c_int32
+zt_load_order = c_int32
+zt_load_kind = c_int32
 zt_kind = c_int32
 zt_spec_version = c_uint32
 zt_digest = c_int32
@@ -369,6 +378,40 @@ class zt_read_stats(Structure):
         ("threads", c_uint32),
         ("direct", c_uint32),
         ("reason", c_char_p),
+    ]
+
+
+class zt_load_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("threads", c_uint32),
+        ("direct", zt_direct),
+        ("chunk_size", c_uint64),
+        ("in_flight", c_uint64),
+        ("verify", c_uint32),
+        ("pinned", c_uint32),
+        ("order", zt_load_order),
+        ("keep_going", c_uint32),
+        ("ring", c_void_p),
+        ("slot_size", c_size_t),
+        ("slot_count", c_size_t),
+        ("thread_hooks", POINTER(zt_thread_hooks)),
+    ]
+
+
+class zt_load_event(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kind", zt_load_kind),
+        ("status", zt_status),
+        ("message", c_char_p),
+        ("tag", c_uint64),
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("offset", c_uint64),
+        ("last", c_uint32),
+        ("slot", c_uint32),
+        ("piece", c_uint32),
     ]
 
 
@@ -715,6 +758,11 @@ FUNCTIONS = {
     "zt_object_list": (zt_status, [c_void_p, c_size_t, POINTER(zt_object_info), c_size_t, POINTER(c_size_t)]),
     "zt_component_list": (zt_status, [c_void_p, c_void_p, c_size_t, POINTER(zt_component_info), c_size_t, POINTER(c_size_t)]),
     "zt_read_batch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, POINTER(zt_read_options), POINTER(zt_read_stats)]),
+    "zt_load_start": (zt_status, [POINTER(zt_read_request), c_size_t, POINTER(zt_load_options), POINTER(c_void_p)]),
+    "zt_load_next": (zt_status, [c_void_p, c_int64, POINTER(zt_load_event)]),
+    "zt_load_release": (None, [c_void_p, POINTER(zt_load_event)]),
+    "zt_load_cancel": (zt_status, [c_void_p]),
+    "zt_load_finish": (zt_status, [c_void_p, POINTER(zt_read_stats)]),
     "zt_cache_create": (zt_status, [POINTER(zt_cache_options), POINTER(c_void_p)]),
     "zt_cache_get": (zt_status, [c_void_p, POINTER(zt_read_request), c_int64, POINTER(zt_cache_slice)]),
     "zt_cache_prefetch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, c_uint32]),

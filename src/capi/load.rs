@@ -1,0 +1,300 @@
+//! Loads: reads that go on while the caller takes what is there.
+
+use super::arg;
+use super::batch::{disjoint, stats_of, without_memory, zt_read_request, zt_read_stats};
+use super::component::zt_component;
+use super::guard::{guard, guard_value};
+use super::hooks::thread_hooks;
+use super::load_event::{
+    event_of, load_options, zt_load_event, zt_load_kind, zt_load_kind_value, zt_load_options, ZT_NO_SLOT,
+};
+use super::open::zt_file;
+use super::status::zt_status;
+use crate::error::{fail, Error, Result};
+use crate::memory::try_box;
+use crate::reader::{BatchStats, Load, Request, Ring};
+use crate::threads::{Crew, Work};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+use std::time::Duration;
+
+/// Requests that are being read.
+pub struct zt_load {
+    /// In front of the files, which its requests are of.
+    crew: Crew<Load<'static>>,
+    _files: Files,
+}
+
+/// A reference to each file that a load reads.
+#[derive(Default)]
+struct Files(Vec<*const zt_file>);
+
+// SAFETY: references, counted atomically, to files that any thread may use.
+unsafe impl Send for Files {}
+// SAFETY: as above.
+unsafe impl Sync for Files {}
+
+impl Files {
+    fn add(&mut self, file: &zt_file) -> Result<()> {
+        // Requests of one file mostly follow each other, and where they do not there are few files.
+        if !self.0.iter().rev().any(|known| std::ptr::eq(*known, file)) {
+            self.0.try_reserve(1)?;
+            file.retain();
+            self.0.push(file);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for file in self.0.drain(..) {
+            // SAFETY: the reference that `add` took.
+            unsafe { zt_file::release(file.cast_mut()) };
+        }
+    }
+}
+
+/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what is
+/// there. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
+/// that is in it was given back by zt_load_release; small requests share slots.
+///
+/// requests, count: the reads, used during the call; each may be of another file, which stays open until
+/// zt_load_finish. options: NULL for the defaults. load: receives the handle, NULL on failure; end it with
+/// zt_load_finish, until when every dst and the ring are the load's.
+/// Returns as zt_read_batch what the manifests alone show, and ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any; starts its own, which live until zt_load_finish. Sources with callers_thread are read by the threads
+/// that call zt_load_next, and so is all where no thread can be had. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_start(
+    requests: *const zt_read_request,
+    count: usize,
+    options: *const zt_load_options,
+    load: Option<&mut MaybeUninit<*mut zt_load>>,
+) -> zt_status {
+    let Some(out) = load else {
+        return guard(|| Err(fail!(InvalidArgument, "the place for the load is NULL")));
+    };
+    out.write(null_mut());
+    guard(|| {
+        // SAFETY: options NULL or of the size it says, with hooks NULL or of the size they say.
+        let (options, hooks) = unsafe {
+            let options = arg::options(options)?;
+            (options, (!options.thread_hooks.is_null()).then(|| thread_hooks(options.thread_hooks)))
+        };
+        let hooks = hooks.transpose()?;
+        let how = load_options(&options)?;
+        let mut files = Files::default();
+        // SAFETY: "requests, count: the reads"; the files are kept open, the memory is the load's until it ends.
+        let (plan, ring) = unsafe {
+            let plan = plan(requests, count, &mut files)?;
+            let ring = ring(&options, &plan)?;
+            (plan, ring)
+        };
+        let load = Load::new(plan, ring, &how)?;
+        let (threads, hooks) = (load.threads(), hooks.unwrap_or_else(|| load.thread_hooks()));
+        let crew = Crew::start(try_box(Work::new(load, hooks, Load::work))?, threads);
+        crew.value().set_threads(crew.threads());
+        out.write(Box::into_raw(try_box(zt_load { crew, _files: files })?));
+        Ok(())
+    })
+}
+
+/// Waits for what is next of a load.
+///
+/// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
+/// next: bytes, a failure, nothing within the time, or the end, which it then has for every thread and every call.
+/// It waits for a slot that only callers can give back, too: do not wait for ever with all slots in one hand.
+/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any, several at once: each event goes to one of them. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_next(
+    load: Option<&zt_load>,
+    timeout_ns: i64,
+    event: *mut zt_load_event,
+) -> zt_status {
+    guard(|| {
+        let load = arg::required(load, "load")?;
+        arg::required((!event.is_null()).then_some(()), "event")?;
+        // SAFETY: of the size it says.
+        unsafe { arg::struct_size(event.cast_const())? };
+        load.check_here()?;
+        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
+        let next = event_of(load.crew.value().next(timeout));
+        // SAFETY: as above.
+        unsafe { arg::fill(event, next) }
+    })
+}
+
+/// Gives back the bytes of an event, which end with it: when all that is in their slot was given back it is filled again.
+///
+/// load, event: as zt_load_next gave it, or a copy; NULL is fine, as is an event without a slot, or one that was
+/// given back.
+/// Threads: any, several at once, others than the one that got it. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const zt_load_event) {
+    guard_value((), || {
+        let Some(load) = load.filter(|load| !event.is_null() && load.crew.is_here()) else { return };
+        // SAFETY: of the size it says.
+        if let Ok(event) = unsafe { arg::options(event) } {
+            if event.kind == zt_load_kind_value::ZT_LOAD_DATA as zt_load_kind && event.slot != ZT_NO_SLOT {
+                load.crew.value().release(event.piece);
+            }
+        }
+    });
+}
+
+/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
+/// ZT_ERROR_CANCELLED. Of one that is done nothing is left to be stopped.
+///
+/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Threads: any, at the same time as other calls on load. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
+    guard(|| {
+        let load = arg::required(load, "load")?;
+        load.check_here()?;
+        load.crew.value().cancel();
+        Ok(())
+    })
+}
+
+/// Ends a load: stops it where it is not done, waits for its threads, ends its handle and its ring.
+///
+/// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
+/// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
+/// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
+/// Threads: any; no other thread may be using load. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_stats) -> zt_status {
+    guard(|| {
+        if load.is_null() {
+            // SAFETY: NULL or of the size it says.
+            return unsafe { arg::fill(stats, stats_of(&BatchStats::default())) };
+        }
+        // SAFETY: from zt_load_start, and not used again by the caller.
+        let load = unsafe { Box::from_raw(load) };
+        // SAFETY: NULL or of the size it says.
+        let checked = unsafe { arg::struct_size(stats.cast_const()) };
+        if let Err(error) = load.check_here() {
+            std::mem::forget(load); // its locks may be held by threads that are not here
+            return Err(error);
+        }
+        let mut did = BatchStats::default();
+        let outcome = load.end(&mut did);
+        checked?;
+        // SAFETY: as above.
+        unsafe { arg::fill(stats, stats_of(&did))? };
+        outcome
+    })
+}
+
+impl zt_load {
+    /// Refuses what would wait for threads that a fork left behind.
+    fn check_here(&self) -> Result<()> {
+        match self.crew.is_here() {
+            true => Ok(()),
+            false => Err(fail!(State, "the load is of another process, in which its threads are")),
+        }
+    }
+
+    /// Stops, waits, and says how it went.
+    fn end(mut self, did: &mut BatchStats) -> Result<()> {
+        let threads = self.crew.threads();
+        self.crew.value().cancel();
+        self.crew.join();
+        let outcome = self.crew.value().report(did);
+        did.threads = u32::try_from(threads.max(1)).unwrap_or(u32::MAX);
+        outcome
+    }
+}
+
+/// The caller's requests, checked one by one.
+///
+/// # Safety
+/// `requests` has `count` structs; the destinations are the load's until it ends, as are the files, while `files` is there.
+unsafe fn plan(
+    requests: *const zt_read_request,
+    count: usize,
+    files: &mut Files,
+) -> Result<Vec<Request<'static>>> {
+    if count > 0 && requests.is_null() {
+        return Err(fail!(InvalidArgument, "requests is NULL, but {count} are said to be there"));
+    }
+    let mut plan: Vec<Request<'static>> = Vec::new();
+    plan.try_reserve_exact(count)?;
+    for at in 0..count {
+        let in_request = |e: Error| e.within(format_args!("request {at}"));
+        // SAFETY: "requests, count: the reads".
+        let request = unsafe { arg::array_element(requests, at) }.map_err(in_request)?;
+        // SAFETY: passed on.
+        plan.push(unsafe { one(&request, files) }.map_err(in_request)?);
+    }
+    let places = plan.iter().map(|request| request.dst.as_ptr_range()).filter(|place| !place.is_empty());
+    if !places.is_sorted_by(|one, other| one.end <= other.start) {
+        disjoint(&plan)?;
+    }
+    Ok(plan)
+}
+
+/// # Safety
+/// As [`plan`].
+unsafe fn one(request: &zt_read_request, files: &mut Files) -> Result<Request<'static>> {
+    // SAFETY: NULL or a component of a file that is open, and kept so.
+    let place: &'static zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+    files.add(place.owner())?;
+    // SAFETY: passed on.
+    let mut planned = unsafe { without_memory(place, request)? };
+    planned.in_ring = request.dst.is_null() && request.dst_size == 0;
+    let capacity = usize::try_from(planned.size()).map_or(request.dst_size, |n| n.min(request.dst_size));
+    // SAFETY: "dst_size: bytes at dst".
+    planned.dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
+    Ok(planned)
+}
+
+/// Bytes of a slot, and slots, where the caller leaves them to us.
+const SLOT_SIZE: usize = 16 << 20;
+const SLOTS: usize = 4;
+
+/// Smaller slots are not worth their events.
+const MIN_SLOT_SIZE: usize = 64 << 10;
+
+/// The ring that the requests need, if one does.
+///
+/// # Safety
+/// The caller's ring is as large as the options say, and the load's until it ends.
+unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<Option<Ring<'static>>> {
+    let zt_load_options { ring, slot_size, slot_count, .. } = *options;
+    let least = if ring.is_null() { 0 } else { 1 };
+    let is_small = slot_size < MIN_SLOT_SIZE && slot_size >= least.min(slot_size.max(1));
+    if (slot_size != 0 || !ring.is_null()) && is_small {
+        return Err(fail!(InvalidArgument, "slots of {slot_size} bytes are below {MIN_SLOT_SIZE}"));
+    }
+    if !ring.is_null() && slot_count == 0 {
+        return Err(fail!(InvalidArgument, "the ring is said to have no slots"));
+    }
+    let wanted = plan.iter().filter(|request| request.in_ring);
+    if wanted.clone().next().is_none() {
+        return Ok(None);
+    }
+    if !ring.is_null() {
+        let too_large =
+            || fail!(InvalidArgument, "{slot_count} slots of {slot_size} bytes do not fit in memory");
+        let size = slot_size.checked_mul(slot_count).ok_or_else(too_large)?;
+        // SAFETY: "slot_count slots of slot_size bytes, yours until zt_load_finish".
+        let memory = unsafe { arg::bytes_mut(ring, size, "ring")? };
+        let place = memory.as_ptr_range();
+        if let Some(at) = plan.iter().position(|request| {
+            let dst = request.dst.as_ptr_range();
+            !request.dst.is_empty() && dst.start < place.end && place.start < dst.end
+        }) {
+            return Err(fail!(InvalidArgument, "request {at} and the ring share memory"));
+        }
+        return Ok(Some(Ring::of(memory, slot_size)));
+    }
+    // No more than all of it takes.
+    let all = wanted.map(|request| request.size().saturating_add(Ring::lead())).fold(0, u64::saturating_add);
+    let all = usize::try_from(all).unwrap_or(usize::MAX);
+    let slot_size = if slot_size == 0 { SLOT_SIZE.min(all).max(MIN_SLOT_SIZE) } else { slot_size };
+    Ring::new(slot_size, if slot_count == 0 { SLOTS } else { slot_count }).map(Some)
+}

@@ -1,0 +1,120 @@
+//! Many requests in one call: their jobs in the order of the files, on some threads, and what the callbacks report
+//! meanwhile.
+
+use super::executor::Executor;
+use super::request::{BatchOptions, BatchStats, Job, OnDone, Progress, Request};
+use super::split;
+use crate::error::{fail, Error, Result};
+use crate::lock::Mutex;
+use crate::threads;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Does all requests; `stats` is filled also on failure. The first failure stops the rest.
+pub fn run(
+    requests: &mut [Request<'_>],
+    options: &BatchOptions,
+    on_done: &OnDone<'_>,
+    progress: &Progress<'_>,
+    stats: &mut BatchStats,
+) -> Result<()> {
+    let started = Instant::now();
+    let outcome = run_untimed(requests, options, on_done, progress, stats);
+    stats.nanoseconds = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    outcome
+}
+
+fn run_untimed(
+    requests: &mut [Request<'_>],
+    options: &BatchOptions,
+    on_done: &OnDone<'_>,
+    progress: &Progress<'_>,
+    stats: &mut BatchStats,
+) -> Result<()> {
+    let mut executor = Executor::new(requests, options)?;
+    let mut jobs = split::plan(requests, &executor.sources, &executor.options)?;
+    // The disk likes them in its own order; so does the kernel's readahead.
+    jobs.sort_unstable_by_key(|job| (job.source, job.offset, job.request));
+    let total = jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
+    executor.decide(&jobs)?;
+    let threads = executor.threads(options.threads).min(jobs.len()).max(1);
+    stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
+    executor.fill(jobs);
+    let delivered = Mutex::new(Delivered::default());
+    let batch = Batch { executor: &executor, requests, delivered: &delivered, total, on_done, progress };
+    threads::run(threads, executor.thread_hooks(), &|| batch.work());
+    (stats.direct, stats.reason) = executor.route_taken();
+    stats.stored_bytes = executor.stored_bytes();
+    let delivered = delivered.into_inner();
+    stats.bytes = delivered.bytes;
+    stats.requests = delivered.requests;
+    stats.digests_verified = delivered.digests;
+    delivered.failure.map_or(Ok(()), Err)
+}
+
+/// What the threads of one batch share.
+struct Batch<'r, 'b> {
+    executor: &'r Executor<'b>,
+    requests: &'r [Request<'b>],
+    delivered: &'r Mutex<Delivered>,
+    total: u64,
+    on_done: &'r OnDone<'r>,
+    progress: &'r Progress<'r>,
+}
+
+/// What the callbacks have received so far; they are called by one thread at a time.
+#[derive(Default)]
+struct Delivered {
+    bytes: u64,
+    requests: u64,
+    digests: u64,
+    failure: Option<Error>,
+}
+
+impl<'b> Batch<'_, 'b> {
+    /// One thread: jobs, until there are no more or one has failed.
+    fn work(&self) {
+        let Some(mut tools) = self.executor.tools() else { return };
+        let mut report = |_, request: &Request<'b>, bytes, outcome| self.finish(request, bytes, outcome);
+        while !self.executor.is_stopped() {
+            match self.executor.step(self.requests, &mut tools, &mut report) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => self.fail(&mut self.delivered.lock(), error),
+            }
+        }
+    }
+
+    /// Books a job, and the request with its last one; calls the callbacks.
+    fn finish(&self, request: &Request<'b>, bytes: u64, outcome: Result<()>) {
+        let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
+        let mut delivered = self.delivered.lock();
+        if outcome.is_ok() {
+            delivered.bytes = delivered.bytes.saturating_add(bytes);
+        }
+        if (last && !request.failed.load(Ordering::Relaxed)) || outcome.is_err() {
+            let first_report = !request.failed.swap(outcome.is_err(), Ordering::Relaxed);
+            if outcome.is_ok() {
+                delivered.requests = delivered.requests.saturating_add(1);
+                let digests = u64::from(request.has_digest.load(Ordering::Relaxed));
+                delivered.digests = delivered.digests.saturating_add(digests);
+            }
+            if first_report {
+                (self.on_done)(request.tag, &outcome);
+            }
+        }
+        match outcome {
+            Err(error) => self.fail(&mut delivered, error),
+            Ok(()) if !(self.progress)(delivered.bytes, self.total) => {
+                let why = fail!(Cancelled, "stopped after {} of {} bytes", delivered.bytes, self.total);
+                self.fail(&mut delivered, why);
+            }
+            Ok(()) => {}
+        }
+    }
+
+    fn fail(&self, delivered: &mut Delivered, error: Error) {
+        self.executor.shared.stop.store(true, Ordering::Relaxed);
+        delivered.failure.get_or_insert(error);
+    }
+}

@@ -1,0 +1,166 @@
+//! Short jobs that lie near each other: which are done together, and the one read that fetches the stored bytes of all.
+
+use super::request::Job;
+use super::strategy::{Coalescing, ReadStrategy};
+use crate::error::{fail, Result};
+use crate::source::direct::Bounce;
+use crate::source::{ReadMany, ReadRange};
+
+/// Jobs that are done together: how many, and what they read.
+pub struct Extent {
+    pub count: usize,
+    /// Where their stored bytes are in the source.
+    start: u64,
+    end: u64,
+    /// Stored bytes of all of them.
+    pub stored: u64,
+    /// Those of them that are not for a destination, and take memory.
+    temporary: u64,
+    how: ReadMany,
+}
+
+impl Extent {
+    /// A job that reads for itself.
+    pub fn of_one(offset: u64) -> Extent {
+        Extent { count: 1, start: offset, end: offset, stored: 0, temporary: 0, how: ReadMany::OneByOne }
+    }
+}
+
+/// The jobs at the front of the queue that may be done together.
+pub fn adjacent(queue: &[Job<'_>], many: &Coalescing) -> Extent {
+    let start = queue.first().map_or(0, |first| first.offset);
+    let mut extent = Extent { count: 0, stored: 0, end: start, how: many.how, ..Extent::of_one(start) };
+    let source = queue.first().map(|first| first.source);
+    for job in queue.iter().take(many.count).take_while(|job| Some(job.source) == source) {
+        let Some(stored) = job.coalescable(many.short) else { break };
+        // As they are in a load whose order is the caller's.
+        if job.offset < start && many.how != ReadMany::Anywhere {
+            break;
+        }
+        let temporary = if job.is_in_place() { 0 } else { stored };
+        let next = Extent {
+            count: extent.count.saturating_add(1),
+            end: extent.end.max(job.offset.saturating_add(stored)),
+            stored: extent.stored.saturating_add(stored),
+            temporary: extent.temporary.saturating_add(temporary),
+            ..extent
+        };
+        let (size, most_temporary) = match many.how {
+            ReadMany::Anywhere => (next.stored, many.capacity),
+            ReadMany::OneByOne | ReadMany::Adjacent => (next.end.saturating_sub(start), u64::MAX),
+        };
+        let fits = size <= many.most && next.temporary <= most_temporary;
+        // The first is done in any case.
+        if extent.count > 0 && (!fits || job.offset > extent.end.saturating_add(many.gap)) {
+            break;
+        }
+        extent = next;
+    }
+    match extent.count {
+        0 => Extent::of_one(start),
+        _ => extent,
+    }
+}
+
+/// Where the stored bytes of jobs were put.
+pub enum Fetched {
+    /// All in the bounce from `place` on, as they are in the source from `start` on.
+    Together { start: u64, place: usize },
+    /// In the destinations; those that are for none one after the other in the bounce.
+    Apart(usize),
+}
+
+impl Fetched {
+    /// The stored bytes of the next job, if they are not in its destination.
+    pub fn next<'b>(&mut self, job: &Job<'_>, bounce: &'b Bounce) -> Result<Option<&'b [u8]>> {
+        let size = || usize::try_from(job.stored_bytes()).unwrap_or(usize::MAX);
+        let from = match self {
+            Fetched::Apart(_) if job.is_in_place() => return Ok(None),
+            Fetched::Apart(next) => std::mem::replace(next, next.saturating_add(size())),
+            Fetched::Together { start, place } => {
+                let from = usize::try_from(job.offset.saturating_sub(*start)).unwrap_or(usize::MAX);
+                place.saturating_add(from)
+            }
+        };
+        bounce.part(from..from.saturating_add(size())).map(Some)
+    }
+}
+
+/// Reads the stored bytes of all the jobs.
+pub fn fetch(
+    strategy: &ReadStrategy<'_>,
+    jobs: &mut [Job<'_>],
+    extent: &Extent,
+    bounce: &mut Bounce,
+) -> Result<Fetched> {
+    let Extent { start, end, temporary, how, .. } = *extent;
+    let size = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+    let route = strategy.route(start, size as u64);
+    let scatters = match how {
+        ReadMany::Anywhere => true,
+        ReadMany::Adjacent => !route.is_direct(),
+        ReadMany::OneByOne => false,
+    };
+    if scatters {
+        let gaps = if how == ReadMany::Anywhere { Some(0) } else { gaps_between(jobs, start) };
+        if let Some(gaps) = gaps {
+            let memory = usize::try_from(temporary.saturating_add(gaps)).unwrap_or(usize::MAX);
+            let own = usize::try_from(temporary).unwrap_or(usize::MAX);
+            let start = (gaps > 0 || how == ReadMany::Adjacent).then_some(start);
+            let mut read = |memory: &mut [u8]| strategy.read_many(&mut scatter(jobs, start, memory, own)?);
+            match memory {
+                0 => read(&mut [])?,
+                _ => bounce.fill(memory, read)?,
+            }
+            return Ok(Fetched::Apart(0));
+        }
+    }
+    let place = strategy.fetch_place(route, start, size, bounce)?.start;
+    Ok(Fetched::Together { start, place })
+}
+
+/// Bytes between the jobs from `start` on; none where two want the same bytes.
+fn gaps_between(jobs: &[Job<'_>], start: u64) -> Option<u64> {
+    let mut at = start;
+    jobs.iter().try_fold(0u64, |sum, job| {
+        let gap = job.offset.checked_sub(at)?;
+        at = job.offset.saturating_add(job.stored_bytes());
+        Some(sum.saturating_add(gap))
+    })
+}
+
+/// The places of the jobs' bytes: their destinations, or the first `own` bytes of `memory`. With what is between them
+/// from `start` on, for which the rest of `memory` is, where that is read, too.
+fn scatter<'m>(
+    jobs: &'m mut [Job<'_>],
+    start: Option<u64>,
+    memory: &'m mut [u8],
+    own: usize,
+) -> Result<Vec<ReadRange<'m>>> {
+    let outside = || fail!(Internal, "coalesced reads take more memory than was counted");
+    let mut ranges = Vec::new();
+    ranges.try_reserve_exact(jobs.len().saturating_mul(2))?;
+    let (mut own, mut gaps) = memory.split_at_mut_checked(own).ok_or_else(outside)?;
+    let mut at = start;
+    for job in jobs {
+        let stored = job.stored_bytes();
+        let gap = at.map_or(0, |at| job.offset.saturating_sub(at));
+        if gap > 0 {
+            let dst = split_front(&mut gaps, gap).ok_or_else(outside)?;
+            ranges.push(ReadRange { offset: job.offset.saturating_sub(gap), dst });
+        }
+        at = at.map(|_| job.offset.saturating_add(stored));
+        let dst = match job.is_in_place() {
+            true => &mut *job.dst,
+            false => split_front(&mut own, stored).ok_or_else(outside)?,
+        };
+        ranges.push(ReadRange { offset: job.offset, dst });
+    }
+    Ok(ranges)
+}
+
+fn split_front<'m>(memory: &mut &'m mut [u8], size: u64) -> Option<&'m mut [u8]> {
+    let (front, rest) = std::mem::take(memory).split_at_mut_checked(usize::try_from(size).ok()?)?;
+    *memory = rest;
+    Some(front)
+}

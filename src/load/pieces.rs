@@ -1,0 +1,270 @@
+//! What of a load goes into the slots of a ring: requests, and parts of those that are larger than a slot.
+
+use super::executor::Executor;
+use super::request::{Job, Part, Placed, Request};
+use super::ring::{Ring, PAGE};
+use super::split;
+use crate::codec::Coding;
+use crate::error::{fail, Error, Result};
+use std::cmp::Reverse;
+use std::sync::atomic::Ordering;
+
+/// In which order requests are begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As disks like it: by file, and by place in it.
+    #[default]
+    Position,
+    /// As they are given.
+    Given,
+    /// Those of the most bytes first.
+    Largest,
+}
+
+/// Where the bytes of a piece are among those of its request, and in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Piece {
+    /// The first piece of its request, which stands for it.
+    pub first: u32,
+    /// The first byte, counted in the request.
+    pub offset: u64,
+    /// The slot, once it has one.
+    pub slot: Option<u32>,
+    /// Where it is: an address.
+    pub address: usize,
+    /// Whether the consumer has it, and did not give it back.
+    pub is_held: bool,
+    /// Of a first piece: how many of the request are not done yet, and of how many the consumer did not hear.
+    pub undone: u32,
+    pub unheard: u32,
+    /// Of a first piece: the request failed, and the consumer was told.
+    pub failed: bool,
+}
+
+/// Requests from this size on are placed so that whole blocks of the disk fall on whole pages of memory.
+const MIN_ALIGNED: u64 = 64 << 10;
+
+/// Cuts what does not fit a slot; `pieces` tells of each.
+pub fn cut<'a>(
+    asked: Vec<Request<'a>>,
+    slot_size: usize,
+    verify: bool,
+) -> Result<(Vec<Request<'a>>, Vec<Piece>)> {
+    let (mut requests, mut pieces) = (Vec::new(), Vec::new());
+    requests.try_reserve_exact(asked.len())?;
+    pieces.try_reserve_exact(asked.len())?;
+    for request in asked {
+        let (first, in_ring) = (requests.len(), request.in_ring);
+        match in_ring && request.size() > slot_size as u64 {
+            false => requests.push(request),
+            true => parts(&request, slot_size, verify, &mut requests).map_err(|e| request.blob.named(e))?,
+        }
+        let of_this = requests.get(first..).unwrap_or_default();
+        let too_many = |_| fail!(Limit, "a load of more than 2^32 pieces");
+        let (first, count) = (u32::try_from(first).map_err(too_many)?, of_this.len());
+        u32::try_from(requests.len()).map_err(too_many)?;
+        pieces.try_reserve(count)?;
+        let mut offset = 0u64;
+        for request in of_this {
+            let unheard = if offset == 0 { count as u64 } else { 0 };
+            let unheard = u32::try_from(unheard).unwrap_or(u32::MAX);
+            let address = request.dst.as_ptr().expose_provenance();
+            pieces.push(Piece { first, offset, address, unheard, undone: unheard, ..Piece::default() });
+            offset = offset.saturating_add(request.size());
+        }
+    }
+    Ok((requests, pieces))
+}
+
+/// The parts of a request, each of which fits a slot. But for the first one they begin where a block of the disk does.
+fn parts<'a>(
+    whole: &Request<'a>,
+    slot_size: usize,
+    verify: bool,
+    requests: &mut Vec<Request<'a>>,
+) -> Result<()> {
+    let blob = whole.blob;
+    let start = match &whole.part {
+        Part::Whole => 0,
+        Part::Range { offset, .. } => *offset,
+        Part::Slab(_) => return Err(too_large(whole, slot_size, "a hyperslab")),
+    };
+    if blob.coding != Coding::Raw || blob.laid_out.is_some() {
+        return Err(too_large(whole, slot_size, "a component that is not stored as it is read"));
+    }
+    if verify && matches!(whole.part, Part::Whole) && blob.expected_digest()?.is_some() {
+        return Err(too_large(whole, slot_size, "a component whose digest is checked"));
+    }
+    if whole.convert.is_some() {
+        return Err(too_large(whole, slot_size, "a component that is converted"));
+    }
+    let page = PAGE as u64;
+    let most = (slot_size.saturating_sub(PAGE) as u64 / page).max(1).saturating_mul(page);
+    let end = start.saturating_add(whole.size());
+    let mut at = start;
+    while at < end {
+        let phase = blob.entry.offset.saturating_add(at) % page;
+        let length = most.saturating_sub(phase).min(end.saturating_sub(at));
+        requests.try_reserve(1)?;
+        let mut part = Request::new(blob, Part::Range { offset: at, length }, None, &mut [], whole.tag)?;
+        part.in_ring = true;
+        requests.push(part);
+        at = at.saturating_add(length);
+    }
+    Ok(())
+}
+
+#[cold]
+fn too_large(whole: &Request<'_>, slot_size: usize, what: &str) -> Error {
+    let size = whole.size();
+    fail!(Unsupported, "{what} of {size} bytes does not fit a slot of {slot_size}: give it memory of its own")
+}
+
+/// Where in a slot, from `used` on, a request's bytes go.
+pub fn place(ring: &Ring<'_>, slot: usize, used: usize, request: &Request<'_>) -> Option<usize> {
+    let size = usize::try_from(request.size()).ok()?;
+    let next = ring.address(slot, used, 0)?.as_ptr().addr();
+    let from_page = match &request.part {
+        Part::Whole if request.blob.coding == Coding::Raw => Some(0),
+        Part::Range { offset, .. } if request.blob.coding == Coding::Raw => Some(*offset),
+        Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
+    };
+    let in_page = from_page
+        .filter(|_| request.size() >= MIN_ALIGNED)
+        .map(|start| (PAGE, request.blob.entry.offset.saturating_add(start)));
+    let aligned = [in_page, Some((64, 0)), Some((1, 0)).filter(|_| used == 0)];
+    aligned.into_iter().flatten().find_map(|(unit, phase)| {
+        let phase = usize::try_from(phase).unwrap_or(0);
+        let lead = phase.wrapping_sub(next) & unit.saturating_sub(1);
+        let at = used.checked_add(lead)?;
+        ring.address(slot, at, size).map(|_| at)
+    })
+}
+
+/// Stored bytes of a request.
+pub struct StoredRange {
+    source: u32,
+    offset: u64,
+    stored_bytes: u64,
+}
+
+impl Placed for StoredRange {
+    fn source(&self) -> u32 {
+        self.source
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn stored_bytes(&self) -> u64 {
+        self.stored_bytes
+    }
+}
+
+impl StoredRange {
+    fn of(request: &Request<'_>) -> StoredRange {
+        let entry = request.blob.entry;
+        let is_plain = request.blob.coding == Coding::Raw && request.blob.laid_out.is_none();
+        let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
+        StoredRange {
+            source: u32::try_from(request.source).unwrap_or(u32::MAX),
+            offset: entry.offset.saturating_add(covering.start),
+            stored_bytes: covering.end.saturating_sub(covering.start),
+        }
+    }
+}
+
+/// What all requests read, by source and place.
+pub fn stored_ranges(requests: &[Request<'_>]) -> Result<Vec<StoredRange>> {
+    let mut ranges = Vec::new();
+    ranges.try_reserve_exact(requests.len())?;
+    ranges.extend(requests.iter().map(StoredRange::of));
+    ranges.sort_unstable_by_key(|range| (range.source, range.offset));
+    Ok(ranges)
+}
+
+/// The pieces that go into the ring, in the order in which they are begun.
+pub fn ring_order(requests: &[Request<'_>], pieces: &[Piece], order: Order) -> Result<Vec<u32>> {
+    let numbered = || (0u32..).zip(requests);
+    let mut sorted = Vec::new();
+    sorted.try_reserve_exact(numbered().filter(|(_, request)| request.in_ring).count())?;
+    sorted.extend(numbered().filter(|(_, request)| request.in_ring).map(|(number, _)| number));
+    let request = |number: u32| requests.get(number as usize);
+    match order {
+        Order::Given => {}
+        Order::Position => sorted.sort_unstable_by_key(|number| {
+            let place = request(*number).map(StoredRange::of);
+            (place.map(|place| (place.source, place.offset)), *number)
+        }),
+        Order::Largest => sorted.sort_unstable_by_key(|number| {
+            let first = pieces.get(*number as usize).map_or(*number, |piece| piece.first);
+            (Reverse(whole_size(requests, pieces, first)), *number)
+        }),
+    }
+    Ok(sorted)
+}
+
+/// Bytes of all pieces of a request.
+fn whole_size(requests: &[Request<'_>], pieces: &[Piece], first: u32) -> u64 {
+    let count = pieces.get(first as usize).map_or(0, |piece| piece.undone);
+    let last = first.saturating_add(count).saturating_sub(1) as usize;
+    let end = pieces.get(last).zip(requests.get(last));
+    end.map_or(0, |(piece, request)| piece.offset.saturating_add(request.size()))
+}
+
+/// A piece that could not be cut into jobs, and why.
+pub type Refused = (u32, Error);
+
+/// The jobs of the requests that have memory of their own, in the order in which they are begun.
+pub fn own_jobs<'a>(
+    requests: &mut [Request<'a>],
+    executor: &Executor<'a>,
+    order: Order,
+) -> Result<(Vec<Job<'a>>, Vec<Refused>)> {
+    let (mut jobs, mut refused) = (Vec::new(), Vec::new());
+    for (number, request) in (0u32..).zip(requests.iter_mut()).filter(|(_, request)| !request.in_ring) {
+        let dst = split::take_front(request).map_err(|e| request.blob.named(e))?;
+        if let Err(error) = jobs_of(number, request, dst, executor, &mut jobs) {
+            refused.try_reserve(1)?;
+            refused.push((number, error));
+        }
+    }
+    let size = |job: &Job<'_>| requests.get(job.request as usize).map_or(0, Request::size);
+    match order {
+        Order::Given => {}
+        Order::Position => jobs.sort_unstable_by_key(|job| (job.source, job.offset, job.request)),
+        Order::Largest => jobs.sort_unstable_by_key(|job| (Reverse(size(job)), job.request, job.offset)),
+    }
+    Ok((jobs, refused))
+}
+
+/// Cuts a request into the jobs that fill `dst`, and counts them. Where that fails it counts as one, which is to fail.
+pub fn jobs_of<'a>(
+    number: u32,
+    request: &Request<'_>,
+    dst: &'a mut [u8],
+    executor: &Executor<'a>,
+    jobs: &mut Vec<Job<'a>>,
+) -> Result<()> {
+    let capacity = executor.sources.get(request.source).map_or(0, |source| source.capacity);
+    let source = u32::try_from(request.source).unwrap_or(u32::MAX);
+    let before = jobs.len();
+    let mut push = |offset, dst, kind| -> Result<()> {
+        jobs.try_reserve(1)?;
+        jobs.push(Job { source, request: number, offset, dst, kind });
+        Ok(())
+    };
+    match split::split(request, dst, &executor.options, capacity, &mut push) {
+        Ok(has_digest) => {
+            request.has_digest.store(has_digest, Ordering::Relaxed);
+            request.left.store(jobs.len().saturating_sub(before), Ordering::Release);
+            Ok(())
+        }
+        Err(error) => {
+            jobs.truncate(before);
+            request.left.store(1, Ordering::Release);
+            Err(request.blob.named(error))
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Memory that is filled, looked at and filled again: slots of one size, side by side.
+
+use crate::error::{fail, Result};
+use crate::memory::AlignedBuffer;
+use std::ptr::NonNull;
+
+/// What a slot is a multiple of.
+pub(super) const PAGE: usize = 4096;
+
+/// The memory of all slots.
+pub struct Ring<'a> {
+    base: NonNull<u8>,
+    slot_size: usize,
+    slots: usize,
+    /// Where they are the ring's own; not looked at while `base` is there.
+    _own: Option<AlignedBuffer>,
+    _given: std::marker::PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: bytes that are reached by `slice_mut` alone, whose callers see to it that each byte is one thread's.
+unsafe impl Send for Ring<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Ring<'_> {}
+
+impl<'a> Ring<'a> {
+    /// Bytes that one more request may take beside its own.
+    pub fn lead() -> u64 {
+        PAGE as u64
+    }
+
+    /// Slots in memory of its own.
+    pub fn new(slot_size: usize, slots: usize) -> Result<Ring<'a>> {
+        let too_large = || fail!(InvalidArgument, "{slots} slots of {slot_size} bytes do not fit in memory");
+        let slot_size = slot_size.checked_next_multiple_of(PAGE).ok_or_else(too_large)?;
+        let mut own = AlignedBuffer::zeroed(slot_size.checked_mul(slots).ok_or_else(too_large)?)?;
+        let base = NonNull::from(own.as_mut_slice()).cast();
+        Ok(Ring { base, slot_size, slots, _own: Some(own), _given: std::marker::PhantomData })
+    }
+
+    /// Slots in memory of the caller's.
+    pub fn of(memory: &'a mut [u8], slot_size: usize) -> Ring<'a> {
+        let slots = memory.len().checked_div(slot_size).unwrap_or(0);
+        let base = NonNull::from(memory).cast();
+        Ring { base, slot_size, slots, _own: None, _given: std::marker::PhantomData }
+    }
+
+    /// How many there are.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Bytes of each.
+    pub fn slot_size(&self) -> usize {
+        self.slot_size
+    }
+
+    /// Where a byte of a slot is, if `size` bytes are there.
+    pub fn address(&self, slot: usize, at: usize, size: usize) -> Option<NonNull<u8>> {
+        let end = at.checked_add(size)?;
+        let start = slot.checked_mul(self.slot_size)?.checked_add(at)?;
+        // SAFETY: within the memory, as the slot is one of those and ends within itself.
+        (slot < self.slots && end <= self.slot_size).then(|| unsafe { self.base.add(start) })
+    }
+
+    /// Some bytes of a slot, to be filled.
+    ///
+    /// # Safety
+    /// Nobody else has any of these bytes until what is lent is gone, and it is gone before the ring is.
+    pub unsafe fn slice_mut(&self, slot: usize, at: usize, size: usize) -> Option<&'a mut [u8]> {
+        let start = self.address(slot, at, size)?;
+        // SAFETY: that many bytes, initialised (what C gives counts as such), and no other's as the caller says.
+        Some(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) })
+    }
+}

@@ -1,0 +1,318 @@
+//! A load: requests whose bytes are delivered while others are read, to memory of their own or in the slots of a ring.
+//! What the consumer has not given back is not filled again: the ring is all the memory that a slow one takes.
+
+use super::executor::{Executor, Tools};
+use super::pieces::{self, Order};
+use super::progress::{Event, Pending, Placed, Report};
+use super::request::{BatchOptions, BatchStats, Request};
+use super::ring::Ring;
+use crate::error::{fail, Error, Result};
+use crate::lock::Mutex;
+use crate::threads::ThreadHooks;
+use std::sync::atomic::Ordering;
+use std::sync::Condvar;
+use std::time::{Duration, Instant};
+
+/// Requests that are given a place in the ring at a time: their reads may be done together.
+const MAX_STAGED: usize = 512;
+
+/// How to load.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadOptions {
+    /// As a batch is read.
+    pub batch: BatchOptions,
+    /// What comes first.
+    pub order: Order,
+    /// A request that fails is reported, and the others go on.
+    pub keep_going: bool,
+}
+
+/// What a consumer hears.
+pub enum Next {
+    /// Of a request.
+    Event(Event),
+    /// Nothing within the time.
+    Nothing,
+    /// There will be nothing more.
+    Done(Result<()>),
+}
+
+/// Requests that are being done. Whoever has one runs [`Load::work`] on some threads.
+pub struct Load<'a> {
+    // In front of the ring, into whose memory its jobs point.
+    executor: Executor<'a>,
+    /// Pieces, each a request of its own.
+    requests: Vec<Request<'a>>,
+    ring: Option<Ring<'a>>,
+    keep_going: bool,
+    wanted_threads: usize,
+    pending: Mutex<Pending>,
+    /// Wait for something to do.
+    workers: Condvar,
+    /// Wait for an event.
+    consumers: Condvar,
+    started: Instant,
+}
+
+/// What a step did.
+enum Step {
+    Something,
+    /// There is nothing to do now.
+    Nothing,
+    /// There will be nothing to do.
+    End,
+}
+
+impl<'a> Load<'a> {
+    /// Checks all that manifests can say of the requests. Nothing is read before [`Load::work`].
+    pub fn new(asked: Vec<Request<'a>>, ring: Option<Ring<'a>>, options: &LoadOptions) -> Result<Load<'a>> {
+        let (slots, slot_size) =
+            ring.as_ref().map_or((0, usize::MAX), |ring| (ring.slots(), ring.slot_size()));
+        if slots == 0 && asked.iter().any(|request| request.in_ring) {
+            return Err(fail!(InvalidArgument, "requests go into a ring of no slots"));
+        }
+        let (mut requests, pieces) = pieces::cut(asked, slot_size, options.batch.verify)?;
+        let mut executor = Executor::new(&mut requests, &options.batch)?;
+        executor.decide(&pieces::stored_ranges(&requests)?)?;
+        let order = pieces::ring_order(&requests, &pieces, options.order)?;
+        let (jobs, refused) = pieces::own_jobs(&mut requests, &executor, options.order)?;
+        executor.fill(jobs);
+        let load = Load {
+            executor,
+            requests,
+            ring,
+            keep_going: options.keep_going,
+            wanted_threads: options.batch.threads,
+            pending: Mutex::new(Pending::new(pieces, order, slots)?),
+            workers: Condvar::new(),
+            consumers: Condvar::new(),
+            started: Instant::now(),
+        };
+        for (number, error) in refused {
+            if !options.keep_going {
+                return Err(error);
+            }
+            if let Some(request) = load.requests.get(number as usize) {
+                load.report_to(|report| report.add(number, request, 0, Err(error)));
+            }
+        }
+        Ok(load)
+    }
+
+    /// Threads that should run [`Load::work`]; none, where sources want to be read by the consumers'.
+    pub fn threads(&self) -> usize {
+        match self.executor.is_callers() || self.requests.is_empty() {
+            true => 0,
+            false => self.executor.threads(self.wanted_threads),
+        }
+    }
+
+    /// What is called on the threads that are started, unless the options say otherwise.
+    pub fn thread_hooks(&self) -> ThreadHooks {
+        self.executor.thread_hooks()
+    }
+
+    /// How many threads work; where there are none, [`Load::next`] does.
+    pub fn set_threads(&self, threads: usize) {
+        self.pending.lock().threads = threads;
+        self.consumers.notify_all();
+    }
+
+    /// One thread: until there is nothing left to do.
+    pub fn work(&self) {
+        let guard = PanicGuard(self);
+        if let Some(mut tools) = self.executor.tools() {
+            loop {
+                match self.step(&mut tools) {
+                    Step::Something => {}
+                    Step::End => break,
+                    Step::Nothing => {
+                        let pending = self.pending.lock();
+                        if !self.is_workable(&pending) && !self.is_over(&pending) {
+                            drop(pending.wait(&self.workers));
+                        }
+                    }
+                }
+            }
+        }
+        std::mem::forget(guard);
+    }
+
+    /// The next event; waits for it so long, or for ever. Any number of threads may wait.
+    pub fn next(&self, most: Option<Duration>) -> Next {
+        let started = Instant::now();
+        let (mut tools, mut has_worked) = (None, false);
+        loop {
+            let mut pending = self.pending.lock();
+            if let Some(event) = pending.next_event(&self.requests) {
+                return Next::Event(event);
+            }
+            if pending.is_done() {
+                return Next::Done(pending.outcome());
+            }
+            let left = most.map(|most| most.saturating_sub(started.elapsed()));
+            let is_late = left == Some(Duration::ZERO);
+            if pending.threads == 0 && self.is_workable(&pending) && !(has_worked && is_late) {
+                drop(pending);
+                has_worked = true;
+                tools = tools.or_else(|| self.executor.tools());
+                match &mut tools {
+                    Some(tools) => _ = self.step(tools),
+                    None => self.fail(fail!(Internal, "a load of no source")),
+                }
+                continue;
+            }
+            match left {
+                None => drop(pending.wait(&self.consumers)),
+                Some(_) if is_late => return Next::Nothing,
+                Some(left) => drop(pending.wait_for(&self.consumers, left)),
+            }
+        }
+    }
+
+    /// Gives a piece back: its memory may be filled again. Of one that was given back, or never lent, nothing happens.
+    pub fn release(&self, piece: u32) {
+        let mut pending = self.pending.lock();
+        let wakes = pending.release(piece);
+        let threads = pending.threads;
+        drop(pending);
+        if wakes {
+            self.workers.notify_all();
+            if threads == 0 {
+                self.consumers.notify_all();
+            }
+        }
+    }
+
+    /// Stops: no job is begun any more, and who waits is woken. What is done already stays so.
+    pub fn cancel(&self) {
+        if self.pending.lock().cancel() {
+            self.executor.shared.stop.store(true, Ordering::Relaxed);
+        }
+        self.wake_all();
+    }
+
+    /// What was done so far, and how it ended.
+    pub fn report(&self, stats: &mut BatchStats) -> Result<()> {
+        let pending = self.pending.lock();
+        *stats = pending.stats;
+        stats.threads = u32::try_from(pending.threads.max(1)).unwrap_or(u32::MAX);
+        (stats.direct, stats.reason) = self.executor.route_taken();
+        stats.stored_bytes = self.executor.stored_bytes();
+        stats.nanoseconds = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        pending.outcome()
+    }
+
+    fn wake_all(&self) {
+        self.workers.notify_all();
+        self.consumers.notify_all();
+    }
+
+    /// Stops with a failure that is no request's.
+    fn fail(&self, error: Error) {
+        self.executor.shared.stop.store(true, Ordering::Relaxed);
+        self.pending.lock().fail(error);
+        self.wake_all();
+    }
+
+    /// Whether no job is left to be taken, and none will be made.
+    fn is_over(&self, pending: &Pending) -> bool {
+        self.executor.is_stopped() || (pending.is_all_begun() && self.executor.next_request().is_none())
+    }
+
+    /// Whether there is a job, or a piece that there is room for.
+    fn is_workable(&self, pending: &Pending) -> bool {
+        self.executor.next_request().is_some()
+            || self.ring.as_ref().is_some_and(|ring| pending.has_space(ring, &self.requests))
+    }
+
+    fn step(&self, tools: &mut Tools<'a>) -> Step {
+        if self.executor.is_stopped() {
+            return Step::End;
+        }
+        // What goes into the ring comes first: all else can be read while the ring waits for its consumer.
+        let next = self.executor.next_request().and_then(|next| self.requests.get(next as usize));
+        let staged = match &self.ring {
+            Some(ring) if next.is_none_or(|next| !next.in_ring) => self.stage(ring),
+            _ => Ok(false),
+        };
+        let done = staged.and_then(|staged| {
+            let mut done = Ok(false);
+            self.report_to(|report| {
+                done = self.executor.step(&self.requests, tools, &mut |piece, request, bytes, outcome| {
+                    report.add(piece, request, bytes, outcome);
+                });
+            });
+            done.map(|done| done || staged)
+        });
+        match done {
+            Ok(true) => Step::Something,
+            Ok(false) if self.is_over(&self.pending.lock()) => Step::End,
+            Ok(false) => Step::Nothing,
+            Err(error) => {
+                self.fail(error);
+                Step::End
+            }
+        }
+    }
+
+    /// Makes jobs of the next pieces for which there is room in the ring; false if there is none.
+    fn stage(&self, ring: &Ring<'a>) -> Result<bool> {
+        let mut placed = Vec::new();
+        placed.try_reserve_exact(MAX_STAGED.min(self.requests.len()))?;
+        if !self.pending.lock().give_places(ring, &self.requests, &mut placed) {
+            return Ok(false);
+        }
+        let outcome = self.make_jobs(ring, &placed);
+        self.pending.lock().staging_ended();
+        self.workers.notify_all();
+        outcome.map(|()| true)
+    }
+
+    fn make_jobs(&self, ring: &Ring<'a>, placed: &[Placed]) -> Result<()> {
+        let mut jobs = Vec::new();
+        let mut outcome = Ok(());
+        self.report_to(|report| {
+            for Placed { piece, slot, at } in placed {
+                let Some(request) = self.requests.get(*piece as usize) else { continue };
+                let size = usize::try_from(request.size()).unwrap_or(usize::MAX);
+                // SAFETY: a place that was given to this piece alone, in a slot that is not filled again before the piece is
+                // given back, which is after all of its jobs are done.
+                match unsafe { ring.slice_mut(*slot as usize, *at, size) } {
+                    Some(dst) => {
+                        if let Err(error) = pieces::jobs_of(*piece, request, dst, &self.executor, &mut jobs) {
+                            report.add(*piece, request, 0, Err(error));
+                        }
+                    }
+                    None => outcome = Err(fail!(Internal, "a piece is in no slot")),
+                }
+            }
+        });
+        outcome.and_then(|()| self.executor.put_first(&mut jobs))
+    }
+
+    /// Collects what `body` reports, and tells the consumers of it.
+    fn report_to(&self, body: impl FnOnce(&mut Report<'_>)) {
+        let mut report = Report::new(&self.pending, self.keep_going);
+        body(&mut report);
+        let reported = report.deliver();
+        if reported.stops {
+            self.executor.shared.stop.store(true, Ordering::Relaxed);
+        }
+        match reported.events {
+            _ if reported.stops || reported.freed => self.wake_all(),
+            0 => {}
+            1 => self.consumers.notify_one(),
+            _ => self.consumers.notify_all(),
+        }
+    }
+}
+
+/// Where a thread panics, nobody waits for what it had begun.
+struct PanicGuard<'l, 'a>(&'l Load<'a>);
+
+impl Drop for PanicGuard<'_, '_> {
+    fn drop(&mut self) {
+        self.0.fail(fail!(Internal, "a bug of this library, please report it: a thread of a load panicked"));
+    }
+}
