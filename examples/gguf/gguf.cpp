@@ -148,6 +148,7 @@ void place_tensors(gguf_context *ctx, size_t first)
 struct byte_source {
     std::function<size_t(uint64_t offset, void *dst, size_t size)> read; // gives how many bytes it could read
     uint64_t size = 0;
+    const char *path = nullptr; // of a file whose first byte is that of the source
     // The size is only the most that there could be: bytes that are missing are given as 0xff, which as a length, a
     // count, a type or an offset is refused.
     bool may_be_shorter = false;
@@ -196,6 +197,15 @@ struct open_file {
 
 bool open_file::open(const char *name)
 {
+    zt_open_options options = {};
+    options.struct_size = sizeof options;
+    // The containers whose numbers are little-endian, or say it if they are not.
+    options.containers =
+        1u << ZT_CONTAINER_GGUF | 1u << ZT_CONTAINER_ZT_1_1 | 1u << ZT_CONTAINER_ZT_1_2 | 1u << ZT_CONTAINER_ZT_2;
+    if (bytes.path && !bytes.may_be_shorter) {
+        options.mode = ZT_MODE_AUTO; // mapped where it can be: its metadata is not copied before it is read
+        return zt_open(bytes.path, &options, &handle) == ZT_OK;
+    }
     zt_source source = {};
     source.struct_size = sizeof source;
     source.context = &bytes;
@@ -203,11 +213,6 @@ bool open_file::open(const char *name)
     source.read_at = source_read;
     source.name = name;
     source.callers_thread = 1;
-    zt_open_options options = {};
-    options.struct_size = sizeof options;
-    // The containers whose numbers are little-endian, or say it if they are not.
-    options.containers =
-        1u << ZT_CONTAINER_GGUF | 1u << ZT_CONTAINER_ZT_1_1 | 1u << ZT_CONTAINER_ZT_1_2 | 1u << ZT_CONTAINER_ZT_2;
     return zt_open_source(&source, &options, &handle) == ZT_OK;
 }
 
@@ -303,6 +308,22 @@ key_value read_key(const zt_value *key, const zt_value *value, stated_type type)
     return to;
 }
 
+// Bits of NaNs that CBOR could lose are noted: those of all f32 of a key, least significant byte first.
+void restore_nans(key_value &to, const zt_value *noted)
+{
+    const void *bits = nullptr;
+    size_t size = 0;
+    if (to.type != GGUF_TYPE_FLOAT32 || zt_value_get_bytes(noted, &bits, &size) != ZT_OK || size != to.numbers.size())
+        return;
+    for (size_t i = 0; i < to.count; i++) {
+        float was, is;
+        memcpy(&was, static_cast<const char *>(bits) + i * sizeof was, sizeof was);
+        memcpy(&is, to.numbers.data() + i * sizeof is, sizeof is);
+        if (was != was && is != is)
+            memcpy(to.numbers.data() + i * sizeof was, &was, sizeof was);
+    }
+}
+
 void read_keys(const zt_file *file, gguf_context *ctx)
 {
     const zt_value *all = zt_file_attributes(file);
@@ -333,12 +354,7 @@ void read_keys(const zt_file *file, gguf_context *ctx)
             continue; // it was taken away since
         ctx->keys.push_back(read_key(key, found->second, type_noted(zt_value_at(note, 1))));
         values.erase(found); // a key that is noted twice is there once
-        // Third, where CBOR could lose a bit of a NaN: those of all f32, least significant byte first.
-        const void *bits = nullptr;
-        size_t size = 0;
-        std::vector<char> &numbers = ctx->keys.back().numbers;
-        if (zt_value_get_bytes(zt_value_at(note, 2), &bits, &size) == ZT_OK && size == numbers.size())
-            memcpy(numbers.data(), bits, size);
+        restore_nans(ctx->keys.back(), zt_value_at(note, 2));
     }
 }
 
@@ -513,12 +529,13 @@ int file_seek(FILE *file, int64_t offset, int origin)
 #endif
 }
 
-gguf_context *read_stream(FILE *file, const char *name, gguf_init_params params)
+gguf_context *read_stream(FILE *file, const char *name, const char *path, gguf_init_params params)
 {
     const int64_t start = file ? file_tell(file) : -1;
     if (start < 0 || file_seek(file, 0, SEEK_END) != 0)
         return nullptr;
     byte_source bytes;
+    bytes.path = path;
     bytes.size = static_cast<uint64_t>(std::max(file_tell(file) - start, int64_t(0)));
     int64_t place = -1; // of the stream
     bytes.read = [=](uint64_t offset, void *dst, size_t size) mutable -> size_t {
@@ -543,14 +560,14 @@ gguf_context *gguf_init_from_file(const char *fname, gguf_init_params params)
         GGML_LOG_ERROR("gguf: %s cannot be opened: %s\n", fname, strerror(errno));
         return nullptr;
     }
-    gguf_context *ctx = read_stream(file, fname, params);
+    gguf_context *ctx = read_stream(file, fname, fname, params);
     fclose(file);
     return ctx;
 }
 
 gguf_context *gguf_init_from_file_ptr(FILE *file, gguf_init_params params)
 {
-    return read_stream(file, "the stream", params);
+    return read_stream(file, "the stream", nullptr, params);
 }
 
 gguf_context *gguf_init_from_buffer(const void *data, size_t size, gguf_init_params params)

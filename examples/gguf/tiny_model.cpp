@@ -1,6 +1,7 @@
 // Writes a model of one layer with made-up weights, which llama.cpp loads and runs: what the quick tests use.
 //     tiny_model OUT.gguf
 //     tiny_model --split NAME      NAME-00001-of-00002.gguf, and a second part that states its number in a wrong type
+//     tiny_model --odd FOLDER      the model again and again, each time with another key of another type or value
 #include <cstdio>
 #include <cstring>
 #include <ggml.h>
@@ -33,6 +34,8 @@ static void add_vocabulary(gguf_context *g)
     gguf_set_val_u32(g, "tokenizer.ggml.unknown_token_id", 0);
 }
 
+static const int64_t keys = 16; // of the model
+
 static uint32_t state = 1; // of made-up numbers, the same in each run
 
 static void add_tensor(ggml_context *c, gguf_context *g, const std::string &name, ggml_type type, int64_t rows)
@@ -50,7 +53,32 @@ static void add_tensor(ggml_context *c, gguf_context *g, const std::string &name
     gguf_add_tensor(g, t);
 }
 
-static bool write_model(const std::string &path, uint16_t parts)
+// What a stranger's file may have for a key instead of what it should.
+static const int odd_values = 11;
+
+static void set_odd_value(gguf_context *g, const char *key, int which)
+{
+    static const char *texts[] = {"", "x"};
+    static const uint8_t bytes[] = {0, 1, 255};
+    static const int32_t numbers[] = {-1, 0, INT32_MAX};
+    static const float floats[] = {-1, 0, 1e30f};
+    gguf_remove_key(g, key);
+    switch (which) {
+    case 0: break; // it is not there
+    case 1: return gguf_set_val_str(g, key, "x");
+    case 2: return gguf_set_val_u32(g, key, UINT32_MAX);
+    case 3: return gguf_set_val_u32(g, key, 0);
+    case 4: return gguf_set_val_i64(g, key, -1);
+    case 5: return gguf_set_val_f32(g, key, -1e30f);
+    case 6: return gguf_set_val_bool(g, key, true);
+    case 7: return gguf_set_arr_str(g, key, texts, 2);
+    case 8: return gguf_set_arr_data(g, key, GGUF_TYPE_UINT8, bytes, 3);
+    case 9: return gguf_set_arr_data(g, key, GGUF_TYPE_INT32, numbers, 3);
+    case 10: return gguf_set_arr_data(g, key, GGUF_TYPE_FLOAT32, floats, 0);
+    }
+}
+
+static bool write_model(const std::string &path, uint16_t parts, int64_t odd_key = -1, int odd_value = 0)
 {
     gguf_context *g = gguf_init_empty();
     gguf_set_val_str(g, "general.architecture", "llama");
@@ -67,6 +95,8 @@ static bool write_model(const std::string &path, uint16_t parts)
         gguf_set_val_u16(g, "split.no", 0);
         gguf_set_val_u16(g, "split.count", parts);
     }
+    if (odd_key >= 0)
+        set_odd_value(g, std::string(gguf_get_key(g, odd_key)).c_str(), odd_value);
     ggml_context *c = ggml_init({16 << 20, nullptr, false});
     add_tensor(c, g, "token_embd.weight", GGML_TYPE_Q8_0, vocabulary);
     add_tensor(c, g, "output_norm.weight", GGML_TYPE_F32, 0);
@@ -88,6 +118,14 @@ int main(int argc, char **argv)
 {
     if (argc == 2)
         return write_model(argv[1], 1) ? 0 : 1;
+    if (argc == 3 && strcmp(argv[1], "--odd") == 0) {
+        for (int64_t key = 0; key < keys; key++)
+            for (int value = 0; value < odd_values; value++)
+                if (!write_model(std::string(argv[2]) + "/" + std::to_string(key) + "-" + std::to_string(value) + ".gguf",
+                                 1, key, value))
+                    return 1;
+        return 0;
+    }
     if (argc != 3 || strcmp(argv[1], "--split") != 0)
         return 2;
     const std::string name = argv[2];
