@@ -154,6 +154,25 @@ check 1 "$out/load_model" "$data/invalid/digest-sha256-flipped-bit.zt"
 check 1 "$out/load_model" "$data/invalid/zstd-claim-2-63.zt"
 check 2 "$out/load_model"
 
+# As many slots as experts, a few, and one: the same bytes are used.
+for budget in 100000000 40000 20000; do
+    check 0 "$out/experts" "$out/written.zt" "$budget"
+    has " 400 uses: sum "
+    sed -n 's/.*: sum //p' "$out/said" >"$out/sum.$budget"
+    check 0 cmp "$out/sum.100000000" "$out/sum.$budget"
+done
+check 1 "$out/experts" "$out/written.zt" 100
+has "too small"
+check 2 "$out/experts"
+
+for rank in 0 1 2; do
+    check 0 "$out/rank_slices" "$data/foreign/valid/amber-hf-sharded" $rank 3
+    has "rank $rank of 3: "
+    has " of 3 files"
+done
+check 1 "$out/rank_slices" "$data/foreign/invalid/amber-set-gguf-missing-second/m-00001-of-00003.gguf" 0 2
+check 2 "$out/rank_slices" "$out/written.zt" 2 2
+
 foreign=$data/foreign/valid
 for from in all-dtypes-python.safetensors all-types-py.gguf vocab.gguf tensors-unordered.gguf; do
     for encoding in '' zstd; do

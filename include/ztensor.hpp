@@ -21,6 +21,7 @@
 #include "ztensor/base.hpp"
 #include "ztensor/reader.hpp"
 #include "ztensor/file.hpp"
+#include "ztensor/cache.hpp"
 #include "ztensor/writer.hpp"
 
 #endif /* ZTENSOR_HPP */

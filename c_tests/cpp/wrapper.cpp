@@ -268,6 +268,39 @@ void callables()
     CHECK_STATUS(status_of([] { (void)zt::file::open_source(throwing{}); }), ZT_ERROR_IO);
 }
 
+/* zt::cache: pins end with their owners. */
+void caching()
+{
+    const std::vector<unsigned char> bytes = written();
+    zt::cache_options options;
+    CHECK_STATUS(status_of([&] { (void)zt::cache::create(options); }), ZT_ERROR_INVALID_ARGUMENT);
+    options.budget = 1 << 16;
+    options.slot_size = 4096;
+    options.threads = 1;
+    const zt::cache cache = zt::cache::create(options);
+    const zt::file file = zt::file::open_memory(bytes.data(), bytes.size());
+    const zt::read_request slices[] = {{file.at("weight").data(), nullptr, 0}, {file.at("ones").data(), nullptr, 0}};
+    cache.prefetch(slices, 3);
+    {
+        zt::cached_slice one = cache.pin(slices[0]), two = cache.pin(slices[1]);
+        const zt::cached_slice again = cache.pin(slices[0], 1000000000);
+        CHECK(one && one.size() == 24 && one.data() == again.data() && two.size() == 4);
+        CHECK(cache.stats().pinned == 2);
+        zt::cached_slice moved = std::move(two);
+        CHECK(moved && !two);
+        moved = std::move(one);
+        CHECK(moved.data() == again.data());
+        moved.unpin();
+        CHECK(!moved && cache.stats().pinned == 2);
+    }
+    CHECK(cache.stats().pinned == 0 && cache.stats().used == 2);
+    cache.drop({slices, 1});
+    CHECK_U64(cache.stats().used, 1);
+    cache.cancel();
+    cache.drop_all();
+    CHECK_U64(cache.stats().used, 0);
+}
+
 } // namespace
 
 std::size_t objects_without_exceptions(const char *path); /* wrapper_results.cpp: the other mode in one program */
@@ -277,6 +310,7 @@ int main()
     reading();
     mapped();
     callables();
+    caching();
     const std::string path = scratch("both.zt");
     zt::writer w = zt::writer::create(path);
     w.dense("a", {1}, std::vector<double>{1});

@@ -43,6 +43,8 @@ pub struct Entry<S> {
     pub generation: u32,
     /// How urgent its read is; when that is done, which prefetches leave it alone until it is used.
     pub priority: Option<u64>,
+    /// It was read ahead, and not got since.
+    pub is_prefetched: bool,
     /// How often it was got.
     pub uses: u64,
 }
@@ -62,6 +64,7 @@ impl<S> Entry<S> {
             waiters: 0,
             generation: 0,
             priority: None,
+            is_prefetched: false,
             uses: 0,
         }
     }

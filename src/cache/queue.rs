@@ -179,7 +179,9 @@ impl<S: Slice> Table<S> {
         }
         match self.claim(priority) {
             Some(claim) => {
-                self.stats.prefetches += u64::from(priority != URGENT);
+                let is_prefetch = priority != URGENT;
+                self.entries.get_mut(at).is_prefetched = is_prefetch;
+                self.stats.prefetches += u64::from(is_prefetch);
                 Next::Read(at, claim)
             }
             None if priority == URGENT => Next::Nothing,

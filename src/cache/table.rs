@@ -1,7 +1,7 @@
 //! Which slices are in which slots, which are wanted, and which goes for another. No lock, no thread, no read: what one
 //! thread does to it at a time.
 
-use super::entry::{Entries, Phase, URGENT};
+use super::entry::{Entries, Phase};
 use super::key::Key;
 use super::list::{List, NONE};
 use super::stats::Stats;
@@ -82,8 +82,9 @@ impl<S: Slice> Table<S> {
         let entry = self.entries.get_mut(at);
         entry.pins += pins;
         entry.uses += pins;
-        if pins > 0 && entry.priority.take().is_some_and(|priority| priority != URGENT) {
-            self.stats.prefetches_used += 1;
+        if pins > 0 {
+            entry.priority = None;
+            self.stats.prefetches_used += u64::from(std::mem::take(&mut entry.is_prefetched));
         }
     }
 
@@ -139,6 +140,7 @@ impl<S: Slice> Table<S> {
         self.entries.list(at, key);
         let entry = self.entries.get_mut(at);
         (entry.slice, entry.priority, entry.uses) = (Some(slice), None, 0);
+        entry.is_prefetched = false;
         Ok(at)
     }
 

@@ -92,6 +92,10 @@ static void write_and_read(const char *out)
     CHECK(my_columns(zt_object_find(file, "weight"), 1, 3, column, sizeof column) == ZT_OK);
     CHECK(column[0] == 2 && column[1] == 5);
     CHECK(worker(zt_retain(file)) == NULL);
+    const zt_read_request expert = {.struct_size = sizeof expert, .component = zt_component_at(zt_object_at(file, 0), 0), .length = ZT_WHOLE};
+    const size_t route[3] = {0, 0, 0};
+    CHECK(use_experts(&expert, route, 3, 1 << 16, 64) == ZT_OK);
+    CHECK(use_experts(&expert, route, 3, 100, 64) == ZT_ERROR_LIMIT);
     zt_close(file);
 
     CHECK(zt_writer_create(out, NULL, &writer) == ZT_OK);

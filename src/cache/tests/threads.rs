@@ -173,6 +173,9 @@ fn prefetches_are_read_by_priority_and_a_get_comes_first() {
     let stats = test.stats();
     assert_eq!((stats.prefetches, stats.prefetches_used, stats.prefetches_dropped), (5, 1, 0));
     // of 6 nobody waited
+    test.prefetch(2, 1); // is there, and was not read for it
+    test.touch(2);
+    assert_eq!(test.stats().prefetches_used, 1);
 }
 
 #[test]
