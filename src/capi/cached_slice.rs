@@ -19,13 +19,26 @@ const STEP: u64 = 4;
 /// # Safety
 /// The request is as zt_read_batch wants it.
 pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_component, Key)> {
+    // A field that is new has to be taken, or passed over, here.
+    let zt_read_request {
+        struct_size: _,
+        component,
+        offset,
+        length,
+        start,
+        count,
+        step,
+        dst: _,
+        dst_size: _,
+        tag: _,
+    } = *request;
     // SAFETY: NULL or a component that is lent as long as its file is open.
-    let component: &'f zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
-    let arrays = [(request.start, START), (request.count, COUNT), (request.step, STEP)];
+    let component: &'f zt_component = arg::required(unsafe { component.as_ref() }, "component")?;
+    let arrays = [(start, START), (count, COUNT), (step, STEP)];
     let present = arrays.iter().filter(|(array, _)| !array.is_null());
     let flags = present.clone().fold(0, |flags, (_, flag)| flags | flag);
     let mut key = Key::new();
-    key.extend(&[request.component.addr() as u64, request.offset, request.length, flags])?;
+    key.extend(&[std::ptr::from_ref(component).addr() as u64, offset, length, flags])?;
     if flags != 0 {
         let rank = component.component()?.object().shape().len();
         for (array, _) in present {
