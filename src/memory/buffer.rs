@@ -49,6 +49,14 @@ impl AlignedBuffer {
         }
     }
 
+    /// Keeps the first `size` bytes, and gives the others back to the system, where that takes no copying; whether it did.
+    pub fn shrink(&mut self, size: usize) -> bool {
+        let Backing::System(pages) = &mut self.memory else { return false };
+        let done = pages.shrink(size);
+        self.size = if done { size.min(self.size) } else { self.size };
+        done
+    }
+
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         match &self.memory {

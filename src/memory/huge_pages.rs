@@ -27,6 +27,15 @@ impl Pages {
         }
     }
 
+    /// Keeps the first `size` bytes, where they are; whether the system takes the others back.
+    pub(super) fn shrink(&mut self, size: usize) -> bool {
+        let kept =
+            self.start.checked_add(size.max(1)).filter(|kept| size < self.size && *kept <= self.map.len());
+        let done = kept.is_some_and(|kept| cut(&mut self.map, kept));
+        self.size = if done { size } else { self.size };
+        done
+    }
+
     /// The bytes.
     pub(super) fn as_slice(&self) -> &[u8] {
         self.map.get(self.start..).and_then(|m| m.get(..self.size)).unwrap_or_default()
@@ -40,6 +49,19 @@ impl Pages {
 
 fn ask(size: usize) -> Result<MmapMut> {
     MmapMut::map_anon(size).map_err(|_| Error::out_of_memory(size))
+}
+
+/// Gives back to the system what is behind the first `size` bytes, which stay where they are.
+#[cfg(target_os = "linux")]
+fn cut(map: &mut MmapMut, size: usize) -> bool {
+    let in_place = memmap2::RemapOptions::new();
+    // SAFETY: what is cut off is anonymous memory that is borrowed no longer, since `map` is borrowed to be changed.
+    unsafe { map.remap(size, in_place) }.is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cut(_: &mut MmapMut, _: usize) -> bool {
+    false
 }
 
 fn plain(size: usize) -> Result<Pages> {

@@ -5,6 +5,7 @@ use super::buffer::{AlignedBuffer, ALIGNMENT};
 use super::huge_pages::HUGE_PAGE;
 use crate::error::{Error, Result};
 use std::fmt::{Debug, Formatter};
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -91,15 +92,50 @@ impl<T: Copy> HugeVec<T> {
         Ok(())
     }
 
+    /// Puts entries at the end that stand in several places, those of the first place first. Does not fail where there is
+    /// room.
+    #[inline(always)]
+    pub fn extend_joined<const PLACES: usize>(&mut self, places: [&[T]; PLACES]) -> Result<()> {
+        let count = places.iter().map(|entries| entries.len()).fold(0, usize::saturating_add);
+        if self.capacity.saturating_sub(self.filled) < count {
+            self.try_reserve(count)?;
+        }
+        let mut end = self.filled;
+        for entries in places {
+            // SAFETY: the table owns room for all of them behind the filled ones, which no place, borrowed, can be.
+            unsafe {
+                NonNull::from(entries).cast().copy_to_nonoverlapping(self.first.add(end), entries.len())
+            };
+            end = end.saturating_add(entries.len());
+        }
+        self.filled = end;
+        Ok(())
+    }
+
+    /// Gives memory back that no entry is in, where that takes no copying. Whether it is much less now.
+    pub fn shrink(&mut self) -> bool {
+        let size = self.filled.saturating_mul(Self::SIZE);
+        let Some(memory) = self.memory.as_mut() else { return false };
+        let done = memory.shrink(size);
+        if done {
+            (self.first, self.capacity) = (NonNull::from(memory.as_mut_slice()).cast(), self.filled);
+        }
+        done
+    }
+
     /// Puts the same entry at the end so many times. Does not fail where there is room.
     pub fn extend_filled(&mut self, count: usize, entry: T) -> Result<()> {
         if self.capacity.saturating_sub(self.filled) < count {
             self.try_reserve(count)?;
         }
-        for at in self.filled..self.filled.saturating_add(count) {
-            // SAFETY: the table owns room for so many behind the filled entries, aligned.
-            unsafe { self.first.add(at).write(entry) };
-        }
+        // SAFETY: the table owns room for so many behind the filled entries, aligned; they need not be initialised.
+        let places = unsafe {
+            std::slice::from_raw_parts_mut(
+                self.first.add(self.filled).as_ptr().cast::<MaybeUninit<T>>(),
+                count,
+            )
+        };
+        places.fill(MaybeUninit::new(entry));
         self.filled = self.filled.saturating_add(count);
         Ok(())
     }
@@ -183,6 +219,21 @@ mod tests {
             let moved = std::thread::spawn(move || std::mem::take(&mut vec)).join().unwrap();
             assert_eq!(format!("{:?}", &moved[6]), format!("{:?}", entry(7)));
         }
+    }
+
+    #[test]
+    fn a_table_that_shrinks_keeps_its_entries_and_grows_again() {
+        for filled in [0, 1, 1000, HUGE_PAGE / 4, HUGE_PAGE + 5] {
+            let mut vec = HugeVec::<u32>::default();
+            vec.try_reserve_exact(3 * HUGE_PAGE).unwrap();
+            let entries: Vec<u32> = (0..filled as u32).collect();
+            vec.extend(&entries).unwrap();
+            assert_eq!(vec.shrink(), cfg!(target_os = "linux"), "{filled}");
+            assert!(vec[..] == entries && vec.capacity() >= filled && !vec.shrink());
+            vec.extend_joined([&[7, 8], &[], &entries, &[9]]).unwrap();
+            assert!(vec[..] == [&entries[..], &[7, 8], &entries, &[9]].concat());
+        }
+        assert!(!HugeVec::<u32>::default().shrink(), "there is nothing");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod buffer;
 mod decoded_cache;
 #[allow(unsafe_code)] // calls functions of the host's, and views their memory as bytes
 mod host;
+#[allow(unsafe_code)] // gives a part of its own memory back
 mod huge_pages;
 #[allow(unsafe_code)] // views its own memory as entries
 mod huge_vec;
