@@ -251,12 +251,12 @@ pub unsafe extern "C" fn zt_value_read_strings(
         let counted = if lengths.is_null() { 0 } else { items.len() };
         // SAFETY: "lengths: room for count elements".
         let lengths = unsafe { arg::places(lengths, counted, "lengths")? };
-        if let Some(at) = items.iter().position(|item| !matches!(item.kind(), Kind::Text(_))) {
+        if let Some(at) = items.iter().position(|item| item.text().is_none()) {
             return Err(fail!(InvalidArgument, "element {at} of the array is no string"));
         }
         let mut lengths = lengths.iter_mut();
         for (place, item) in strings.iter_mut().zip(items.iter()) {
-            let Kind::Text(text) = item.kind() else { continue };
+            let Some(text) = item.text() else { continue };
             place.write(text.as_c_bytes().as_ptr().cast());
             if let Some(length) = lengths.next() {
                 length.write(text.as_bytes().len());

@@ -12,4 +12,5 @@ mod name;
 pub(crate) mod numbers;
 pub(crate) mod structure;
 pub mod text;
+mod utf8;
 pub mod value;

@@ -21,21 +21,10 @@ impl Cursor<'_> {
 
     fn put_value(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
         loop {
-            match self.head()? {
-                Head::Unsigned(v) => to.unsigned(v)?,
-                Head::Negative(v) => to.negative(v)?,
-                Head::Float(v) => to.float(v)?,
-                Head::Simple(FALSE) => to.boolean(false)?,
-                Head::Simple(TRUE) => to.boolean(true)?,
-                Head::Simple(NULL) => to.null()?,
-                Head::Simple(v) => to.simple(v)?,
-                Head::Text(length) => to.text(&self.text_body(length)?)?,
-                Head::Bytes(length) => to.bytes(&self.bytes_body(length)?)?,
-                Head::Break => self.end_at_break(to)?,
-                _ if to.depth() > MAX_DEPTH => return Err(self.too_deep()),
-                Head::Array(length) => to.begin_array(Element::Any, length)?,
-                Head::Map(length) => to.begin_map(length)?,
-                Head::Tag(number) => to.begin_tag(number)?,
+            match self.try_text() {
+                Some(text) if to.text_if_utf8(text)? => {}
+                Some(text) => return self.utf8(text).map(drop), // which says where it is not
+                None => self.put_head(to)?,
             }
             while to.left() == Some(0) {
                 self.end_container(to)?;
@@ -43,6 +32,27 @@ impl Cursor<'_> {
             if to.depth() == 0 {
                 return Ok(());
             }
+        }
+    }
+
+    /// The next item, or where an array, a map or a tagged item begins or ends.
+    #[inline(always)]
+    fn put_head(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
+        match self.head()? {
+            Head::Unsigned(v) => to.unsigned(v),
+            Head::Negative(v) => to.negative(v),
+            Head::Float(v) => to.float(v),
+            Head::Simple(FALSE) => to.boolean(false),
+            Head::Simple(TRUE) => to.boolean(true),
+            Head::Simple(NULL) => to.null(),
+            Head::Simple(v) => to.simple(v),
+            Head::Text(length) => to.text(&self.text_body(length)?),
+            Head::Bytes(length) => to.bytes(&self.bytes_body(length)?),
+            Head::Break => self.end_at_break(to),
+            _ if to.depth() > MAX_DEPTH => Err(self.too_deep()),
+            Head::Array(length) => to.begin_array(Element::Any, length),
+            Head::Map(length) => to.begin_map(length),
+            Head::Tag(number) => to.begin_tag(number),
         }
     }
 

@@ -43,7 +43,8 @@ pub struct Reach {
 /// A place in the bytes in memory.
 pub struct Cursor<'a> {
     rest: &'a [u8],
-    offset: u64,
+    /// Where the bytes in memory end.
+    end: u64,
     /// Where the last whole item ended: from there on it is read again when there are more bytes.
     done: u64,
     encoding: Encoding,
@@ -53,17 +54,19 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// At the start of `bytes`, which begin `offset` bytes into the file.
     pub fn new(bytes: &'a [u8], offset: u64, encoding: Encoding, reach: Reach) -> Self {
-        Cursor { rest: bytes, offset, done: offset, encoding, reach }
+        let end = offset.saturating_add(bytes.len() as u64);
+        Cursor { rest: bytes, end, done: offset, encoding, reach }
     }
 
     /// Offset in the file of the next byte.
+    #[inline(always)]
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.end.saturating_sub(self.rest.len() as u64)
     }
 
     /// Bytes of the file that are left, in memory or not.
     pub fn left(&self) -> u64 {
-        self.reach.file_size.saturating_sub(self.offset)
+        self.reach.file_size.saturating_sub(self.offset())
     }
 
     /// How the fields are encoded.
@@ -72,8 +75,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// An item is whole.
+    #[inline(always)]
     pub fn end_item(&mut self) {
-        self.done = self.offset;
+        self.done = self.offset();
     }
 
     /// Where the last whole item ended.
@@ -82,29 +86,27 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `size` bytes.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(&mut self, size: u64) -> Read<&'a [u8]> {
         let split = usize::try_from(size).ok().and_then(|size| self.rest.split_at_checked(size));
         let Some((bytes, rest)) = split else { return Err(self.stop(size)) };
         self.rest = rest;
-        self.offset = self.offset.saturating_add(size);
         Ok(bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn fixed<const N: usize>(&mut self) -> Read<&'a [u8; N]> {
         let Some((bytes, rest)) = self.rest.split_first_chunk::<N>() else {
             return Err(self.stop(N as u64));
         };
         self.rest = rest;
-        self.offset = self.offset.saturating_add(N as u64);
         Ok(bytes)
     }
 
     /// Why the next `size` bytes are not in memory.
     #[cold]
     fn stop(&self, size: u64) -> Stop {
-        let (offset, left) = (self.offset, self.left());
+        let (offset, left) = (self.offset(), self.left());
         let end = offset.saturating_add(size);
         if size > left {
             let rule = Rule::MetadataTruncated;
@@ -142,21 +144,21 @@ impl<'a> Cursor<'a> {
     }
 
     /// A u32.
-    #[inline]
+    #[inline(always)]
     pub fn u32(&mut self) -> Read<u32> {
         let bytes = *self.fixed()?;
         Ok(if self.encoding.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
     /// A u64.
-    #[inline]
+    #[inline(always)]
     pub fn u64(&mut self) -> Read<u64> {
         let bytes = *self.fixed()?;
         Ok(if self.encoding.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
     }
 
     /// A length, a count or a dimension.
-    #[inline]
+    #[inline(always)]
     pub fn size(&mut self) -> Read<u64> {
         match self.encoding.narrow {
             true => self.u32().map(u64::from),
@@ -175,7 +177,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string: its length and its bytes.
-    #[inline]
+    #[inline(always)]
     pub fn string(&mut self) -> Read<&'a [u8]> {
         let size = self.size()?;
         self.bytes(size)
@@ -192,7 +194,7 @@ impl<'a> Cursor<'a> {
     pub fn kind(&mut self) -> Read<Kind> {
         let number = self.u32()?;
         Kind::from_number(number).ok_or_else(|| {
-            let at = self.offset.saturating_sub(4);
+            let at = self.offset().saturating_sub(4);
             Stop::Failed(broken!(
                 Rule::ValueType,
                 "the value type at offset {at} is {number}, which GGUF has not"
@@ -216,7 +218,7 @@ impl<'a> Cursor<'a> {
             false => Err(Stop::Failed(broken!(
                 Rule::MetadataTruncated,
                 "{count} {what} of at least {each} bytes are promised in front of offset {}, {} bytes are left",
-                self.offset,
+                self.offset(),
                 self.left()
             ))),
         }

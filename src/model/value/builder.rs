@@ -7,6 +7,7 @@ use crate::error::{fail, Result};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
 use crate::model::text::Position;
+use crate::model::utf8::is_utf8;
 
 /// Puts one value at the end of a tape: a scalar, or `begin_...`, items, `end`; then `finish`. A builder that is dropped
 /// unfinished leaves the tape as it was.
@@ -92,7 +93,16 @@ impl<'t> ValueBuilder<'t> {
     pub fn elements(&mut self, dtype: Dtype, elements: &[u8]) -> Result<()> {
         let size = dtype.size();
         let count = elements.len().checked_div(size).unwrap_or_default();
-        self.count_items(u32::try_from(count).map_err(|_| too_many())?)?;
+        let items = u32::try_from(count).map_err(|_| too_many())?;
+        self.count_items(items)?;
+        let element = self.tape.open.last().and_then(|open| self.tape.records().get(open.element_at()));
+        if element == Some(&layout::number_tag(dtype)) {
+            self.tape
+                .open
+                .last_mut()
+                .into_iter()
+                .for_each(|open| open.elements = open.elements.saturating_add(items));
+        }
         let places = self.fill(count.saturating_mul(size.saturating_add(1)))?;
         let tag = layout::number_tag(dtype);
         match size {
@@ -116,10 +126,20 @@ impl<'t> ValueBuilder<'t> {
     }
 
     /// Text where the bytes are UTF-8, else a byte string.
+    #[inline]
     pub fn text_or_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => self.text(text),
-            Err(_) => self.bytes(bytes),
+        match self.text_if_utf8(bytes)? {
+            true => Ok(()),
+            false => self.bytes(bytes),
+        }
+    }
+
+    /// Text where the bytes are UTF-8; whether they are.
+    #[inline(always)]
+    pub fn text_if_utf8(&mut self, bytes: &[u8]) -> Result<bool> {
+        match is_utf8(bytes) {
+            true => self.put_string(layout::SHORT_TEXT, layout::LONG_TEXT, bytes).map(|()| true),
+            false => Ok(false),
         }
     }
 
@@ -171,7 +191,8 @@ impl<'t> ValueBuilder<'t> {
             return Err(misused());
         }
         let count = open.count.checked_div(of_each).unwrap_or_default();
-        if tag != layout::TAGGED && !self.are_even(start, count, of_each) {
+        let is_even = open.elements == count || self.are_even(start, count, of_each);
+        if tag != layout::TAGGED && !is_even {
             self.index(start, count, of_each)?;
             if let Some(place) = self.tape.records_mut().get_mut(start) {
                 *place = if tag == layout::MAP { layout::INDEXED_MAP } else { layout::INDEXED_ARRAY };
@@ -201,7 +222,7 @@ impl<'t> ValueBuilder<'t> {
         let start = self.tape.size();
         self.put(&[tag, 0, 0, 0, 0, 0, 0, 0, 0], argument)?;
         self.tape.open.try_reserve(1)?;
-        self.tape.open.push(Open { start, count: 0, left });
+        self.tape.open.push(Open { start, count: 0, left, elements: 0 });
         Ok(())
     }
 
@@ -209,8 +230,7 @@ impl<'t> ValueBuilder<'t> {
     fn put(&mut self, head: &[u8], rest: &[u8]) -> Result<()> {
         self.count_item()?;
         self.tape.try_reserve(head.len().saturating_add(rest.len()), self.budget)?;
-        self.tape.extend(head)?;
-        self.tape.extend(rest)
+        self.tape.extend_joined([head, rest])
     }
 
     fn put_string(&mut self, short: u8, long: u8, content: &[u8]) -> Result<()> {
@@ -218,14 +238,12 @@ impl<'t> ValueBuilder<'t> {
         let size = content.len();
         self.tape.try_reserve(size.saturating_add(6), self.budget)?;
         match u8::try_from(size) {
-            Ok(size) => self.tape.extend(&[short, size])?,
+            Ok(size) => self.tape.extend_joined([&[short, size], content, &[0]]),
             Err(_) => {
                 let [a, b, c, d] = u32::try_from(size).map_err(|_| too_many())?.to_ne_bytes();
-                self.tape.extend(&[long, a, b, c, d])?;
+                self.tape.extend_joined([&[long, a, b, c, d], content, &[0]])
             }
         }
-        self.tape.extend(content)?;
-        self.tape.push(0)
     }
 
     /// Counts an item of what is open, in which there is room for it.
@@ -259,27 +277,27 @@ impl<'t> ValueBuilder<'t> {
 
     /// Whether the items, or the pairs, of what begins at `start` have all the same size.
     fn are_even(&self, start: usize, count: u32, of_each: u32) -> bool {
-        let mut at = start.saturating_add(layout::ITEMS_AT);
-        let mut first = None;
-        for _ in 0..count {
-            let end = (0..of_each).fold(at, |at, _| self.tape.end_of(at));
+        let items = self.tape.records().get(start.saturating_add(layout::ITEMS_AT)..).unwrap_or_default();
+        let (mut at, mut first) = (0, None);
+        (0..count).all(|_| {
+            let end = layout::end_of_records(items, at, of_each);
             let size = end.saturating_sub(at);
-            if *first.get_or_insert(size) != size {
-                return false;
-            }
             at = end;
-        }
-        true
+            *first.get_or_insert(size) == size
+        })
     }
 
     /// Appends where each item or pair begins.
     fn index(&mut self, start: usize, count: u32, of_each: u32) -> Result<()> {
-        let mut at = start.saturating_add(layout::ITEMS_AT);
-        self.tape.try_reserve((count as usize).saturating_mul(layout::INDEX_ENTRY), self.budget)?;
-        for _ in 0..count {
-            let offset = u32::try_from(at.saturating_sub(start)).map_err(|_| too_many())?;
-            self.tape.extend(&offset.to_ne_bytes())?;
-            at = (0..of_each).fold(at, |at, _| self.tape.end_of(at));
+        let end = self.tape.size();
+        u32::try_from(end.saturating_sub(start)).map_err(|_| too_many())?; // and so is what is within
+        self.fill((count as usize).saturating_mul(layout::INDEX_ENTRY))?;
+        let (records, index) = self.tape.records_mut().split_at_mut_checked(end).unwrap_or_default();
+        let record = records.get(start..).unwrap_or_default();
+        let mut at = layout::ITEMS_AT;
+        for place in index.chunks_exact_mut(layout::INDEX_ENTRY) {
+            place.copy_from_slice(&u32::try_from(at).unwrap_or(u32::MAX).to_ne_bytes());
+            at = layout::end_of_records(record, at, of_each);
         }
         Ok(())
     }

@@ -107,15 +107,27 @@ pub(crate) const fn bytes_of_size(tag: u8) -> usize {
 #[inline]
 pub(crate) fn record_size(bytes: &[u8]) -> Option<usize> {
     let (tag, behind) = bytes.split_first()?;
+    if *tag == SHORT_TEXT {
+        return Some(usize::from(*behind.first()?).saturating_add(3)); // first, as nearly all are
+    }
     match *tag {
         NULL | FALSE | TRUE => Some(1),
         SIMPLE => Some(2),
         UNSIGNED | NEGATIVE | FLOAT => Some(9),
-        SHORT_TEXT | SHORT_BYTES => Some(usize::from(*behind.first()?).saturating_add(3)),
+        SHORT_BYTES => Some(usize::from(*behind.first()?).saturating_add(3)),
         LONG_TEXT | LONG_BYTES => Some((word(behind, 0)? as usize).saturating_add(6)),
         ARRAY | INDEXED_ARRAY | MAP | INDEXED_MAP | TAGGED => Some(word(behind, 0)? as usize),
         tag => Some(number_dtype(tag)?.size().saturating_add(1)),
     }
+}
+
+/// Where so many records end, the first of which begins at `at`.
+#[inline(always)]
+pub(super) fn end_of_records(records: &[u8], at: usize, count: u32) -> usize {
+    (0..count).fold(at, |at, _| {
+        let size = records.get(at..).and_then(record_size);
+        at.saturating_add(size.unwrap_or(usize::MAX))
+    })
 }
 
 /// The number of four bytes that stands there.

@@ -76,6 +76,7 @@ impl<'a> Value<'a> {
         self.record
     }
 
+    #[inline]
     fn tag(self) -> u8 {
         self.record.first().copied().unwrap_or(layout::NULL)
     }
@@ -139,17 +140,25 @@ impl<'a> Value<'a> {
         self.as_map().unwrap_or(Map { record: &EMPTY_MAP }).iter()
     }
 
+    /// The text of a text value, with its NUL.
+    #[inline]
+    pub fn text(self) -> Option<Text<'a>> {
+        let start = match self.tag() {
+            layout::SHORT_TEXT => 2,
+            layout::LONG_TEXT => 5,
+            _ => return None,
+        };
+        Some(Text { with_nul: self.record.get(start..).unwrap_or_default() })
+    }
+
     /// The text of a text value.
     pub fn as_text(self) -> Option<&'a str> {
-        match self.kind() {
-            Kind::Text(text) => Some(text.as_str()),
-            _ => None,
-        }
+        self.text().map(Text::as_str)
     }
 
     /// Whether it is this text.
     pub fn is_text(self, text: &str) -> bool {
-        matches!(self.kind(), Kind::Text(found) if found.as_bytes() == text.as_bytes())
+        self.text().is_some_and(|found| found.as_bytes() == text.as_bytes())
     }
 
     /// The value of an integer that fits.
@@ -171,9 +180,7 @@ impl<'a> Value<'a> {
 
     /// What a map has under a text key.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
-        let is_key =
-            |value: Value<'_>| matches!(value.kind(), Kind::Text(t) if t.as_bytes() == key.as_bytes());
-        self.pairs().find(|(k, _)| is_key(*k)).map(|(_, value)| value)
+        self.pairs().find(|(found, _)| found.is_text(key)).map(|(_, value)| value)
     }
 }
 
@@ -190,11 +197,13 @@ impl<'a> Text<'a> {
     }
 
     /// Its bytes, without its NUL.
+    #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
         self.with_nul.split_last().map_or(&[], |(_, text)| text)
     }
 
     /// Its bytes and its NUL.
+    #[inline]
     pub fn as_c_bytes(self) -> &'a [u8] {
         self.with_nul
     }
@@ -251,6 +260,11 @@ impl<'a> Array<'a> {
     /// What the container states about its items.
     pub fn element(self) -> Element {
         Element::from_byte(self.record.get(layout::ELEMENT_AT).copied().unwrap_or_default())
+    }
+
+    /// Its record.
+    pub(super) fn record(self) -> &'a [u8] {
+        self.record
     }
 
     /// The records of its items where it is stated that all are of this dtype: a byte, then the element, of each.

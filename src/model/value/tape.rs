@@ -15,6 +15,15 @@ pub(super) struct Open {
     pub count: u32,
     /// Items that are still to come, where that is known.
     pub left: Option<u64>,
+    /// Items that came as elements of the dtype that is stated for all of them, and so have one size.
+    pub elements: u32,
+}
+
+impl Open {
+    /// Where its record says what its items are.
+    pub fn element_at(&self) -> usize {
+        self.start.saturating_add(layout::ELEMENT_AT)
+    }
 }
 
 /// Values in one buffer; each is at its position. At most 4 GiB.
@@ -85,6 +94,12 @@ impl Tape {
         const LITTLE: usize = 64 << 10;
         let filled = self.records.len();
         let is_little = self.spare_capacity() <= (filled / 8).max(LITTLE);
+        if !is_little && self.records.shrink() {
+            let kept = if budget.is_some() { filled as u64 } else { 0 };
+            budget.inspect(|budget| budget.give_back(self.charged.saturating_sub(kept)));
+            self.charged = self.charged.min(kept);
+            return Ok(());
+        }
         if is_little || budget.is_some_and(|budget| !budget.has(filled as u64)) {
             return Ok(()); // or both cannot be there
         }
@@ -149,16 +164,10 @@ impl Tape {
         &mut self.records
     }
 
-    /// Appends a byte.
-    #[inline]
-    pub(super) fn push(&mut self, byte: u8) -> Result<()> {
-        self.records.push(byte)
-    }
-
-    /// Appends bytes.
-    #[inline]
-    pub(super) fn extend(&mut self, bytes: &[u8]) -> Result<()> {
-        self.records.extend(bytes)
+    /// Appends bytes that stand in several places.
+    #[inline(always)]
+    pub(super) fn extend_joined<const PLACES: usize>(&mut self, places: [&[u8]; PLACES]) -> Result<()> {
+        self.records.extend_joined(places)
     }
 
     /// Appends so many zeros.
