@@ -2,7 +2,7 @@
 //! Nothing is rounded.
 
 use super::dtype::Dtype;
-use super::value::{Kind, Value, ValueBuilder};
+use super::value::{read_wide, Kind, Value, ValueBuilder};
 use crate::error::{fail, Result};
 use half::{bf16, f16};
 
@@ -26,7 +26,9 @@ pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) 
 /// of them fit.
 pub(crate) fn read(value: Value<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
     let Kind::Array(items) = value.kind() else { return read_each(std::iter::once(value), dtype, dst) };
-    let Some(records) = items.elements(dtype) else { return read_each(items.iter(), dtype, dst) };
+    let Some(records) = items.elements(dtype) else {
+        return if read_wide(items, dtype, dst) { Ok(()) } else { read_each(items.iter(), dtype, dst) };
+    };
     match dtype.size() {
         1 if dtype == Dtype::Bool => return read_each(items.iter(), dtype, dst),
         1 => untag_each::<1>(records, dst),
@@ -44,17 +46,7 @@ fn untag_each<const SIZE: usize>(records: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The dtypes that arrays of a vocabulary have get a loop of their own.
 fn read_each<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
-    match dtype {
-        Dtype::F32 => read_as(items, Dtype::F32, dst),
-        Dtype::I32 => read_as(items, Dtype::I32, dst),
-        _ => read_as(items, dtype, dst),
-    }
-}
-
-#[inline(always)]
-fn read_as<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
     let size = dtype.size();
     for (at, item) in items.clone().enumerate() {
         if element(item, dtype).is_none() {
@@ -197,6 +189,49 @@ mod tests {
         assert!(error.to_string().contains("element 1"), "{error}");
         assert_eq!(dst, [9; 2]);
     }
+
+    #[test]
+    fn numbers_without_a_width_are_the_same_read_all_at_once_and_each_by_itself() {
+        let floats = [0.0, -0.0, 1.5, -3e38, 1e-45, 0.1, 1e39, f64::INFINITY, f64::NAN].map(Kind::Float);
+        let (low, high) = (1 << 31, u64::MAX);
+        let unsigned = [0, 7, low - 1, low, high].map(Kind::Unsigned);
+        let negative = [0, 7, low - 1, low, high].map(Kind::Negative);
+        let others = [Kind::Bool(true), Kind::Null, Kind::Simple(0), Kind::Bytes(b"sixsix")];
+        let kinds = [&floats[..], &unsigned, &negative, &others].concat();
+        let (mut fast, mut pairs) = (0, 0);
+        for (a, b) in kinds.iter().flat_map(|a| kinds.iter().map(move |b| (*a, *b))) {
+            let value = OwnedValue::build(|to| {
+                to.begin_array(crate::model::value::Element::Any, Some(2))?;
+                put(a, to)?;
+                put(b, to)?;
+                to.end().map(drop)
+            });
+            let value = value.unwrap();
+            let Kind::Array(items) = value.get().kind() else { panic!() };
+            for dtype in Dtype::ALL {
+                let (mut wide, mut each) = (vec![9; 2 * dtype.size()], vec![9; 2 * dtype.size()]);
+                let (is_wide, is_each) =
+                    (read_wide(items, dtype, &mut wide), read_each(items.iter(), dtype, &mut each).is_ok());
+                assert!(wide == if is_wide { each } else { vec![9; wide.len()] }, "{a:?} {b:?}");
+                assert!(is_each || !is_wide, "{a:?} {b:?}");
+                (fast, pairs) = (fast + usize::from(is_wide), pairs + usize::from(is_each));
+            }
+        }
+        assert!(fast > 50 && pairs > fast, "{fast} {pairs}");
+    }
+
+    fn put(kind: Kind<'_>, to: &mut ValueBuilder<'_>) -> Result<()> {
+        match kind {
+            Kind::Float(v) => to.float(v),
+            Kind::Unsigned(v) => to.unsigned(v),
+            Kind::Negative(v) => to.negative(v),
+            Kind::Bool(v) => to.boolean(v),
+            Kind::Bytes(v) => to.bytes(v),
+            Kind::Simple(v) => to.simple(v),
+            _ => to.null(),
+        }
+    }
+
     #[test]
     fn a_stated_number_comes_back_bit_for_bit() {
         // A signalling NaN: widening would make it a quiet one.

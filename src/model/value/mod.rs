@@ -8,6 +8,7 @@ mod layout;
 pub mod owned;
 pub mod record;
 pub mod tape;
+mod wide;
 
 pub use attributes::Attributes;
 pub use builder::ValueBuilder;
@@ -18,3 +19,4 @@ pub(crate) use layout::{bytes_of_size, record_size, MAX_DEPTH};
 pub use owned::OwnedValue;
 pub use record::{Array, Kind, Map, Text, Value};
 pub use tape::Tape;
+pub(crate) use wide::read_wide;
