@@ -105,9 +105,8 @@ impl<'a> Scan<'a> {
     {
         self.expect(b'"', "a string is due")?;
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let end = rest.iter().position(|b| *b < b' ' || *b == b'"' || *b == b'\\');
-        let plain = end.and_then(|end| Some((rest.get(..end)?, rest.get(end)?)));
-        if let Some((plain, b'"')) = plain {
+        let (plain, behind) = rest.split_at_checked(plain_size(rest)).unwrap_or_default();
+        if let Some(b'"') = behind.first() {
             self.at = self.at.saturating_add(plain.len()).saturating_add(1);
             return Ok(plain);
         }
@@ -121,11 +120,11 @@ impl<'a> Scan<'a> {
     fn escaped(&mut self, out: &mut Vec<u8>) -> Result<()> {
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let end = rest.iter().position(|b| *b < b' ' || *b == b'"' || *b == b'\\');
-            let Some(end) = end else { return Err(self.wrong("the string does not end")) };
-            extend(self.budget, out, rest.get(..end).unwrap_or_default())?;
-            self.at = self.at.saturating_add(end);
+            let size = plain_size(rest);
+            extend(self.budget, out, rest.get(..size).unwrap_or_default())?;
+            self.at = self.at.saturating_add(size);
             match self.peek() {
+                None => return Err(self.wrong("the string does not end")),
                 Some(b'"') => {
                     self.step();
                     return Ok(());
@@ -188,13 +187,14 @@ impl<'a> Scan<'a> {
     #[inline(always)]
     pub fn unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
         self.space();
-        let (start, mut number) = (self.at, Some(0u64));
+        let start = self.at;
+        let mut small = 0u64; // right as long as there are fewer digits than the largest number has
         while let Some(digit @ b'0'..=b'9') = self.peek() {
-            let value = u64::from(digit & 15);
-            number = number.and_then(|n| n.checked_mul(10)?.checked_add(value));
+            small = small.wrapping_mul(10).wrapping_add(u64::from(digit & 15));
             self.step();
         }
         let digits = self.bytes.get(start..self.at).unwrap_or_default();
+        let number = if digits.len() < 20 { Some(small) } else { large_number(digits) };
         let behind = self.peek();
         let is_whole = !matches!(behind, Some(b'.' | b'e' | b'E'));
         match (digits, number) {
@@ -270,6 +270,38 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// How many bytes come in front of a quote, a backslash or a control character, or of the end: eight at a time, as names
+/// have fifty.
+#[inline(always)]
+fn plain_size(text: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH_BITS: u64 = ONES << 7;
+    // The high bit of the first byte that is zero, if any is; those behind it may be wrong.
+    let zero_in = |eight: u64| eight.wrapping_sub(ONES) & !eight & HIGH_BITS;
+    let special = |eight: u64| {
+        let is_control = eight.wrapping_sub(ONES.wrapping_mul(0x20)) & !eight & HIGH_BITS;
+        is_control | zero_in(eight ^ ONES.wrapping_mul(0x22)) | zero_in(eight ^ ONES.wrapping_mul(0x5c))
+    };
+    let mut size = 0usize;
+    let mut rest = text;
+    while let Some((eight, behind)) = rest.split_first_chunk() {
+        let found = special(u64::from_le_bytes(*eight));
+        if found != 0 {
+            return size.saturating_add((found.trailing_zeros() / 8) as usize);
+        }
+        (rest, size) = (behind, size.saturating_add(8));
+    }
+    let is_special = |b: &u8| *b < b' ' || *b == b'"' || *b == b'\\';
+    size.saturating_add(rest.iter().position(is_special).unwrap_or(rest.len()))
+}
+
+/// The number that these digits are, if 64 bits hold it.
+#[cold]
+fn large_number(digits: &[u8]) -> Option<u64> {
+    let value = |digit: &u8| u64::from(digit & 15);
+    digits.iter().try_fold(0u64, |number, digit| number.checked_mul(10)?.checked_add(value(digit)))
+}
+
 /// Whether it is a number as JSON has them.
 fn is_number(word: &[u8]) -> bool {
     fn digits(word: &[u8]) -> Option<&[u8]> {
@@ -295,4 +327,49 @@ fn is_number(word: &[u8]) -> bool {
         rest.is_empty().then_some(())
     };
     whole(word).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_ends_at_the_first_byte_that_is_special_wherever_that_is() {
+        for size in 0..40 {
+            let mut text = vec![b'a'; size];
+            assert_eq!(plain_size(&text), size);
+            for at in 0..size {
+                for byte in 0..=255u8 {
+                    let is_special = byte < b' ' || byte == b'"' || byte == b'\\';
+                    text[at] = byte;
+                    assert_eq!(
+                        plain_size(&text),
+                        if is_special { at } else { size },
+                        "{byte} at {at} of {size}"
+                    );
+                    if at + 1 < size {
+                        text[at + 1] = b'"';
+                        assert_eq!(plain_size(&text), if is_special { at } else { at + 1 });
+                        text[at + 1] = b'a';
+                    }
+                }
+                text[at] = b'a';
+            }
+        }
+    }
+
+    #[test]
+    fn integers_of_up_to_64_bits_are_read() {
+        let budget = Budget::new(u64::MAX);
+        let read = |text: &str| {
+            let mut scan = Scan::new(text.as_bytes(), "the text", &budget).unwrap();
+            scan.unsigned(Rule::ShapeType, "it").ok()
+        };
+        for number in [0, 9, 10, 9_999_999_999_999_999_999, 10_000_000_000_000_000_000, u64::MAX] {
+            assert_eq!(read(&number.to_string()), Some(number));
+        }
+        for text in ["", "-1", "1.0", "1e3", "01", "00", "18446744073709551616", "100000000000000000000000"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
 }
