@@ -136,9 +136,12 @@ impl Writer {
         let from = component.dtype().unwrap_or(dtype);
         self.component(&anew.spec)?;
         let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
-        match from == dtype && !odd_bools {
-            true => component.for_each_decoded(&mut |chunk| self.data(chunk))?,
-            false => component.for_each_converted(dtype, &mut |chunk| self.data(chunk))?,
+        // All at once where they can be borrowed: what is large is digested while it is written.
+        let borrowed = component.borrow().ok().filter(|_| from == dtype && from != Dtype::Bool);
+        match (borrowed, from == dtype && !odd_bools) {
+            (Some(bytes), _) => self.data(bytes)?,
+            (None, true) => component.for_each_decoded(&mut |chunk| self.data(chunk))?,
+            (None, false) => component.for_each_converted(dtype, &mut |chunk| self.data(chunk))?,
         }
         self.end_component()
     }
