@@ -182,14 +182,15 @@ test-remote: libs
 	    CARGO_TARGET_DIR=$(T)/remote $(CARGO) test --locked
 
 # The benchmark links the library that make libs stages, as a C program would.
-bench-build: libs
+bench-build: libs zt
 	@sh tools/need.sh bench || true
 	cd benches && $(CARGO) fetch --locked
 	cd benches && ZT_LIB_DIR=$(T)/lib CARGO_TARGET_DIR=$(T)/bench-build $(CARGO) build --release --locked
 	@mkdir -p $(T)/bench
 
 bench: bench-build
-	$(T)/bench-build/release/ztensor-bench --dir $(T)/bench --json $(T)/bench/results.json --svg $(T)/bench/scale.svg
+	$(T)/bench-build/release/ztensor-bench --dir $(T)/bench --json $(T)/bench/results.json --svg $(T)/bench/scale.svg; \
+	    status=$$?; $(T)/bench-build/release/ztensor-bench --markdown $(T)/bench/results.json >$(T)/bench/results.md; exit $$status
 
 bench-quick: bench-build
 	$(T)/bench-build/release/ztensor-bench --dir $(T)/bench --json $(T)/bench/quick.json --svg $(T)/bench/quick.svg --quick

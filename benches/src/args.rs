@@ -15,7 +15,7 @@ WORKLOAD is one of these, by name or number; without one all run:
   w4  write          write a big model              w11  scale     objects, size of the file
   w5  small_tensors  write and load small tensors   w12  append    append one object
   w6  compress       zstd                           w13  threads   other numbers of threads
-  w7  digests
+  w7  digests                                       w14  convert_file  safetensors to .zt
 
 Options:
   --quick      small files and few rounds: shows that everything works, not how fast
@@ -26,6 +26,9 @@ Options:
   --json FILE  writes every sample
   --svg FILE   writes the plot of w11
   --hold       holds the free memory of a virtual machine between timed sections (benches/src/balloon.rs)
+  --cpu        times of the processors, of all threads, instead of the clock's: for rows that no disk bounds, on a
+               machine that does something else, too
+  --markdown FILE  prints the tables of docs/results.md from what --json wrote, and measures nothing
   --help       prints this
 
 Example: ztensor-bench --dir target/bench --json target/bench/results.json load cold_load
@@ -35,7 +38,7 @@ What cannot be measured on this machine is printed as \"not measured: WHY\", and
 ";
 
 /// Number and name of each workload, in the order of the runs.
-pub const WORKLOADS: [(&str, &str); 13] = [
+pub const WORKLOADS: [(&str, &str); 14] = [
     ("w1", "open"),
     ("w2", "load"),
     ("w3", "cold_load"),
@@ -49,11 +52,14 @@ pub const WORKLOADS: [(&str, &str); 13] = [
     ("w11", "scale"),
     ("w12", "append"),
     ("w13", "threads"),
+    ("w14", "convert_file"),
 ];
 
 pub enum Command {
     Help,
     Run(Run),
+    /// Prints the tables of a run.
+    Markdown(PathBuf),
     /// In a process of its own: what a reader holds after opening (w1).
     MemoryProbe {
         reader: String,
@@ -68,6 +74,8 @@ pub struct Run {
     /// Their numbers; empty: all.
     pub workloads: Vec<String>,
     pub use_balloon: bool,
+    /// See `clock`.
+    pub by_processors: bool,
     pub only: Option<String>,
 }
 
@@ -82,7 +90,8 @@ fn number(option: &str, text: &str) -> Result<usize, String> {
 pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> {
     let mut args = args.into_iter();
     let cfg = Cfg { dir: std::env::temp_dir(), reps: None, quick: false, layers: 22, mib: 1024, svg: None };
-    let mut run = Run { cfg, json: None, workloads: Vec::new(), use_balloon: false, only: None };
+    let mut run =
+        Run { cfg, json: None, workloads: Vec::new(), use_balloon: false, by_processors: false, only: None };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} takes a value"));
         match arg.as_str() {
@@ -93,6 +102,8 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> 
             "--reps" => run.cfg.reps = Some(number("--reps", &value()?)?),
             "--only" => run.only = Some(value()?),
             "--hold" => run.use_balloon = true,
+            "--cpu" => run.by_processors = true,
+            "--markdown" => return Ok(Command::Markdown(value()?.into())),
             "--quick" => (run.cfg.quick, run.cfg.layers, run.cfg.mib) = (true, 1, 64),
             "--mem-probe" => {
                 let (reader, dir, objects) = (value()?, value()?.into(), number("--mem-probe", &value()?)?);
@@ -128,7 +139,7 @@ mod tests {
     #[test]
     fn what_is_not_an_argument_is_one_line() {
         for args in
-            [&["--fast"][..], &["w14"], &["w0"], &["--dir"], &["--reps", "many"], &["--reps", "0"], &["x"]]
+            [&["--fast"][..], &["w15"], &["w0"], &["--dir"], &["--reps", "many"], &["--reps", "0"], &["x"]]
         {
             let Err(line) = of(args) else { panic!("{args:?}") };
             assert!(line.contains(args.last().unwrap()) && !line.contains('\n'), "{line}");

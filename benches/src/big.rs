@@ -6,7 +6,7 @@ use crate::peers::{gguf_file, safetensors};
 use crate::sys::{self, Buf, Shared};
 use crate::{zt, Cfg};
 use std::ffi::CString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 pub struct Big {
@@ -16,7 +16,12 @@ pub struct Big {
     pub zt: PathBuf,
     pub st: PathBuf,
     pub gguf: PathBuf,
+    /// The index of the same model in safetensors files of about the same size.
+    pub index: PathBuf,
+    shards: Vec<PathBuf>,
 }
+
+const SHARDS: usize = 8;
 
 impl Big {
     pub fn new(cfg: &Cfg) -> Big {
@@ -29,6 +34,10 @@ impl Big {
             zt: f("zt"),
             st: f("safetensors"),
             gguf: f("gguf"),
+            index: cfg.dir.join("shards/model.safetensors.index.json"),
+            shards: (1..=SHARDS)
+                .map(|n| cfg.dir.join(format!("shards/model-{n:05}-of-{SHARDS:05}.safetensors")))
+                .collect(),
         }
     }
 
@@ -36,12 +45,30 @@ impl Big {
         gauss_buf(self.len, 42)
     }
 
-    pub fn files(&self) -> [&PathBuf; 3] {
-        [&self.zt, &self.st, &self.gguf]
+    pub fn files(&self) -> Vec<&PathBuf> {
+        [&self.zt, &self.st, &self.gguf].into_iter().chain(&self.shards).collect()
+    }
+
+    /// Of which shard each tensor is a part.
+    fn shard_of(&self, spec: &Spec) -> usize {
+        spec.at * SHARDS / self.len
+    }
+
+    fn write_shards(&self, data: &[u8]) {
+        std::fs::create_dir_all(self.index.parent().unwrap()).unwrap();
+        let mut map = serde_json::Map::new();
+        for (n, path) in self.shards.iter().enumerate() {
+            let of_it: Vec<&Spec> = self.specs.iter().filter(|s| self.shard_of(s) == n).collect();
+            safetensors::write(path, &of_it, data, ::safetensors::Dtype::BF16);
+            let name = path.file_name().unwrap().to_str().unwrap();
+            map.extend(of_it.iter().map(|s| (s.name.clone(), name.into())));
+        }
+        let index = serde_json::json!({"metadata": {"total_size": self.len}, "weight_map": map});
+        std::fs::write(&self.index, index.to_string()).unwrap();
     }
 
     pub fn remove(&self) {
-        for f in self.files() {
+        for f in self.files().into_iter().chain([&self.index]) {
             let _ = std::fs::remove_file(f);
         }
     }
@@ -49,7 +76,7 @@ impl Big {
     /// Writes the files that are not there yet.
     pub fn prepare(&self, data: &[u8]) {
         let (s, d) = (&self.specs, &data[..self.len]);
-        crate::balloon::make_free(3 * self.len); // page cache of the files
+        crate::balloon::make_free(4 * self.len); // page cache of the files
         let missing = |p: &PathBuf| !p.exists();
         if missing(&self.zt) {
             zt::write(&self.zt, s, &self.cnames, d, zt::BF16, &zt::writer_options());
@@ -59,6 +86,9 @@ impl Big {
         }
         if missing(&self.gguf) {
             gguf_file::write(&self.gguf, s, d, gguf_file::BF16);
+        }
+        if missing(&self.index) {
+            self.write_shards(d);
         }
         for f in self.files() {
             sys::open_read(f, false).sync_all().unwrap();
@@ -118,7 +148,14 @@ pub fn loaders<'a>(b: &'a Big) -> Vec<Loader<'a>> {
         ("libztensor batch, 2 threads", 2, zt::DIRECT_AUTO),
         ("libztensor batch, direct never, 2 threads", 2, zt::DIRECT_NEVER),
     ] {
-        add(Libztensor, name, Caller, f, Box::new(move |d| batch(b, d, threads, direct)));
+        add(Libztensor, name, Caller, f, Box::new(move |d| batch(b, f, d, threads, direct)));
+    }
+    for (name, f) in [
+        ("libztensor batch, safetensors, 2 threads", &b.st),
+        ("libztensor batch, GGUF, 2 threads", &b.gguf),
+        ("libztensor batch, 8 shards, 2 threads", &b.index),
+    ] {
+        add(Libztensor, name, Caller, f, Box::new(move |d| batch(b, f, d, 2, zt::DIRECT_AUTO)));
     }
     add(Libztensor, "libztensor zt_component_read", Caller, f, Box::new(move |d| read_each(b, d)));
     add(
@@ -181,9 +218,9 @@ pub fn loaders<'a>(b: &'a Big) -> Vec<Loader<'a>> {
     v
 }
 
-/// The whole model by one zt_read_batch, opening and closing included; says which way it took.
-pub fn batch(b: &Big, dst: &mut [u8], threads: u32, direct: i32) {
-    let f = zt::Zt::open(&b.zt);
+/// The whole model, of a file or an index, by one zt_read_batch, opening and closing included; says which way it took.
+pub fn batch(b: &Big, file: &Path, dst: &mut [u8], threads: u32, direct: i32) {
+    let f = zt::Zt::open_model(file);
     let r = f.whole(&b.specs, &b.cnames, Shared::new(dst));
     let s = f.batch(&r, &zt::read_options(threads, direct));
     assert_eq!(s.bytes, b.len as u64);

@@ -71,9 +71,9 @@ pub struct Group<'a> {
 }
 
 pub fn secs<T>(f: impl FnOnce() -> T) -> (f64, T) {
-    let t = std::time::Instant::now();
+    let t = crate::clock::Moment::now();
     let r = f();
-    (t.elapsed().as_secs_f64(), r)
+    (t.elapsed(), r)
 }
 
 pub fn median(v: &[f64]) -> f64 {

@@ -4,8 +4,10 @@
 mod args;
 mod balloon;
 mod big;
+mod clock;
 mod data;
 mod harness;
+mod markdown;
 mod outcome;
 mod peers;
 mod sys;
@@ -48,9 +50,10 @@ impl Drop for Cleanup {
 /// Its number (see args::WORKLOADS), and what it does.
 type Workload = (&'static str, fn(&Cfg) -> Vec<Value>);
 
-const TABLE: [Workload; 14] = [
+const TABLE: [Workload; 16] = [
     ("w1", workloads::open::run),
     ("w1", workloads::open_kinds::run),
+    ("w1", workloads::vocabulary::run),
     ("w2", workloads::load::run),
     ("w3", workloads::cold_load::run),
     ("w4", workloads::write::run),
@@ -63,6 +66,7 @@ const TABLE: [Workload; 14] = [
     ("w11", workloads::scale::run),
     ("w12", workloads::append::run),
     ("w13", workloads::threads::run),
+    ("w14", workloads::convert_file::run),
 ];
 
 fn main() -> ExitCode {
@@ -75,16 +79,21 @@ fn main() -> ExitCode {
             workloads::open::mem_probe(&reader, &dir, objects);
             ExitCode::SUCCESS
         }
-        Ok(Command::Run(run)) => match measure(run) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(line) => {
-                eprintln!("ztensor-bench: {line}");
-                ExitCode::FAILURE
-            }
-        },
+        Ok(Command::Markdown(path)) => ended(markdown::print(&path)),
+        Ok(Command::Run(run)) => ended(measure(run)),
         Err(line) => {
             eprintln!("ztensor-bench: {line}");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn ended(outcome: Result<(), String>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(line) => {
+            eprintln!("ztensor-bench: {line}");
+            ExitCode::FAILURE
         }
     }
 }
@@ -105,6 +114,9 @@ fn measure(mut run: Run) -> Result<(), String> {
     // Known now, not after an hour.
     for file in [&run.json, &cfg.svg].into_iter().flatten() {
         std::fs::write(file, "").map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    if run.by_processors {
+        clock::by_processors();
     }
     if let Some(text) = run.only {
         let _ = harness::ONLY.set(text);
@@ -136,7 +148,8 @@ fn measure(mut run: Run) -> Result<(), String> {
     if let Some(path) = run.json {
         let doc = json!({
             "machine": {"cpu": model, "cores": cores, "flags": flags}, "quick": cfg.quick,
-            "wall_s": started.elapsed().as_secs_f64(), "workloads": all,
+            "version": zt::version(), "by_processors": clock::is_by_processors(),
+            "wall_s": started.elapsed().as_secs_f64(), "workloads": all, "targets": targets::judgements(),
         });
         let text = serde_json::to_string_pretty(&doc).map_err(|e| e.to_string())?;
         std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;

@@ -1,6 +1,7 @@
 //! The ratios that libztensor has to reach, and the verdict on each row of a run.
 
 use crate::harness::median;
+use serde_json::{json, Value};
 use std::sync::Mutex;
 
 pub struct Target {
@@ -28,6 +29,20 @@ pub const TARGETS: &[Target] = &[
     t("W1/100000", "find", "libztensor zt_open", "idea: index", 1.1),
     t("W1/1000", "find", "libztensor zt_open", "idea: index", 1.1),
     t("W1/100000", "list", "libztensor zt_open", "idea: index", 3.0),
+    t("W1/1000", "open", "libztensor of safetensors", "safetensors 0.8.0", 0.33),
+    t("W1/100000", "open", "libztensor of safetensors", "safetensors 0.8.0", 0.33),
+    t("W1/1000", "open", "libztensor of GGUF", "candle-core", 0.5),
+    t("W1/100000", "open", "libztensor of GGUF", "candle-core", 0.5),
+    t("W1/1000", "open", "libztensor of GGUF", "ggml C", 0.33),
+    t("W1/100000", "open", "libztensor of GGUF", "ggml C", 0.33),
+    t("W1/1000", "find", "libztensor of safetensors", "idea: index", 1.1),
+    t("W1/100000", "find", "libztensor of safetensors", "idea: index", 1.1),
+    t("W1/1000", "find", "libztensor of GGUF", "idea: index", 1.1),
+    t("W1/100000", "find", "libztensor of GGUF", "idea: index", 1.1),
+    t("W1/100000", "list", "libztensor of safetensors", "idea: index", 3.0),
+    t("W1/100000", "list", "libztensor of GGUF", "idea: index", 3.0),
+    t("W1/vocabulary", "open", "libztensor of GGUF", "ggml C", 0.5),
+    t("W1/vocabulary", "open", "libztensor of the same in .zt", "ggml C", 1.0),
     t("W1/crc32c", "open", "libztensor zt_open", "limit: walk", 4.0),
     t("W1/sha256", "open", "libztensor zt_open", "limit: walk", 4.0),
     t("W1/quantized", "open", "libztensor zt_open", "limit: walk", 4.0),
@@ -35,6 +50,13 @@ pub const TARGETS: &[Target] = &[
     t("W2a", "touch", "libztensor populate", "limit: mmap, touch, munmap", 0.95),
     t("W2b", "load", "libztensor batch, 2 threads", "limit: pread into", 0.87),
     t("W2b", "load", "libztensor batch, 1 thread", "limit: pread into", 1.03),
+    // Other containers as fast as .zt.
+    t("W2a", "touch", "libztensor populate, safetensors", "libztensor populate", 1.05),
+    t("W2a", "touch", "libztensor populate, GGUF", "libztensor populate", 1.05),
+    t("W2a", "touch", "libztensor populate, 8 shards", "libztensor populate", 1.05),
+    t("W2b", "load", "libztensor batch, safetensors, 2 threads", "libztensor batch, 2 threads", 1.05),
+    t("W2b", "load", "libztensor batch, GGUF, 2 threads", "libztensor batch, 2 threads", 1.05),
+    t("W2b", "load", "libztensor batch, 8 shards, 2 threads", "libztensor batch, 2 threads", 1.05),
     t("W2c", "load", "libztensor zt_component_load, ZT_MODE_READ", "limit: touch", 0.20),
     t(
         "W3",
@@ -43,6 +65,9 @@ pub const TARGETS: &[Target] = &[
         "limit: O_DIRECT pread, 2 threads, 4 MiB, 2 MiB",
         1.10,
     ),
+    t("W3", "load", "libztensor batch, safetensors", "libztensor batch, direct auto, 2 MiB pages", 1.05),
+    t("W3", "load", "libztensor batch, GGUF", "libztensor batch, direct auto, 2 MiB pages", 1.05),
+    t("W3", "load", "libztensor batch, 8 shards", "libztensor batch, direct auto, 2 MiB pages", 1.05),
     t("W3", "load", "libztensor batch, direct never", "limit: buffered pread, 2 threads", 1.25),
     t("W4", "write", "libztensor no digest", "limit: write() in 4 MiB", 1.06),
     t("W4", "write", "libztensor crc32c", "limit: write() in 4 MiB", 1.20),
@@ -72,6 +97,7 @@ pub const TARGETS: &[Target] = &[
     t("W9a/warm", "8 ranks", "libztensor slices", "limit: pread", 1.15),
     t("W9a/cold", "2 ranks", "libztensor slices", "limit: pread", 1.15),
     t("W9a/cold", "8 ranks", "libztensor slices", "limit: pread", 1.15),
+    t("W14", "convert", "zt convert --raw --digest crc32c", "limit: cp", 1.15),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
@@ -82,6 +108,10 @@ enum Verdict {
 }
 
 struct Judged {
+    of: Option<&'static Target>,
+    value: Option<f64>,
+    reach: f64,
+    unit: &'static str,
     row: String,
     line: String,
     verdict: Verdict,
@@ -93,10 +123,17 @@ fn judged() -> std::sync::MutexGuard<'static, Vec<Judged>> {
     JUDGED.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-fn note(row: &str, says: &str, verdict: Verdict) {
+fn note(of: Option<&'static Target>, row: String, value: Result<f64, &str>, unit: &'static str, reach: f64) {
+    let (says, verdict) = match value {
+        Ok(value) if value <= reach => {
+            (format!(": {value:.2}{unit} (reach {reach}{unit}): meets"), Verdict::Meets)
+        }
+        Ok(value) => (format!(": {value:.2}{unit} (reach {reach}{unit}): misses"), Verdict::Misses),
+        Err(why) => (format!(" (reach {reach}{unit}): not measured: {why}"), Verdict::NotMeasured),
+    };
     let line = format!("{row}{says}");
     println!("   {line}");
-    judged().push(Judged { row: row.into(), line, verdict });
+    judged().push(Judged { of, value: value.ok(), reach, unit, row, line, verdict });
 }
 
 fn row_of(t: &Target) -> String {
@@ -104,28 +141,41 @@ fn row_of(t: &Target) -> String {
 }
 
 /// Notes a row that is judged by a number of its own, not by a ratio of times.
-pub fn judge(row: &str, value: f64, unit: &str, reach: f64) {
-    let verdict = if value <= reach { Verdict::Meets } else { Verdict::Misses };
-    let word = if value <= reach { "meets" } else { "misses" };
-    note(row, &format!(": {value:.2}{unit} (reach {reach}{unit}): {word}"), verdict);
+pub fn judge(row: &str, value: f64, unit: &'static str, reach: f64) {
+    note(None, row.into(), Ok(value), unit, reach);
 }
 
 /// Judges a row by the median of its ratios, round by round.
-pub fn judge_ratios(t: &Target, ratios: &[f64]) {
-    match ratios.is_empty() {
-        true => unjudged(t, "no round has both times"),
-        false => judge(&row_of(t), median(ratios), "x", t.reach),
-    }
+pub fn judge_ratios(t: &'static Target, ratios: &[f64]) {
+    let value = if ratios.is_empty() { Err("no round has both times") } else { Ok(median(ratios)) };
+    note(Some(t), row_of(t), value, "x", t.reach);
 }
 
 /// Notes that a row with a target was not measured.
-pub fn unjudged(t: &Target, why: &str) {
-    note(&row_of(t), &format!(" (reach {}x): not measured: {why}", t.reach), Verdict::NotMeasured);
+pub fn unjudged(t: &'static Target, why: &str) {
+    note(Some(t), row_of(t), Err(why), "x", t.reach);
+}
+
+/// Every verdict, for the file of results.
+pub fn judgements() -> Value {
+    let one = |j: &Judged| {
+        let verdict = match j.verdict {
+            Verdict::Meets => "meets",
+            Verdict::Misses => "misses",
+            Verdict::NotMeasured => "not measured",
+        };
+        let part = |part: fn(&Target) -> &'static str| j.of.map(part);
+        json!({
+            "row": j.row, "group": part(|t| t.group), "metric": part(|t| t.metric), "case": part(|t| t.case),
+            "against": part(|t| t.against), "value": j.value, "reach": j.reach, "unit": j.unit, "verdict": verdict,
+        })
+    };
+    Value::Array(judged().iter().map(one).collect())
 }
 
 /// Notes of all rows of a group ("W9a/cold") or a workload ("W9") that have no verdict that they were not measured.
 pub fn not_measured(id: &str, why: &str) {
-    let of = |t: &&Target| {
+    let of = |t: &&'static Target| {
         let rest = t.group.strip_prefix(id);
         rest.is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_digit()))
     };

@@ -140,6 +140,7 @@ struct Sink {
 
 extern "C" {
     pub fn zt_open(path: *const c_char, options: *const OpenOptions, file: *mut *mut File) -> i32;
+    fn zt_open_model(path: *const c_char, options: *const OpenOptions, file: *mut *mut File) -> i32;
     pub fn zt_open_memory(data: *const c_void, n: usize, o: *const OpenOptions, file: *mut *mut File) -> i32;
     pub fn zt_close(file: *mut File);
     pub fn zt_last_error() -> *const c_char;
@@ -231,6 +232,19 @@ impl Zt {
         Zt(f)
     }
 
+    /// A file, or all files of an index.
+    pub fn open_model(path: &Path) -> Zt {
+        Zt::open_model_with(path, 0)
+    }
+
+    pub fn open_model_with(path: &Path, advice: u32) -> Zt {
+        let size = std::mem::size_of::<OpenOptions>();
+        let o = OpenOptions { size, mode: 0, verify: 0, strict: 0, advice, limits: [0; 3] };
+        let mut f = null_mut();
+        ok(unsafe { zt_open_model(cpath(path).as_ptr(), &o, &mut f) });
+        Zt(f)
+    }
+
     /// The bytes have to outlive the result.
     pub fn memory(bytes: &[u8]) -> Zt {
         let mut f = null_mut();
@@ -317,7 +331,9 @@ fn fill(w: *mut Writer, specs: &[Spec], names: &[CString], data: &[u8], dtype: i
     for (s, n) in specs.iter().zip(names) {
         let bytes = &data[s.at..s.at + s.len];
         let (p, len) = (bytes.as_ptr().cast(), bytes.len());
-        ok(unsafe { zt_writer_add_dense(w, n.as_ptr(), 0, dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len) });
+        ok(unsafe {
+            zt_writer_add_dense(w, n.as_ptr(), 0, dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len)
+        });
     }
     ok(unsafe { zt_writer_finish(w, null_mut()) });
 }

@@ -4,6 +4,7 @@ use super::Lap;
 use crate::data::Spec;
 use crate::harness::Sample;
 use crate::sys;
+use crate::workloads::vocabulary;
 use memmap2::{Mmap, MmapOptions};
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::hint::black_box;
@@ -23,6 +24,10 @@ extern "C" {
     fn gguf_get_tensor_size(g: *const c_void, i: i64) -> usize;
     fn gguf_get_tensor_ne(g: *const c_void, i: i64) -> *const i64;
     fn gguf_get_data_offset(g: *const c_void) -> usize;
+    fn gguf_find_key(g: *const c_void, key: *const c_char) -> i64;
+    fn gguf_get_arr_n(g: *const c_void, key: i64) -> usize;
+    fn gguf_get_arr_str(g: *const c_void, key: i64, i: usize) -> *const c_char;
+    fn gguf_get_arr_data(g: *const c_void, key: i64) -> *const c_void;
 }
 
 pub struct Gguf(*mut c_void);
@@ -100,4 +105,32 @@ pub fn load_all(path: &Path) {
         shim_free_data(data);
         gguf_free(g);
     }
+}
+
+/// Opens, asks for every string, score and type of a vocabulary, and closes.
+pub fn vocabulary(path: &Path) -> Sample {
+    let mut t = Lap::start();
+    let g = open(path);
+    let opened = t.lap();
+    let find = |key: &CStr| {
+        let key = unsafe { gguf_find_key(g.0, key.as_ptr()) };
+        assert!(key >= 0);
+        key
+    };
+    let mut sum = 0usize;
+    for key in vocabulary::STRINGS.map(find) {
+        for i in 0..unsafe { gguf_get_arr_n(g.0, key) } {
+            let text = unsafe { CStr::from_ptr(gguf_get_arr_str(g.0, key, i)) };
+            sum = sum.wrapping_add(text.to_bytes().len());
+        }
+    }
+    for key in vocabulary::NUMBERS.map(|(key, _)| find(key)) {
+        let (p, n) = unsafe { (gguf_get_arr_data(g.0, key).cast::<u32>(), gguf_get_arr_n(g.0, key)) };
+        let numbers = unsafe { std::slice::from_raw_parts(p, n) };
+        sum = numbers.iter().fold(sum, |sum, n| sum.wrapping_add(*n as usize));
+    }
+    black_box(sum);
+    let read = t.lap();
+    drop(g);
+    vec![opened, read, t.lap()]
 }

@@ -2,24 +2,27 @@
 
 #[cfg(ggml)]
 pub mod ggml;
+#[cfg(not(ggml))]
+#[path = "ggml_absent.rs"]
+pub mod ggml;
 pub mod gguf_candle;
 pub mod gguf_file;
 pub mod limits;
 pub mod safetensors;
 pub mod zt1;
 
-use std::time::Instant;
+use crate::clock::Moment;
 
 /// Seconds since the last call.
-pub struct Lap(Instant);
+pub struct Lap(Moment);
 
 impl Lap {
     pub fn start() -> Lap {
-        Lap(Instant::now())
+        Lap(Moment::now())
     }
     pub fn lap(&mut self) -> Option<f64> {
-        let t = self.0.elapsed().as_secs_f64();
-        self.0 = Instant::now();
+        let t = self.0.elapsed();
+        self.0 = Moment::now();
         Some(t)
     }
 }

@@ -7,11 +7,13 @@ use crate::sys;
 use memmap2::Mmap;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
+use std::borrow::Borrow;
 use std::hint::black_box;
 use std::path::Path;
 
-pub fn write(path: &Path, specs: &[Spec], data: &[u8], dtype: Dtype) {
+pub fn write<S: Borrow<Spec>>(path: &Path, specs: &[S], data: &[u8], dtype: Dtype) {
     let views = specs.iter().map(|s| {
+        let s: &Spec = s.borrow();
         let shape = s.shape.iter().map(|&d| d as usize).collect();
         (s.name.as_str(), TensorView::new(dtype, shape, &data[s.at..s.at + s.len]).unwrap())
     });

@@ -60,7 +60,22 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     ] {
         let (b, cold, why) = (&b, &cold, &why);
         cases.push(timed(Role::Libztensor, name, move || {
-            let t = cold(&b.zt, false, &|| batch(b, unsafe { dst.range(0, buffer) }, threads, direct));
+            let t = cold(&b.zt, false, &|| batch(b, &b.zt, unsafe { dst.range(0, buffer) }, threads, direct));
+            why.borrow_mut().insert(name, WHY.lock().unwrap().clone());
+            t
+        }));
+    }
+    for (name, file) in [
+        ("libztensor batch, safetensors", &b.st),
+        ("libztensor batch, GGUF", &b.gguf),
+        ("libztensor batch, 8 shards", &b.index),
+    ] {
+        let (b, why) = (&b, &why);
+        cases.push(timed(Role::Libztensor, name, move || {
+            b.files().into_iter().for_each(|f| sys::evict_whole(f));
+            let load = || secs(|| batch(b, file, unsafe { huge.range(0, buffer) }, 2, zt::DIRECT_AUTO)).0;
+            let t =
+                borrow(b.len + (512 << 20), load, || b.files().into_iter().for_each(|f| _ = sys::evict(f)));
             why.borrow_mut().insert(name, WHY.lock().unwrap().clone());
             t
         }));

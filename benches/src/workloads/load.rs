@@ -30,8 +30,8 @@ fn copy_mapped(path: &Path, dst: &mut [u8], len: usize, threads: usize, populate
     blocks(len, 8 << 20, threads, |at, n| unsafe { out.range(at, n) }.copy_from_slice(&m[at..at + n]));
 }
 
-fn touch_views(b: &Big, advice: u32) -> u64 {
-    let f = zt::Zt::open_with(&b.zt, 0, advice);
+fn touch_views(b: &Big, file: &Path, advice: u32) -> u64 {
+    let f = zt::Zt::open_model_with(file, advice);
     b.cnames.iter().map(|n| sys::touch(f.view(n))).sum()
 }
 
@@ -51,7 +51,8 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         let (r, n) = sys::resident(p);
         format!("{} resident {:.1}%", p.extension().unwrap().to_string_lossy(), r as f64 * 100.0 / n as f64)
     };
-    let notes = vec![b.note(), b.files().map(|p| warm(p)).join(", ")];
+    let there = b.files().into_iter().map(|p| warm(p)).collect::<Vec<_>>();
+    let notes = vec![b.note(), there.join(", ")];
     vec![
         group("W2a", || touch(cfg, &b, notes.clone())),
         group("W2b", || copy(cfg, &b, &mut dst, notes.clone())),
@@ -77,8 +78,15 @@ fn touch(cfg: &Cfg, b: &Big, notes: Vec<String>) -> Value {
             };
             t(&f)
         }),
-        timed(Role::Libztensor, "libztensor view", || t(&|| touch_views(b, 0))),
-        timed(Role::Libztensor, "libztensor populate", || t(&|| touch_views(b, zt::POPULATE))),
+        timed(Role::Libztensor, "libztensor view", || t(&|| touch_views(b, &b.zt, 0))),
+        timed(Role::Libztensor, "libztensor populate", || t(&|| touch_views(b, &b.zt, zt::POPULATE))),
+        timed(Role::Libztensor, "libztensor populate, safetensors", || {
+            t(&|| touch_views(b, &b.st, zt::POPULATE))
+        }),
+        timed(Role::Libztensor, "libztensor populate, GGUF", || t(&|| touch_views(b, &b.gguf, zt::POPULATE))),
+        timed(Role::Libztensor, "libztensor populate, 8 shards", || {
+            t(&|| touch_views(b, &b.index, zt::POPULATE))
+        }),
         timed(Role::Peer, "ztensor 1.2.3 open_mmap_shared + view", || t(&|| zt1::touch_all(&b.zt, &b.specs))),
         timed(Role::Peer, "safetensors mmap + tensor", || t(&|| safetensors::touch_all(&b.st, &b.specs))),
     ];

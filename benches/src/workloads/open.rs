@@ -3,7 +3,8 @@
 use crate::data::{gauss_buf, shuffled, small_specs, total};
 use crate::harness::{case, Case, Group, Metric, Role, Sample, Unit};
 use crate::outcome::{attempt, count_failure, group};
-use crate::peers::{gguf_candle, gguf_file, limits, safetensors, zt1, Lap};
+use crate::peers::{ggml, gguf_candle, gguf_file, limits, safetensors, zt1, Lap};
+use crate::workloads::vocabulary;
 use crate::{sys, targets, zt, Cfg};
 use serde_json::{json, Value};
 use std::ffi::{c_char, CString};
@@ -38,7 +39,7 @@ fn generate(f: &Files, n: usize) {
 }
 
 /// Repeats a short measurement so that each sample covers a few milliseconds.
-fn mean(k: usize, mut f: impl FnMut() -> Sample) -> Sample {
+pub fn mean(k: usize, mut f: impl FnMut() -> Sample) -> Sample {
     let mut acc = f();
     for _ in 1..k {
         for (a, b) in acc.iter_mut().zip(f()) {
@@ -96,7 +97,8 @@ fn list_one_by_one(f: *const zt::File) {
             let o = zt::zt_object_at(f, i);
             let c = zt::zt_component_at(o, 0);
             let name: *const c_char = zt::zt_object_name(o);
-            sum = sum.wrapping_add(name as u64 + zt::zt_object_name_length(o) as u64 + *zt::zt_object_shape(o));
+            sum =
+                sum.wrapping_add(name as u64 + zt::zt_object_name_length(o) as u64 + *zt::zt_object_shape(o));
             sum += zt::zt_component_dtype(c) as u64 + zt::zt_component_offset(c) + zt::zt_component_size(c);
         }
     }
@@ -119,14 +121,16 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
     let shuf_c: Vec<CString> = shuf.iter().map(|s| CString::new(*s).unwrap()).collect();
     let (shuf, shuf_c) = (&shuf[..], &shuf_c[..]);
     let k = (20_000 / n).clamp(1, 20);
-    #[allow(unused_mut)]
-    let mut cases: Vec<Case> = vec![
+    let slow = (2_000_000 / n).clamp(200, n); // ggml scans all names for each: bound the steps taken
+    let cases: Vec<Case> = vec![
         case(Role::Limit, LIMIT, || mean(k, || limits::walk(&f.zt))),
         case(Role::Idea, PROTO, || mean(k, || limits::index(&f.zt, shuf))),
         case(Role::Libztensor, "libztensor zt_open", || mean(k, || libztensor(&f.zt, shuf_c, 0))),
         case(Role::Libztensor, "libztensor, ZT_MODE_READ", || {
             mean(k, || libztensor(&f.zt, shuf_c, zt::MODE_READ))
         }),
+        case(Role::Libztensor, "libztensor of safetensors", || mean(k, || libztensor(&f.st, shuf_c, 0))),
+        case(Role::Libztensor, "libztensor of GGUF", || mean(k, || libztensor(&f.gguf, shuf_c, 0))),
         case(Role::Libztensor, "libztensor, zt_object_find_n, single getters", || {
             mean(k, || other_calls(&f.zt, shuf_c))
         }),
@@ -137,13 +141,10 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
         case(Role::Peer, "candle-core 0.11.1 gguf Content::read", || {
             mean(k, || gguf_candle::index(&f.gguf, shuf))
         }),
+        case(Role::Peer, "ggml C gguf_init_from_file", || {
+            mean(k.min(3), || ggml::index(&f.gguf, shuf_c, slow))
+        }),
     ];
-    #[cfg(ggml)]
-    let slow = (2_000_000 / n).clamp(200, n); // ggml scans all names for each: bound the steps taken
-    #[cfg(ggml)]
-    cases.push(case(Role::Peer, "ggml C gguf_init_from_file", || {
-        mean(k.min(3), || crate::peers::ggml::index(&f.gguf, shuf_c, slow))
-    }));
 
     let unit = Unit::Items(n as f64);
     let metric = |name, limit| Metric { name, unit, limit };
@@ -176,31 +177,13 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
 
 /// What a process holds after opening, each reader in a fresh process.
 fn memory(cfg: &Cfg, n: usize) -> Value {
-    println!(
-        "\n{:<14} {:>12} {:>14} {:>14}   (growth by open)",
-        "[memory]", "RssAnon KiB", "malloc KiB", "peak KiB"
-    );
+    memory_head();
     let mut out = Vec::new();
-    for p in ["libztensor", "zt1", "safetensors", "candle", "ggml"] {
-        let exe = std::env::current_exe().unwrap();
-        let args = ["--mem-probe", p, cfg.dir.to_str().unwrap(), &n.to_string()];
-        let r = std::process::Command::new(exe).args(args).output().unwrap();
-        let Ok(v) = serde_json::from_slice::<Value>(&r.stdout) else {
-            let why = match r.status.code() {
-                Some(NOT_BUILT) => "not in this build".into(),
-                _ => {
-                    count_failure();
-                    let said = String::from_utf8_lossy(&r.stderr);
-                    let last = said.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("no message");
-                    format!("failed: its process ended by {}: {last}", r.status)
-                }
-            };
-            println!("{p:<14} not measured: {why}");
-            out.push(json!({"reader": p, "not_measured": why}));
-            continue;
-        };
-        let col = |k: &str| v[k].as_i64().unwrap_or(-1);
-        println!("{p:<14} {:>12} {:>14} {:>14}", col("rss_anon_kib"), col("malloc_kib"), col("peak_kib"));
+    for p in
+        ["libztensor", "libztensor-safetensors", "libztensor-gguf", "zt1", "safetensors", "candle", "ggml"]
+    {
+        let v = probe(cfg, p, n);
+        let col = |k: &str| v["after_open"][k].as_i64().unwrap_or(-1);
         if p == "libztensor" && n == 100_000 {
             let mib = |k| col(k) as f64 / 1024.0;
             targets::judge(
@@ -211,9 +194,39 @@ fn memory(cfg: &Cfg, n: usize) -> Value {
             );
             targets::judge("W1 memory, peak of open", mib("peak_kib"), " MiB", 20.0);
         }
-        out.push(json!({"reader": p, "after_open": v}));
+        out.push(v);
     }
     Value::Array(out)
+}
+
+pub fn memory_head() {
+    println!(
+        "\n{:<24} {:>12} {:>14} {:>14}   (growth by open)",
+        "[memory]", "RssAnon KiB", "malloc KiB", "peak KiB"
+    );
+}
+
+/// What a process of its own holds after opening, printed as a row.
+pub fn probe(cfg: &Cfg, reader: &str, n: usize) -> Value {
+    let exe = std::env::current_exe().unwrap();
+    let args = ["--mem-probe", reader, cfg.dir.to_str().unwrap(), &n.to_string()];
+    let r = std::process::Command::new(exe).args(args).output().unwrap();
+    let Ok(v) = serde_json::from_slice::<Value>(&r.stdout) else {
+        let why = match r.status.code() {
+            Some(NOT_BUILT) => "not in this build".into(),
+            _ => {
+                count_failure();
+                let said = String::from_utf8_lossy(&r.stderr);
+                let last = said.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("no message");
+                format!("failed: its process ended by {}: {last}", r.status)
+            }
+        };
+        println!("{reader:<24} not measured: {why}");
+        return json!({"reader": reader, "not_measured": why});
+    };
+    let col = |k: &str| v[k].as_i64().unwrap_or(-1);
+    println!("{reader:<24} {:>12} {:>14} {:>14}", col("rss_anon_kib"), col("malloc_kib"), col("peak_kib"));
+    json!({"reader": reader, "after_open": v})
 }
 
 /// Runs in the child: opens once, reports what grew, and keeps the handle.
@@ -233,6 +246,11 @@ pub fn mem_probe(reader: &str, dir: &Path, n: usize) {
         });
         match reader {
             "libztensor" => std::mem::forget(zt::Zt::open(&f.zt)),
+            "libztensor-safetensors" => std::mem::forget(zt::Zt::open(&f.st)),
+            "libztensor-gguf" => std::mem::forget(zt::Zt::open(&f.gguf)),
+            "libztensor-vocabulary" => std::mem::forget(zt::Zt::open(&vocabulary::path(dir))),
+            #[cfg(ggml)]
+            "ggml-vocabulary" => std::mem::forget(ggml::open(&vocabulary::path(dir))),
             "zt1" => std::mem::forget(::zt1::Reader::open_mmap_shared(&f.zt).unwrap()),
             "safetensors" => {
                 let m = Box::leak(Box::new(safetensors::map(&f.st)));
@@ -240,7 +258,7 @@ pub fn mem_probe(reader: &str, dir: &Path, n: usize) {
             }
             "candle" => std::mem::forget(gguf_candle::open(&f.gguf)),
             #[cfg(ggml)]
-            "ggml" => std::mem::forget(crate::peers::ggml::open(&f.gguf)),
+            "ggml" => std::mem::forget(ggml::open(&f.gguf)),
             _ => std::process::exit(NOT_BUILT),
         }
         let after = (anon(), sys::malloc_kib());
