@@ -177,8 +177,10 @@ test-llama: libs zt
 
 # No part of make test: it compiles 130 crates and fetches 400 MB of programs to talk to.
 test-remote: libs
+	$(CARGO) build --quiet --package ztensor-tools --locked
 	@if sh tools/need.sh remote; then sh remote/servers.sh $(T)/remote_servers; fi; \
 	    cd remote && ZT_LIB_DIR=$(T)/lib LD_LIBRARY_PATH=$(T)/lib ZT_REMOTE_SERVERS=$(T)/remote_servers \
+	    ZT_PROGRAM=$(T)/debug/zt \
 	    CARGO_TARGET_DIR=$(T)/remote $(CARGO) test --locked
 
 # The benchmark links the library that make libs stages, as a C program would.

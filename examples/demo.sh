@@ -78,4 +78,22 @@ done
 echo
 show zt diff $source model-zstd.zt
 title "Three commands to try: zt ls --tree FILE, zt stats FILE, zt diff FILE OTHER; zt is target/release/zt"
+# A model on a server, where libztensor_remote was built; never in the way of the rest.
+serve() {
+    "$python" "$root/examples/range_server.py" "$cache" >"$cache/port" 2>/dev/null &
+    server=$!
+    trap 'kill $server 2>/dev/null' EXIT
+    for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s "$cache/port" ] || sleep 0.2; done
+    [ -s "$cache/port" ]
+}
+if [ -e "$lib/libztensor_remote.so" ] && rm -f "$cache/port" && serve; then
+    title "3. The same file behind a URL: opened and read by ranges"
+    # shellcheck disable=SC2086
+    ${CC:-cc} -std=c99 -O2 -I"$root/include" -I"$root/remote/include" "$root/examples/remote.c" -o "$cache/bin/remote" \
+        -L"$lib" -lztensor_remote -lztensor -Wl,-rpath,"$lib"
+    show remote "http://127.0.0.1:$(cat "$cache/port")/model-zstd.zt"
+else
+    printf '\n  Models behind URLs: make remote, then make demo shows one (docs/remote.md).\n'
+fi
+
 title "Every tensor came back bit for bit. The programs are examples/*.c, a page each; the manual is include/ztensor.h."

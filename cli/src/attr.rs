@@ -3,6 +3,7 @@
 use crate::arguments::AttrAction;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
+use crate::remote;
 use crate::text;
 use std::path::Path;
 use ztensor::container::json;
@@ -53,7 +54,7 @@ fn object_and_key(path: &[String]) -> (Option<&String>, &str) {
 
 fn get(path: &Path, names: &[String]) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
-    let file = File::open_model(path, &OpenOptions::default()).map_err(at_path)?;
+    let file = remote::open_model(path, &OpenOptions::default()).map_err(at_path)?;
     let mut out = Output::new();
     if names.is_empty() {
         let all = json::write(file.attributes().unwrap_or(Value::EMPTY_MAP)).map_err(at_path)?;

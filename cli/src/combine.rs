@@ -5,6 +5,7 @@ use crate::convert::check_free;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::remote;
 use crate::{progress, text};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ fn report(path: &Path, what: &str, summary: &Summary) -> Outcome<()> {
 pub fn add(arguments: &Add) -> Outcome<()> {
     let (path, input) = (&arguments.file, &arguments.input);
     let interrupt = Interrupt::listen();
-    let file = File::open_model(input, &OpenOptions::default()).map_err(|e| Failure::at(input, e))?;
+    let file = remote::open_model(input, &OpenOptions::default()).map_err(|e| Failure::at(input, e))?;
     let wanted = |object: &Object<'_>| {
         arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))
     };
@@ -88,7 +89,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     check_free(output, arguments.force)?;
     let open = |path: &PathBuf| -> Outcome<File> {
-        File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
+        remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
     };
     let files = inputs.iter().map(open).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();

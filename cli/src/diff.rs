@@ -8,6 +8,7 @@ use crate::arguments::Diff;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{Output, Tone};
+use crate::remote;
 use crate::{elements, parallel, progress, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
@@ -39,7 +40,7 @@ fn compare(arguments: &Diff) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let (path, other_path) = (&arguments.a, &arguments.b);
     let open =
-        |path: &Path| File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e));
+        |path: &Path| remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e));
     let (a, b) = (open(path)?, open(other_path)?);
     let wanted = |object: &Object<'_>| {
         arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))

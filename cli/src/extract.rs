@@ -5,18 +5,19 @@ use crate::convert::{Elements, NewFile};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::remote;
 use crate::{npy, text};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use ztensor::error::{Cause, Error};
-use ztensor::reader::{Advice, Component, File, Object, OpenOptions};
+use ztensor::reader::{Advice, Component, Object, OpenOptions};
 
 /// Writes one component to standard output.
 pub fn cat(arguments: &Cat) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
-    let file = File::open_model(path, &OpenOptions::default()).map_err(at_path)?;
+    let file = remote::open_model(path, &OpenOptions::default()).map_err(at_path)?;
     let object = file.required(&arguments.name).map_err(at_path)?;
     let roles =
         || object.components().map(|c| text::name(c.role()).into_owned()).collect::<Vec<_>>().join(", ");
@@ -46,7 +47,7 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
 pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
-    let file = File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let file = remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let wanted = |object: &Object<'_>| {
         arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))
     };

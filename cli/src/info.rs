@@ -3,6 +3,7 @@
 use crate::arguments::Info;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
+use crate::remote;
 use crate::{elements, text};
 use std::collections::BTreeMap;
 use ztensor::container::json;
@@ -13,7 +14,7 @@ use ztensor::reader::{Component, File, Object, OpenOptions};
 pub fn run(arguments: &Info) -> Outcome<()> {
     let path = &arguments.file;
     let at_path = |e| Failure::at(path, e);
-    let file = File::open_model(path, &OpenOptions::default()).map_err(at_path)?;
+    let file = remote::open_model(path, &OpenOptions::default()).map_err(at_path)?;
     let mut out = Output::new();
     if arguments.names.is_empty() {
         of_file(&mut out, &file).map_err(|e| e.at(path))?;

@@ -3,6 +3,7 @@
 use crate::arguments::{GlobOrPath, Ls, Sort};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
+use crate::remote;
 use crate::table::{Align, Table};
 use crate::tree::Tree;
 use crate::{elements, info, json, text};
@@ -43,7 +44,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
 }
 
 fn list(out: &mut Output, path: &Path, arguments: &Ls) -> Outcome<()> {
-    let file = File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let file = remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let objects = chosen(&file, arguments);
     if arguments.json {
         return json::write(out, path, &file, &objects, arguments.sha256);

@@ -20,6 +20,7 @@ mod npy;
 mod output;
 mod parallel;
 mod progress;
+mod remote;
 mod repair;
 mod stats;
 mod table;

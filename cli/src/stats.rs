@@ -6,12 +6,13 @@ use crate::arguments::Stats;
 use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::remote;
 use crate::table::{Align, Table};
 use crate::{elements, parallel, progress, text};
 use serde_json::{json, Value};
 use summary::{Histogram, Summary};
 use ztensor::error::{Cause, Error, Result};
-use ztensor::reader::{Advice, Component, File, Object, OpenOptions};
+use ztensor::reader::{Advice, Component, Object, OpenOptions};
 
 /// What was found of one component.
 struct Found {
@@ -22,7 +23,7 @@ struct Found {
 pub fn run(arguments: &Stats) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
-    let file = File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let file = remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let wanted =
         |name: &str| arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(name));
     let objects = file.objects().filter(|object| wanted(object.name()));

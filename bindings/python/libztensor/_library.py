@@ -2,6 +2,7 @@
 
 import ctypes
 import ctypes.util
+import functools
 import os
 import sys
 from pathlib import Path
@@ -24,6 +25,22 @@ def _load():
 
 
 lib = _load()
+
+
+@functools.cache
+def remote():
+    """libztensor_remote: $LIBZTENSOR_REMOTE, beside this package, or where the system has it."""
+    name = {"darwin": "libztensor_remote.0.dylib", "win32": "ztensor_remote.dll"}.get(sys.platform, "libztensor_remote.so.0")
+    installed = Path(__file__).resolve().parent / name
+    chosen = os.environ.get("LIBZTENSOR_REMOTE") or (str(installed) if installed.exists() else name)
+    try:
+        library = ctypes.CDLL(chosen)
+    except OSError as why:
+        raise Unsupported(f"URLs need {name}, which cannot be loaded: {why}") from None
+    library.zt_remote_open.restype = ctypes.c_int32
+    library.zt_remote_open.argtypes = [
+        ctypes.c_char_p, ctypes.c_void_p, ctypes.POINTER(c.zt_open_options), ctypes.POINTER(ctypes.c_void_p)]
+    return library
 
 
 class ZTensorError(Exception):

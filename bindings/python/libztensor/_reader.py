@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Callable, Optional
 
 from . import _declarations as c
-from ._library import InvalidArgument, NotFound, Unsupported, carrying, check, lib, options
+from ._library import InvalidArgument, NotFound, Unsupported, carrying, check, lib, options, remote
 
 _NUMPY = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "|i1", "u64": "<u8",
           "u32": "<u4", "u16": "<u2", "u8": "|u1", "bool": "|b1", "complex64": "<c8", "complex128": "<c16"}
@@ -259,15 +259,22 @@ _DIRECT = {"auto": c.ZT_DIRECT_AUTO, "never": c.ZT_DIRECT_NEVER, "always": c.ZT_
 
 
 class File(Mapping):
-    """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it."""
+    """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it. Of a
+    URL (s3://, gs://, az://, https://) a file or a model, if libztensor_remote is installed."""
 
     def __init__(self, path, *, mode: str = "map", strict: bool = False, verify: bool = False, threads: int = 0):
-        self._open(lib.zt_open, os.fsencode(path), mode=mode, strict=strict, verify=verify, threads=threads)
+        how = dict(mode=mode, strict=strict, verify=verify, threads=threads)
+        if isinstance(path, str) and "://" in path:
+            self._open(remote().zt_remote_open, path.encode(), None, **how)
+        else:
+            self._open(lib.zt_open, os.fsencode(path), **how)
 
     @classmethod
     def open_model(cls, path, **how) -> "File":
         """A model that may be of many files: a file, an index, one of several numbered files, a folder. As File() in
         all else."""
+        if isinstance(path, str) and "://" in path:
+            return cls(path, **how)
         return cls.__new__(cls)._open(lib.zt_open_model, os.fsencode(path), **how)
 
     @classmethod

@@ -3,6 +3,7 @@
 use super::is_standard;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::remote;
 use std::io::{stdin, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use ztensor::error::Error;
@@ -25,7 +26,7 @@ impl Input {
                     return Err(Failure::at(path, "neither a regular file nor a folder"));
                 }
                 // Mapped: compressed components need no memory for their stored bytes.
-                File::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?
+                remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?
             }
         };
         Ok(Input { file, path: path.to_owned() })

@@ -1,0 +1,226 @@
+//! Models behind a URL. libztensor_remote is loaded at the moment when one is named, so that `zt` by itself carries no
+//! network: it gives sources, which are read as any other.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use ztensor::error::Result;
+use ztensor::reader::{File, OpenOptions};
+
+/// Opens a model, by its path or its URL.
+pub fn open_model(path: &Path, options: &OpenOptions) -> Result<File> {
+    match path.to_str().is_some_and(|path| path.contains("://")) && !path.exists() {
+        false => File::open_model(path, options),
+        true => library::open(path, options),
+    }
+}
+
+#[cfg(not(unix))]
+mod library {
+    use super::{File, OpenOptions, OsStr, Path, Result};
+    use ztensor::error::{Cause, Error};
+
+    pub fn open(_: &Path, _: &OpenOptions) -> Result<File> {
+        let _ = OsStr::new("");
+        Err(Error::new(Cause::Unsupported, format_args!("URLs are opened on Unix alone")))
+    }
+}
+
+#[cfg(unix)]
+mod library {
+    use super::{File, OpenOptions, OsStr, Path, Result};
+    use std::ffi::{c_char, c_int, c_void, CStr, CString};
+    use std::ops::Range;
+    use std::sync::OnceLock;
+    use ztensor::error::{Cause, Error};
+    use ztensor::reader::{ByteSource, Opened, Store};
+    use ztensor::source::{Profile, ReadMany, ReadRange};
+
+    const NAME: &str =
+        if cfg!(target_os = "macos") { "libztensor_remote.0.dylib" } else { "libztensor_remote.so.0" };
+    /// Links are resolved at once.
+    const RTLD_NOW: c_int = 2;
+
+    unsafe extern "C" {
+        fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+        fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    }
+
+    /// zt_source_range of ztensor.h.
+    #[repr(C)]
+    struct SourceRange {
+        offset: u64,
+        dst: *mut c_void,
+        size: usize,
+    }
+
+    /// zt_source of ztensor.h.
+    #[repr(C)]
+    struct Source {
+        struct_size: usize,
+        context: *mut c_void,
+        size: Option<unsafe extern "C" fn(*mut c_void, *mut u64) -> i32>,
+        read_at: Option<unsafe extern "C" fn(*mut c_void, u64, *mut c_void, usize) -> i32>,
+        close: Option<unsafe extern "C" fn(*mut c_void)>,
+        read_many: Option<unsafe extern "C" fn(*mut c_void, *const SourceRange, usize) -> i32>,
+        name: *const c_char,
+        gap: u64,
+        largest_request: u64,
+        concurrency: u32,
+        callers_thread: u32,
+        identity: u64,
+    }
+
+    type ZtRemoteSource = unsafe extern "C" fn(*const c_char, *const c_void, *mut Source) -> i32;
+    type ZtLastError = unsafe extern "C" fn() -> *const c_char;
+
+    /// The functions of the library, which stays loaded.
+    struct Library {
+        source: ZtRemoteSource,
+        last_error: ZtLastError,
+    }
+
+    /// Beside the program, as an installation has it, or where the system looks.
+    fn load() -> Option<Library> {
+        let beside = std::env::current_exe()
+            .ok()
+            .and_then(|program| Some(program.parent()?.join("../lib").join(NAME)));
+        let beside = beside.filter(|path| path.exists()).and_then(|path| path.to_str().map(str::to_owned));
+        let name = CString::new(beside.unwrap_or_else(|| NAME.into())).ok()?;
+        // SAFETY: NUL-ended; the library is one that may be loaded at any time.
+        let library = unsafe { dlopen(name.as_ptr(), RTLD_NOW) };
+        if library.is_null() {
+            return None;
+        }
+        // SAFETY: an open library, a NUL-ended name; also of what it is linked to.
+        let find =
+            |name: &CStr| Some(unsafe { dlsym(library, name.as_ptr()) }).filter(|found| !found.is_null());
+        let (source, last_error) = (find(c"zt_remote_source")?, find(c"zt_last_error")?);
+        // SAFETY: these functions, as their headers declare them.
+        unsafe {
+            Some(Library {
+                source: std::mem::transmute::<*mut c_void, ZtRemoteSource>(source),
+                last_error: std::mem::transmute::<*mut c_void, ZtLastError>(last_error),
+            })
+        }
+    }
+
+    fn get() -> Result<&'static Library> {
+        static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+        LIBRARY.get_or_init(load).as_ref().ok_or_else(|| {
+            Error::new(
+                Cause::Unsupported,
+                format_args!("URLs need {NAME}, which is not installed (make install-remote)"),
+            )
+        })
+    }
+
+    impl Library {
+        /// What a function of it returned, with what it says.
+        fn outcome(&self, status: i32) -> Result<()> {
+            let cause = match status {
+                0 => return Ok(()),
+                1 => Cause::InvalidArgument,
+                7 => Cause::Unsupported,
+                14 => Cause::OutOfMemory,
+                16 => Cause::NoFile,
+                _ => Cause::Io,
+            };
+            // SAFETY: never NULL, NUL-ended, valid until the next failure of this thread.
+            let text = unsafe { CStr::from_ptr((self.last_error)()) };
+            Err(Error::new(cause, format_args!("{}", text.to_string_lossy())))
+        }
+    }
+
+    pub fn open(url: &Path, options: &OpenOptions) -> Result<File> {
+        File::open_model_from(get()?, url, options)
+    }
+
+    impl Store for Library {
+        fn for_each_name(&self, _: &Path, _: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
+            Ok(false)
+        }
+
+        fn open(&self, path: &Path) -> Result<Opened> {
+            let url = CString::new(path.as_os_str().as_encoded_bytes());
+            let url =
+                url.map_err(|_| Error::new(Cause::InvalidArgument, format_args!("a URL holds no NUL")))?;
+            // SAFETY: all of it may be zero.
+            let mut source: Source = unsafe { std::mem::zeroed() };
+            source.struct_size = size_of::<Source>();
+            // SAFETY: NUL-ended, no options, a source of the size that it says.
+            self.outcome(unsafe { (self.source)(url.as_ptr(), std::ptr::null(), &raw mut source) })?;
+            let mut source = RemoteSource { library: get()?, functions: source, size: 0 };
+            if let Some(size) = source.functions.size {
+                // SAFETY: called as its declaration says.
+                self.outcome(unsafe { size(source.functions.context, &raw mut source.size) })?;
+            }
+            Ok(Opened { source: Box::new(source), label: None, path: Vec::new(), modified: 0 })
+        }
+
+        fn threads(&self, files: usize) -> usize {
+            files.min(16)
+        }
+    }
+
+    /// A source that the library made.
+    struct RemoteSource {
+        library: &'static Library,
+        functions: Source,
+        size: u64,
+    }
+
+    // SAFETY: "from any thread, also several at once".
+    unsafe impl Send for RemoteSource {}
+    // SAFETY: as above.
+    unsafe impl Sync for RemoteSource {}
+
+    impl ByteSource for RemoteSource {
+        fn size(&self) -> u64 {
+            self.size
+        }
+
+        fn slice(&self, _: Range<u64>) -> Option<&[u8]> {
+            None
+        }
+
+        fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+            self.read_many(&mut [ReadRange { offset, dst }])
+        }
+
+        fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
+            let wanted = ranges.iter_mut().filter(|range| !range.dst.is_empty());
+            let wanted = wanted.map(|r| SourceRange {
+                offset: r.offset,
+                dst: r.dst.as_mut_ptr().cast(),
+                size: r.dst.len(),
+            });
+            let wanted: Vec<SourceRange> = wanted.collect();
+            let Some(read) = self.functions.read_many else { return Ok(()) };
+            // SAFETY: called as its declaration says; each dst has that many writable bytes.
+            self.library.outcome(unsafe { read(self.functions.context, wanted.as_ptr(), wanted.len()) })
+        }
+
+        fn profile(&self) -> Profile {
+            Profile {
+                gap: self.functions.gap,
+                largest_request: self.functions.largest_request,
+                concurrency: self.functions.concurrency as usize,
+                callers_thread: false,
+                read_many: ReadMany::Anywhere,
+            }
+        }
+
+        fn identity(&self) -> u64 {
+            self.functions.identity
+        }
+    }
+
+    impl Drop for RemoteSource {
+        fn drop(&mut self) {
+            if let Some(close) = self.functions.close.take() {
+                // SAFETY: called once, last.
+                unsafe { close(self.functions.context) };
+            }
+        }
+    }
+}
