@@ -7,10 +7,13 @@
 
 mod os;
 mod rule;
+mod text;
 
 pub use rule::Rule;
 
 pub(crate) use os::SystemText;
+use text::{bounded_text, push_bounded, DETAIL_LIMIT};
+pub(crate) use text::{Quoted, MESSAGE_LIMIT};
 
 use std::fmt;
 
@@ -70,7 +73,7 @@ pub struct Error {
 impl Error {
     /// A failure with its detail: the rule and the numbers that disagree, no path, no object.
     pub fn new(cause: Cause, detail: fmt::Arguments<'_>) -> Self {
-        Error { cause, os: 0, text: bounded_text(detail).unwrap_or_else(|cut| cut) }
+        Error { cause, os: 0, text: bounded_text(detail, DETAIL_LIMIT).unwrap_or_else(|cut| cut) }
     }
 
     /// Memory for `bytes` bytes could not be had.
@@ -96,17 +99,25 @@ impl Error {
     /// The same failure once more, for another caller.
     #[cold]
     pub(crate) fn again(&self) -> Self {
-        Error { os: self.os, ..Error::new(self.cause, format_args!("{}", self.text)) }
+        let mut again = Error { os: self.os, ..Error::new(self.cause, format_args!("")) };
+        push_bounded(&mut again.text, &self.text, MESSAGE_LIMIT);
+        again
     }
 
-    /// Puts what the caller knows in front: `context: what was said so far`.
+    /// Puts what the caller knows in front: `context: what was said so far`. It is the context that is cut where both
+    /// are too long, and left out where memory is short.
     #[must_use]
     #[cold]
     pub fn within(mut self, context: fmt::Arguments<'_>) -> Self {
-        match bounded_text(format_args!("{context}: {}", self.text)) {
-            Ok(text) => self.text = text,
-            Err(cut) if cut.len() > self.text.len() => self.text = cut,
-            Err(_) => {} // the detail says more than half of its context
+        const BETWEEN: &str = ": ";
+        let capacity = MESSAGE_LIMIT.saturating_sub(BETWEEN.len()).saturating_sub(self.text.len());
+        if let Ok(mut text) = bounded_text(context, capacity) {
+            let more = BETWEEN.len().saturating_add(self.text.len());
+            if !text.is_empty() && text.try_reserve(more).is_ok() {
+                text.push_str(BETWEEN);
+                text.push_str(&self.text);
+                self.text = text;
+            }
         }
         self
     }
@@ -165,45 +176,6 @@ impl From<std::collections::TryReserveError> for Error {
     }
 }
 
-/// Longest message that is kept, in bytes. Names in a file may be huge; a line of text is not.
-pub(crate) const MESSAGE_LIMIT: usize = 2048;
-
-/// Formats into memory that is asked for fallibly and bounded; as far as it came where memory is short.
-fn bounded_text(arguments: fmt::Arguments<'_>) -> std::result::Result<String, String> {
-    /// Most messages are shorter: they have memory at once or not at all, and are not cut after a word.
-    const USUAL: usize = 160;
-    struct Bounded {
-        text: String,
-        is_refused: bool,
-    }
-    impl fmt::Write for Bounded {
-        fn write_str(&mut self, s: &str) -> fmt::Result {
-            let mut capacity = MESSAGE_LIMIT.saturating_sub(self.text.len()).min(s.len());
-            while !s.is_char_boundary(capacity) {
-                capacity -= 1;
-            }
-            let cut = s.get(..capacity).unwrap_or_default();
-            let needed = cut.len().max(USUAL.saturating_sub(self.text.len()));
-            self.is_refused = self.text.try_reserve(needed).is_err();
-            if self.is_refused {
-                return Err(fmt::Error);
-            }
-            self.text.push_str(cut);
-            if cut.len() < s.len() {
-                Err(fmt::Error)
-            } else {
-                Ok(())
-            }
-        }
-    }
-    let mut bounded = Bounded { text: String::new(), is_refused: false };
-    let _ = fmt::Write::write_fmt(&mut bounded, arguments); // a cut message is still a message
-    match bounded.is_refused {
-        false => Ok(bounded.text),
-        true => Err(bounded.text),
-    }
-}
-
 /// Formats into memory that is asked for fallibly: all of it, or an error.
 pub(crate) fn try_format(arguments: fmt::Arguments<'_>) -> Result<String> {
     struct Fallible(String);
@@ -218,27 +190,6 @@ pub(crate) fn try_format(arguments: fmt::Arguments<'_>) -> Result<String> {
     match fmt::Write::write_fmt(&mut text, arguments) {
         Ok(()) => Ok(text.0),
         Err(fmt::Error) => Err(fail!(OutOfMemory, "memory for a label could not be had")),
-    }
-}
-
-/// Bytes of a file that ought to be text, as a message shows them.
-pub(crate) struct Quoted<'b>(pub &'b [u8]);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"")?;
-        for chunk in self.0.utf8_chunks() {
-            for c in chunk.valid().chars() {
-                match c {
-                    '\'' => f.write_str("'")?,
-                    _ => write!(f, "{}", c.escape_debug())?,
-                }
-            }
-            if !chunk.invalid().is_empty() {
-                f.write_str("\u{FFFD}")?;
-            }
-        }
-        f.write_str("\"")
     }
 }
 
@@ -276,10 +227,36 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_quoted_as_text_is() {
-        for text in ["", "layer's \"weight\"", "tab\t, \u{7f}, \u{1F600}, \\"] {
-            assert_eq!(Quoted(text.as_bytes()).to_string(), format!("{text:?}"));
+    fn of_long_names_the_middle_is_left_out_and_the_reason_stays() {
+        let cases: [Vec<u8>; 4] = [
+            "x".repeat(70_000),
+            "\u{e9}".repeat(70_000),
+            "\u{1}\u{10fffd}".repeat(70_000),
+            "n".repeat(1 << 20),
+        ]
+        .map(String::into_bytes);
+        for mut name in cases.into_iter().chain([vec![0xff; 70_000]]) {
+            name.splice(..0, *b"first");
+            name.extend_from_slice(b"last");
+            let quoted = Quoted(&name).to_string();
+            assert!(
+                quoted.starts_with("\"first") && quoted.ends_with("last\"") && quoted.contains("..."),
+                "{quoted}"
+            );
+            assert!(quoted.len() < 900, "{}", quoted.len());
+            let path = format!("/{}/file.zt", "folder/".repeat(500));
+            let two = broken!(Rule::NameDuplicate, "{} and {} are the same", Quoted(&name), Quoted(&name));
+            let error = two.within(format_args!("object {}", Quoted(&name))).within(format_args!("{path}"));
+            let text = error.message();
+            assert!(text.ends_with("are the same") && text.len() <= MESSAGE_LIMIT, "{text}");
+            let text = String::from_utf8(name).unwrap_or_default();
+            let error = fail!(Exists, "object {text:?} is there twice").within(format_args!("{path}"));
+            let is_plain = !text.contains('\u{1}'); // what is escaped one by one is cut as it comes
+            assert!(error.message().starts_with("/folder/") && error.message().len() <= MESSAGE_LIMIT);
+            assert_eq!(error.message().ends_with("is there twice"), is_plain, "{}", error.message());
+            assert_eq!(error.again().message(), error.message());
         }
-        assert_eq!(Quoted(b"a\xffb\xe2\x82").to_string(), "\"a\u{FFFD}b\u{FFFD}\"");
+        let short = "y".repeat(300);
+        assert_eq!(fail!(Io, "{short}").message(), short);
     }
 }

@@ -8,7 +8,7 @@ use super::guard::{guard, guard_value};
 use super::object::{zt_component_find, zt_object};
 use super::status::zt_status;
 use super::writer::{open, zt_writer};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};
 use crate::reader::Mode;
@@ -244,12 +244,19 @@ fn unversioned(place: &zt_component, shape: Option<&[u64]>) -> Result<*mut Unver
 fn dense(object: &zt_object) -> Result<(&zt_component, &[u64])> {
     let found = object.object()?;
     if found.format() != Format::Dense {
-        return Err(fail!(Unsupported, "object {:?} is {}, not dense", found.name(), found.format_name()));
+        return Err(fail!(
+            Unsupported,
+            "object {} is {}, not dense",
+            Quoted(found.name_bytes()),
+            found.format_name()
+        ));
     }
     // SAFETY: a text with its NUL; the component lives as long as the object.
     let part = unsafe { zt_component_find(Some(object), c"data".as_ptr()).as_ref() };
     Ok((
-        part.ok_or_else(|| broken!(Rule::ComponentMissing, "object {:?} has no data", found.name()))?,
+        part.ok_or_else(|| {
+            broken!(Rule::ComponentMissing, "object {} has no data", Quoted(found.name_bytes()))
+        })?,
         found.shape(),
     ))
 }

@@ -5,7 +5,7 @@
 
 use super::capabilities::{Capabilities, SharedBytes};
 use super::frame::Frame;
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::layout::{Layout, MAX_RANK};
 use crate::model::manifest::{element_count, Component, Encoding, Format, Manifest, Object, TextId};
@@ -33,7 +33,7 @@ pub fn validate(mut manifest: Manifest, frame: &Frame, capabilities: &Capabiliti
         let end = first.saturating_add(object.component_count as usize);
         let parts = components.get_mut(first..end).unwrap_or_default();
         if let Err(e) = check_object(&manifest, object, parts, &rules, data) {
-            return Err(e.within(format_args!("object {:?}", manifest.texts.get(object.name))));
+            return Err(e.within(format_args!("object {}", Quoted(manifest.texts.get_bytes(object.name)))));
         }
         for part in parts.iter().filter(|c| c.stored_size > 0) {
             in_order &= last_end <= part.offset;
@@ -282,8 +282,8 @@ impl std::fmt::Display for ComponentAt<'_> {
         for object in manifest.objects.iter() {
             for c in manifest.components(object) {
                 if (c.offset, c.end()) == range {
-                    let (name, role) = (manifest.texts.get(object.name), manifest.texts.get(c.role));
-                    return write!(f, "object {name:?} component {role:?}");
+                    let [name, role] = [object.name, c.role].map(|id| Quoted(manifest.texts.get_bytes(id)));
+                    return write!(f, "object {name} component {role}");
                 }
             }
         }

@@ -115,7 +115,10 @@ impl<'f> Object<'f> {
         // Which one it is says its place in the table.
         let first = self.file.manifest.objects.as_ptr().addr();
         let index = std::ptr::from_ref(self.entry).addr().wrapping_sub(first) / size_of::<manifest::Object>();
-        self.file.parts.of_object(index).named(error.within(format_args!("object {:?}", self.name())))
+        self.file
+            .parts
+            .of_object(index)
+            .named(error.within(format_args!("object {}", Quoted(self.name_bytes()))))
     }
 }
 

@@ -239,7 +239,7 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
     }
     for (at, object) in file.objects().enumerate() {
         if file.find_position(object.name_bytes()) != Some(at) {
-            let twice = broken!(Rule::NameDuplicate, "object {:?} is there twice", object.name());
+            let twice = broken!(Rule::NameDuplicate, "object {} is there twice", Quoted(object.name_bytes()));
             return Err(file.in_file(twice));
         }
         if let Format::Other(_) = object.format() {

@@ -9,7 +9,7 @@ mod plan;
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
 use crate::container::capabilities::{LogicalTypes, Roles};
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Error, Quoted, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::model::value::{Attributes, Kind, OwnedValue};
@@ -53,15 +53,15 @@ impl Writer {
     /// What can be refused before anything is written.
     fn check_copy(&self, object: &Object<'_>) -> Result<()> {
         let to = self.capabilities();
-        let in_object = |e: Error| e.within(format_args!("object {:?}", object.name()));
+        let in_object = |e: Error| e.within(format_args!("object {}", Quoted(object.name_bytes())));
         let cannot_represent =
             |what: &str, name: &str| in_object(to.cannot_represent(format_args!("the {what} {name:?}")));
         // A name that meant nothing in its file must not begin to mean something in this one.
         let known = |name: &str| {
             fail!(
                 Unsupported,
-                "object {:?}: {name:?} is unknown in its file, but means something here",
-                object.name()
+                "object {}: {name:?} is unknown in its file, but means something here",
+                Quoted(object.name_bytes())
             )
         };
         if matches!(object.format(), Format::Other(_)) && Format::from_name(object.format_name()).is_some() {

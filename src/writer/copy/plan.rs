@@ -4,7 +4,7 @@ use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::convert;
 use crate::digest::{self, Digest};
-use crate::error::{broken, Result, Rule};
+use crate::error::{broken, Quoted, Result, Rule};
 use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
 use crate::model::structure::each_index;
@@ -181,8 +181,10 @@ impl Writer {
             writer.check_component(&spec, spec.size)?;
             writer.try_entry(&spec)
         };
-        check(self)
-            .map_err(|e| e.within(format_args!("object {:?} component {:?}", object.name(), spec.role)))?;
+        check(self).map_err(|e| {
+            let name = Quoted(object.name_bytes());
+            e.within(format_args!("object {name} component {:?}", spec.role))
+        })?;
         Ok(Reencode { component, spec })
     }
 }
