@@ -63,7 +63,10 @@ pub fn push<T>(budget: &Budget, table: &mut Vec<T>, entry: T) -> Result<()> {
 pub fn extend(budget: &Budget, table: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     if table.capacity().saturating_sub(table.len()) < bytes.len() {
         let capacity = table.capacity();
-        growing::<u8>(budget, "texts", capacity, bytes.len(), |more| Ok(table.try_reserve_exact(more)?))?;
+        let free = capacity.saturating_sub(table.len());
+        growing::<u8>(budget, "texts", capacity, bytes.len(), |more| {
+            Ok(table.try_reserve_exact(free.saturating_add(more))?) // as much as is charged
+        })?;
     }
     table.extend_from_slice(bytes);
     Ok(())

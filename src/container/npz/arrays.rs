@@ -69,6 +69,8 @@ pub(super) fn archive(
             }
         }
     })?;
+    budget.give_back(inflated.len() as u64);
+    drop(inflated);
     let (mut name, charged) = (Vec::new(), bytes_of::<Found>(found.capacity()));
     for (member, found) in directory.members.iter().zip(found) {
         let Found::Array(header) = found else { continue };
@@ -81,7 +83,11 @@ pub(super) fn archive(
             false => decode_437(stem, budget, &mut name)?,
         }
         keep(&mut manifest, &name, &header, place, budget).map_err(|e| directory.blame(member, e))?;
+        if let Kind::Unreadable { text, .. } = header.kind {
+            drop_text(text, budget);
+        }
     }
+    drop_text(name, budget);
     budget.give_back(charged);
     let (manifest_range, file_size) = (directory.range.clone(), regions.file_size());
     let frame = Frame {
@@ -278,7 +284,31 @@ fn described(manifest: &mut Manifest, text: &[u8], budget: &Budget) -> Result<Te
             }
         }
     }
-    add_text(budget, manifest, &name)
+    let kept = add_text(budget, manifest, &name);
+    drop_text(name, budget);
+    kept
+}
+
+/// Frees a text whose memory was charged.
+fn drop_text(text: Vec<u8>, budget: &Budget) {
+    budget.give_back(text.capacity() as u64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_dropped_is_no_longer_charged() {
+        let (described_by, added_by) = (Budget::new(1 << 20), Budget::new(1 << 20));
+        let (mut one, mut other) = (begin().unwrap(), begin().unwrap());
+        for size in [1, 100, 5000] {
+            let text = "x".repeat(size);
+            described(&mut one, text.as_bytes(), &described_by).unwrap();
+            add_text(&added_by, &mut other, format!("numpy.{text}").as_bytes()).unwrap();
+            assert_eq!(described_by.held(), added_by.held());
+        }
+    }
 }
 
 /// The characters of code page 437 from 128 on: what names are of that do not say that they are UTF-8.
