@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
+use std::ops::Range;
 
 /// How a component's bytes become numbers.
 #[derive(Clone, Copy, PartialEq)]
@@ -34,6 +35,8 @@ pub(super) struct Facts {
 /// What the threads of one verification found out.
 #[derive(Default)]
 pub(super) struct Verified {
+    /// The first of the components that it is about.
+    first: usize,
     aliases: Aliases,
     facts: Vec<Mutex<Facts>>,
     /// Checksums of archives by their parts and where the bytes begin that they are of, and what came of looking.
@@ -47,18 +50,21 @@ type PartAndStart = (usize, u64);
 type Outcome = Mutex<Option<Result<()>>>;
 
 impl Verified {
-    /// Nothing is known yet of a file's bytes.
-    pub fn nothing_of(file: &File) -> Result<Verified> {
-        let part_of = |component| file.parts.number_of_component(component);
-        let aliases = Aliases::of(&file.manifest.components, part_of)?;
-        let mut verified = Verified { aliases, facts: Vec::new(), checksums: Vec::new() };
+    /// Nothing is known yet of the bytes of some components of a file.
+    pub fn nothing_of(file: &File, components: Range<usize>) -> Result<Verified> {
+        let first = components.start;
+        let components = file.manifest.components.get(components).unwrap_or_default();
+        let part_of = |at: usize| file.parts.number_of_component(first.saturating_add(at));
+        let aliases = Aliases::of(components, part_of)?;
+        let mut verified = Verified { first, aliases, facts: Vec::new(), checksums: Vec::new() };
         verified.facts.try_reserve_exact(verified.aliases.count())?;
         verified.facts.resize_with(verified.aliases.count(), Mutex::default);
         let mut starts: Vec<PartAndStart> = Vec::new();
-        starts.try_reserve_exact(file.manifest.layouts.len())?;
-        let components = file.manifest.components.iter().enumerate();
+        let most = file.manifest.layouts.len().min(components.len());
+        starts.try_reserve_exact(most)?;
+        let components = components.iter().enumerate();
         let sums = components.filter_map(|(at, c)| Some((at, file.manifest.layout(c)?.checksum?.start)));
-        starts.extend(sums.map(|(at, start)| (part_of(at), start)).take(file.manifest.layouts.len()));
+        starts.extend(sums.map(|(at, start)| (part_of(at), start)).take(most));
         starts.sort_unstable();
         starts.dedup();
         verified.checksums.try_reserve_exact(starts.len())?;
@@ -82,6 +88,12 @@ impl Verified {
         }
     }
 
+    /// What is known of bytes that several of the components have.
+    fn facts_of(&self, component: &Component<'_>) -> Option<&Mutex<Facts>> {
+        let at = self.aliases.range(component.index.checked_sub(self.first)?)?;
+        self.facts.get(at)
+    }
+
     /// Runs `check` unless `fact` is known of the bytes of `component`; then it is. Who comes meanwhile waits.
     fn once<K: PartialEq>(
         &self,
@@ -90,7 +102,7 @@ impl Verified {
         list: fn(&mut Facts) -> &mut Vec<K>,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let Some(facts) = self.aliases.range(component.index).and_then(|at| self.facts.get(at)) else {
+        let Some(facts) = self.facts_of(component) else {
             return check();
         };
         let mut facts = facts.lock();
@@ -142,7 +154,7 @@ impl Verified {
         bounds: &[u64],
         largest: impl FnOnce() -> Result<Vec<u64>>,
     ) -> Result<Option<bool>> {
-        let Some(facts) = self.aliases.range(component.index).and_then(|at| self.facts.get(at)) else {
+        let Some(facts) = self.facts_of(component) else {
             return Ok(None);
         };
         let reading = component.reading()?;
@@ -157,6 +169,26 @@ impl Verified {
         facts.largest.try_reserve(1)?;
         facts.largest.push((reading, found));
         Ok(Some(below))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reader::OpenOptions;
+
+    #[test]
+    fn of_one_object_no_more_is_prepared_than_it_has() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/valid-odd/alias.zt");
+        let file = File::open(path, &OpenOptions::default()).unwrap();
+        let all = file.manifest.components.len();
+        assert!(Verified::nothing_of(&file, 0..all).unwrap().aliases.count() > 0);
+        for component in file.objects().flat_map(|object| object.components()) {
+            let at = component.index;
+            let one = Verified::nothing_of(&file, at..at + 1).unwrap();
+            assert_eq!((one.aliases.count(), one.facts.len(), one.first), (0, 0, at));
+            assert!(one.facts_of(&component).is_none());
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::load::{check_bool_bytes, for_each_chunk};
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::threads;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Called for each failure with the place of its object, and that of its component among all of the file, as far as it is of one; false stops. One
@@ -62,7 +63,8 @@ impl File {
         report: &mut VerifyReport,
     ) -> Result<()> {
         let total = self.manifest.components.iter().map(|c| c.stored_size).fold(0, u64::saturating_add);
-        let state = VerifyState::new(self, options, on_failure, progress, total)?;
+        let all = 0..self.manifest.components.len();
+        let state = VerifyState::new(self, all, options, on_failure, progress, total)?;
         let allowed = self.parts().map(|part| part.source().profile().threads(options.threads));
         let wanted = allowed.min().unwrap_or(1).min(self.object_count().max(1));
         threads::run(wanted, self.thread_hooks, &|| self.verify_some(&state));
@@ -91,7 +93,8 @@ impl File {
         let Some(object) = self.object(at) else { return Err(fail!(Internal, "there is no object {at}")) };
         let wanted = || object.components().filter(|c| only.is_none_or(|only| only == c.index));
         let total = wanted().map(|c| c.stored_size()).fold(0, u64::saturating_add);
-        let state = VerifyState::new(self, options, on_failure, progress, total)?;
+        let components = wanted().next().map_or(0, |c| c.index)..wanted().last().map_or(0, |c| c.index + 1);
+        let state = VerifyState::new(self, components, options, on_failure, progress, total)?;
         if only.is_none() {
             return object.verify(at, &state, report);
         }
@@ -167,6 +170,7 @@ impl File {
 impl<'a> VerifyState<'a> {
     fn new(
         file: &File,
+        components: Range<usize>,
         options: &'a VerifyOptions,
         on_failure: Option<&'a OnFailure<'a>>,
         progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
@@ -183,7 +187,7 @@ impl<'a> VerifyState<'a> {
             failed_at: AtomicUsize::new(usize::MAX),
             failure: Mutex::new(None),
             report: Mutex::new(VerifyReport::default()),
-            verified: Verified::nothing_of(file)?,
+            verified: Verified::nothing_of(file, components)?,
             reported: Mutex::new(0),
         })
     }
