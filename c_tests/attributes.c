@@ -294,86 +294,6 @@ static void removed_by_an_append(void)
     zt_close(file);
 }
 
-/* Arrays all at once: exact, or an error that names the element, and then nothing is written. */
-static void read_in_bulk(void)
-{
-    static const char text[] = "{\"ints\":[0,255,-1],\"small\":[0,1,255],\"large\":[9007199254740992,9007199254740993],"
-                               "\"floats\":[0.5,2,{\"$float\":\"nan\"},{\"$float\":\"-inf\"}],\"tenth\":[1.0,0.1],\"mixed\":[1,\"a\"],"
-                               "\"bools\":[true,false],\"words\":[\"one\",\"\",\"a\\u0000b\"],\"none\":[],\"one\":7}";
-    const zt_value *map;
-    zt_writer *w = NULL;
-    zt_file *file;
-    int16_t i16[4] = {77, 77, 77, 77};
-    uint8_t u8[4] = {77, 77, 77, 77};
-    uint16_t halves[4];
-    int64_t i64[2];
-    float f32[4] = {77, 77, 77, 77};
-    double f64[4];
-    char odd[1 + 3 * sizeof(int32_t)];
-    const char *words[4] = {NULL, NULL, NULL, "77"};
-    size_t lengths[4] = {77, 77, 77, 77}, k;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(set_json(w, "all", text), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
-    file = open_path(path);
-    map = zt_value_find(zt_file_attributes(file), "all");
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, i16, 4), ZT_OK); /* more than needed */
-    CHECK(i16[0] == 0 && i16[1] == 255 && i16[2] == -1 && i16[3] == 77);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_U8, u8, 3), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK(strstr(zt_last_error(), "element 2") != NULL && u8[0] == 77);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I8, u8, 3), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_BOOL, u8, 3), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, i16, 2), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, NULL, 3), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_OTHER, i16, 3), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I32, odd + 1, 3), ZT_OK); /* of any alignment */
-    CHECK(memcmp(odd + 1 + 2 * sizeof(int32_t), "\xff\xff\xff\xff", 4) == 0);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "small"), ZT_DTYPE_U8, u8, 3), ZT_OK);
-    CHECK(u8[0] == 0 && u8[1] == 1 && u8[2] == 255 && u8[3] == 77);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "large"), ZT_DTYPE_I64, i64, 2), ZT_OK);
-    CHECK(i64[1] == 9007199254740993);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "large"), ZT_DTYPE_F64, f64, 2), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK(strstr(zt_last_error(), "element 1") != NULL);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "floats"), ZT_DTYPE_F32, f32, 4), ZT_OK);
-    CHECK(f32[0] == 0.5f && f32[1] == 2 && isnan(f32[2]) && isinf(f32[3]) && f32[3] < 0);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "floats"), ZT_DTYPE_F16, halves, 4), ZT_OK);
-    CHECK(halves[0] == 0x3800 && halves[1] == 0x4000 && halves[3] == 0xfc00);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "floats"), ZT_DTYPE_BF16, halves, 4), ZT_OK);
-    CHECK(halves[0] == 0x3f00 && halves[1] == 0x4000 && halves[3] == 0xff80);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "floats"), ZT_DTYPE_I64, i64, 4), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "tenth"), ZT_DTYPE_F64, f64, 2), ZT_OK);
-    CHECK(f64[1] == 0.1);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "tenth"), ZT_DTYPE_F32, f32, 2), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK(f32[0] == 0.5f);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "mixed"), ZT_DTYPE_U8, u8, 2), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "bools"), ZT_DTYPE_BOOL, u8, 2), ZT_OK);
-    CHECK(u8[0] == 1 && u8[1] == 0);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "bools"), ZT_DTYPE_U8, u8, 2), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "none"), ZT_DTYPE_U8, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, u8, 1), ZT_OK); /* a number alone */
-    CHECK(u8[0] == 7 && u8[1] == 0);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, NULL, 0), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_BOOL, u8, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(map, ZT_DTYPE_U8, u8, 4), ZT_ERROR_INVALID_ARGUMENT);
-
-    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, lengths, 4), ZT_OK);
-    CHECK(strcmp(words[0], "one") == 0 && strcmp(words[1], "") == 0 && memcmp(words[2], "a\0b", 4) == 0);
-    CHECK(lengths[0] == 3 && lengths[1] == 0 && lengths[2] == 3 && lengths[3] == 77 && strcmp(words[3], "77") == 0);
-    for (k = 0; k < 3; k++) /* borrowed: the same places every time */
-        CHECK(words[k] != NULL && zt_value_kind(zt_value_at(zt_value_find(map, "words"), k)) == ZT_VALUE_STRING);
-    words[0] = NULL;
-    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, NULL, 3), ZT_OK);
-    CHECK(words[0] != NULL);
-    words[0] = "77";
-    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, lengths, 2), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), NULL, lengths, 3), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "mixed"), words, lengths, 2), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK(strstr(zt_last_error(), "element 0") != NULL && strcmp(words[0], "77") == 0);
-    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "none"), NULL, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "one"), words, lengths, 1), ZT_ERROR_INVALID_ARGUMENT);
-    zt_close(file);
-}
-
 #ifndef __cplusplus
 /* In one line of C. */
 static void by_macro(void)
@@ -410,7 +330,6 @@ int main(void)
     every_kind(ZT_SPEC_1_1_0);
     taken_over();
     removed_by_an_append();
-    read_in_bulk();
 #ifndef __cplusplus
     by_macro();
 #endif

@@ -82,7 +82,7 @@ static void add_whole(plan *p, const zt_component *c)
     size_t size;
     zt_read_request *r;
     uint64_t measured;
-    REQUIRE(zt_component_measure(c, &measured) == ZT_OK);
+    REQUIRE(zt_component_measure(c, NULL, NULL, &measured) == ZT_OK);
     size = (size_t)measured;
     r = add(p, c, size);
     r->length = p->n % 2 ? size : ZT_WHOLE; /* either says that it is the whole */

@@ -398,7 +398,7 @@ static zt_status entry_metadata(const zt_file *file)
                 zt_tensor tensor;
                 uint64_t measured;
                 INIT(tensor);
-                TRY(zt_component_measure(c, &measured));
+                TRY(zt_component_measure(c, NULL, NULL, &measured));
                 TRY(zt_component_read_stored(c, entry_buffer, sizeof entry_buffer));
                 if (zt_component_find_n(o, zt_component_role(c), zt_component_role_length(c)) != c)
                     return ZT_ERROR_INTERNAL;

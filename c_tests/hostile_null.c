@@ -97,7 +97,7 @@ static void objects_and_components(void)
     INIT(tensor);
     CHECK_STATUS(zt_tensor_view(NULL, &tensor), INVALID);
     CHECK_STATUS(zt_tensor_view(object, NULL), INVALID);
-    CHECK_STATUS(zt_component_measure(NULL, &measured), INVALID);
+    CHECK_STATUS(zt_component_measure(NULL, NULL, NULL, &measured), INVALID);
     CHECK_STATUS(zt_component_read_stored(NULL, space, sizeof space), INVALID);
     CHECK_STATUS(zt_component_read_stored(component, NULL, sizeof space), INVALID);
     CHECK_STATUS(zt_object_verify(NULL), INVALID);
@@ -112,7 +112,7 @@ static void objects_and_components(void)
         CHECK_STATUS(zt_part_identity(file, 0, NULL), INVALID);
         CHECK(identity.size == 0);
     }
-    CHECK_STATUS(zt_component_measure(component, NULL), INVALID);
+    CHECK_STATUS(zt_component_measure(component, NULL, NULL, NULL), INVALID);
     CHECK(tensor.data == NULL && measured == 7);
     CHECK_STATUS(zt_object_list(NULL, 0, &info, 1, &size), INVALID);
     CHECK_STATUS(zt_object_list(file, 0, NULL, 1, &size), INVALID);

@@ -153,7 +153,7 @@ static inline const zt_component *component_of(const zt_file *file, const char *
 static inline uint64_t measured_size(const zt_component *component)
 {
     uint64_t size = 0;
-    return zt_component_measure(component, &size) == ZT_OK ? size : 0;
+    return zt_component_measure(component, NULL, NULL, &size) == ZT_OK ? size : 0;
 }
 
 /* The decoded bytes of a component; free() them. */
@@ -161,7 +161,7 @@ static inline unsigned char *read_component(const zt_component *component, size_
 {
     unsigned char *bytes;
     uint64_t measured;
-    REQUIRE(CHECK_STATUS(zt_component_measure(component, &measured), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_component_measure(component, NULL, NULL, &measured), ZT_OK));
     *size = (size_t)measured;
     bytes = (unsigned char *)malloc(*size + 1);
     REQUIRE(bytes != NULL);

@@ -79,7 +79,7 @@ static void stored_bytes(void)
     CHECK_STATUS(zt_component_read_stored(c, got, stored + 1), ZT_OK);
     CHECK(memcmp(got, bytes + zt_component_offset(c), stored) == 0 && got[stored] == 0xa5);
     CHECK_STATUS(zt_component_read_stored(c, got, stored - 1), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_component_measure(c, &measured), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_component_measure(c, NULL, NULL, &measured), ZT_ERROR_UNSUPPORTED);
     CHECK(measured == 7);
     free(got), free(bytes);
     zt_close(file);
@@ -95,11 +95,47 @@ static void sizes_that_are_unknown(void)
             const zt_component *c = zt_component_at(zt_object_at(file, i), j);
             uint64_t size = 0;
             unknown += zt_component_size(c) == ZT_UNKNOWN_SIZE;
-            CHECK_STATUS(zt_component_measure(c, &size), ZT_OK);
+            CHECK_STATUS(zt_component_measure(c, NULL, NULL, &size), ZT_OK);
             CHECK_U64(zt_component_size(c), size); /* now it is known */
         }
     CHECK(unknown > 0);
     CHECK(zt_component_size(NULL) == 0);
+    zt_close(file);
+}
+
+typedef struct { uint64_t done, total; unsigned calls, most; } asked;
+
+static int32_t ask(void *context, uint64_t done, uint64_t total)
+{
+    asked *a = (asked *)context;
+    CHECK(done >= a->done && done <= total && (a->total == 0 || a->total == total));
+    a->done = done, a->total = total;
+    return ++a->calls > a->most;
+}
+
+/* Where a size is found by decoding, that can be watched and stopped, and begun anew. */
+static void sizes_that_are_decoded(void)
+{
+    zt_file *file = open_data("v1.1/rs-1.1.1-sparse-zstd-digest.zt");
+    unsigned decoded = 0;
+    size_t i, j;
+    for (i = 0; i < zt_object_count(file); i++)
+        for (j = 0; j < zt_component_count(zt_object_at(file, i)); j++) {
+            const zt_component *c = zt_component_at(zt_object_at(file, i), j);
+            asked stop = {0, 0, 0, 0}, watch = {0, 0, 0, 1000000};
+            uint64_t size = 7;
+            const zt_status status = zt_component_measure(c, ask, &stop, &size);
+            if (stop.calls == 0)
+                continue;
+            CHECK_U64(status, ZT_ERROR_CANCELLED);
+            CHECK(stop.calls == 1 && size == 7 && zt_component_size(c) == ZT_UNKNOWN_SIZE);
+            CHECK_STATUS(zt_component_measure(c, ask, &watch, &size), ZT_OK);
+            CHECK(watch.calls > 0 && watch.total == zt_component_stored_size(c));
+            CHECK_U64(zt_component_size(c), size);
+            CHECK_STATUS(zt_component_measure(c, ask, &watch, &size), ZT_OK);
+            decoded++;
+        }
+    CHECK(decoded > 0);
     zt_close(file);
 }
 
@@ -132,6 +168,7 @@ int main(void)
 {
     stored_bytes();
     sizes_that_are_unknown();
+    sizes_that_are_decoded();
     all_failures_in_one_call();
     names_and_identities();
     return check_done("twins");

@@ -767,14 +767,16 @@ uint64_t zt_component_stored_size(const zt_component *component);
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 uint64_t zt_component_size(const zt_component *component);
 
-/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not say
-/// it, by decoding them once. The answer is kept.
+/// Finds out the decoded bytes that zt_component_size gives from then on: by the headers of the stored bytes or, if
+/// they do not say it, by decoding all of them once.
 ///
-/// size: receives the decoded bytes; not NULL, untouched on failure.
+/// progress: called with context and the stored bytes that were decoded, where they are; NULL: not called. size:
+/// receives the decoded bytes; not NULL, untouched on failure.
 /// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or encoding),
-/// ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9.
-zt_status zt_component_measure(const zt_component *component, uint64_t *size);
+zt_status zt_component_measure(const zt_component *component, zt_progress_callback progress, void *context,
+    uint64_t *size);
 
 /// The digest of the stored bytes as the file has it, "sha256:8f4a...".
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
@@ -1464,11 +1466,12 @@ zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *
 /// Threads: any. Since 0.9.
 zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst, size_t count);
 
-/// The texts of an array of strings, all at once.
+/// The texts of an array of strings, all at once. A byte string is given as it is: GGUF files have vocabularies with
+/// some tokens that are no UTF-8.
 ///
-/// strings: receives zt_value_count pointers to NUL-ended UTF-8 that live until the last zt_close.
-/// lengths: receives their bytes without the NUL; may be NULL. Both are untouched on failure.
-/// count: elements that each has room for.
+/// strings: receives zt_value_count pointers, each to bytes with a NUL behind them, that live until the last zt_close.
+/// lengths: receives their bytes without that NUL; may be NULL. Both are untouched on failure. count: elements that
+/// each has room for.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an item is no
 /// string, and for other kinds.
 /// Threads: any. Since 0.9.

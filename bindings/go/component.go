@@ -72,7 +72,7 @@ const UnknownSize = uint64(C.ZT_UNKNOWN_SIZE)
 // Measure gives Size, found out where the file does not declare it.
 func (c Component) Measure() (uint64, error) {
 	var size C.uint64_t
-	err := call(func() C.zt_status { return C.zt_component_measure(c.handle, &size) })
+	err := call(func() C.zt_status { return C.zt_component_measure(c.handle, nil, nil, &size) })
 	return uint64(size), err
 }
 

@@ -252,7 +252,7 @@ void read_texts(const zt_value *value, key_value &to)
 {
     to.texts.resize(to.count);
     to.sizes.resize(to.count);
-    // All at once, unless it is no array, or has some that are no UTF-8.
+    // All at once, unless it is no array, or has something else.
     if (to.is_array && zt_value_read_strings(value, to.texts.data(), to.sizes.data(), to.count) == ZT_OK)
         return;
     for (size_t i = 0; i < to.count; i++) {

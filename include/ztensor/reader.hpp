@@ -202,7 +202,7 @@ class component {
     [[nodiscard]] returns<std::uint64_t> measure() const
     {
         std::uint64_t size = 0;
-        const zt_status status = zt_component_measure(component_, &size);
+        const zt_status status = zt_component_measure(component_, nullptr, nullptr, &size);
         return detail::give(status, std::uint64_t{size});
     }
     [[nodiscard]] std::uint32_t caps() const noexcept { return zt_component_caps(component_); }

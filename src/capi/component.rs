@@ -4,6 +4,7 @@ use super::arg;
 use super::guard::guard;
 pub use super::handle_table::zt_component;
 use super::mode::{self, zt_advice};
+use super::progress::{progress as asks, zt_progress_callback};
 use super::status::zt_status;
 use super::types::{
     self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
@@ -164,22 +165,25 @@ fn found_size(component: &zt_component) -> u64 {
     component.component().ok().and_then(|c| c.known_size()).unwrap_or(ZT_UNKNOWN_SIZE)
 }
 
-/// zt_component_size, found out where it is not declared: by the headers of the stored bytes or, if they do not say
-/// it, by decoding them once. The answer is kept.
+/// Finds out the decoded bytes that zt_component_size gives from then on: by the headers of the stored bytes or, if
+/// they do not say it, by decoding all of them once.
 ///
-/// size: receives the decoded bytes; not NULL, untouched on failure.
+/// progress: called with context and the stored bytes that were decoded, where they are; NULL: not called. size:
+/// receives the decoded bytes; not NULL, untouched on failure.
 /// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or encoding),
-/// ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_measure(
     component: Option<&zt_component>,
+    progress: zt_progress_callback,
+    context: *mut c_void,
     size: Option<&mut MaybeUninit<u64>>,
 ) -> zt_status {
     guard(|| {
         let component = arg::required(component, "component")?.component()?;
         let size = arg::required(size, "size")?;
-        size.write(component.size()?);
+        size.write(component.measure(&asks(progress, context))?);
         Ok(())
     })
 }

@@ -228,11 +228,12 @@ pub unsafe extern "C" fn zt_value_read_numbers(
     })
 }
 
-/// The texts of an array of strings, all at once.
+/// The texts of an array of strings, all at once. A byte string is given as it is: GGUF files have vocabularies with
+/// some tokens that are no UTF-8.
 ///
-/// strings: receives zt_value_count pointers to NUL-ended UTF-8 that live until the last zt_close.
-/// lengths: receives their bytes without the NUL; may be NULL. Both are untouched on failure.
-/// count: elements that each has room for.
+/// strings: receives zt_value_count pointers, each to bytes with a NUL behind them, that live until the last zt_close.
+/// lengths: receives their bytes without that NUL; may be NULL. Both are untouched on failure. count: elements that
+/// each has room for.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an item is no
 /// string, and for other kinds.
 /// Threads: any. Since 0.9.
@@ -251,19 +252,30 @@ pub unsafe extern "C" fn zt_value_read_strings(
         let counted = if lengths.is_null() { 0 } else { items.len() };
         // SAFETY: "lengths: room for count elements".
         let lengths = unsafe { arg::places(lengths, counted, "lengths")? };
-        if let Some(at) = items.iter().position(|item| item.text().is_none()) {
+        if let Some(at) = items.iter().position(|item| bytes_with_nul(item).is_none()) {
             return Err(fail!(InvalidArgument, "element {at} of the array is no string"));
         }
         let mut lengths = lengths.iter_mut();
         for (place, item) in strings.iter_mut().zip(items.iter()) {
-            let Some(text) = item.text() else { continue };
-            place.write(text.as_c_bytes().as_ptr().cast());
+            let Some((first, count)) = bytes_with_nul(item) else { continue };
+            place.write(first.cast());
             if let Some(length) = lengths.next() {
-                length.write(text.as_bytes().len());
+                length.write(count);
             }
         }
         Ok(())
     })
+}
+
+/// Where the bytes of a text or a byte string are, behind which a NUL is, and how many.
+fn bytes_with_nul(value: Value<'_>) -> Option<(*const u8, usize)> {
+    if let Some(text) = value.text() {
+        return Some((text.as_c_bytes().as_ptr(), text.as_bytes().len()));
+    }
+    match value.kind() {
+        Kind::Bytes(bytes) => Some((bytes.as_ptr(), bytes.len())),
+        _ => None,
+    }
 }
 
 /// The items of an array, for which there are `count` places.
@@ -351,49 +363,5 @@ pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_cha
         // SAFETY: "key: NUL-ended".
         let Ok(key) = (unsafe { arg::text(key, "key") }) else { return null() };
         address(value.get(key))
-    })
-}
-
-/// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that are not
-/// finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined {"$undefined":true}, other
-/// simple values {"$simple":number}, maps whose keys are not all text {"$map":[[key,value],...]}. Integers are
-/// written in full, also those past 2^53.
-///
-/// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
-/// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
-/// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
-/// Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_value_to_json(
-    value: *const zt_value,
-    buf: *mut c_char,
-    size: usize,
-    needed: Option<&mut MaybeUninit<usize>>,
-) -> zt_status {
-    guard(|| {
-        // SAFETY: "a value".
-        let value = unsafe { required(value)? };
-        let only_asks = buf.is_null() && size == 0;
-        // SAFETY: "buf, size".
-        let buf = unsafe { arg::bytes_mut(buf.cast(), size, "buf")? };
-        let text = crate::container::json::write(value)?;
-        let whole = text.len().saturating_add(1);
-        if let Some(needed) = needed {
-            needed.write(whole);
-        }
-        if only_asks {
-            return Ok(());
-        }
-        let fits = text.len().min(size.saturating_sub(1));
-        buf.get_mut(..fits)
-            .unwrap_or_default()
-            .copy_from_slice(text.as_bytes().get(..fits).unwrap_or_default());
-        if let Some(end) = buf.get_mut(fits) {
-            *end = 0;
-        }
-        if whole > size {
-            return Err(fail!(BufferSize, "the JSON text takes {whole} bytes, the buffer has {size}"));
-        }
-        Ok(())
     })
 }

@@ -1,11 +1,58 @@
-//! Keys that are given with their length, and what a container states of a number.
+//! Values as JSON text, keys that are given with their length, and what a container states of a number.
 
 use super::arg;
-use super::guard::guard_value;
+use super::guard::{guard, guard_value};
+use super::status::zt_status;
 use super::types::{dtype_number, zt_dtype};
-use super::value_record::{address, at as record, zt_value};
+use super::value_record::{address, at as record, required, zt_value};
+use crate::error::fail;
 use std::ffi::c_char;
+use std::mem::MaybeUninit;
 use std::ptr::null;
+
+/// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that are not
+/// finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined {"$undefined":true}, other
+/// simple values {"$simple":number}, maps whose keys are not all text {"$map":[[key,value],...]}. Integers are
+/// written in full, also those past 2^53.
+///
+/// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
+/// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
+/// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_to_json(
+    value: *const zt_value,
+    buf: *mut c_char,
+    size: usize,
+    needed: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        // SAFETY: "a value".
+        let value = unsafe { required(value)? };
+        let only_asks = buf.is_null() && size == 0;
+        // SAFETY: "buf, size".
+        let buf = unsafe { arg::bytes_mut(buf.cast(), size, "buf")? };
+        let text = crate::container::json::write(value)?;
+        let whole = text.len().saturating_add(1);
+        if let Some(needed) = needed {
+            needed.write(whole);
+        }
+        if only_asks {
+            return Ok(());
+        }
+        let fits = text.len().min(size.saturating_sub(1));
+        buf.get_mut(..fits)
+            .unwrap_or_default()
+            .copy_from_slice(text.as_bytes().get(..fits).unwrap_or_default());
+        if let Some(end) = buf.get_mut(fits) {
+            *end = 0;
+        }
+        if whole > size {
+            return Err(fail!(BufferSize, "the JSON text takes {whole} bytes, the buffer has {size}"));
+        }
+        Ok(())
+    })
+}
 
 /// What a map has under a text key that is given with its length, so that it may hold a NUL.
 ///

@@ -7,6 +7,9 @@ use super::walk::Walk;
 use crate::error::{fail, Result};
 use crate::model::encoding::Codec;
 
+/// Who is told how many stored bytes are decoded, and may stop it.
+pub(super) type Step<'a> = dyn FnMut(u64) -> Result<()> + 'a;
+
 /// Who takes decoded bytes, in order.
 pub(super) type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
@@ -19,14 +22,20 @@ pub(super) fn decode_chunks<F: FrameFormat>(
     limit: u64,
     sink: &mut Sink<'_>,
 ) -> Result<u64> {
-    chunks::<F>(codec, stored, limit, Some(sink))
+    chunks::<F>(codec, stored, limit, Some(sink), &mut |_| Ok(()))
 }
 
-/// How many bytes the frames decode to; only frames whose headers do not say are decoded.
+/// How many bytes the frames decode to; only frames whose headers do not say are decoded, and `step` is called meanwhile
+/// with the stored bytes that were.
 ///
 /// More than `limit` bytes are an error, and no more than that are decoded.
-pub(super) fn decode_counted<F: FrameFormat>(codec: Codec, stored: &[u8], limit: u64) -> Result<u64> {
-    chunks::<F>(codec, stored, limit, None)
+pub(super) fn decode_counted<F: FrameFormat>(
+    codec: Codec,
+    stored: &[u8],
+    limit: u64,
+    step: &mut Step<'_>,
+) -> Result<u64> {
+    chunks::<F>(codec, stored, limit, None, step)
 }
 
 /// Decodes frame by frame; without a sink frames of known size are only counted.
@@ -35,6 +44,7 @@ fn chunks<F: FrameFormat>(
     stored: &[u8],
     limit: u64,
     mut sink: Option<&mut Sink<'_>>,
+    step: &mut Step<'_>,
 ) -> Result<u64> {
     let over = || fail!(Limit, "the {} frames hold more than the limit of {limit} bytes", codec.name());
     let mut scratch = Vec::new();
@@ -72,6 +82,7 @@ fn chunks<F: FrameFormat>(
             if let (Some(sink), true) = (&mut sink, got > 0) {
                 sink(scratch.get(..got).unwrap_or_default())?;
             }
+            step(wide(header.stored.end.saturating_sub(frame.len())))?;
             if got < scratch.len() {
                 break;
             }

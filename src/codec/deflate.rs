@@ -212,7 +212,7 @@ mod tests {
                 codec.decode_range((&stored).into(), seek, count as u64, offset as u64, &mut part).unwrap();
                 assert_eq!(part, plain[offset..offset + size]);
             }
-            assert_eq!(codec.decode_counted(&stored, u64::MAX).unwrap(), count as u64);
+            assert_eq!(codec.decode_counted(&stored, u64::MAX, &mut |_| Ok(())).unwrap(), count as u64);
         }
         assert_eq!(chunks(&zeros(), 200_001).unwrap(), vec![0; 200_001]);
         let mut whole = vec![1; 200_001];

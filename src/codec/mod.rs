@@ -114,8 +114,13 @@ impl Codec {
     }
 
     /// How many bytes the frames decode to; only frames whose headers do not say are decoded, and no more than `limit`
-    /// bytes.
-    pub(crate) fn decode_counted(self, stored: &[u8], limit: u64) -> Result<u64> {
-        with_format!(self, F => chunks::decode_counted::<F>(self, stored, limit))
+    /// bytes. `step` is called meanwhile with the stored bytes that were decoded.
+    pub(crate) fn decode_counted(
+        self,
+        stored: &[u8],
+        limit: u64,
+        step: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<u64> {
+        with_format!(self, F => chunks::decode_counted::<F>(self, stored, limit, step))
     }
 }

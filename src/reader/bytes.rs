@@ -81,7 +81,22 @@ impl<'f> Component<'f> {
         self.entry.size().or_else(|| self.file.lazy_sizes.kept(self.size_place()))
     }
 
+    /// Decoded bytes, by decoding all where nothing else tells; `progress` is called then with the stored bytes that were
+    /// decoded and all of them, and false stops it.
+    pub fn measure(&self, progress: &dyn Fn(u64, u64) -> bool) -> Result<u64> {
+        let total = self.stored_size();
+        let mut step = |done| match progress(done, total) {
+            true => Ok(()),
+            false => Err(fail!(Cancelled, "stopped after {done} of {total} stored bytes")),
+        };
+        self.decoded_size_by(&mut step).map_err(|e| self.wrap(e))
+    }
+
     pub(super) fn decoded_size(&self) -> Result<u64> {
+        self.decoded_size_by(&mut |_| Ok(()))
+    }
+
+    fn decoded_size_by(&self, step: &mut dyn FnMut(u64) -> Result<()>) -> Result<u64> {
         if let Some(size) = self.entry.size() {
             return Ok(size);
         }
@@ -93,7 +108,9 @@ impl<'f> Component<'f> {
             let limit = decoded_limit(self.stored_size(), self.file.max_decoded_size);
             match codec.known_size(self.stored().reader()?)? {
                 KnownSize::Exact(size) => Ok(size),
-                KnownSize::AtMost(_) => self.stored().with_all(|stored| codec.decode_counted(stored, limit)),
+                KnownSize::AtMost(_) => {
+                    self.stored().with_all(|stored| codec.decode_counted(stored, limit, step))
+                }
             }
         })
     }

@@ -101,7 +101,7 @@ encoding(c::Component) = text(zt_component_encoding_name(c.handle))
 digest(c::Component) = text(zt_component_digest(c.handle))
 function Base.sizeof(c::Component)
     size = Ref{UInt64}(0)
-    check(zt_component_measure(c.handle, size))
+    check(zt_component_measure(c.handle, C_NULL, C_NULL, size))
     Int(size[])
 end
 

@@ -736,7 +736,7 @@ FUNCTIONS = {
     "zt_component_offset": (c_uint64, [c_void_p]),
     "zt_component_stored_size": (c_uint64, [c_void_p]),
     "zt_component_size": (c_uint64, [c_void_p]),
-    "zt_component_measure": (zt_status, [c_void_p, POINTER(c_uint64)]),
+    "zt_component_measure": (zt_status, [c_void_p, zt_progress_callback, c_void_p, POINTER(c_uint64)]),
     "zt_component_digest": (c_char_p, [c_void_p]),
     "zt_component_caps": (c_uint32, [c_void_p]),
     "zt_component_ptr": (zt_status, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),

@@ -43,7 +43,7 @@ fn decode_chunks(stored: &[u8], limit: u64, sink: &mut dyn FnMut(&[u8]) -> Resul
 }
 
 fn decode_counted(stored: &[u8], limit: u64) -> Result<u64> {
-    codec().decode_counted(stored, limit)
+    codec().decode_counted(stored, limit, &mut |_| Ok(()))
 }
 
 /// Bytes that compress somewhat, different each `seed`.
