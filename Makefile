@@ -15,7 +15,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-packages test-ggml test-models test-llama dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build remote test-remote install-remote
 
 help:
@@ -32,7 +32,7 @@ help:
 	@echo 'make fuzz-quick     every fuzz target for a fixed number of inputs'
 	@echo 'make check-dependencies  the crates in the library against docs/dependencies.md'
 	@echo 'make test-python    the Python binding with NumPy and PyTorch'
-	@echo 'make test-go test-zig  the Go and the Zig binding'
+	@echo 'make test-go test-zig test-julia  the Go, the Zig and the Julia binding'
 	@echo 'make test-ggml      examples/ggml: a real model in the real ggml, held against plain C'
 	@echo 'make test-models    what NumPy and PyTorch write, and real models there and back; ZT_FETCH=1 fetches 253 MB'
 	@echo 'make test-llama     llama.cpp with examples/gguf in it: fetches 330 MB, builds, same tokens from GGUF and .zt'
@@ -138,6 +138,10 @@ test-go: libs
 test-zig: libs
 	@if sh tools/need.sh zig; then sh bindings/zig/test.sh $(T)/lib $(T)/zig; \
 	else echo "zig: skipped: there is no python3 with pip to get it"; fi
+
+# Julia of the path, or Debian 11's, which bindings/julia/get.sh unpacks in target/julia.
+test-julia: libs
+	@sh bindings/julia/test.sh $(T)/lib $(T)/julia
 
 # What is shipped without Rust; packaging/README.md.
 dist:

@@ -1,4 +1,4 @@
-"""Writes what the Python and Julia bindings declare of the C interface, from the headers.
+"""Writes what the Go, Julia and Python bindings declare of the C interface, from the headers.
 
     python3 bindings/generate.py            writes the files
     python3 bindings/generate.py --check    exit status 1 if one is stale
@@ -38,10 +38,14 @@ def python(h):
              "                    c_uint32, c_uint64, c_void_p)", ""]
     lines += [f"{name} = {number}" for name, number in h.constants.items()] + [""]
     lines += [f"{name} = {CTYPES[c]}" for name, c in h.aliases.items()]
-    lines += [f"{name} = {of(c)}" for name, c in h.callbacks.items()]
+    callbacks = dict(h.callbacks)
     for name, fields in h.structs.items():
+        # A callback may take structs that are declared before the one that has it.
+        used = [c for _, field in fields for c in ([field] if isinstance(field, str) else field[1])]
+        lines += [f"{c} = {of(callbacks.pop(c))}" for c in used if c in callbacks]
         lines += ["", "", f"class {name}(Structure):", "    _fields_ = ["]
         lines += [f'        ("{f}", {of(c)}),' for f, c in fields] + ["    ]"]
+    lines += [f"{name} = {of(c)}" for name, c in callbacks.items()]
     lines += ["", "", "FUNCTIONS = {"]
     for name, (result, arguments) in h.functions.items():
         lines.append(f'    "{name}": ({of(result)}, [{", ".join(of(c) for _, c in arguments)}]),')
@@ -64,6 +68,12 @@ def julia(h):
         inner = "Ptr{UInt8}" if c == "char * *" or c == "char **" else of(c[:-1].strip())
         return f"Ptr{{{inner}}}"
 
+    def argument(pairs, at):
+        """Cstring refuses a text that holds a NUL: for those without a length."""
+        name, c = pairs[at]
+        has_length = at + 1 < len(pairs) and pairs[at + 1][0] == name + "_length"
+        return "Ptr{UInt8}" if c == "char *" and (has_length or name in ("key", "role", "buf") or pairs[-1][0] == "length") else of(c)
+
     def safe(name):
         return name + "_" if name in ("function", "type", "begin", "end", "struct", "mutable", "module") else name
 
@@ -75,23 +85,58 @@ def julia(h):
     lines.append("")
     for name, (result, arguments) in h.functions.items():
         names = ", ".join(safe(a) for a, _ in arguments)
-        types = ", ".join(of(c) for _, c in arguments) + ("," if len(arguments) == 1 else "")
+        types = ", ".join(argument(arguments, at) for at in range(len(arguments))) + ("," if len(arguments) == 1 else "")
         values = "".join(f", {safe(a)}" for a, _ in arguments)
         lines.append(f"{name}({names}) = ccall((:{name}, libztensor), {of(result)}, ({types}){values})")
+    return "\n".join(lines + [""])
+
+
+# Type in Go, what its values begin with, and what it says. ZT_CAP_ and ZT_VERIFY_ are sets.
+GO = {
+    "zt_dtype": ("DType", "ZT_DTYPE_", "a storage type"), "zt_type": ("Type", "ZT_TYPE_", "a logical type"),
+    "zt_format": ("Format", "ZT_FORMAT_", "a layout of components"), "zt_encoding": ("Encoding", "ZT_ENCODING_", "how bytes are stored"),
+    "zt_mode": ("Mode", "ZT_MODE_", "how a file's bytes are reached"), "zt_advice": ("Advice", "ZT_ADVICE_", "what will be done with bytes"),
+    "zt_container": ("Container", "ZT_CONTAINER_", "how a file is laid out"), "zt_kind": ("Kind", "ZT_VALUE_", "what kind of thing a value is"),
+    "zt_direct": ("Direct", "ZT_DIRECT_", "whether reads go past the page cache"), "zt_digest": ("Digest", "ZT_DIGEST_", "a checksum"),
+    "zt_spec_version": ("SpecVersion", "ZT_SPEC_", "a version of the spec to write"),
+    "caps": ("Cap", "ZT_CAP_", "a set of what would work on a component"), "checks": ("Check", "ZT_VERIFY_", "a set of what to verify"),
+}
+
+
+def camel(name):
+    """SPARSE_CSR is SparseCSR, GGUF_Q4_0 is GGUFQ4_0, 1_2_0 is 1_2_0."""
+    made = ""
+    for word in name.split("_"):
+        plain = word.startswith("COMPLEX") or word.isalpha() and word not in ("CSR", "COO", "ZT", "NPZ", "GGUF", "XXS", "XS", "NL", "S", "M", "K")
+        made += "_" * (made[-1:].isdigit() and word[0].isdigit()) + (word.capitalize() if plain else word)
+    return made
+
+
+def go(h):
+    lines = ["// Generated from the headers by bindings/generate.py; do not edit.", "", "package ztensor", "", "// #include <ztensor.h>",
+             'import "C"']
+    for alias, (name, prefix, what) in GO.items():
+        values = h.enums.get(alias) or [v for v in h.constants if v.startswith(prefix)]
+        base = {"uint32_t": "uint32"}.get(h.aliases.get(alias, "uint32_t"), "int32")
+        names = [name + camel(v[len(prefix):]) for v in values]
+        width = max(map(len, names))
+        lines += ["", f"// {name} is {what}; ztensor.h says more of each.", f"type {name} {base}", "", f"// Values of {name}.", "const ("]
+        lines += [f"\t{n:{width}} {name} = C.{v}" for n, v in zip(names, values)] + [")"]
     return "\n".join(lines + [""])
 
 
 def main():
     h = header.read()
     stale = []
-    for path, text in ((HERE / "python/libztensor/_declarations.py", python(h)), (HERE / "julia/src/declarations.jl", julia(h))):
+    written = {"python/libztensor/_declarations.py": python(h), "julia/src/declarations.jl": julia(h), "go/constants.go": go(h)}
+    for path, text in ((HERE / name, text) for name, text in written.items()):
         if not path.exists() or path.read_text() != text:
             stale.append(path)
             if "--check" not in sys.argv:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
     if "--check" in sys.argv:
-        print(f"declarations: {2 - len(stale)} passed, {len(stale)} failed")
+        print(f"declarations: {len(written) - len(stale)} passed, {len(stale)} failed")
         for path in stale:
             print(f"stale: {path.name}; python3 bindings/generate.py makes it anew", file=sys.stderr)
         sys.exit(1 if stale else 0)

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 @dataclass
 class Header:
     constants: dict = field(default_factory=dict)  # name: number
+    enums: dict = field(default_factory=dict)  # zt_mode: [its constants]
     aliases: dict = field(default_factory=dict)  # zt_status: int32_t
     callbacks: dict = field(default_factory=dict)  # name: (result, [argument types])
     opaque: list = field(default_factory=list)  # handles
@@ -60,10 +61,11 @@ def read(names=("ztensor.h", "ztensor_dlpack.h")):
 
 
 def take(header, statement):
-    if found := re.fullmatch(r"typedef enum \w+ \{(.*)\} \w+", statement, re.S):
+    if found := re.fullmatch(r"typedef enum \w+ \{(.*)\} (\w+)_value", statement, re.S):
         for item in filter(str.strip, found.group(1).split(",")):
             constant, number = item.split("=")
             header.constants[constant.strip()] = int(number)
+            header.enums.setdefault(found.group(2), []).append(constant.strip())
     elif found := re.fullmatch(r"typedef struct (\w+) \{(.*)\} \w+", statement, re.S):
         fields = []
         for item in filter(str.strip, found.group(2).split(";")):

@@ -124,9 +124,11 @@ done
 wrapper_compiles() {
     for standard in 17 20; do
         for mode in "" "-fno-exceptions -fno-rtti"; do
-            source=wrapper
-            [ -z "$mode" ] || source=wrapper_results
-            $CXX -std=c++$standard $mode $warnings -Wconversion -Wshadow -I"$include" -fsyntax-only "$here/cpp/$source.cpp" || return 1
+            sources='wrapper wrapper_files'
+            [ -z "$mode" ] || sources=wrapper_results
+            for source in $sources; do
+                $CXX -std=c++$standard $mode $warnings -Wconversion -Wshadow -I"$include" -fsyntax-only "$here/cpp/$source.cpp" || return 1
+            done
         done
     done
 }
@@ -141,7 +143,7 @@ wrapper_costs_nothing() {
 
 if [ -z "${ONLY-}" ]; then
     case $languages in *c++17*)
-        test_that "wrapper (c++17)" build_and_run wrapper c++17 cpp/wrapper.cpp cpp/wrapper_results.cpp
+        test_that "wrapper (c++17)" build_and_run wrapper c++17 cpp/wrapper.cpp cpp/wrapper_files.cpp cpp/wrapper_results.cpp
         test_that "wrapper compiles" wrapper_compiles
         test_that "wrapper costs nothing" wrapper_costs_nothing
         ;;

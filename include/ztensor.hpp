@@ -20,6 +20,7 @@
 
 #include "ztensor/base.hpp"
 #include "ztensor/reader.hpp"
+#include "ztensor/source.hpp"
 #include "ztensor/file.hpp"
 #include "ztensor/cache.hpp"
 #include "ztensor/writer.hpp"

@@ -1,83 +1,208 @@
 package ztensor
 
 /*
-#include <stdint.h>
-#include <ztensor.h>
-
-int32_t goProgress(uintptr_t handle, uint64_t done, uint64_t total);
-zt_status goSize(uintptr_t handle, uint64_t *size);
-zt_status goReadAt(uintptr_t handle, uint64_t offset, void *dst, size_t n);
-void goClose(uintptr_t handle);
-zt_status goWrite(uintptr_t handle, void *data, size_t n);
-
-// A handle is a number, which C carries as a pointer; Go must never see it as one.
-static int32_t progress(void *c, uint64_t done, uint64_t total) { return goProgress((uintptr_t)c, done, total); }
-static zt_status size(void *c, uint64_t *size) { return goSize((uintptr_t)c, size); }
-static zt_status read_at(void *c, uint64_t offset, void *dst, size_t n) { return goReadAt((uintptr_t)c, offset, dst, n); }
-static zt_status write_all(void *c, const void *data, size_t n) { return goWrite((uintptr_t)c, (void *)data, n); }
-static void close_it(void *c) { goClose((uintptr_t)c); }
-
-static zt_status zt_go_open_source(uintptr_t handle, const zt_open_options *options, zt_file **file)
-{
-	zt_source source = {sizeof source, (void *)handle, size, read_at, close_it};
-	return zt_open_source(&source, options, file);
-}
-static zt_status zt_go_create_sink(uintptr_t handle, const zt_writer_options *options, zt_writer **writer)
-{
-	zt_sink sink = {sizeof sink, (void *)handle, write_all, NULL, close_it};
-	return zt_writer_create_sink(&sink, options, writer);
-}
-static zt_status zt_go_verify(const zt_file *file, uintptr_t handle, zt_verify_report *report)
-{
-	zt_verify_options options = {sizeof options, 0, 0, (void *)handle, handle ? progress : NULL};
-	return zt_verify(file, &options, report);
-}
+#include "callbacks.h"
 */
 import "C"
 
 import (
+	"context"
+	"errors"
 	"io"
 	"runtime/cgo"
+	"sync"
+	"unsafe"
 )
 
-// OpenReaderAt opens a file that r reads, which has size bytes. r is used by several goroutines at once, until Close.
-func OpenReaderAt(r io.ReaderAt, size int64, options *Options) (*File, error) {
-	handle := cgo.NewHandle(&source{r, size})
-	f := new(File)
-	err := call(func() C.zt_status { return C.zt_go_open_source(C.uintptr_t(handle), options.c(), &f.handle) })
-	if err != nil {
-		return nil, err // C has closed the source
-	}
-	return f, nil
+// Watch follows a long call, and stops it with ErrCancelled.
+type Watch struct {
+	Context  context.Context                    // Stops the call when it is done; the error is its, too.
+	Progress func(done, total uint64) (on bool) // May be called from another goroutine; false stops the call.
 }
 
-// Report is what Verify looked at.
-type Report struct {
-	Objects, Components, Bytes, DigestsVerified, DigestsAbsent, DigestsUnknown uint64
+// watcher is what C calls during one call. A panic of the caller's code does not go through C: it goes on behind it.
+type watcher struct {
+	Watch
+	failure func(Failure) bool
+	done    func(tag int, err error)
+	handle  cgo.Handle
+
+	mutex    sync.Mutex
+	panicked any
 }
 
-// Verify checks every digest and all contents. progress may be nil; it returns false to stop with ErrCancelled.
-func (f *File) Verify(progress func(done, total uint64) bool) (Report, error) {
-	var handle cgo.Handle
-	if progress != nil {
-		handle = cgo.NewHandle(progress)
-		defer handle.Delete()
+// watcher is nil where there is nothing to watch.
+func (w Watch) watcher() *watcher {
+	if w.Context == nil && w.Progress == nil {
+		return nil
 	}
-	var r C.zt_verify_report
-	r.struct_size = C.sizeof_zt_verify_report
-	err := call(func() C.zt_status { return C.zt_go_verify(f.handle, C.uintptr_t(handle), &r) })
-	return Report{uint64(r.objects), uint64(r.components), uint64(r.bytes), uint64(r.digests_verified),
-		uint64(r.digests_absent), uint64(r.digests_unknown)}, err
+	return &watcher{Watch: w}
 }
 
-// NewWriter writes a file to w, front to back. options may be nil.
-func NewWriter(w io.Writer, options *WriterOptions) (*Writer, error) {
-	handle := cgo.NewHandle(w)
-	made := new(Writer)
-	c := options.c()
-	err := call(func() C.zt_status { return C.zt_go_create_sink(C.uintptr_t(handle), &c, &made.handle) })
-	if err != nil {
-		return nil, err
+// context is what C gets; it ends with end.
+func (w *watcher) context() C.uintptr_t {
+	w.handle = cgo.NewHandle(w)
+	return C.uintptr_t(w.handle)
+}
+
+func (w *watcher) end() {
+	if w != nil && w.handle != 0 {
+		w.handle.Delete()
+		w.handle = 0
 	}
-	return made, nil
+}
+
+func (w *watcher) call(body func() C.zt_status) error {
+	defer w.end()
+	return w.during(body)
+}
+
+// during is call for what will be called again.
+func (w *watcher) during(body func() C.zt_status) error {
+	err := call(body)
+	if w == nil {
+		return err
+	}
+	if w.panicked != nil {
+		panic(w.panicked)
+	}
+	if w.Context != nil && errors.Is(err, ErrCancelled) {
+		return because(err, w.Context.Err())
+	}
+	return err
+}
+
+// guarded keeps a panic of the caller's code.
+func (w *watcher) guarded(body func()) (stop C.int32_t) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.mutex.Lock()
+			w.panicked, stop = p, 1
+			w.mutex.Unlock()
+		}
+	}()
+	body()
+	return 0
+}
+
+// because adds what a function of the caller said to the library's error.
+func because(err, cause error) error {
+	var e *Error
+	if cause != nil && errors.As(err, &e) {
+		e.cause = cause
+	}
+	return err
+}
+
+// Allocator gives the memory that the library hands out: memory of C, at a multiple of alignment. Both functions are called from
+// any thread. NewAllocator makes one, for as long as the process runs.
+type Allocator struct {
+	Allocate func(size, alignment uintptr) unsafe.Pointer // nil if there is none.
+	Free     func(memory unsafe.Pointer, size, alignment uintptr)
+	handle   cgo.Handle
+}
+
+// NewAllocator makes an allocator for Options.
+func NewAllocator(allocate func(size, alignment uintptr) unsafe.Pointer, free func(memory unsafe.Pointer, size, alignment uintptr)) *Allocator {
+	a := &Allocator{Allocate: allocate, Free: free}
+	a.handle = cgo.NewHandle(a)
+	return a
+}
+
+// ThreadHooks are called on each thread that the library starts, with its number in its call. NewThreadHooks makes them, for as
+// long as the process runs.
+type ThreadHooks struct {
+	start, end func(index int)
+	handle     cgo.Handle
+}
+
+// NewThreadHooks makes hooks for Options and WriterOptions. Each function may be nil.
+func NewThreadHooks(start, end func(index int)) *ThreadHooks {
+	h := &ThreadHooks{start: start, end: end}
+	h.handle = cgo.NewHandle(h)
+	return h
+}
+
+// Range is bytes that a source is asked for.
+type Range struct {
+	Offset uint64
+	Dst    []byte
+}
+
+// Source is where the bytes of a file come from. ReaderAt is used by several goroutines at once, until File.Close; if it is an
+// io.Closer, it is closed then, if it has ReadMany([]Range) error, that fills several ranges at once. The profile is as
+// zt_source has it.
+type Source struct {
+	io.ReaderAt
+	Size           int64
+	Name           string
+	Gap            uint64
+	LargestRequest uint64
+	Concurrency    int
+	CallersThread  bool
+	Identity       uint64
+}
+
+type manyReader interface{ ReadMany([]Range) error }
+
+type source struct {
+	Source
+	mutex sync.Mutex
+	said  error
+}
+
+// fill describes the source to C, which closes it.
+func (s *source) fill(m *memory, c *C.zt_source) {
+	_, many := s.ReaderAt.(manyReader)
+	C.zt_go_source(c, C.uintptr_t(cgo.NewHandle(s)), C.int(flag(many)))
+	if s.Name != "" {
+		c.name = m.text(s.Name)
+	}
+	c.gap, c.largest_request = C.uint64_t(s.Gap), C.uint64_t(s.LargestRequest)
+	c.concurrency, c.callers_thread = C.uint32_t(s.Concurrency), flag(s.CallersThread)
+	c.identity = C.uint64_t(s.Identity)
+}
+
+func (s *source) keep(err error) {
+	s.mutex.Lock()
+	s.said = err
+	s.mutex.Unlock()
+}
+
+func (s *source) failed() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.said
+}
+
+// opener is a Store during a call.
+type opener struct {
+	Store
+	source // for what it said
+	texts  memory
+}
+
+type writing struct {
+	io.Writer
+	said     error
+	panicked any
+}
+
+// status is what C gets for an error of the caller's: its status if it has one, and its words.
+func status(err error) C.zt_status {
+	if err == nil {
+		return C.ZT_OK
+	}
+	text := new(memory)
+	defer text.free()
+	C.zt_set_last_error(text.text(err.Error()))
+	var e *Error
+	var s Status
+	if errors.As(err, &e) {
+		return C.zt_status(e.Status)
+	}
+	if errors.As(err, &s) {
+		return C.zt_status(s)
+	}
+	return C.ZT_ERROR_IO
 }

@@ -15,34 +15,9 @@ type Component struct {
 	handle *C.zt_component
 }
 
-// DType is a storage type.
-type DType int32
-
-// The storage types.
-const (
-	F64  DType = C.ZT_DTYPE_F64
-	F32  DType = C.ZT_DTYPE_F32
-	F16  DType = C.ZT_DTYPE_F16
-	BF16 DType = C.ZT_DTYPE_BF16
-	I64  DType = C.ZT_DTYPE_I64
-	I32  DType = C.ZT_DTYPE_I32
-	I16  DType = C.ZT_DTYPE_I16
-	I8   DType = C.ZT_DTYPE_I8
-	U64  DType = C.ZT_DTYPE_U64
-	U32  DType = C.ZT_DTYPE_U32
-	U16  DType = C.ZT_DTYPE_U16
-	U8   DType = C.ZT_DTYPE_U8
-	Bool DType = C.ZT_DTYPE_BOOL
-)
-
-func (d DType) String() string { return C.GoString(C.zt_dtype_name(C.zt_dtype(d))) }
-
-// Size of an element in bytes.
-func (d DType) Size() int { return int(C.zt_dtype_size(C.zt_dtype(d))) }
-
 // Role of the component in its object.
 func (c Component) Role() string {
-	return C.GoStringN(C.zt_component_role(c.handle), C.int(C.zt_component_role_length(c.handle)))
+	return counted(C.zt_component_role(c.handle), C.zt_component_role_length(c.handle))
 }
 
 // DType is the storage type; 0 for one that is not known, which DTypeName names.
@@ -54,11 +29,23 @@ func (c Component) DTypeName() string { return C.GoString(C.zt_component_dtype_n
 // TypeName is the name of the logical type, "" if there is none.
 func (c Component) TypeName() string { return C.GoString(C.zt_component_type_name(c.handle)) }
 
-// Encoding is "raw", "zstd" or another.
-func (c Component) Encoding() string { return C.GoString(C.zt_component_encoding_name(c.handle)) }
+// Type is the logical type; TypeNone if there is none.
+func (c Component) Type() Type { return Type(C.zt_component_type(c.handle)) }
+
+// Encoding is EncodingRaw, EncodingZstd or another.
+func (c Component) Encoding() Encoding { return Encoding(C.zt_component_encoding(c.handle)) }
+
+// EncodingName is "raw", "zstd" or another, the file's own where it is not known.
+func (c Component) EncodingName() string { return C.GoString(C.zt_component_encoding_name(c.handle)) }
 
 // Digest as it is written, "" if there is none.
 func (c Component) Digest() string { return C.GoString(C.zt_component_digest(c.handle)) }
+
+// Caps is a set of Cap bits: what would work.
+func (c Component) Caps() Cap { return Cap(C.zt_component_caps(c.handle)) }
+
+// Part is the file of a model that it is in, where Offset counts from.
+func (c Component) Part() int { return int(C.zt_component_part(c.handle)) }
 
 // Offset of the stored bytes in the file.
 func (c Component) Offset() uint64 { return uint64(C.zt_component_offset(c.handle)) }
@@ -93,14 +80,50 @@ func (c Component) Bytes() ([]byte, error) {
 // Read gives the decoded bytes, in the host's byte order, in memory of their own.
 func (c Component) Read() ([]byte, error) {
 	// The library checks what is stored before it takes memory; so is it here.
-	var loaded *C.zt_buffer
-	if err := call(func() C.zt_status { return C.zt_component_load(c.handle, nil, &loaded) }); err != nil {
+	loaded, err := c.Load(nil)
+	if err != nil {
 		return nil, err
 	}
-	defer C.zt_buffer_free(loaded)
-	made := make([]byte, int(C.zt_buffer_size(loaded)))
-	copy(made, unsafe.Slice((*byte)(C.zt_buffer_data(loaded)), len(made)))
+	defer loaded.Free()
+	return append([]byte(nil), loaded.Bytes()...), nil
+}
+
+// Buffer is decoded bytes in memory of the library, or borrowed by the mapped file. It keeps the file open until Free.
+type Buffer struct {
+	handle *C.zt_buffer
+}
+
+// Load gives the decoded bytes, with threads, a digest, a watch. options may be nil.
+func (c Component) Load(options *ReadOptions) (*Buffer, error) {
+	var m memory
+	defer m.free()
+	o, w := options.c(&m)
+	made := new(Buffer)
+	if err := w.call(func() C.zt_status { return C.zt_component_load(c.handle, o, &made.handle) }); err != nil {
+		return nil, err
+	}
 	return made, nil
+}
+
+// Bytes of the buffer, until Free.
+func (b *Buffer) Bytes() []byte {
+	return borrowed(C.zt_buffer_data(b.handle), uint64(C.zt_buffer_size(b.handle)))
+}
+
+// Free ends the buffer. Twice is fine.
+func (b *Buffer) Free() {
+	C.zt_buffer_free(b.handle)
+	b.handle = nil
+}
+
+// ReadStored fills dst with the stored bytes as they are: compressed, of an unknown encoding.
+func (c Component) ReadStored(dst []byte) error {
+	return call(func() C.zt_status { return C.zt_component_read_stored(c.handle, pointer(dst), C.size_t(len(dst))) })
+}
+
+// Advise says what will be done with the stored bytes; ErrUnsupported where that cannot be had.
+func (c Component) Advise(advice Advice) error {
+	return call(func() C.zt_status { return C.zt_component_advise(c.handle, C.zt_advice(advice)) })
 }
 
 // ReadInto fills dst, which must have room for Size bytes.
@@ -144,25 +167,25 @@ func dtypeOf[T Element]() DType {
 	var zero T
 	switch any(zero).(type) {
 	case float64:
-		return F64
+		return DTypeF64
 	case float32:
-		return F32
+		return DTypeF32
 	case int64:
-		return I64
+		return DTypeI64
 	case int32:
-		return I32
+		return DTypeI32
 	case int16:
-		return I16
+		return DTypeI16
 	case int8:
-		return I8
+		return DTypeI8
 	case uint64:
-		return U64
+		return DTypeU64
 	case uint32:
-		return U32
+		return DTypeU32
 	case uint16:
-		return U16
+		return DTypeU16
 	default:
-		return U8
+		return DTypeU8
 	}
 }
 
@@ -173,12 +196,16 @@ func Elements[T Element](c Component) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
+	return elements[T](data, c.DType())
+}
+
+func elements[T Element](data []byte, is DType) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))
-	want, is := dtypeOf[T](), c.DType()
-	bits := (want == U16 || want == U8) && is.Size() == width
+	want := dtypeOf[T]()
+	bits := (want == DTypeU16 || want == DTypeU8) && is.Size() == width
 	if is != want && !bits {
-		return nil, refuse(ErrInvalidArgument, "the elements are "+c.DTypeName()+", not "+want.String())
+		return nil, refuse(ErrInvalidArgument, "the elements are "+is.String()+", not "+want.String())
 	}
 	return unsafe.Slice((*T)(pointer(data)), len(data)/width), nil
 }

@@ -21,7 +21,13 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func open(t *testing.T, path string) *File {
+func finish(t *testing.T, w *Writer) {
+	t.Helper()
+	_, err := w.Finish()
+	must(t, err)
+}
+
+func opened(t *testing.T, path string) *File {
 	t.Helper()
 	f, err := Open(path, nil)
 	must(t, err)
@@ -30,7 +36,7 @@ func open(t *testing.T, path string) *File {
 }
 
 func TestEveryDTypeOfAReleasedFile(t *testing.T) {
-	f := open(t, data+"v1.2/py-1.2.3-all-dtypes.zt")
+	f := opened(t, data+"v1.2/py-1.2.3-all-dtypes.zt")
 	if f.Len() != 13 {
 		t.Fatalf("%d objects", f.Len())
 	}
@@ -46,7 +52,7 @@ func TestEveryDTypeOfAReleasedFile(t *testing.T) {
 		if !bytes.Equal(borrowed, read) || !bytes.Equal(into, read) || len(read) == 0 {
 			t.Errorf("%s: the ways to its bytes differ", o.Name())
 		}
-		if _, err := Elements[uint64](c); (err == nil) != (c.DType() == U64) {
+		if _, err := Elements[uint64](c); (err == nil) != (c.DType() == DTypeU64) {
 			t.Errorf("%s as uint64: %v", o.Name(), err)
 		}
 		same, err := f.Object(o.Name())
@@ -59,23 +65,23 @@ func TestEveryDTypeOfAReleasedFile(t *testing.T) {
 
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file.zt")
-	w, err := Create(path, &WriterOptions{Digest: "crc32c"})
+	w, err := Create(path, &WriterOptions{Digest: DigestCRC32C})
 	must(t, err)
 	must(t, WriteDense(w, "a", []uint64{2, 2}, []float32{1, 2, 3, 4}))
 	must(t, WriteDense(w, "empty", []uint64{0}, []int16{}))
 	must(t, w.SetAttribute("list", []any{1, "two", nil}))
 	must(t, w.SetAttribute("gone", 1))
-	must(t, w.RemoveAttribute("gone"))
+	must(t, w.SetAttribute("gone", Removed))
 	if err := WriteDense(w, "a", []uint64{1}, []float32{1}); !errors.Is(err, ErrExists) {
 		t.Errorf("a second a: %v", err)
 	}
-	must(t, w.Finish())
-	if err := w.Finish(); !errors.Is(err, ErrState) {
+	finish(t, w)
+	if _, err := w.Finish(); !errors.Is(err, ErrState) {
 		t.Errorf("finished twice: %v", err)
 	}
 	w.Abort()
 
-	f := open(t, path)
+	f := opened(t, path)
 	a, err := f.Object("a")
 	must(t, err)
 	if !reflect.DeepEqual(a.Shape(), []uint64{2, 2}) {
@@ -124,7 +130,7 @@ func TestReadersAndWriters(t *testing.T) {
 	w, err := NewWriter(&written, nil)
 	must(t, err)
 	must(t, WriteDense(w, "a", []uint64{3}, []int64{1, 2, 3}))
-	must(t, w.Finish())
+	finish(t, w)
 	f, err := OpenReaderAt(bytes.NewReader(written.Bytes()), int64(written.Len()), nil)
 	must(t, err)
 	a, err := f.Object("a")
@@ -154,33 +160,35 @@ func TestReadersAndWriters(t *testing.T) {
 	group.Wait()
 	must(t, f.Close())
 	must(t, f.Close())
-	if _, err := OpenReaderAt(failing{}, 1000, nil); !errors.Is(err, ErrIO) {
+	if _, err := OpenReaderAt(failing{}, 1000, nil); !errors.Is(err, ErrIO) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a reader that fails: %v", err)
 	}
 	w, err = NewWriter(failing{}, nil)
 	if err == nil {
 		must(t, WriteDense(w, "a", []uint64{1}, []int8{1}))
-		err = w.Finish()
+		_, err = w.Finish()
 	}
-	if !errors.Is(err, ErrIO) {
+	if !errors.Is(err, ErrIO) || !strings.Contains(err.Error(), "a writer that panics") {
 		t.Errorf("a writer that panics: %v", err)
 	}
 }
 
 func TestVerifyAndFailures(t *testing.T) {
-	f := open(t, data+"v1.2/py-1.2.3-digests.zt")
+	f := opened(t, data+"v1.2/py-1.2.3-digests.zt")
 	calls := 0
-	report, err := f.Verify(func(done, total uint64) bool { calls++; return true })
+	report, err := f.Verify(&VerifyOptions{Watch: Watch{Progress: func(done, total uint64) bool { calls++; return true }}})
 	must(t, err)
 	if report.DigestsVerified != 5 || calls == 0 {
 		t.Errorf("%+v after %d calls", report, calls)
 	}
-	if _, err := f.Verify(func(done, total uint64) bool { return false }); !errors.Is(err, ErrCancelled) {
-		t.Errorf("stopped: %v", err)
-	}
-	if _, err := f.Verify(func(done, total uint64) bool { panic("no") }); !errors.Is(err, ErrCancelled) {
-		t.Errorf("panicked: %v", err)
-	}
+	func() {
+		defer func() {
+			if recover() != "no" {
+				t.Error("a panic was lost")
+			}
+		}()
+		f.Verify(&VerifyOptions{Watch: Watch{Progress: func(done, total uint64) bool { panic("no") }}})
+	}()
 	if _, err := f.Object("none"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("none: %v", err)
 	}

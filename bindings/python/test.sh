@@ -24,7 +24,7 @@ cp -r "$here" "$out/source"
 (cd "$out/source" && LIBZTENSOR=$lib/libztensor.so.0 PYTHONPATH=$out/packages "$python" -m pip wheel --quiet --no-deps \
     --no-build-isolation --wheel-dir "$out" .)
 "$python" -m pip install --quiet --no-deps --no-compile --target "$out/site" "$out"/*.whl
-(cd "$out" && PYTHONPATH=$out/site:$out/packages "$python" -m pytest -q -p no:cacheprovider "$here/tests/test_libztensor.py") |
+(cd "$out" && PYTHONPATH=$out/site:$out/packages "$python" -m pytest -q -p no:cacheprovider "$here/tests") |
     tee "$out/pytest.log"
 passed=$(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$out/pytest.log")
 [ -n "$passed" ] && ! grep -q ' failed' "$out/pytest.log" || { echo "python: ${passed:-0} passed, 1 failed"; exit 1; }

@@ -49,8 +49,8 @@ fn read(out: anytype, path: [:0]const u8, name: [:0]const u8) !void {
 fn write(path: [:0]const u8) !void {
     const w = try zt.Writer.create(path, zt.sized(zt.c.zt_writer_options));
     errdefer w.abort();
-    try w.setAttribute("producer", "\"bindings\"");
-    try w.setAttribute("layers", "3");
+    try w.setAttribute("producer", .{ .string = "bindings" });
+    try w.setAttribute("layers", .{ .i64 = 3 });
     try w.dense(f32, "weight", &.{ 2, 3 }, &.{ 0, 0.5, 1, 1.5, 2, 2.5 });
     try w.dense(zt.BF16, "half", &.{4}, @ptrCast(&[_]u16{ 0x3f80, 0x4000, 0x4040, 0x4080 }));
     var numbers: [1000]i32 = undefined;
@@ -64,5 +64,5 @@ fn write(path: [:0]const u8) !void {
         zt.Part.of(u64, "indices", &.{ 0, 3, 1 }),
         zt.Part.of(u64, "indptr", &.{ 0, 2, 3 }),
     });
-    try w.finish();
+    _ = try w.finish();
 }

@@ -5,6 +5,11 @@ const equal = std.testing.expectEqual;
 
 const data = "../../tests/data/";
 
+test {
+    _ = @import("test_files.zig");
+    _ = @import("test_writing.zig");
+}
+
 test "every dtype of a released file" {
     const file = try zt.File.open(data ++ "v1.2/py-1.2.3-all-dtypes.zt");
     defer file.close();
@@ -38,7 +43,7 @@ test "written, read, sliced, converted, appended" {
     try w.dense(i16, "empty", &.{0}, &.{});
     try w.dense(f16, "scalar", &.{}, &.{1.5});
     try std.testing.expectError(error.Exists, w.dense(f32, "a", &.{1}, &.{1}));
-    try w.finish();
+    _ = try w.finish();
     {
         const file = try zt.File.open(path);
         defer file.close();
@@ -70,12 +75,16 @@ test "written, read, sliced, converted, appended" {
     try edits.renameObject("scalar", "renamed");
     try edits.removeObject("renamed");
     try std.testing.expectError(error.NotFound, edits.removeObject("scalar"));
-    try edits.finish();
+    _ = try edits.finish();
     try equal(@as(usize, 2), (try zt.File.open(path)).len());
 }
 
 test "failures are errors with a message" {
     try std.testing.expectError(error.Corrupt, zt.File.open(data ++ "invalid/offset-align-8.zt"));
-    try expect(std.mem.indexOf(u8, zt.message(), "offset 8 is not a multiple of 64") != null);
+    try expect(std.mem.indexOf(u8, zt.lastFailure().message, "offset 8 is not a multiple of 64") != null);
+    try expect(zt.lastFailure().rule.len > 0 and zt.lastFailure().os_error == 0);
     try std.testing.expectError(error.NoFile, zt.File.open("no such file"));
+    try expect(zt.lastFailure().os_error != 0);
+    try std.testing.expectEqualStrings("ZT_ERROR_NO_FILE", zt.statusName(error.NoFile));
+    try expect(zt.abiVersion() == zt.c.ZT_ABI_VERSION and std.mem.startsWith(u8, zt.version(), "0.9"));
 }

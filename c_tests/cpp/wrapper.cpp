@@ -303,6 +303,7 @@ void caching()
 
 } // namespace
 
+void files(); /* wrapper_files.cpp */
 std::size_t objects_without_exceptions(const char *path); /* wrapper_results.cpp: the other mode in one program */
 
 int main()
@@ -311,6 +312,7 @@ int main()
     mapped();
     callables();
     caching();
+    files();
     const std::string path = scratch("both.zt");
     zt::writer w = zt::writer::create(path);
     w.dense("a", {1}, std::vector<double>{1});

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../ztensor.h"
+#include "../ztensor_dlpack.h"
 
 #if !defined ZTENSOR_NO_EXCEPTIONS && !defined __cpp_exceptions
 #define ZTENSOR_NO_EXCEPTIONS
@@ -93,6 +94,8 @@ using write_summary = sized<zt_write_summary>;
 using identity = sized<zt_identity>;
 using allocator = sized<zt_allocator>;
 using thread_hooks = sized<zt_thread_hooks>;
+using object_info = sized<zt_object_info>;
+using component_info = sized<zt_component_info>;
 using tensor_view = sized<zt_tensor>;
 using csr_view = sized<zt_csr>;
 using coo_view = sized<zt_coo>;
@@ -134,15 +137,24 @@ template <> class [[nodiscard]] result<void> {
 /* What a member that can fail returns. */
 template <class T> using returns = result<T>;
 #else
-/* A status other than ZT_OK, and the message of the call that gave it. */
+/* A status other than ZT_OK, and what the call that gave it left: its message, rule and system error. */
 class error : public std::runtime_error {
   public:
-    explicit error(zt_status status) : std::runtime_error(zt_last_error()), status_(status) {}
+    explicit error(zt_status status)
+        : std::runtime_error(zt_last_error()), status_(status), os_error_(zt_last_os_error()), rule_(zt_last_error_rule())
+    {
+    }
     error(zt_status status, const char *message) : std::runtime_error(message), status_(status) {}
     [[nodiscard]] zt_status status() const noexcept { return status_; }
+    /* errno or GetLastError; 0 if the failure was none of the system's. */
+    [[nodiscard]] std::int32_t os_error() const noexcept { return os_error_; }
+    /* The rule of the format that the file broke, by its name; "" if it broke none. */
+    [[nodiscard]] const char *rule() const noexcept { return rule_; }
 
   private:
     zt_status status_;
+    std::int32_t os_error_ = 0;
+    const char *rule_ = "";
 };
 /* What a member that can fail returns. */
 template <class T> using returns = T;
@@ -155,7 +167,9 @@ template <class T> returns<T> fail(zt_status status, const char *message = nullp
 #ifdef ZTENSOR_NO_EXCEPTIONS
     return {status, message};
 #else
-    throw error(status, message ? message : zt_last_error());
+    if (message)
+        throw error(status, message);
+    throw error(status);
 #endif
 }
 inline returns<void> give(zt_status status)
@@ -184,8 +198,24 @@ class carrier {
         } catch (...) {
             if (!thrown_)
                 thrown_ = std::current_exception();
-            return ZT_ERROR_IO;
         }
+        try {
+            std::rethrow_exception(thrown_);
+        } catch (const std::exception &e) {
+            zt_set_last_error(e.what()); /* what the failing call says, where it cannot be thrown again */
+        } catch (...) {
+        }
+        return ZT_ERROR_IO;
+#endif
+    }
+    /* Keeps what another one kept, if there is nothing yet. */
+    void take(carrier &other) noexcept
+    {
+#ifdef ZTENSOR_NO_EXCEPTIONS
+        (void)other;
+#else
+        if (!thrown_)
+            thrown_ = std::move(other.thrown_);
 #endif
     }
     void rethrow()
@@ -228,6 +258,41 @@ template <class F> struct progress {
     }
 };
 
+/* Where DLPack's structs keep their deleters. */
+struct versioned_layout {
+    std::uint32_t version[2];
+    void *context;
+    void (*deleter)(DLManagedTensorVersioned *);
+};
+struct unversioned_layout {
+    void *data;
+    std::int32_t device[2], rank;
+    std::uint8_t code, bits;
+    std::uint16_t lanes;
+    std::int64_t *shape, *strides;
+    std::uint64_t byte_offset;
+    void *context;
+    void (*deleter)(DLManagedTensor *);
+};
+template <class Layout> struct ender {
+    template <class T> void operator()(T *tensor) const noexcept
+    {
+        if (auto *deleter = reinterpret_cast<Layout *>(tensor)->deleter)
+            deleter(tensor);
+    }
+};
+
+/* A progress callable that a handle keeps. */
+template <class F> struct kept_progress {
+    F call;
+    std::shared_ptr<carrier> thrown;
+    static std::int32_t step(void *context, std::uint64_t done, std::uint64_t total) noexcept
+    {
+        auto *self = static_cast<kept_progress *>(context);
+        return self->thrown->run([&] { return said(self->call, ZT_ERROR_CANCELLED, done, total); });
+    }
+};
+
 /* Items by number, as a range. */
 template <class Item, class Owner> class indexed {
   public:
@@ -249,6 +314,10 @@ template <class Item, class Owner> class indexed {
     std::size_t index_ = 0;
 };
 } // namespace detail
+
+/* Tensors of DLPack, with their own deleters; release() gives one to its consumer. */
+using dlpack = std::unique_ptr<DLManagedTensorVersioned, detail::ender<detail::versioned_layout>>;
+using dlpack_unversioned = std::unique_ptr<DLManagedTensor, detail::ender<detail::unversioned_layout>>;
 
 } // namespace ZTENSOR_MODE
 } // namespace zt

@@ -3,6 +3,7 @@
 #define ZTENSOR_FILE_HPP
 
 #include "reader.hpp"
+#include "source.hpp"
 
 namespace zt {
 inline namespace ZTENSOR_MODE {
@@ -20,36 +21,23 @@ struct read_request : sized<zt_read_request> {
     }
 };
 
+
+/* What file::verify found broken. The component is null where it is the object as a whole, both are for the padding. */
+struct failure {
+    zt::object object;
+    zt::component component;
+    zt_status status;
+    const char *message;
+};
+
 namespace detail {
-/* A source of C++ behind the functions that C calls: uint64_t size(), and read_at (offset, dst, n). */
-template <class S, class = void> struct has_read_many : std::false_type {};
-template <class S>
-struct has_read_many<S, std::void_t<decltype(std::declval<S &>().read_many(std::declval<const zt_source_range *>(), std::size_t{}))>>
-    : std::true_type {};
-template <class S> struct source_of {
-    S source;
-    static zt_status size(void *context, std::uint64_t *size) noexcept
+template <class P, class F> struct verifying : progress<P> {
+    F &on_failure;
+    static std::int32_t failed(void *context, const zt_object *o, const zt_component *c, zt_status s, const char *message) noexcept
     {
-        carrier caught;
-        return caught.run([&] { return *size = static_cast<source_of *>(context)->source.size(), zt_status{ZT_OK}; });
+        auto *self = static_cast<verifying *>(static_cast<progress<P> *>(context));
+        return self->thrown.run([&] { return said(self->on_failure, ZT_ERROR_CANCELLED, failure{o, c, s, message}); });
     }
-    static zt_status read_at(void *context, std::uint64_t offset, void *dst, std::size_t n) noexcept
-    {
-        carrier caught; /* of this thread: several may read at once */
-        auto read = [self = static_cast<source_of *>(context)](std::uint64_t o, void *d, std::size_t bytes) {
-            return self->source.read_at(o, d, bytes);
-        };
-        return caught.run([&] { return said(read, ZT_ERROR_IO, offset, dst, n); });
-    }
-    static zt_status read_many(void *context, const zt_source_range *ranges, std::size_t count) noexcept
-    {
-        carrier caught;
-        auto read = [self = static_cast<source_of *>(context)](const zt_source_range *r, std::size_t n) {
-            return self->source.read_many(r, n);
-        };
-        return caught.run([&] { return said(read, ZT_ERROR_IO, ranges, count); });
-    }
-    static void close(void *context) noexcept { delete static_cast<source_of *>(context); }
 };
 } // namespace detail
 
@@ -65,6 +53,18 @@ class file {
         zt_file *opened = nullptr;
         const zt_status status = zt_open(path.c_str(), &options, &opened);
         return detail::give(status, file(opened));
+    }
+    /* progress: (uint64_t done, uint64_t total), returns nothing, or false to stop; of options.verify. */
+    template <class F> [[nodiscard]] static returns<file> open(text path, open_options options, F &&progress)
+    {
+        detail::progress<std::remove_reference_t<F>> step{progress};
+        options.context = &step;
+        options.progress = step.step;
+        zt_file *opened = nullptr;
+        const zt_status status = zt_open(path.c_str(), &options, &opened);
+        file whole(opened);
+        step.thrown.rethrow();
+        return detail::give(status, std::move(whole));
     }
     /* A model, which may be of many files. */
     [[nodiscard]] static returns<file> open_model(text path, const open_options &options = {})
@@ -101,21 +101,29 @@ class file {
     template <class S> [[nodiscard]] static returns<file> open_source(S source, const open_options &options = {},
                                                                    const sized<zt_source> &profile = {})
     {
-        using Boxed = detail::source_of<S>;
-        auto *boxed = new (std::nothrow) Boxed{std::move(source)};
-        if (!boxed)
-            return detail::fail<file>(ZT_ERROR_OUT_OF_MEMORY, "no memory for the source");
         sized<zt_source> functions = profile;
-        functions.context = boxed;
-        functions.size = Boxed::size;
-        functions.read_at = Boxed::read_at;
-        functions.read_many = nullptr;
-        if constexpr (detail::has_read_many<S>::value)
-            functions.read_many = Boxed::read_many;
-        functions.close = Boxed::close; /* called also when the opening fails */
+        if (!detail::source_of<S>::box(std::move(source), &functions))
+            return detail::fail<file>(ZT_ERROR_OUT_OF_MEMORY, "no memory for the source");
         zt_file *opened = nullptr;
         const zt_status status = zt_open_source(&functions, &options, &opened);
         return detail::give(status, file(opened));
+    }
+
+    /* A model whose files the caller opens. store: open(const char *name) gives a source, as open_source takes it; it may have
+     * list(const char *folder), which gives names: a container of std::string. Both run on several threads at once. */
+    template <class S> [[nodiscard]] static returns<file> open_model_from(S &&store, text name, const open_options &options = {})
+    {
+        using Store = detail::store_of<std::remove_reference_t<S>>;
+        Store boxed{store};
+        sized<zt_store> functions;
+        functions.context = &boxed;
+        functions.open = Store::open;
+        functions.list = Store::template lists<std::remove_reference_t<S>>::value ? Store::list : nullptr;
+        zt_file *opened = nullptr;
+        const zt_status status = zt_open_model_from(&functions, name.c_str(), &options, &opened);
+        file whole(opened);
+        boxed.thrown.rethrow();
+        return detail::give(status, std::move(whole));
     }
 
     [[nodiscard]] explicit operator bool() const noexcept { return owned_ != nullptr; }
@@ -148,7 +156,27 @@ class file {
         const zt_status status = zt_file_identity(get(), &found);
         return detail::give(status, found);
     }
+    [[nodiscard]] returns<identity> identify_part(std::size_t part) const
+    {
+        identity found;
+        const zt_status status = zt_part_identity(get(), part, &found);
+        return detail::give(status, found);
+    }
+    [[nodiscard]] zt_container container(std::size_t part = 0) const noexcept { return zt_file_container(get(), part); }
     [[nodiscard]] value attributes() const noexcept { return zt_file_attributes(get()); }
+    /* What is known of all objects, and of all components (of one object), by few calls. */
+    [[nodiscard]] returns<std::vector<object_info>> objects() const
+    {
+        return listed<object_info>([this](std::size_t first, object_info *to, std::size_t count, std::size_t *filled) {
+            return zt_object_list(get(), first, to, count, filled);
+        });
+    }
+    [[nodiscard]] returns<std::vector<component_info>> components(object of = {}) const
+    {
+        return listed<component_info>([this, of](std::size_t first, component_info *to, std::size_t count, std::size_t *filled) {
+            return zt_component_list(get(), of.get(), first, to, count, filled);
+        });
+    }
     [[nodiscard]] std::size_t size() const noexcept { return zt_object_count(get()); }
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
     using iterator = detail::indexed<object, zt_file>;
@@ -193,6 +221,19 @@ class file {
         step.thrown.rethrow();
         return detail::give(status, report);
     }
+    /* on_failure: (const zt::failure &), called for each failure, returns nothing, or false to end the call. */
+    template <class P, class F> returns<verify_report> verify(verify_options options, P &&progress, F &&on_failure) const
+    {
+        using step_of = detail::verifying<std::remove_reference_t<P>, std::remove_reference_t<F>>;
+        step_of step{{progress, {}}, on_failure};
+        options.context = static_cast<detail::progress<std::remove_reference_t<P>> *>(&step);
+        options.progress = step_of::step;
+        options.on_failure = step_of::failed;
+        verify_report report;
+        const zt_status status = zt_verify(get(), &options, &report);
+        step.thrown.rethrow();
+        return detail::give(status, report);
+    }
     returns<read_stats> read_batch(span<const read_request> requests, const read_options &options = {}) const
     {
         read_stats stats;
@@ -212,16 +253,64 @@ class file {
     }
 
   private:
+    template <class Info, class Fill> static returns<std::vector<Info>> listed(Fill fill)
+    {
+        std::vector<Info> all;
+        std::size_t filled = 1;
+        zt_status status = ZT_OK;
+        while (status == ZT_OK && filled != 0) {
+            const std::size_t first = all.size();
+            all.resize(first + 256);
+            filled = 0;
+            status = fill(first, all.data() + first, 256, &filled);
+            all.resize(first + filled);
+        }
+        return detail::give(status, std::move(all));
+    }
     struct closer { void operator()(zt_file *f) const noexcept { zt_close(f); } };
     std::unique_ptr<zt_file, closer> owned_;
 };
-static_assert(sizeof(read_request) == sizeof(zt_read_request), "an array of them is one of C");
+static_assert(sizeof(read_request) == sizeof(zt_read_request) && sizeof(object_info) == sizeof(zt_object_info) &&
+                  sizeof(component_info) == sizeof(zt_component_info),
+              "an array of them is one of C");
+
+/* How elements of a logical type lie in bytes: 32 elements in 18 bytes. */
+struct block { std::size_t elements, bytes; };
+[[nodiscard]] inline returns<block> block_of(zt_type type)
+{
+    block found{};
+    const zt_status status = zt_type_block(type, &found.elements, &found.bytes);
+    return detail::give(status, found);
+}
+[[nodiscard]] inline returns<zt_dtype> dtype_from_name(text name)
+{
+    zt_dtype found = ZT_DTYPE_OTHER;
+    const zt_status status = zt_dtype_from_name(name.c_str(), &found);
+    return detail::give(status, zt_dtype{found});
+}
+[[nodiscard]] inline returns<zt_type> type_from_name(text name)
+{
+    zt_type found = ZT_TYPE_NONE;
+    const zt_status status = zt_type_from_name(name.c_str(), &found);
+    return detail::give(status, zt_type{found});
+}
 
 /* Cuts an unfinished append back; see zt_repair. */
 inline returns<repair_report> repair(text path, const repair_options &options = {})
 {
     repair_report report;
     const zt_status status = zt_repair(path.c_str(), &options, &report);
+    return detail::give(status, report);
+}
+/* progress: as of file::verify. */
+template <class F> returns<repair_report> repair(text path, repair_options options, F &&progress)
+{
+    detail::progress<std::remove_reference_t<F>> step{progress};
+    options.context = &step;
+    options.progress = step.step;
+    repair_report report;
+    const zt_status status = zt_repair(path.c_str(), &options, &report);
+    step.thrown.rethrow();
     return detail::give(status, report);
 }
 

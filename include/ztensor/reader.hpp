@@ -87,6 +87,15 @@ class value {
     [[nodiscard]] value operator[](std::size_t index) const noexcept { return zt_value_at(value_, index); }
     [[nodiscard]] value key(std::size_t index) const noexcept { return zt_value_key_at(value_, index); }
     [[nodiscard]] value find(std::string_view key) const noexcept { return zt_value_find_n(value_, key.data(), key.size()); }
+    /* What the container states of a number or the elements of an array; ZT_DTYPE_OTHER for nothing. */
+    [[nodiscard]] zt_dtype dtype() const noexcept { return zt_value_dtype(value_); }
+    /* The number of a tag; what it tags is at 0. */
+    [[nodiscard]] returns<std::uint64_t> tag() const
+    {
+        std::uint64_t number = 0;
+        const zt_status status = zt_value_get_tag(value_, &number);
+        return detail::give(status, std::uint64_t{number});
+    }
     using iterator = detail::indexed<value, zt_value>;
     [[nodiscard]] iterator begin() const noexcept { return {value_, 0}; }
     [[nodiscard]] iterator end() const noexcept { return {value_, size()}; }
@@ -111,6 +120,17 @@ class value {
         static_assert(type_of<T>::type == ZT_TYPE_NONE, "a dtype, not a logical type");
         std::vector<T> out(size());
         const zt_status status = zt_value_read_numbers(value_, type_of<T>::dtype, out.data(), out.size());
+        return detail::give(status, std::move(out));
+    }
+    /* An array of strings; the file's, like the value. */
+    [[nodiscard]] returns<std::vector<std::string_view>> strings() const
+    {
+        std::vector<const char *> starts(size());
+        std::vector<std::size_t> lengths(size());
+        const zt_status status = zt_value_read_strings(value_, starts.data(), lengths.data(), starts.size());
+        std::vector<std::string_view> out;
+        for (std::size_t i = 0; status == ZT_OK && i < starts.size(); ++i)
+            out.emplace_back(starts[i], lengths[i]);
         return detail::give(status, std::move(out));
     }
     [[nodiscard]] returns<std::string> json() const
@@ -228,6 +248,18 @@ class component {
     [[nodiscard]] returns<buffer> load() const { return load_by(nullptr); }
     /* With threads, a digest, progress: as a batch of this one. */
     [[nodiscard]] returns<buffer> load(const read_options &options) const { return load_by(&options); }
+    /* progress: (uint64_t done, uint64_t total), returns nothing, or false to stop. */
+    template <class F> [[nodiscard]] returns<buffer> load(read_options options, F &&progress) const
+    {
+        detail::progress<std::remove_reference_t<F>> step{progress};
+        options.context = &step;
+        options.progress = step.step;
+        zt_buffer *loaded = nullptr;
+        const zt_status status = zt_component_load(component_, &options, &loaded);
+        buffer whole(loaded, dtype(), type());
+        step.thrown.rethrow();
+        return detail::give(status, std::move(whole));
+    }
     returns<void> read(void *dst, std::size_t dst_size) const { return detail::give(zt_component_read(component_, dst, dst_size)); }
     /* The stored bytes as they are: compressed, of an unknown encoding. */
     returns<void> read_stored(void *dst, std::size_t dst_size) const
@@ -246,6 +278,13 @@ class component {
     }
     returns<void> advise(zt_advice advice) const { return detail::give(zt_component_advise(component_, advice)); }
     returns<void> verify() const { return detail::give(zt_component_verify(component_)); }
+    /* A tensor of one dimension. */
+    [[nodiscard]] returns<dlpack> to_dlpack() const
+    {
+        DLManagedTensorVersioned *tensor = nullptr;
+        const zt_status status = zt_component_to_dlpack(component_, &tensor);
+        return detail::give(status, dlpack(tensor));
+    }
     static component at(const zt_object *owner, std::size_t index) noexcept { return zt_component_at(owner, index); }
 
   private:
@@ -289,6 +328,18 @@ class object {
         return detail::give(status, view);
     }
     returns<void> verify() const { return detail::give(zt_object_verify(object_)); }
+    [[nodiscard]] returns<dlpack> to_dlpack() const
+    {
+        DLManagedTensorVersioned *tensor = nullptr;
+        const zt_status status = zt_object_to_dlpack(object_, &tensor);
+        return detail::give(status, dlpack(tensor));
+    }
+    [[nodiscard]] returns<dlpack_unversioned> to_dlpack_unversioned() const
+    {
+        DLManagedTensor *tensor = nullptr;
+        const zt_status status = zt_object_to_dlpack_unversioned(object_, &tensor);
+        return detail::give(status, dlpack_unversioned(tensor));
+    }
     [[nodiscard]] returns<csr_view> csr() const
     {
         csr_view view;

@@ -58,15 +58,20 @@ class writer {
 
     [[nodiscard]] static returns<writer> create(text path, const writer_options &options = {})
     {
-        zt_writer *made = nullptr;
-        const zt_status status = zt_writer_create(path.c_str(), &options, &made);
-        return detail::give(status, writer(made));
+        return begun(zt_writer_create, path, options);
     }
     [[nodiscard]] static returns<writer> append(text path, const writer_options &options = {})
     {
-        zt_writer *made = nullptr;
-        const zt_status status = zt_writer_append(path.c_str(), &options, &made);
-        return detail::give(status, writer(made));
+        return begun(zt_writer_append, path, options);
+    }
+    /* progress: (uint64_t done, uint64_t total), returns nothing, or false to stop. Moved in. */
+    template <class F> [[nodiscard]] static returns<writer> create(text path, const writer_options &options, F progress)
+    {
+        return begun(zt_writer_create, path, options, std::move(progress));
+    }
+    template <class F> [[nodiscard]] static returns<writer> append(text path, const writer_options &options, F progress)
+    {
+        return begun(zt_writer_append, path, options, std::move(progress));
     }
     /* sink: has write(const void *data, size_t n) and perhaps finish(); both return nothing, false for a failure, or a
      * zt_status. Moved in; destroyed when the writer ends. */
@@ -143,6 +148,15 @@ class writer {
     returns<void> quantized(std::string_view name, span<const std::uint64_t> shape, const quantized_desc &desc)
     {
         return give(zt_writer_add_quantized(get(), pointer(name), name.size(), shape.data(), shape.size(), &desc));
+    }
+    /* tensor: in the host's memory; stays the caller's. */
+    returns<void> dlpack(std::string_view name, const DLManagedTensorVersioned *tensor)
+    {
+        return give(zt_writer_add_dlpack(get(), pointer(name), name.size(), tensor));
+    }
+    returns<void> dlpack(std::string_view name, const DLManagedTensor *tensor)
+    {
+        return give(zt_writer_add_dlpack_unversioned(get(), pointer(name), name.size(), tensor));
     }
     returns<void> object(const zt_object_desc &desc) { return give(zt_writer_add_object(get(), &desc)); }
     returns<void> copy(zt::object from) { return give(zt_writer_add_copy(get(), from.get(), nullptr, 0)); }
@@ -223,6 +237,28 @@ class writer {
   private:
     /* With a length of 0 C takes a text as NUL-ended, and NULL for none. */
     static const char *pointer(std::string_view string) noexcept { return string.empty() ? "" : string.data(); }
+    template <class Begin> static returns<writer> begun(Begin begin, text path, const writer_options &options)
+    {
+        zt_writer *made = nullptr;
+        const zt_status status = begin(path.c_str(), &options, &made);
+        return detail::give(status, writer(made));
+    }
+    template <class Begin, class F> static returns<writer> begun(Begin begin, text path, writer_options options, F progress)
+    {
+        using Boxed = detail::kept_progress<F>;
+        auto thrown = std::make_shared<detail::carrier>();
+        auto boxed = std::shared_ptr<Boxed>(new (std::nothrow) Boxed{std::move(progress), thrown});
+        if (!boxed)
+            return detail::fail<writer>(ZT_ERROR_OUT_OF_MEMORY, "no memory for the progress");
+        options.context = boxed.get();
+        options.progress = Boxed::step;
+        zt_writer *made = nullptr;
+        const zt_status status = begin(path.c_str(), &options, &made);
+        writer whole(made);
+        whole.thrown_ = std::move(thrown);
+        whole.progress_ = std::move(boxed);
+        return detail::give(status, std::move(whole));
+    }
     static zt_attribute describe(zt_attribute_kind kind, const void *data = nullptr) noexcept
     {
         zt_attribute out{};
@@ -285,6 +321,7 @@ class writer {
     struct aborter { void operator()(zt_writer *w) const noexcept { zt_writer_abort(w); } };
     std::unique_ptr<zt_writer, aborter> owned_;
     std::shared_ptr<detail::carrier> thrown_;
+    std::shared_ptr<void> progress_; /* what C calls */
 };
 
 } // namespace ZTENSOR_MODE

@@ -89,7 +89,8 @@ pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
 /// A file whose digests are checked, if the options say so.
 pub(super) fn verified(file: File, options: &zt_open_options) -> Result<File> {
     if options.verify != 0 && options.progress.is_some() {
-        let wanted = VerifyOptions { contents: false, ..VerifyOptions::default() };
+        let wanted =
+            VerifyOptions { contents: false, threads: options.threads as usize, ..VerifyOptions::default() };
         let progress = progress(options.progress, options.context);
         file.verify(&wanted, &progress, &mut VerifyReport::default())?;
     }

@@ -117,7 +117,8 @@ impl File {
         }
         file.advise_all(options.advice)?;
         if options.verify {
-            let digests_only = VerifyOptions { contents: false, ..VerifyOptions::default() };
+            let digests_only =
+                VerifyOptions { contents: false, threads: options.threads, ..VerifyOptions::default() };
             file.verify(&digests_only, &|_, _| true, &mut VerifyReport::default())?;
         }
         Ok(file)

@@ -1,4 +1,4 @@
-"""zTensor .zt files through libztensor, without a copy where they are mapped.
+"""zTensor .zt files, and the other containers that libztensor reads, without a copy where they are mapped.
 
     import libztensor
 
@@ -12,14 +12,21 @@ A File maps names to Objects, an Object roles to Components. ``numpy()`` gives a
 that can be; it outlives the file. Objects speak DLPack: ``torch.from_dlpack(f["weight"])``.
 """
 
+from ._callbacks import allocator, thread_hooks
+from ._cache import Cache
+from ._component import Caps, Component
+from ._elements import numpy_dtype
+from ._file import CONTAINERS, ComponentInfo, Failure, File, Part, Read, open
 from ._library import (BufferSize, Cancelled, Corrupt, DigestMismatch, Exists, InternalError, InvalidArgument,
-                       InvalidState, IOFailure, LimitExceeded, NotFound, NotMappable, NotZTensor, OutOfMemory,
-                       Unsupported, ZTensorError, lib)
-from ._reader import Component, File, Object, numpy_dtype, open
-from ._writer import Writer, append, create, repair
+                       InvalidState, IOFailure, LimitExceeded, NoFile, NotFound, NotMappable, NotZTensor, OutOfMemory,
+                       TimedOut, Unsupported, ZTensorError, block_of, dtype_size, lib)
+from ._object import Coo, Csr, Object, Quantized
+from ._value import Tag, Value
+from ._writer import OpenObject, Writer, append, create, repair
 
 __version__ = lib.zt_version().decode()
-__all__ = ["BufferSize", "Cancelled", "Component", "Corrupt", "DigestMismatch", "Exists", "File", "InternalError",
-           "InvalidArgument", "InvalidState", "IOFailure", "LimitExceeded", "NotFound", "NotMappable", "NotZTensor",
-           "Object", "OutOfMemory", "Unsupported", "Writer", "ZTensorError", "append", "create", "numpy_dtype", "open",
-           "repair"]
+__all__ = ["BufferSize", "CONTAINERS", "Cache", "Cancelled", "Caps", "Component", "ComponentInfo", "Coo", "Corrupt", "Csr",
+           "DigestMismatch", "Exists", "Failure", "File", "IOFailure", "InternalError", "InvalidArgument", "InvalidState",
+           "LimitExceeded", "NoFile", "NotFound", "NotMappable", "NotZTensor", "Object", "OpenObject", "OutOfMemory", "Part",
+           "Quantized", "Read", "Tag", "TimedOut", "Unsupported", "Value", "Writer", "ZTensorError", "allocator", "append", "block_of",
+           "create", "dtype_size", "numpy_dtype", "open", "repair", "thread_hooks"]

@@ -180,11 +180,6 @@ zt_kind = c_int32
 zt_spec_version = c_uint32
 zt_digest = c_int32
 zt_attribute_kind = c_int32
-zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
-zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status, c_char_p)
-zt_cache_choose_callback = CFUNCTYPE(c_size_t, c_void_p, POINTER(zt_cache_candidate), c_size_t)
-zt_failure_callback = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, zt_status, c_char_p)
-zt_name_callback = CFUNCTYPE(zt_status, c_void_p, c_char_p)
 
 
 class zt_allocator(Structure):
@@ -203,6 +198,7 @@ class zt_thread_hooks(Structure):
         ("on_start", CFUNCTYPE(None, c_void_p, c_uint32)),
         ("on_end", CFUNCTYPE(None, c_void_p, c_uint32)),
     ]
+zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
 
 
 class zt_open_options(Structure):
@@ -235,6 +231,7 @@ class zt_identity(Structure):
         ("manifest_hash", c_uint64),
         ("source_identity", c_uint64),
     ]
+zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status, c_char_p)
 
 
 class zt_read_options(Structure):
@@ -421,6 +418,7 @@ class zt_cache_candidate(Structure):
         ("size", c_uint64),
         ("uses", c_uint64),
     ]
+zt_cache_choose_callback = CFUNCTYPE(c_size_t, c_void_p, POINTER(zt_cache_candidate), c_size_t)
 
 
 class zt_cache_options(Structure):
@@ -464,6 +462,7 @@ class zt_cache_stats(Structure):
         ("failures", c_uint64),
         ("bytes_read", c_uint64),
     ]
+zt_failure_callback = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, zt_status, c_char_p)
 
 
 class zt_verify_options(Structure):
@@ -651,6 +650,7 @@ class zt_source(Structure):
         ("callers_thread", c_uint32),
         ("identity", c_uint64),
     ]
+zt_name_callback = CFUNCTYPE(zt_status, c_void_p, c_char_p)
 
 
 class zt_store(Structure):

@@ -1,11 +1,14 @@
 """The shared library: where it is, its functions with their types, failures as exceptions."""
 
+from __future__ import annotations
+
 import ctypes
 import ctypes.util
 import functools
 import os
 import sys
 from pathlib import Path
+from typing import Callable, Optional
 
 from . import _declarations as c
 
@@ -44,9 +47,12 @@ def remote():
 
 
 class ZTensorError(Exception):
-    """What went wrong; ``status`` is the ZT_ERROR_ number."""
+    """What went wrong. ``status`` is the ZT_ERROR_ number, ``rule`` the rule of the format that a file broke ("" if it
+    broke none), ``os_error`` the number of the system's error (0 if it was none of the system's)."""
 
     status = c.ZT_ERROR_INTERNAL
+    rule = ""
+    os_error = 0
 
 
 _CLASSES = {}
@@ -77,14 +83,22 @@ NoFile = _error("NoFile", c.ZT_ERROR_NO_FILE, FileNotFoundError)
 TimedOut = _error("TimedOut", c.ZT_ERROR_TIMEOUT, TimeoutError)
 
 
-def check(status):
+def failure(status: int, message: Optional[bytes]) -> ZTensorError:
+    """The exception of a status that a callback tells."""
+    known = _CLASSES.get(status)
+    text = (message or b"").decode("utf-8", "replace")
+    return known(text) if known else ZTensorError(f"{lib.zt_status_name(status).decode()}: {text}")
+
+
+def check(status: int) -> None:
     """Raises what a status says."""
     if status != c.ZT_OK:
-        message = lib.zt_last_error().decode("utf-8", "replace")
-        raise _CLASSES.get(status, ZTensorError)(message)
+        raised = failure(status, lib.zt_last_error())
+        raised.rule, raised.os_error = lib.zt_last_error_rule().decode(), lib.zt_last_os_error()
+        raise raised
 
 
-def options(kind, **fields):
+def options(kind, /, **fields):
     """A struct of the interface with struct_size set; all that is not given is the default."""
     made = kind(struct_size=ctypes.sizeof(kind))
     for name, value in fields.items():
@@ -92,22 +106,57 @@ def options(kind, **fields):
     return made
 
 
-class carrying:
-    """Calls a progress function from C, keeps what it raises, and raises that when C is left."""
+def report(struct) -> dict:
+    """The fields of a struct that was filled."""
+    values = {name: getattr(struct, name) for name, _ in struct._fields_[1:]}
+    return {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
 
-    def __init__(self, progress):
-        self.raised = None
 
-        def call(_context, done, total):
-            try:
-                return 1 if progress(done, total) is False else 0
-            except BaseException as e:  # noqa: B036 -- nothing may pass through C
-                self.raised = e
-                return 1
+def chosen(table: dict, key, what: str) -> int:
+    """The number of a name."""
+    if key not in table:
+        raise InvalidArgument(f"{what} is one of {[k for k in table if k]}, not {key!r}")
+    return table[key]
 
-        self.callback = c.zt_progress_callback(call if progress else 0)
 
-    def check(self, status):
-        if self.raised is not None:
-            raise self.raised
-        check(status)
+def sized(name: str) -> tuple:
+    """A name and its length."""
+    text = name.encode()
+    return text, len(text)
+
+
+def text(pointer: Optional[bytes]) -> Optional[str]:
+    return None if pointer is None else pointer.decode()
+
+
+def address(function: str) -> Callable:
+    """A function that gives a string, to give its address instead: ctypes ends a string at its first NUL, and a name may
+    hold one."""
+    found = lib[function]
+    found.argtypes, found.restype = getattr(lib, function).argtypes, ctypes.c_void_p
+    return found
+
+
+def field_text(struct, name: str) -> Optional[str]:
+    """A field of text with its length beside it; see address."""
+    place = ctypes.c_void_p.from_buffer(struct, getattr(type(struct), name).offset).value
+    return None if place is None else ctypes.string_at(place, getattr(struct, name + "_length")).decode()
+
+
+def block_of(type: str) -> tuple:
+    """How elements of a logical type lie in bytes: (32, 18) for "gguf.q4_0"."""
+    kind, elements, size = c.zt_type(), ctypes.c_size_t(), ctypes.c_size_t()
+    check(lib.zt_type_from_name(type.encode(), ctypes.byref(kind)))
+    check(lib.zt_type_block(kind, ctypes.byref(elements), ctypes.byref(size)))
+    return elements.value, size.value
+
+
+def dtype_size(dtype: str) -> int:
+    """Bytes of an element of a dtype."""
+    return lib.zt_dtype_size(dtype_number(dtype))
+
+
+def dtype_number(dtype: str) -> int:
+    number = c.zt_dtype()
+    check(lib.zt_dtype_from_name(dtype.encode(), ctypes.byref(number)))
+    return number.value

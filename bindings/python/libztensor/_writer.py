@@ -5,57 +5,60 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from typing import Optional
+from typing import Any, Optional
 
 from . import _declarations as c
-from ._library import InvalidArgument, InvalidState, Unsupported, check, lib, options
-from ._reader import _ML_DTYPES, _NUMPY, Object
+from ._callbacks import Carrier, Progress, sink
+from ._component import taken
+from ._elements import types
+from ._file import File
+from ._library import InvalidState, Unsupported, check, chosen, lib, options, report, sized
+from ._object import Object, numbers
+from ._value import Value
 
 _ENCODINGS = {None: c.ZT_ENCODING_DEFAULT, "raw": c.ZT_ENCODING_RAW, "zstd": c.ZT_ENCODING_ZSTD}
 _DIGESTS = {None: c.ZT_DIGEST_DEFAULT, "none": c.ZT_DIGEST_NONE, "crc32c": c.ZT_DIGEST_CRC32C, "sha256": c.ZT_DIGEST_SHA256}
 _VERSIONS = {None: c.ZT_SPEC_DEFAULT, "0.1.0": c.ZT_SPEC_0_1_0, "1.1.0": c.ZT_SPEC_1_1_0, "1.2.0": c.ZT_SPEC_1_2_0}
-_STORAGE = {"complex64": "f32", "complex128": "f64"}
-_NAMES = {**{v[1:]: k for k, v in _NUMPY.items()}, **{v: k for k, v in _ML_DTYPES.items()}}
+_FLOATS = {None: c.ZT_DTYPE_OTHER, "f64": c.ZT_DTYPE_F64, "f32": c.ZT_DTYPE_F32, "f16": c.ZT_DTYPE_F16, "bf16": c.ZT_DTYPE_BF16}
+_FORMATS = {lib.zt_format_name(number).decode(): number for number in range(c.ZT_FORMAT_DENSE, c.ZT_FORMAT_QUANTIZED_GROUP + 1)}
 
 
-def _chosen(table: dict, key, what: str) -> int:
-    if key not in table:
-        raise InvalidArgument(f"{what} is one of {[k for k in table if k]}, not {key!r}")
-    return table[key]
+def _contiguous(array, dtype=None):
+    """An array that C can read: row-major, of the host's byte order."""
+    import numpy
 
-
-def _types(dtype) -> tuple:
-    """The dtype and type numbers of a NumPy dtype."""
-    name = _NAMES.get(dtype.name) or _NAMES.get(dtype.str[1:])
-    if name is None:
-        raise Unsupported(f"no dtype for NumPy's {dtype}")
-    logical = name if name.startswith(("f8_", "complex")) else None
-    storage = _STORAGE.get(name) or ("u8" if logical else name)
-    number = c.zt_dtype()
-    check(lib.zt_dtype_from_name(storage.encode(), ctypes.byref(number)))
-    kind = c.zt_type(c.ZT_TYPE_NONE)
-    if logical:
-        check(lib.zt_type_from_name(logical.encode(), ctypes.byref(kind)))
-    return number.value, kind.value
-
-
-def _sized(name: str) -> tuple:
-    """A name and its length."""
-    text = name.encode()
-    return text, len(text)
+    array = numpy.ascontiguousarray(array, dtype)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 class Writer:
-    """Writes a file that appears whole when the ``with`` block ends well, and not at all when it raises."""
+    """Writes a file that appears whole when the ``with`` block ends well, and not at all when it raises.
 
-    def __init__(self, path, *, append: bool = False, version: Optional[str] = None, encoding: Optional[str] = None,
-                 digest: Optional[str] = None, level: int = 0, durable: bool = False, threads: int = 0):
-        wanted = options(c.zt_writer_options, spec_version=_chosen(_VERSIONS, version, "version"),
-                         encoding=_chosen(_ENCODINGS, encoding, "encoding"), digest=_chosen(_DIGESTS, digest, "digest"),
-                         zstd_level=level, durable=durable, threads=threads)
-        self._handle = ctypes.c_void_p()
-        begin = lib.zt_writer_append if append else lib.zt_writer_create
-        check(begin(os.fsencode(path), ctypes.byref(wanted), ctypes.byref(self._handle)))
+    path: or ``stream``, an object with write(bytes). version: "0.1.0", "1.1.0" or "1.2.0". encoding: "raw" or "zstd". digest:
+    "crc32c" or "sha256". progress(bytes of the file, 0) may return False to stop. hooks: what libztensor.thread_hooks makes. All
+    else is as zt_writer_options says."""
+
+    def __init__(self, path=None, *, stream=None, append: bool = False, version: Optional[str] = None,
+                 encoding: Optional[str] = None, digest: Optional[str] = None, level: int = 0, durable: bool = False,
+                 threads: int = 0, alignment: int = 0, large_alignment: int = 0, large_size: int = 0, frame_size: int = 0,
+                 progress: Progress = None, hooks=None):
+        self._carrier, self._handle = Carrier(), ctypes.c_void_p()
+        wanted = options(c.zt_writer_options, spec_version=chosen(_VERSIONS, version, "version"),
+                         encoding=chosen(_ENCODINGS, encoding, "encoding"), digest=chosen(_DIGESTS, digest, "digest"),
+                         zstd_level=level, durable=durable, threads=threads, alignment=alignment, large_alignment=large_alignment,
+                         large_size=large_size, frame_size=frame_size, progress=self._carrier.progress(progress))
+        if hooks is not None:
+            wanted.thread_hooks = ctypes.pointer(hooks)
+        self._kept = wanted
+        by, to = ctypes.byref(wanted), ctypes.byref(self._handle)
+        if stream is not None:
+            self._sink = sink(self._carrier, stream)
+            self._check(lib.zt_writer_create_sink(ctypes.byref(self._sink), by, to))
+        else:
+            self._check((lib.zt_writer_append if append else lib.zt_writer_create)(os.fsencode(path), by, to))
+
+    def _check(self, status: int) -> None:
+        self._carrier.check(status)
 
     def _live(self):
         if not self._handle:
@@ -70,94 +73,127 @@ class Writer:
         array = numpy.asarray(array)
         self.add_object(name, "dense", array.shape, {"data": array}, encoding=encoding, digest=digest, attributes=attributes)
 
+    def add_batch(self, arrays: dict, *, encoding: Optional[str] = None, digest: Optional[str] = None) -> None:
+        """Writes {name: array} as dense objects, several at once where that is faster."""
+        requests, keep = (c.zt_write_request * len(arrays))(), []
+        for request, (name, array) in zip(requests, arrays.items()):
+            shape = array.shape
+            array = _contiguous(array)
+            request.struct_size = ctypes.sizeof(request)
+            request.name, request.name_length = sized(name)
+            request.shape, request.rank = numbers(shape), len(shape)
+            request.data, request.size = array.ctypes.data, array.nbytes
+            request.dtype, request.type = types(array.dtype)
+            request.encoding, request.digest = chosen(_ENCODINGS, encoding, "encoding"), chosen(_DIGESTS, digest, "digest")
+            keep.append(array)
+        self._check(lib.zt_writer_add_batch(self._live(), requests, len(requests)))
+
     def add_object(self, name: str, format: str, shape, components: dict, *, encoding: Optional[str] = None,
                    digest: Optional[str] = None, attributes: Optional[dict] = None) -> None:
-        """Writes an object of any format: {"values": array, "indices": array, ...}. zt_verify checks its structure."""
-        import numpy
-
-        parts = (c.zt_component_desc * max(1, len(components)))()
-        keep = []
+        """Writes an object of any format: {"values": array, "indices": array, ...}. File.verify checks its structure."""
+        parts, keep = (c.zt_component_desc * max(1, len(components)))(), []
         for part, (role, array) in zip(parts, components.items()):
-            array = numpy.ascontiguousarray(array)
-            if array.dtype.byteorder == ">":
-                array = array.astype(array.dtype.newbyteorder("="))
-            text = role.encode()
-            keep.append((array, text))
-            part.struct_size = ctypes.sizeof(part)
-            part.role, part.role_length = text, len(text)
-            part.dtype, part.type = _types(array.dtype)
-            part.encoding, part.digest = _chosen(_ENCODINGS, encoding, "encoding"), _chosen(_DIGESTS, digest, "digest")
+            array = _contiguous(array)
+            keep.append(array)
+            _describe(part, role, array.dtype, encoding, digest)
             part.data, part.size = array.ctypes.data, array.nbytes
-        text, numbers = name.encode(), (ctypes.c_uint64 * len(shape))(*shape)
-        known = {"dense": 1, "sparse_csr": 2, "sparse_coo": 3, "quantized_group": 4}.get(format, c.ZT_FORMAT_OTHER)
-        whole = options(c.zt_object_desc, name=text, name_length=len(text), format=known, shape=numbers, rank=len(shape),
-                        components=parts, component_count=len(components))
-        if known == c.ZT_FORMAT_OTHER:
-            whole.format_name = format.encode()
-        if attributes:
-            whole.attributes_json = json.dumps(attributes).encode()
-        check(lib.zt_writer_add_object(self._live(), ctypes.byref(whole)))
+        whole = _object(name, format, shape, attributes)
+        whole.components, whole.component_count = parts, len(components)
+        self._check(lib.zt_writer_add_object(self._live(), ctypes.byref(whole)))
+
+    def object(self, name: str, format: str, shape, *, attributes: Optional[dict] = None) -> "OpenObject":
+        """Begins an object that is written piece by piece, in a ``with`` block."""
+        whole = _object(name, format, shape, attributes)
+        self._check(lib.zt_writer_begin_object(self._live(), ctypes.byref(whole)))
+        return OpenObject(self)
+
+    def add_csr(self, name: str, shape, values, indices, indptr) -> None:
+        """Writes a sparse_csr object, whose structure is checked."""
+        values, indices, indptr = _contiguous(values), _contiguous(indices, "uint64"), _contiguous(indptr, "uint64")
+        if indices.size != values.size or indptr.size != shape[0] + 1:
+            raise ValueError("a csr object has an index for each value, and rows + 1 row starts")
+        self._check(lib.zt_writer_add_csr(self._live(), *sized(name), *types(values.dtype), numbers(shape), values.size,
+                                          values.ctypes.data, values.nbytes, _u64(indices), _u64(indptr)))
+
+    def add_coo(self, name: str, shape, values, coords) -> None:
+        """Writes a sparse_coo object, whose structure is checked; coords has a row for each dimension."""
+        values, coords = _contiguous(values), _contiguous(coords, "uint64")
+        if coords.size != values.size * len(shape):
+            raise ValueError("a coo object has a coordinate for each value and dimension")
+        self._check(lib.zt_writer_add_coo(self._live(), *sized(name), *types(values.dtype), numbers(shape), len(shape), values.size,
+                                          values.ctypes.data, values.nbytes, _u64(coords)))
+
+    def add_quantized(self, name: str, shape, packed_weight, scales, zeros=None, *, bits: int = 0, group_size: int = 0,
+                      packing: Optional[str] = None) -> None:
+        """Writes a quantized_group object, whose geometry is checked."""
+        desc, keep = options(c.zt_quantized_desc, bits=bits, group_size=group_size, packing=packing and packing.encode()), []
+        for role, array in (("packed_weight", packed_weight), ("scales", scales), ("zeros", zeros)):
+            if array is not None:
+                array = _contiguous(array)
+                keep.append(array)
+                setattr(desc, role, array.ctypes.data)
+                setattr(desc, role + "_size", array.nbytes)
+                setattr(desc, role + "_dtype", types(array.dtype)[0])
+        self._check(lib.zt_writer_add_quantized(self._live(), *sized(name), numbers(shape), len(shape), ctypes.byref(desc)))
+
+    def add_dlpack(self, name: str, tensor) -> None:
+        """Writes a tensor that speaks DLPack, of the host's memory, of any strides."""
+        capsule, place, is_versioned = taken(tensor)
+        call = lib.zt_writer_add_dlpack if is_versioned else lib.zt_writer_add_dlpack_unversioned
+        self._check(call(self._live(), *sized(name), place))
+        del capsule  # until here
 
     def copy(self, source: Object, new_name: Optional[str] = None) -> None:
-        """Copies an object of an open file as it is stored."""
-        text = None if new_name is None else new_name.encode()
-        check(lib.zt_writer_add_copy(self._live(), source._live(), text, len(text or b"")))
+        """Copies an object of an open file, of any container, as it is stored."""
+        self._check(lib.zt_writer_add_copy(self._live(), source._live(), *((None, 0) if new_name is None else sized(new_name))))
+
+    def copy_as(self, source: Object, new_name: Optional[str] = None, *, encoding: Optional[str] = None,
+                digest: Optional[str] = None, floats: Optional[str] = None) -> None:
+        """Copies an object, written anew with another encoding, digest, or dtype of its floats."""
+        name = (None, 0) if new_name is None else sized(new_name)
+        self._check(lib.zt_writer_add_copy_as(self._live(), source._live(), *name, chosen(_ENCODINGS, encoding, "encoding"),
+                                              chosen(_DIGESTS, digest, "digest"), chosen(_FLOATS, floats, "floats")))
+
+    def copy_attributes(self, source: File) -> None:
+        """Sets all attributes of the file to those of an open file, of any container."""
+        self._check(lib.zt_writer_copy_attributes(self._live(), source._live()))
 
     def set_attribute(self, key: str, value) -> None:
-        """An attribute of the file: anything that JSON has, bytes, or a NumPy array of numbers."""
+        """An attribute of the file: anything that JSON has, bytes, a NumPy array of numbers, or a Value of an open file."""
         self._give_attribute(lib.zt_writer_set_attribute, (), key, value)
 
     def set_object_attribute(self, name: str, key: str, value) -> None:
         """The same of an object that the file had before an append."""
-        self._give_attribute(lib.zt_writer_set_object_attribute, _sized(name), key, value)
-
-    def _give_attribute(self, call, of, key: str, value) -> None:
-        attribute = options(c.zt_attribute)
-        if hasattr(value, "__array_interface__"):
-            value = value.ravel()  # contiguous
-            attribute.dtype, logical = _types(value.dtype)
-            if logical != c.ZT_TYPE_NONE or not value.dtype.isnative:
-                raise Unsupported(f"an attribute cannot be numbers of {value.dtype}")
-            attribute.kind, attribute.data, attribute.count = c.ZT_ATTRIBUTE_NUMBERS, value.ctypes.data, value.size
-        else:
-            is_bytes = isinstance(value, (bytes, bytearray))
-            attribute.kind = c.ZT_ATTRIBUTE_BYTES if is_bytes else c.ZT_ATTRIBUTE_JSON
-            text = bytes(value) if is_bytes else json.dumps(value).encode()
-            attribute.data, attribute.size = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), len(text)
-        name = key.encode()
-        attribute.key_length = len(name)
-        check(call(self._live(), *of, name, ctypes.byref(attribute)))
+        self._give_attribute(lib.zt_writer_set_object_attribute, sized(name), key, value)
 
     def remove_attribute(self, key: str) -> None:
         """Takes an attribute of the file away."""
-        attribute = options(c.zt_attribute)
-        attribute.kind = c.ZT_ATTRIBUTE_REMOVE
-        name = key.encode()
-        attribute.key_length = len(name)
-        check(lib.zt_writer_set_attribute(self._live(), name, ctypes.byref(attribute)))
+        self._give_attribute(lib.zt_writer_set_attribute, (), key, _REMOVE)
 
     def remove_object_attribute(self, name: str, key: str) -> None:
         """Takes an attribute of an object away that the file had before an append."""
-        attribute = options(c.zt_attribute)
-        attribute.kind = c.ZT_ATTRIBUTE_REMOVE
-        text = key.encode()
-        attribute.key_length = len(text)
-        check(lib.zt_writer_set_object_attribute(self._live(), *_sized(name), text, ctypes.byref(attribute)))
+        self._give_attribute(lib.zt_writer_set_object_attribute, sized(name), key, _REMOVE)
+
+    def _give_attribute(self, call, of, key: str, value) -> None:
+        attribute, keep = _attribute(value)
+        name, attribute.key_length = sized(key)
+        self._check(call(self._live(), *of, name, ctypes.byref(attribute)))
+        del keep  # until here
 
     def remove_object(self, name: str) -> None:
         """Takes an object away that the file had before an append; another of that name may be written."""
-        check(lib.zt_writer_remove_object(self._live(), *_sized(name)))
+        self._check(lib.zt_writer_remove_object(self._live(), *sized(name)))
 
     def rename_object(self, name: str, new_name: str) -> None:
         """Gives an object another name that the file had before an append."""
-        check(lib.zt_writer_rename_object(self._live(), *_sized(name), *_sized(new_name)))
+        self._check(lib.zt_writer_rename_object(self._live(), *sized(name), *sized(new_name)))
 
     def finish(self) -> dict:
         """Publishes the file; what was written."""
         summary = options(c.zt_write_summary)
         handle, self._handle = self._live(), ctypes.c_void_p()
-        check(lib.zt_writer_finish(handle, ctypes.byref(summary)))
-        return {name: getattr(summary, name) for name, _ in summary._fields_[1:]}
+        self._check(lib.zt_writer_finish(handle, ctypes.byref(summary)))
+        return report(summary)
 
     def abort(self) -> None:
         """Leaves no trace."""
@@ -178,7 +214,90 @@ class Writer:
             self.abort()
 
 
-def create(path, **how) -> Writer:
+class OpenObject:
+    """An object that is written piece by piece."""
+
+    def __init__(self, writer: Writer):
+        self._writer = writer
+
+    def component(self, role: str, dtype, *, size: int = 0, encoding: Optional[str] = None, digest: Optional[str] = None) -> None:
+        """Begins a component of elements of a NumPy dtype; size: its bytes, if that is known."""
+        import numpy
+
+        part = c.zt_component_desc()
+        _describe(part, role, numpy.dtype(dtype), encoding, digest)
+        part.size = size
+        self._writer._check(lib.zt_writer_add_component(self._writer._live(), ctypes.byref(part)))
+
+    def write(self, data) -> None:
+        """Adds bytes, or an array, to the component; in the host's byte order."""
+        data = data if isinstance(data, bytes) else _contiguous(data)
+        place = data if isinstance(data, bytes) else data.ctypes.data
+        self._writer._check(lib.zt_writer_add_data(self._writer._live(), place, len(data) if isinstance(data, bytes) else data.nbytes))
+
+    def set_attribute(self, key: str, value) -> None:
+        """An attribute of the object; see Writer.set_attribute."""
+        self._writer._give_attribute(lib.zt_writer_set_open_object_attribute, (), key, value)
+
+    def __enter__(self) -> "OpenObject":
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        if kind is None:
+            self._writer._check(lib.zt_writer_end_object(self._writer._live()))
+
+
+_REMOVE = object()
+
+
+def _u64(array):
+    return array.ctypes.data_as(ctypes.POINTER(ctypes.c_uint64))
+
+
+def _describe(part, role: str, dtype, encoding, digest) -> None:
+    part.struct_size = ctypes.sizeof(part)
+    part.role, part.role_length = sized(role)
+    part.dtype, part.type = types(dtype)
+    part.encoding, part.digest = chosen(_ENCODINGS, encoding, "encoding"), chosen(_DIGESTS, digest, "digest")
+
+
+def _object(name: str, format: str, shape, attributes: Optional[dict]):
+    made = options(c.zt_object_desc, shape=numbers(shape), rank=len(shape), format=_FORMATS.get(format, c.ZT_FORMAT_OTHER))
+    made.name, made.name_length = sized(name)
+    if format not in _FORMATS:
+        made.format_name = format.encode()
+    if attributes:
+        made.attributes_json = json.dumps(attributes).encode()
+    return made
+
+
+def _attribute(value: Any) -> tuple:
+    """A value as C has it, and what it points to."""
+    if value is _REMOVE:
+        return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_REMOVE), None
+    if isinstance(value, Value):
+        return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_VALUE, data=value._live()), value
+    if hasattr(value, "__array_interface__"):
+        value = value.ravel()  # contiguous
+        dtype, logical = types(value.dtype)
+        if logical != c.ZT_TYPE_NONE or not value.dtype.isnative:
+            raise Unsupported(f"an attribute cannot be numbers of {value.dtype}")
+        return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_NUMBERS, dtype=dtype, data=value.ctypes.data, count=value.size), value
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        texts = [item.encode() for item in value]
+        lengths = (ctypes.c_size_t * len(texts))(*map(len, texts))
+        starts = (ctypes.c_char_p * len(texts))(*texts)
+        made = options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_STRINGS, count=len(texts), lengths=lengths)
+        made.data = ctypes.cast(starts, ctypes.c_void_p)
+        return made, (texts, starts)
+    is_bytes = isinstance(value, (bytes, bytearray))
+    text = bytes(value) if is_bytes else json.dumps(value).encode()
+    made = options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_BYTES if is_bytes else c.ZT_ATTRIBUTE_JSON, size=len(text))
+    made.data = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p)
+    return made, text
+
+
+def create(path=None, **how) -> Writer:
     """Begins a new file; see Writer."""
     return Writer(path, **how)
 
@@ -188,9 +307,10 @@ def append(path, **how) -> Writer:
     return Writer(path, append=True, **how)
 
 
-def repair(path, *, dry_run: bool = False, cut_at: int = 0) -> dict:
-    """Cuts an unfinished append back; see zt_repair."""
-    wanted = options(c.zt_repair_options, dry_run=dry_run, cut_at=cut_at)
-    report = options(c.zt_repair_report)
-    check(lib.zt_repair(os.fsencode(path), ctypes.byref(wanted), ctypes.byref(report)))
-    return {name: getattr(report, name) for name, _ in report._fields_[1:]}
+def repair(path, *, dry_run: bool = False, cut_at: int = 0, progress: Progress = None) -> dict:
+    """Cuts an unfinished append back; see zt_repair. progress(done, total) may return False to stop."""
+    carrier = Carrier()
+    wanted = options(c.zt_repair_options, dry_run=dry_run, cut_at=cut_at, progress=carrier.progress(progress))
+    found = options(c.zt_repair_report)
+    carrier.check(lib.zt_repair(os.fsencode(path), ctypes.byref(wanted), ctypes.byref(found)))
+    return report(found)

@@ -37,7 +37,7 @@ def test_a_model_of_many_files_is_one():
     shards = sorted(folder.glob("*.safetensors"))
     for path in (folder, folder / "model.safetensors.index.json", shards[1]):
         with libztensor.File.open_model(path) as model:
-            assert [Path(part) for part in model.parts] == shards and len(model) > 3
+            assert [Path(part.path) for part in model.parts] == shards and len(model) > 3
             for name, tensor in model.items():
                 with libztensor.open(shards[tensor["data"].part]) as alone:
                     assert tensor["data"].read() == alone[name]["data"].read()
@@ -110,7 +110,7 @@ def test_round_trip(path, dtype, encoding):
         w.remove_attribute("gone")
     with libztensor.open(path) as f:
         got = f["a"].numpy()
-        assert f["a"].attributes == {"unit": "m"} and f.attributes == {"n": [1, {"a": None}], "ids": [1, 65535], "raw": {"$bytes": "00ff"}}
+        assert f["a"].attributes == {"unit": "m"} and f.attributes == {"n": [1, {"a": None}], "ids": [1, 65535], "raw": b"\x00\xff"}
         for name, want in (("a", array), ("scalar", array[0, 0]), ("empty", array[:0]), ("turned", array.T)):
             assert f[name].numpy().dtype == np.dtype(dtype) and f[name].numpy().tobytes() == np.ascontiguousarray(want).tobytes()
             assert f[name].numpy().shape == np.shape(want)
@@ -148,7 +148,7 @@ def test_a_batch_says_how_it_read(path):
             assert stats["bytes"] == array.nbytes and (direct == "auto" or stats["direct"] == 0)
             f["large"]["data"].read_into(again := bytearray(array.nbytes))
             assert bytes(again) == array.tobytes()
-            with pytest.raises(KeyError):
+            with pytest.raises(libztensor.InvalidArgument):
                 f.read_batch({}, direct="perhaps")
 
 

@@ -26,9 +26,9 @@ func main() {
 	fmt.Printf("zTensor %s, %d objects\n", f.Version(), f.Len())
 	for _, o := range f.Objects() {
 		shape := strings.ReplaceAll(strings.Trim(fmt.Sprint(o.Shape()), "[]"), " ", ", ")
-		fmt.Printf("%s: %s [%s]\n", o.Name(), o.Format(), shape)
+		fmt.Printf("%s: %s [%s]\n", o.Name(), o.FormatName(), shape)
 		for _, c := range o.Components() {
-			fmt.Printf("  %s: %s %s %s %d bytes, %s\n", c.Role(), c.DTypeName(), or(c.TypeName(), "-"), c.Encoding(), c.Size(),
+			fmt.Printf("  %s: %s %s %s %d bytes, %s\n", c.Role(), c.DTypeName(), or(c.TypeName(), "-"), c.EncodingName(), c.Size(),
 				or(c.Digest(), "no digest"))
 		}
 	}

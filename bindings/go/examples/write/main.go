@@ -21,17 +21,18 @@ func main() {
 	must(w.SetAttribute("producer", "bindings"))
 	must(w.SetAttribute("layers", 3))
 	must(ztensor.WriteDense(w, "weight", []uint64{2, 3}, []float32{0, 0.5, 1, 1.5, 2, 2.5}))
-	half := ztensor.PartOf("data", []uint16{0x3f80, 0x4000, 0x4040, 0x4080})
-	half.DType = ztensor.BF16
-	must(w.WriteObject("half", "dense", []uint64{4}, nil, half))
+	half := ztensor.DataOf("data", []uint16{0x3f80, 0x4000, 0x4040, 0x4080})
+	half.DType = ztensor.DTypeBF16
+	must(w.WriteObject(ztensor.Description{Name: "half", Format: ztensor.FormatDense, Shape: []uint64{4}}, half))
 	numbers := make([]int32, 1000)
 	for i := range numbers {
 		numbers[i] = int32(i % 7)
 	}
-	packed := ztensor.PartOf("data", numbers)
-	packed.Zstd, packed.Digest = true, "sha256"
-	must(w.WriteObject("packed", "dense", []uint64{1000}, nil, packed))
-	must(w.WriteObject("sparse", "sparse_csr", []uint64{2, 4}, nil, ztensor.PartOf("values", []float64{1, 2, 3}),
-		ztensor.PartOf("indices", []uint64{0, 3, 1}), ztensor.PartOf("indptr", []uint64{0, 2, 3})))
-	must(w.Finish())
+	packed := ztensor.DataOf("data", numbers)
+	packed.Encoding, packed.Digest = ztensor.EncodingZstd, ztensor.DigestSHA256
+	must(w.WriteObject(ztensor.Description{Name: "packed", Format: ztensor.FormatDense, Shape: []uint64{1000}}, packed))
+	must(w.WriteObject(ztensor.Description{Name: "sparse", Format: ztensor.FormatSparseCSR, Shape: []uint64{2, 4}},
+		ztensor.DataOf("values", []float64{1, 2, 3}), ztensor.DataOf("indices", []uint64{0, 3, 1}), ztensor.DataOf("indptr", []uint64{0, 2, 3})))
+	_, err = w.Finish()
+	must(err)
 }

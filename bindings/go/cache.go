@@ -1,0 +1,108 @@
+package ztensor
+
+/*
+#include <ztensor.h>
+#include "callbacks.h"
+*/
+import "C"
+
+import (
+	"time"
+	"unsafe"
+)
+
+// CacheOptions of NewCache. Budget and SlotSize are not 0.
+type CacheOptions struct {
+	Budget   uint64 // Most bytes.
+	SlotSize uint64 // Bytes of the largest slice: each takes one slot.
+	Threads  int
+	Verify   bool
+	Hooks    *ThreadHooks
+}
+
+// Cache keeps slices of files that are larger than memory, in slots. Any number of goroutines may use it.
+type Cache struct {
+	handle *C.zt_cache
+}
+
+// NewCache makes a cache; end it with Close.
+func NewCache(options CacheOptions) (*Cache, error) {
+	var m memory
+	defer m.free()
+	o := &sized[C.zt_cache_options](&m, 1)[0]
+	o.budget, o.slot_size = C.uint64_t(options.Budget), C.uint64_t(options.SlotSize)
+	o.threads, o.verify = C.uint32_t(options.Threads), flag(options.Verify)
+	if options.Hooks != nil {
+		o.thread_hooks = &sized[C.zt_thread_hooks](&m, 1)[0]
+		C.zt_go_thread_hooks((*C.zt_thread_hooks)(unsafe.Pointer(o.thread_hooks)), C.uintptr_t(options.Hooks.handle))
+	}
+	made := new(Cache)
+	if err := call(func() C.zt_status { return C.zt_cache_create(o, &made.handle) }); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// Close ends the cache, and every slice that is pinned with it.
+func (c *Cache) Close() error {
+	C.zt_cache_free(c.handle)
+	c.handle = nil
+	return nil
+}
+
+// Forever as a timeout waits as long as it takes.
+const Forever = time.Duration(-1)
+
+// Pin gives the bytes of a slice to use, which must not be kept; Dst of the slice does not matter. ErrTimeout where it is not there
+// in that time; 0 just asks.
+func (c *Cache) Pin(slice Request, timeout time.Duration, use func([]byte)) error {
+	var m memory
+	defer m.free()
+	request, out := fillRequests(&m, []Request{slice}), &sized[C.zt_cache_slice](&m, 1)[0]
+	if err := call(func() C.zt_status { return C.zt_cache_get(c.handle, &request[0], C.int64_t(timeout), out) }); err != nil {
+		return err
+	}
+	defer C.zt_cache_unpin(c.handle, out)
+	use(borrowed(out.data, uint64(out.size)))
+	return nil
+}
+
+// Prefetch has slices read ahead, those of a higher priority first.
+func (c *Cache) Prefetch(slices []Request, priority uint32) error {
+	var m memory
+	defer m.free()
+	all := fillRequests(&m, slices)
+	return call(func() C.zt_status {
+		return C.zt_cache_prefetch(c.handle, first(all), C.size_t(len(all)), C.uint32_t(priority))
+	})
+}
+
+// Drop drops slices; all that are not pinned, if none are given.
+func (c *Cache) Drop(slices ...Request) error {
+	var m memory
+	defer m.free()
+	all := fillRequests(&m, slices)
+	return call(func() C.zt_status { return C.zt_cache_drop(c.handle, first(all), C.size_t(len(all))) })
+}
+
+// Cancel drops what was prefetched and is not being read.
+func (c *Cache) Cancel() error {
+	return call(func() C.zt_status { return C.zt_cache_cancel(c.handle) })
+}
+
+// CacheStats is what a cache has, and what it did.
+type CacheStats struct {
+	Slots, Used, Pinned, Queued, Overhead, Hits, Joined, Misses uint64
+	Prefetches, PrefetchesUsed, PrefetchesDropped, Evictions    uint64
+	Failures, BytesRead                                         uint64
+}
+
+// Stats of the cache.
+func (c *Cache) Stats() (CacheStats, error) {
+	var s C.zt_cache_stats
+	s.struct_size = C.sizeof_zt_cache_stats
+	err := call(func() C.zt_status { return C.zt_cache_get_stats(c.handle, &s) })
+	return CacheStats{uint64(s.slots), uint64(s.used), uint64(s.pinned), uint64(s.queued), uint64(s.overhead), uint64(s.hits),
+		uint64(s.joined), uint64(s.misses), uint64(s.prefetches), uint64(s.prefetches_used), uint64(s.prefetches_dropped),
+		uint64(s.evictions), uint64(s.failures), uint64(s.bytes_read)}, err
+}

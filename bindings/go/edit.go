@@ -1,0 +1,121 @@
+package ztensor
+
+/*
+#include <stdlib.h>
+#include <ztensor.h>
+*/
+import "C"
+
+import (
+	"encoding/json"
+	"unsafe"
+)
+
+// Removed as the value of an attribute takes the attribute away.
+var Removed = new(struct{ removed bool })
+
+// NumbersOf as the value of an attribute is an array of elements of T's dtype.
+func NumbersOf[T Element](data []T) any {
+	return numbersAttribute{dtypeOf[T](), bytesOf(data), len(data)}
+}
+
+type numbersAttribute struct {
+	dtype DType
+	bytes []byte
+	count int
+}
+
+// attribute describes a value to C: bool, int64, uint64, float64, string, []byte, []string, what NumbersOf makes, a Value of an
+// open file, Removed, or anything that encoding/json takes.
+func (m *memory) attribute(key string, value any) (*C.zt_attribute, error) {
+	c := &sized[C.zt_attribute](m, 1)[0]
+	c.key_length = C.size_t(len(key))
+	text := func(kind C.zt_attribute_kind, s string) {
+		c.kind, c.data, c.size = kind, unsafe.Pointer(m.text(s)), C.size_t(len(s))
+	}
+	switch v := value.(type) {
+	case bool:
+		c.kind, c.i64 = C.ZT_ATTRIBUTE_BOOL, C.int64_t(flag(v))
+	case int64:
+		c.kind, c.i64 = C.ZT_ATTRIBUTE_I64, C.int64_t(v)
+	case uint64:
+		c.kind, c.u64 = C.ZT_ATTRIBUTE_U64, C.uint64_t(v)
+	case float64:
+		c.kind, c.f64 = C.ZT_ATTRIBUTE_F64, C.double(v)
+	case string:
+		text(C.ZT_ATTRIBUTE_STRING, v)
+	case []byte:
+		text(C.ZT_ATTRIBUTE_BYTES, string(v))
+	case []string:
+		lengths := unsafe.Slice((*C.size_t)(m.take(uintptr(len(v))*unsafe.Sizeof(C.size_t(0)))), len(v))
+		for i, one := range v {
+			lengths[i] = C.size_t(len(one))
+		}
+		c.kind, c.data, c.count = C.ZT_ATTRIBUTE_STRINGS, unsafe.Pointer(m.texts(v)), C.size_t(len(v))
+		c.lengths = first(lengths)
+	case numbersAttribute:
+		c.kind, c.dtype, c.count = C.ZT_ATTRIBUTE_NUMBERS, C.zt_dtype(v.dtype), C.size_t(v.count)
+		m.borrow(&c.data, v.bytes)
+	case Value:
+		c.kind, c.data = C.ZT_ATTRIBUTE_VALUE, unsafe.Pointer(v.handle)
+	default:
+		if value == any(Removed) {
+			c.kind = C.ZT_ATTRIBUTE_REMOVE
+			break
+		}
+		made, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		text(C.ZT_ATTRIBUTE_JSON, string(made))
+	}
+	return c, nil
+}
+
+func (w *Writer) giveAttribute(key string, value any, give func(m *memory, key *C.char, a *C.zt_attribute) C.zt_status) error {
+	var m memory
+	defer m.free()
+	a, err := m.attribute(key, value)
+	if err != nil {
+		return err
+	}
+	return w.call(func() C.zt_status { return give(&m, m.text(key), a) })
+}
+
+// SetAttribute sets an attribute of the file: a bool, int64, uint64, float64, string, []byte, []string, what NumbersOf makes, a
+// Value of an open file, anything that encoding/json takes, or Removed, which takes it away.
+func (w *Writer) SetAttribute(key string, value any) error {
+	return w.giveAttribute(key, value, func(m *memory, k *C.char, a *C.zt_attribute) C.zt_status {
+		return C.zt_writer_set_attribute(w.handle, k, a)
+	})
+}
+
+// SetOpenObjectAttribute sets an attribute of the object between Begin and End.
+func (w *Writer) SetOpenObjectAttribute(key string, value any) error {
+	return w.giveAttribute(key, value, func(m *memory, k *C.char, a *C.zt_attribute) C.zt_status {
+		return C.zt_writer_set_open_object_attribute(w.handle, k, a)
+	})
+}
+
+// SetObjectAttribute sets an attribute of an object that the file had before an append.
+func (w *Writer) SetObjectAttribute(name, key string, value any) error {
+	return w.giveAttribute(key, value, func(m *memory, k *C.char, a *C.zt_attribute) C.zt_status {
+		return C.zt_writer_set_object_attribute(w.handle, m.text(name), C.size_t(len(name)), k, a)
+	})
+}
+
+// RemoveObject takes an object away that the file had before an append; another of that name may be written.
+func (w *Writer) RemoveObject(name string) error {
+	var m memory
+	defer m.free()
+	return w.call(func() C.zt_status { return C.zt_writer_remove_object(w.handle, m.text(name), C.size_t(len(name))) })
+}
+
+// RenameObject gives an object another name that the file had before an append.
+func (w *Writer) RenameObject(name, newName string) error {
+	var m memory
+	defer m.free()
+	return w.call(func() C.zt_status {
+		return C.zt_writer_rename_object(w.handle, m.text(name), C.size_t(len(name)), m.text(newName), C.size_t(len(newName)))
+	})
+}

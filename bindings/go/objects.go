@@ -1,0 +1,235 @@
+package ztensor
+
+/*
+#include <stdlib.h>
+#include <ztensor.h>
+*/
+import "C"
+
+import "encoding/json"
+
+// Data is a component to be written.
+type Data struct {
+	Role     string
+	DType    DType
+	Type     Type
+	Bytes    []byte // In the host's byte order.
+	Encoding Encoding
+	Digest   Digest
+}
+
+// DataOf makes a component of a slice, without a copy.
+func DataOf[T Element](role string, data []T) Data {
+	return Data{Role: role, DType: dtypeOf[T](), Bytes: bytesOf(data)}
+}
+
+func (d *Data) fill(m *memory, c *C.zt_component_desc) {
+	c.role, c.role_length = m.text(d.Role), C.size_t(len(d.Role))
+	c.dtype, c._type = C.zt_dtype(d.DType), C.zt_type(d.Type)
+	c.encoding, c.digest = C.zt_encoding(d.Encoding), C.zt_digest(d.Digest)
+	m.borrow(&c.data, d.Bytes)
+	c.size = C.uint64_t(len(d.Bytes))
+}
+
+// Description of an object to be written.
+type Description struct {
+	Name       string
+	Format     Format
+	FormatName string // Where Format is FormatOther.
+	Shape      []uint64
+	Attributes map[string]any // Anything that encoding/json takes.
+}
+
+func (d *Description) fill(m *memory, c *C.zt_object_desc) error {
+	c.name, c.name_length = m.text(d.Name), C.size_t(len(d.Name))
+	c.format = C.zt_format(d.Format)
+	if d.FormatName != "" {
+		c.format_name = m.text(d.FormatName)
+	}
+	c.shape, c.rank = m.numbers(d.Shape), C.size_t(len(d.Shape))
+	if d.Attributes != nil {
+		text, err := json.Marshal(d.Attributes)
+		if err != nil {
+			return err
+		}
+		c.attributes_json = m.text(string(text))
+	}
+	return nil
+}
+
+// WriteObject writes an object of any format.
+func (w *Writer) WriteObject(object Description, parts ...Data) error {
+	var m memory
+	defer m.free()
+	c := &sized[C.zt_object_desc](&m, 1)[0]
+	if err := object.fill(&m, c); err != nil {
+		return err
+	}
+	all := sized[C.zt_component_desc](&m, len(parts))
+	for i := range parts {
+		parts[i].fill(&m, &all[i])
+	}
+	c.components, c.component_count = first(all), C.size_t(len(all))
+	return w.call(func() C.zt_status { return C.zt_writer_add_object(w.handle, c) })
+}
+
+// WriteDense writes a tensor.
+func WriteDense[T Element](w *Writer, name string, shape []uint64, data []T) error {
+	var m memory
+	defer m.free()
+	bytes := bytesOf(data)
+	return w.call(func() C.zt_status {
+		return C.zt_writer_add_dense(w.handle, m.text(name), C.size_t(len(name)), C.zt_dtype(dtypeOf[T]()), C.ZT_TYPE_NONE,
+			numbers(shape), C.size_t(len(shape)), pointer(bytes), C.size_t(len(bytes)))
+	})
+}
+
+// Dense is a tensor of WriteBatch.
+type Dense struct {
+	Name  string
+	Shape []uint64
+	Data  Data // Its role does not matter.
+}
+
+// WriteBatch writes many tensors in one call, several at once where that is faster.
+func (w *Writer) WriteBatch(tensors []Dense) error {
+	var m memory
+	defer m.free()
+	all := sized[C.zt_write_request](&m, len(tensors))
+	for i, t := range tensors {
+		c := &all[i]
+		c.name, c.name_length = m.text(t.Name), C.size_t(len(t.Name))
+		c.shape, c.rank = m.numbers(t.Shape), C.size_t(len(t.Shape))
+		m.borrow(&c.data, t.Data.Bytes)
+		c.size = C.size_t(len(t.Data.Bytes))
+		c.dtype, c._type = C.zt_dtype(t.Data.DType), C.zt_type(t.Data.Type)
+		c.encoding, c.digest = C.zt_encoding(t.Data.Encoding), C.zt_digest(t.Data.Digest)
+	}
+	return w.call(func() C.zt_status { return C.zt_writer_add_batch(w.handle, first(all), C.size_t(len(all))) })
+}
+
+// WriteCSR writes a matrix of compressed sparse rows, whose structure is checked.
+func WriteCSR[T Element](w *Writer, name string, rows, columns uint64, values []T, indices, indptr []uint64) error {
+	if len(indices) != len(values) || uint64(len(indptr)) != rows+1 {
+		return refuse(ErrInvalidArgument, "a csr object has an index for each value, and rows + 1 row starts")
+	}
+	var m memory
+	defer m.free()
+	bytes := bytesOf(values)
+	return w.call(func() C.zt_status {
+		return C.zt_writer_add_csr(w.handle, m.text(name), C.size_t(len(name)), C.zt_dtype(dtypeOf[T]()), C.ZT_TYPE_NONE,
+			numbers([]uint64{rows, columns}), C.size_t(len(values)), pointer(bytes), C.size_t(len(bytes)), numbers(indices), numbers(indptr))
+	})
+}
+
+// WriteCOO writes a coordinate list, whose structure is checked. coords has a run of numbers for each dimension.
+func WriteCOO[T Element](w *Writer, name string, shape []uint64, values []T, coords []uint64) error {
+	if len(coords) != len(values)*len(shape) {
+		return refuse(ErrInvalidArgument, "a coo object has a coordinate for each value and dimension")
+	}
+	var m memory
+	defer m.free()
+	bytes := bytesOf(values)
+	return w.call(func() C.zt_status {
+		return C.zt_writer_add_coo(w.handle, m.text(name), C.size_t(len(name)), C.zt_dtype(dtypeOf[T]()), C.ZT_TYPE_NONE,
+			numbers(shape), C.size_t(len(shape)), C.size_t(len(values)), pointer(bytes), C.size_t(len(bytes)), numbers(coords))
+	})
+}
+
+// QuantizedGroup is a tensor of quantized groups to be written; Zeros without bytes is none.
+type QuantizedGroup struct {
+	Bits, GroupSize             uint64
+	Packing                     string
+	PackedWeight, Scales, Zeros Data // Their roles do not matter.
+}
+
+// WriteQuantized writes a tensor of quantized groups, whose geometry is checked.
+func (w *Writer) WriteQuantized(name string, shape []uint64, q QuantizedGroup) error {
+	var m memory
+	defer m.free()
+	c := &sized[C.zt_quantized_desc](&m, 1)[0]
+	c.bits, c.group_size = C.uint64_t(q.Bits), C.uint64_t(q.GroupSize)
+	if q.Packing != "" {
+		c.packing = m.text(q.Packing)
+	}
+	m.borrow(&c.packed_weight, q.PackedWeight.Bytes)
+	m.borrow(&c.scales, q.Scales.Bytes)
+	m.borrow(&c.zeros, q.Zeros.Bytes)
+	c.packed_weight_size, c.packed_weight_dtype = C.uint64_t(len(q.PackedWeight.Bytes)), C.zt_dtype(q.PackedWeight.DType)
+	c.scales_size, c.scales_dtype = C.uint64_t(len(q.Scales.Bytes)), C.zt_dtype(q.Scales.DType)
+	c.zeros_size, c.zeros_dtype = C.uint64_t(len(q.Zeros.Bytes)), C.zt_dtype(q.Zeros.DType)
+	return w.call(func() C.zt_status {
+		return C.zt_writer_add_quantized(w.handle, m.text(name), C.size_t(len(name)), numbers(shape), C.size_t(len(shape)), c)
+	})
+}
+
+// Begin opens an object that is written piece by piece: for each component BeginComponent and Write, then End.
+func (w *Writer) Begin(object Description) error {
+	var m memory
+	defer m.free()
+	c := &sized[C.zt_object_desc](&m, 1)[0]
+	if err := object.fill(&m, c); err != nil {
+		return err
+	}
+	return w.call(func() C.zt_status { return C.zt_writer_begin_object(w.handle, c) })
+}
+
+// BeginComponent opens a component of the open object. With Bytes it is whole; without, Write gives them.
+func (w *Writer) BeginComponent(part Data) error {
+	var m memory
+	defer m.free()
+	c := &sized[C.zt_component_desc](&m, 1)[0]
+	part.fill(&m, c)
+	return w.call(func() C.zt_status { return C.zt_writer_add_component(w.handle, c) })
+}
+
+// Write adds bytes to the open component: an io.Writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	if err := w.call(func() C.zt_status { return C.zt_writer_add_data(w.handle, pointer(p), C.size_t(len(p))) }); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// End ends the open object.
+func (w *Writer) End() error {
+	return w.call(func() C.zt_status { return C.zt_writer_end_object(w.handle) })
+}
+
+// name for a copy: NULL for the same name.
+func (m *memory) newName(name []string) (*C.char, C.size_t) {
+	if len(name) == 0 {
+		return nil, 0
+	}
+	return m.text(name[0]), C.size_t(len(name[0]))
+}
+
+// Copy copies an object of an open file, of any container, as it is stored; under a new name, if one is given.
+func (w *Writer) Copy(from Object, newName ...string) error {
+	var m memory
+	defer m.free()
+	name, length := m.newName(newName)
+	return w.call(func() C.zt_status { return C.zt_writer_add_copy(w.handle, from.handle, name, length) })
+}
+
+// As is what CopyAs changes; zero values leave it as it is.
+type As struct {
+	Encoding Encoding
+	Digest   Digest
+	Floats   DType
+}
+
+// CopyAs copies an object, written anew; under a new name, if one is given.
+func (w *Writer) CopyAs(from Object, as As, newName ...string) error {
+	var m memory
+	defer m.free()
+	name, length := m.newName(newName)
+	return w.call(func() C.zt_status {
+		return C.zt_writer_add_copy_as(w.handle, from.handle, name, length, C.zt_encoding(as.Encoding), C.zt_digest(as.Digest), C.zt_dtype(as.Floats))
+	})
+}
+
+// CopyAttributes sets all attributes of the file to those of an open file, of any container.
+func (w *Writer) CopyAttributes(from *File) error {
+	return w.call(func() C.zt_status { return C.zt_writer_copy_attributes(w.handle, from.handle) })
+}

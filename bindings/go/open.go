@@ -1,0 +1,158 @@
+package ztensor
+
+/*
+#include <ztensor.h>
+#include "callbacks.h"
+*/
+import "C"
+
+import (
+	"io"
+	"runtime/cgo"
+	"unsafe"
+)
+
+// Options of Open. The zero value has the defaults; ztensor.h says more of each.
+type Options struct {
+	Mode            Mode
+	Verify          bool // Checks every digest.
+	Strict          bool // Refuses what a lenient reader passes over.
+	Advice          Advice
+	MaxManifestSize uint64
+	MaxDecodedSize  uint64
+	MaxObjects      uint64
+	MaxMemory       uint64 // Most bytes for opening the file, but for components.
+	Threads         int
+	Containers      []Container // Those that may be opened; nil for all.
+	Name            string      // What messages call the file.
+	Watch           Watch       // With Verify.
+	Allocator       *Allocator  // Where memory that is handed out comes from.
+	Hooks           *ThreadHooks
+}
+
+func (o *Options) c(m *memory) (*C.zt_open_options, *watcher) {
+	made := &sized[C.zt_open_options](m, 1)[0]
+	if o == nil {
+		return made, nil
+	}
+	made.mode = C.zt_mode(o.Mode)
+	made.verify = flag(o.Verify)
+	made.strict = flag(o.Strict)
+	made.advice = C.zt_advice(o.Advice)
+	made.max_manifest_size = C.uint64_t(o.MaxManifestSize)
+	made.max_decoded_size = C.uint64_t(o.MaxDecodedSize)
+	made.max_objects = C.uint64_t(o.MaxObjects)
+	made.max_memory = C.uint64_t(o.MaxMemory)
+	made.threads = C.uint32_t(o.Threads)
+	for _, one := range o.Containers {
+		made.containers |= 1 << uint(one)
+	}
+	if o.Name != "" {
+		made.name = m.text(o.Name)
+	}
+	if o.Allocator != nil {
+		made.allocator = &sized[C.zt_allocator](m, 1)[0]
+		C.zt_go_allocator((*C.zt_allocator)(unsafe.Pointer(made.allocator)), C.uintptr_t(o.Allocator.handle))
+	}
+	if o.Hooks != nil {
+		made.thread_hooks = &sized[C.zt_thread_hooks](m, 1)[0]
+		C.zt_go_thread_hooks((*C.zt_thread_hooks)(unsafe.Pointer(made.thread_hooks)), C.uintptr_t(o.Hooks.handle))
+	}
+	w := o.Watch.watcher()
+	if w != nil {
+		C.zt_go_watch_open(made, w.context())
+	}
+	return made, w
+}
+
+type opening func(m *memory, options *C.zt_open_options, file **C.zt_file) C.zt_status
+
+func open(options *Options, how opening) (*File, error) {
+	var m memory
+	defer m.free()
+	f := new(File)
+	o, w := options.c(&m)
+	if err := w.call(func() C.zt_status { return how(&m, o, &f.handle) }); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Open opens the file at path, of any container. options may be nil.
+func Open(path string, options *Options) (*File, error) {
+	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status { return C.zt_open(m.text(path), o, f) })
+}
+
+// OpenModel opens a model, which may be of many files: a file, an index, one of several numbered files, a folder.
+func OpenModel(path string, options *Options) (*File, error) {
+	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
+		return C.zt_open_model(m.text(path), o, f)
+	})
+}
+
+// OpenParts opens several files as one.
+func OpenParts(paths []string, options *Options) (*File, error) {
+	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
+		return C.zt_open_parts(m.texts(paths), C.size_t(len(paths)), o, f)
+	})
+}
+
+// OpenFD opens a file that is part of a larger one. The descriptor is duplicated. Whole as length is to the end.
+func OpenFD(fd uintptr, offset, length uint64, options *Options) (*File, error) {
+	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
+		return C.zt_open_fd(C.int(fd), C.uint64_t(offset), C.uint64_t(length), o, f)
+	})
+}
+
+// OpenMemory opens a file that is in memory, which is copied to memory of C until Close.
+func OpenMemory(data []byte, options *Options) (*File, error) {
+	kept := new(memory)
+	copied := kept.take(uintptr(len(data)))
+	copy(unsafe.Slice((*byte)(copied), len(data)), data)
+	f, err := open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
+		return C.zt_open_memory(copied, C.size_t(len(data)), o, f)
+	})
+	if err != nil {
+		kept.free()
+		return nil, err
+	}
+	f.kept = kept
+	return f, nil
+}
+
+// OpenReaderAt opens a file that r reads, which has size bytes. r is used by several goroutines at once, until Close.
+func OpenReaderAt(r io.ReaderAt, size int64, options *Options) (*File, error) {
+	return OpenSource(Source{ReaderAt: r, Size: size}, options)
+}
+
+// OpenSource opens a file that a function of yours reads.
+func OpenSource(from Source, options *Options) (*File, error) {
+	kept := &source{Source: from}
+	f, err := open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
+		s := &sized[C.zt_source](m, 1)[0]
+		kept.fill(m, s)
+		return C.zt_open_source(s, o, f) // C closes the source, also where it fails
+	})
+	return f, because(err, kept.failed())
+}
+
+// Store has the files of a model: Open gives the file of a name, List the names in a folder (nil: there are none;
+// ErrNotFound where that is no folder). They are called from several threads at once, during OpenModelFrom.
+type Store struct {
+	Open func(name string) (Source, error)
+	List func(folder string) ([]string, error)
+}
+
+// OpenModelFrom opens a model as OpenModel does, whose files a store opens.
+func OpenModelFrom(store Store, name string, options *Options) (*File, error) {
+	kept := &opener{Store: store}
+	handle := cgo.NewHandle(kept)
+	defer handle.Delete()
+	defer kept.texts.free()
+	f, err := open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
+		s := &sized[C.zt_store](m, 1)[0]
+		C.zt_go_store(s, C.uintptr_t(handle), C.int(flag(store.List != nil)))
+		return C.zt_open_model_from(s, m.text(name), o, f)
+	})
+	return f, because(err, kept.failed())
+}

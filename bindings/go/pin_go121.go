@@ -1,0 +1,7 @@
+//go:build go1.21
+
+package ztensor
+
+import "runtime"
+
+type pinner = runtime.Pinner

@@ -1,0 +1,43 @@
+package ztensor
+
+/*
+#include <stdlib.h>
+#include <ztensor.h>
+*/
+import "C"
+
+import "unsafe"
+
+func (d DType) String() string     { return C.GoString(C.zt_dtype_name(C.zt_dtype(d))) }
+func (t Type) String() string      { return C.GoString(C.zt_type_name(C.zt_type(t))) }
+func (f Format) String() string    { return C.GoString(C.zt_format_name(C.zt_format(f))) }
+func (e Encoding) String() string  { return C.GoString(C.zt_encoding_name(C.zt_encoding(e))) }
+func (c Container) String() string { return C.GoString(C.zt_container_name(C.zt_container(c))) }
+
+// Size of an element in bytes.
+func (d DType) Size() int { return int(C.zt_dtype_size(C.zt_dtype(d))) }
+
+// ParseDType gives the dtype of a name, "bf16".
+func ParseDType(name string) (DType, error) {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	var found C.zt_dtype
+	err := call(func() C.zt_status { return C.zt_dtype_from_name(text, &found) })
+	return DType(found), err
+}
+
+// ParseType gives the logical type of a name, "f8_e4m3fn".
+func ParseType(name string) (Type, error) {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	var found C.zt_type
+	err := call(func() C.zt_status { return C.zt_type_from_name(text, &found) })
+	return Type(found), err
+}
+
+// Block tells how elements of a logical type lie in bytes: 32 elements in 18 bytes.
+func (t Type) Block() (elements, bytes int, err error) {
+	var n, size C.size_t
+	err = call(func() C.zt_status { return C.zt_type_block(C.zt_type(t), &n, &size) })
+	return int(n), int(size), err
+}

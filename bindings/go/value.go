@@ -1,0 +1,156 @@
+package ztensor
+
+/*
+#include <stdlib.h>
+#include <ztensor.h>
+*/
+import "C"
+
+import (
+	"encoding/json"
+	"unsafe"
+)
+
+// Value is a value of an attribute, or null. It lives until its file is closed.
+type Value struct {
+	handle *C.zt_value
+}
+
+// Kind of the value.
+func (v Value) Kind() Kind { return Kind(C.zt_value_kind(v.handle)) }
+
+// DType that the container states of a number or the elements of an array; DTypeOther for nothing.
+func (v Value) DType() DType { return DType(C.zt_value_dtype(v.handle)) }
+
+// Len is the number of items of an array, of pairs of a map, 1 for a tag.
+func (v Value) Len() int { return int(C.zt_value_count(v.handle)) }
+
+// At is an item of an array, the value of a pair, what is tagged; a null value if there is none.
+func (v Value) At(i int) Value { return Value{C.zt_value_at(v.handle, C.size_t(i))} }
+
+// Key of a pair.
+func (v Value) Key(i int) Value { return Value{C.zt_value_key_at(v.handle, C.size_t(i))} }
+
+// Find gives what a map has under a key.
+func (v Value) Find(key string) (Value, bool) {
+	text, length := chars(key)
+	found := C.zt_value_find_n(v.handle, text, length)
+	return Value{found}, found != nil
+}
+
+// All goes through the pairs of a map, or the items of an array with null keys; see File.All.
+func (v Value) All() func(yield func(key, value Value) bool) {
+	return func(yield func(key, value Value) bool) {
+		for i := 0; i < v.Len(); i++ {
+			if !yield(v.Key(i), v.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Bool gives the truth of a bool.
+func (v Value) Bool() (bool, error) {
+	var out C.int32_t
+	err := call(func() C.zt_status { return C.zt_value_get_bool(v.handle, &out) })
+	return out != 0, err
+}
+
+// Int64 gives an integer that fits.
+func (v Value) Int64() (int64, error) {
+	var out C.int64_t
+	err := call(func() C.zt_status { return C.zt_value_get_i64(v.handle, &out) })
+	return int64(out), err
+}
+
+// Uint64 gives an integer that fits.
+func (v Value) Uint64() (uint64, error) {
+	var out C.uint64_t
+	err := call(func() C.zt_status { return C.zt_value_get_u64(v.handle, &out) })
+	return uint64(out), err
+}
+
+// Float64 gives a float, or an integer, rounded if it has to be.
+func (v Value) Float64() (float64, error) {
+	var out C.double
+	err := call(func() C.zt_status { return C.zt_value_get_f64(v.handle, &out) })
+	return float64(out), err
+}
+
+// Text gives a string.
+func (v Value) Text() (string, error) {
+	var text *C.char
+	var length C.size_t
+	err := call(func() C.zt_status { return C.zt_value_get_string(v.handle, &text, &length) })
+	return counted(text, length), err
+}
+
+// Bytes gives a copy of a byte string.
+func (v Value) Bytes() ([]byte, error) {
+	var data unsafe.Pointer
+	var size C.size_t
+	err := call(func() C.zt_status { return C.zt_value_get_bytes(v.handle, &data, &size) })
+	return append([]byte(nil), borrowed(data, uint64(size))...), err
+}
+
+// Tag gives the number of a tag; what it tags is At(0).
+func (v Value) Tag() (uint64, error) {
+	var out C.uint64_t
+	err := call(func() C.zt_status { return C.zt_value_get_tag(v.handle, &out) })
+	return uint64(out), err
+}
+
+// Numbers gives the numbers of an array, exactly or an error; a number alone is an array of one.
+func Numbers[T Element](v Value) ([]T, error) {
+	count := v.Len()
+	if v.Kind() != KindArray {
+		count = 1
+	}
+	made := make([]T, count)
+	err := call(func() C.zt_status {
+		return C.zt_value_read_numbers(v.handle, C.zt_dtype(dtypeOf[T]()), pointer(bytesOf(made)), C.size_t(count))
+	})
+	return made, err
+}
+
+// Strings gives the texts of an array.
+func (v Value) Strings() ([]string, error) {
+	var m memory
+	defer m.free()
+	count := v.Len()
+	texts := unsafe.Slice((**C.char)(m.take(uintptr(count)*unsafe.Sizeof((*C.char)(nil)))), count)
+	lengths := unsafe.Slice((*C.size_t)(m.take(uintptr(count)*unsafe.Sizeof(C.size_t(0)))), count)
+	if err := call(func() C.zt_status {
+		return C.zt_value_read_strings(v.handle, first(texts), first(lengths), C.size_t(count))
+	}); err != nil {
+		return nil, err
+	}
+	made := make([]string, count)
+	for i := range made {
+		made[i] = counted(texts[i], lengths[i])
+	}
+	return made, nil
+}
+
+// MarshalJSON gives compact JSON; what JSON lacks is as zt_value_to_json says.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.handle == nil {
+		return []byte("null"), nil
+	}
+	var needed C.size_t
+	if err := call(func() C.zt_status { return C.zt_value_to_json(v.handle, nil, 0, &needed) }); err != nil {
+		return nil, err
+	}
+	text := make([]byte, int(needed))
+	err := call(func() C.zt_status { return C.zt_value_to_json(v.handle, (*C.char)(pointer(text)), needed, &needed) })
+	return text[:len(text)-1], err // but the NUL
+}
+
+func attributes(v Value) (map[string]any, error) {
+	text, err := v.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var made map[string]any
+	return made, json.Unmarshal(text, &made)
+}

@@ -1,0 +1,125 @@
+# Failures, structs of the interface, numbers that have names.
+
+"""
+What went wrong: a ZT_ERROR_ number and the library's message; the rule of the format that a file broke ("" if it broke none); the
+number of the system's error (0 if it was none of the system's).
+"""
+struct ZTensorError <: Exception
+    status::Int32
+    message::String
+    rule::String
+    os_error::Int32
+end
+ZTensorError(status, message) = ZTensorError(status, message, "", 0)
+Base.showerror(io::IO, e::ZTensorError) = print(io, unsafe_string(zt_status_name(e.status)), ": ", e.message)
+
+function check(status)
+    status == ZT_OK && return nothing
+    throw(ZTensorError(status, unsafe_string(zt_last_error()), unsafe_string(zt_last_error_rule()), zt_last_os_error()))
+end
+
+function __init__()
+    zt_abi_version() == ZT_ABI_VERSION || error("$libztensor has ABI $(zt_abi_version()), this package needs $ZT_ABI_VERSION")
+end
+
+"The version of the library that is loaded."
+library_version() = VersionNumber(unsafe_string(zt_version()))
+
+"A struct of the interface with struct_size set, the given fields, and all else zero, which is the default."
+function sized(::Type{T}; fields...) where {T}
+    made = Ref{T}()
+    at = Base.unsafe_convert(Ptr{T}, made)
+    GC.@preserve made begin
+        ccall(:memset, Ptr{Cvoid}, (Ptr{Cvoid}, Cint, Csize_t), at, 0, sizeof(T))
+        put(at, :struct_size, sizeof(T))
+        for (name, value) in fields
+            put(at, name, value)
+        end
+    end
+    return made
+end
+
+"Sets a field of a struct that is in memory."
+function put(at::Ptr{T}, name::Symbol, value) where {T}
+    i = findfirst(isequal(name), fieldnames(T))
+    i === nothing && throw(ArgumentError("$T has no $name"))
+    unsafe_store!(Ptr{fieldtype(T, i)}(at + fieldoffset(T, i)), convert(fieldtype(T, i), value))
+end
+
+text(p) = p == C_NULL ? nothing : unsafe_string(p)
+text(p, length) = p == C_NULL ? nothing : unsafe_string(Ptr{UInt8}(p), length)
+
+"A struct that was filled, as a named tuple without its size."
+function report(made::Ref{T}) where {T}
+    names = fieldnames(T)[2:end]
+    values = map(name -> getfield(made[], name), names)
+    return NamedTuple{names}(map(v -> v isa Ptr{UInt8} ? text(v) : v, values))
+end
+
+"The values of an enumeration by lower-case symbols: :safetensors is ZT_CONTAINER_SAFETENSORS."
+function enumeration(prefix)
+    names = filter(name -> startswith(string(name), prefix), names_of_constants)
+    return Dict(Symbol(lowercase(string(name)[length(prefix)+1:end])) => getfield(@__MODULE__, name) for name in names)
+end
+const names_of_constants = filter(name -> startswith(string(name), "ZT_"), names(@__MODULE__; all = true))
+const MODES = enumeration("ZT_MODE_")
+const ADVICE = enumeration("ZT_ADVICE_")
+const CONTAINERS = enumeration("ZT_CONTAINER_")
+const DIRECT = enumeration("ZT_DIRECT_")
+const ENCODINGS = enumeration("ZT_ENCODING_")
+const DIGESTS = enumeration("ZT_DIGEST_")
+const FORMATS = enumeration("ZT_FORMAT_")
+const KINDS = enumeration("ZT_VALUE_")
+const CHECKS = enumeration("ZT_VERIFY_")
+const CAPS = enumeration("ZT_CAP_")
+const SPECS = enumeration("ZT_SPEC_")
+
+chosen(table, key) = get(() -> throw(ArgumentError("one of $(sort(collect(keys(table)))), not $(repr(key))")), table, key)
+symbol(table, number) = findfirst(isequal(number), table)
+bits(table, keys) = reduce(|, (chosen(table, key) for key in keys); init = 0)
+
+function dtype_number(name::AbstractString)
+    found = Ref{Int32}(0)
+    check(zt_dtype_from_name(name, found))
+    return found[]
+end
+function type_number(name::AbstractString)
+    found = Ref{Int32}(0)
+    check(zt_type_from_name(name, found))
+    return found[]
+end
+dtype_name(number) = text(zt_dtype_name(number))
+type_name(number) = text(zt_type_name(number))
+format_name(number) = text(zt_format_name(number))
+encoding_name(number) = text(zt_encoding_name(number))
+"Bytes of an element of a dtype."
+dtype_size(name::AbstractString) = Int(zt_dtype_size(dtype_number(name)))
+
+"How elements of a logical type lie in bytes: (elements = 32, bytes = 18) for \"gguf.q4_0\"."
+function block(name::AbstractString)
+    elements, bytes = Ref{Csize_t}(0), Ref{Csize_t}(0)
+    check(zt_type_block(type_number(name), elements, bytes))
+    return (elements = Int(elements[]), bytes = Int(bytes[]))
+end
+
+"bfloat16 as its bits: Julia has no such type of its own."
+primitive type BF16 16 end
+
+const TYPES = Dict("f64" => Float64, "f32" => Float32, "f16" => Float16, "bf16" => BF16, "i64" => Int64, "i32" => Int32,
+    "i16" => Int16, "i8" => Int8, "u64" => UInt64, "u32" => UInt32, "u16" => UInt16, "u8" => UInt8, "bool" => Bool,
+    "complex32" => ComplexF16, "complex64" => ComplexF32, "complex128" => ComplexF64)
+const STORAGE = Dict("complex32" => "f16", "complex64" => "f32", "complex128" => "f64")
+
+"The type of elements. A file's bools may be bytes that are neither 0 nor 1: they are UInt8. What Julia has no type for comes as it is stored."
+function element_type(dtype::AbstractString, logical)
+    logical in keys(TYPES) && return TYPES[logical]
+    return dtype == "bool" ? UInt8 : TYPES[dtype]
+end
+
+"The numbers of dtype and logical type of elements of T."
+function types_of(::Type{T}) where {T}
+    found = findfirst(isequal(T), TYPES)
+    found === nothing && throw(ArgumentError("no dtype has elements of $T"))
+    logical = haskey(STORAGE, found)
+    return dtype_number(logical ? STORAGE[found] : found), logical ? type_number(found) : Int32(ZT_TYPE_NONE)
+end

@@ -1,0 +1,93 @@
+"""Slices of files that are larger than memory, in slots."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Optional
+
+from . import _declarations as c
+from ._file import Read, fill
+from ._library import InvalidState, check, lib, options, report
+
+
+class Cache:
+    """At most budget bytes in slots of slot_size bytes, one for each slice. Use it in a ``with`` block, or close() it.
+
+    choose([(tag, size, uses), ...]) -> number of the one that is evicted, the longest unused first; it must not use the cache. hooks:
+    what libztensor.thread_hooks makes."""
+
+    def __init__(self, budget: int, slot_size: int, *, threads: int = 0, verify: bool = False,
+                 choose: Optional[Callable[[list], int]] = None, hooks=None):
+        def chosen(_, candidates, count):
+            return choose([(one.tag, one.size, one.uses) for one in candidates[:count]])
+
+        wanted = options(c.zt_cache_options, budget=budget, slot_size=slot_size, threads=threads, verify=verify,
+                         choose=c.zt_cache_choose_callback(chosen if choose else 0))
+        if hooks is not None:
+            wanted.thread_hooks = ctypes.pointer(hooks)
+        self._kept, self._handle = wanted, ctypes.c_void_p()
+        check(lib.zt_cache_create(ctypes.byref(wanted), ctypes.byref(self._handle)))
+
+    def _live(self):
+        if not self._handle:
+            raise InvalidState("the cache is closed")
+        return self._handle
+
+    @contextmanager
+    def get(self, slice: Read, timeout: Optional[float] = None) -> Iterator[memoryview]:
+        """The bytes of a slice, which stay in the cache until the ``with`` block ends. TimedOut after timeout seconds; 0 just
+        asks."""
+        (request,), out = _requests([slice]), options(c.zt_cache_slice)
+        wait = -1 if timeout is None else int(timeout * 1e9)
+        check(lib.zt_cache_get(self._live(), ctypes.byref(request), wait, ctypes.byref(out)))
+        try:
+            yield memoryview((ctypes.c_char * out.size).from_address(out.data)).cast("B").toreadonly()
+        finally:
+            if self._handle:
+                check(lib.zt_cache_unpin(self._handle, ctypes.byref(out)))
+
+    def prefetch(self, slices: Iterable[Read], priority: int = 0) -> None:
+        """Has slices read ahead, those of a higher priority first."""
+        requests = _requests(slices)
+        check(lib.zt_cache_prefetch(self._live(), requests, len(requests), priority))
+
+    def drop(self, slices: Iterable[Read] = ()) -> None:
+        """Drops slices; all that are not pinned, if there are none."""
+        requests = _requests(slices)
+        check(lib.zt_cache_drop(self._live(), requests or None, len(requests)))
+
+    def cancel(self) -> None:
+        """Drops what was prefetched and is not being read."""
+        check(lib.zt_cache_cancel(self._live()))
+
+    @property
+    def stats(self) -> dict:
+        """What the cache has, and what it did."""
+        found = options(c.zt_cache_stats)
+        check(lib.zt_cache_get_stats(self._live(), ctypes.byref(found)))
+        return report(found)
+
+    def close(self) -> None:
+        """Ends the cache; what is pinned is gone."""
+        lib.zt_cache_free(self._handle)
+        self._handle = ctypes.c_void_p()
+
+    def __enter__(self) -> "Cache":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self.close()
+
+
+def _requests(slices: Iterable[Read]):
+    reads = list(slices)
+    made = (c.zt_read_request * len(reads))()
+    for i, (request, read) in enumerate(zip(made, reads)):
+        fill(request, read, i)
+    return made

@@ -1,0 +1,190 @@
+"""Components, and tensors of DLPack."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from typing import Optional
+
+from . import _declarations as c
+from ._callbacks import Carrier, Progress
+from ._elements import Loaded, array, dtype_number, numpy_dtype, stored_dtype
+from ._library import address, check, chosen, lib, options, text
+
+_role = address("zt_component_role")
+DIRECT = {"auto": c.ZT_DIRECT_AUTO, "never": c.ZT_DIRECT_NEVER, "always": c.ZT_DIRECT_ALWAYS}
+ADVICE = {name[len("ZT_ADVICE_"):].lower(): number for name, number in vars(c).items() if name.startswith("ZT_ADVICE_")}
+
+
+class Caps(enum.IntFlag):
+    """What would work on a component."""
+
+    MAP, READ, RANGE, DIRECT, VERIFY, PAGE_EXCLUSIVE = (c.ZT_CAP_MAP, c.ZT_CAP_READ, c.ZT_CAP_RANGE, c.ZT_CAP_DIRECT,
+                                                        c.ZT_CAP_VERIFY, c.ZT_CAP_PAGE_EXCLUSIVE)
+
+
+def buffer_of(target):
+    """A writable buffer of Python (a NumPy array, a bytearray) as C has it."""
+    view = memoryview(target).cast("B")
+    return (ctypes.c_char * view.nbytes).from_buffer(view)
+
+
+def read_options(carrier: Carrier, threads: int, verify: bool, direct: str, progress: Progress, **more):
+    return options(c.zt_read_options, threads=threads, verify=verify, direct=chosen(DIRECT, direct, "direct"),
+                   progress=carrier.progress(progress), **more)
+
+
+class Component:
+    """One blob of an object. Keeps its file open."""
+
+    def __init__(self, file, handle: int):
+        self._file, self._handle = file, handle
+
+    role: str = property(lambda s: ctypes.string_at(_role(s._live()), lib.zt_component_role_length(s._handle)).decode())
+    dtype: str = property(lambda s: text(lib.zt_component_dtype_name(s._live())))
+    type: Optional[str] = property(lambda s: text(lib.zt_component_type_name(s._live())))
+    encoding: str = property(lambda s: text(lib.zt_component_encoding_name(s._live())))
+    digest: Optional[str] = property(lambda s: text(lib.zt_component_digest(s._live())))
+    offset: int = property(lambda s: lib.zt_component_offset(s._live()))
+    part: int = property(lambda s: lib.zt_component_part(s._live()))
+    stored_size: int = property(lambda s: lib.zt_component_stored_size(s._live()))
+    caps: Caps = property(lambda s: Caps(lib.zt_component_caps(s._live())))
+
+    @property
+    def size(self) -> int:
+        """Decoded bytes; found out where the file does not declare them."""
+        size = lib.zt_component_size(self._live())
+        if size == c.ZT_UNKNOWN_SIZE:
+            measured = ctypes.c_uint64()
+            check(lib.zt_component_measure(self._live(), None, ctypes.byref(measured)))
+            size = measured.value
+        return size
+
+    def _live(self):
+        self._file._live()
+        return self._handle
+
+    def read(self) -> bytes:
+        """The decoded bytes, in the host's byte order."""
+        buffer = (ctypes.c_char * self.size)()
+        check(lib.zt_component_read(self._live(), buffer, len(buffer)))
+        return buffer.raw
+
+    def read_stored(self) -> bytes:
+        """The stored bytes as they are: compressed, of an unknown encoding."""
+        buffer = (ctypes.c_char * self.stored_size)()
+        check(lib.zt_component_read_stored(self._live(), buffer, len(buffer)))
+        return buffer.raw
+
+    def read_range(self, offset: int, size: int) -> bytes:
+        """Some of the decoded bytes; only what is needed for them is decoded."""
+        buffer = (ctypes.c_char * size)()
+        check(lib.zt_component_read_range(self._live(), offset, buffer, size))
+        return buffer.raw
+
+    def read_into(self, target) -> None:
+        """Fills a writable buffer of the component's size: a NumPy array, a bytearray."""
+        buffer = buffer_of(target)
+        check(lib.zt_component_read(self._live(), buffer, len(buffer)))
+
+    def read_as(self, dtype: str):
+        """The elements converted to another dtype, as an array; pairs of a complex type are two elements."""
+        import numpy
+
+        number, from_size = dtype_number(dtype), lib.zt_dtype_size(lib.zt_component_dtype(self._live()))
+        made = numpy.empty(self.size // max(1, from_size), numpy_dtype(dtype))
+        check(lib.zt_component_read_as(self._live(), number, made.ctypes.data, made.nbytes))
+        return made
+
+    def numpy(self, shape=None, *, threads: int = 0, verify: bool = False, progress: Progress = None):
+        """The elements as an array: in the mapped file, read-only, where that can be; else decoded. The array keeps the
+        memory, and outlives the file. What NumPy has no elements for comes as it is stored. progress(done, total) may return
+        False to stop."""
+        dtype = stored_dtype(self.dtype, self.type)
+        carrier, handle = Carrier(), ctypes.c_void_p()
+        wanted = read_options(carrier, threads, verify, "auto", progress)
+        by = ctypes.byref(wanted) if threads or verify or progress else None
+        carrier.check(lib.zt_component_load(self._live(), by, ctypes.byref(handle)))
+        loaded = Loaded(handle)
+        return array(loaded, loaded.data, self._read_only(loaded.data), dtype,
+                     (loaded.size // dtype.itemsize,) if shape is None else shape)
+
+    def _read_only(self, data: int) -> bool:
+        place = ctypes.c_void_p()
+        borrowed = lib.zt_component_ptr(self._handle, ctypes.byref(place), None) == c.ZT_OK and place.value == data
+        return borrowed and self._file.mode != "private"
+
+    def advise(self, advice: str) -> None:
+        """Says what will be done with the stored bytes: "willneed", "evict", "lock", ...; Unsupported where it cannot be."""
+        check(lib.zt_component_advise(self._live(), chosen(ADVICE, advice, "advice")))
+
+    def verify(self) -> None:
+        """Checks the digest; Unsupported if there is none."""
+        check(lib.zt_component_verify(self._live()))
+
+    def __dlpack_device__(self) -> tuple:
+        return (1, 0)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule of one dimension that shares memory; see Object."""
+        return versioned(lib.zt_component_to_dlpack, self._live(), max_version, dl_device, copy)
+
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+# Of a capsule that ends: its address, as nothing may hold it any more.
+_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+# Where DLManagedTensorVersioned and DLManagedTensor keep their deleter.
+_DELETERS = {b"dltensor_versioned": 16, b"dltensor": 56}
+
+
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+def _end_capsule(capsule):
+    for name, place in _DELETERS.items():
+        if _valid(capsule, name):  # nobody took it: a consumer renames it
+            tensor = _pointer(capsule, name)
+            deleter = ctypes.c_void_p.from_address(tensor + place).value
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(tensor)
+
+
+def _capsule(function, handle, name: bytes):
+    made = ctypes.c_void_p()
+    check(function(handle, ctypes.byref(made)))
+    return _new_capsule(made, name, ctypes.cast(_end_capsule, ctypes.c_void_p))
+
+
+def versioned(function, handle, max_version, dl_device, copy):
+    if dl_device not in (None, (1, 0)):
+        raise BufferError("the tensor is in the host's memory")
+    if max_version is None or max_version[0] < 1:
+        raise BufferError("this consumer has no flag for read-only memory; see Object.unversioned")
+    if copy is True:
+        raise BufferError("copies are made by numpy().copy()")
+    return _capsule(function, handle, b"dltensor_versioned")
+
+
+class Unversioned:
+    """An object for consumers of the DLPack before 1.0."""
+
+    def __init__(self, made_of):
+        self._object = made_of
+
+    def __dlpack_device__(self) -> tuple:
+        return (1, 0)
+
+    def __dlpack__(self, stream=None):
+        return _capsule(lib.zt_object_to_dlpack_unversioned, self._object._live(), b"dltensor")
+
+
+def taken(tensor):
+    """The capsule of a tensor, its address in it, and whether it is versioned. It stays the tensor's."""
+    try:
+        capsule = tensor.__dlpack__(max_version=(1, 1))
+    except TypeError:
+        capsule = tensor.__dlpack__()  # of a library that knows no versions
+    for name in _DELETERS:
+        if _valid(id(capsule), name):
+            return capsule, _pointer(id(capsule), name), name == b"dltensor_versioned"
+    raise BufferError("not a capsule of DLPack")

@@ -1,0 +1,93 @@
+"""What NumPy calls a dtype, and arrays over memory of the library."""
+
+from __future__ import annotations
+
+import ctypes
+
+from . import _declarations as c
+from ._library import Unsupported, check, dtype_number, lib
+
+NUMPY = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "|i1", "u64": "<u8",
+         "u32": "<u4", "u16": "<u2", "u8": "|u1", "bool": "|b1", "complex64": "<c8", "complex128": "<c16"}
+ML_DTYPES = {"bf16": "bfloat16", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "f8_e4m3fnuz": "float8_e4m3fnuz",
+             "f8_e5m2fnuz": "float8_e5m2fnuz", "f8_e8m0": "float8_e8m0fnu"}
+_STORAGE = {"complex64": "f32", "complex128": "f64"}
+_NAMES = {**{v[1:]: k for k, v in NUMPY.items()}, **{v: k for k, v in ML_DTYPES.items()}}
+
+
+def numpy_dtype(name: str):
+    """The NumPy dtype of a dtype or logical type: "f32", "bf16", "complex64"; bf16 and f8 need ml_dtypes. What NumPy has no
+    elements for, blocks and elements of less than a byte, is Unsupported."""
+    import numpy
+
+    if name in NUMPY:
+        return numpy.dtype(NUMPY[name].replace("<", "="))
+    if name in ML_DTYPES:
+        try:
+            import ml_dtypes
+        except ImportError as e:
+            raise Unsupported(f"{name} needs the package ml_dtypes") from e
+        if hasattr(ml_dtypes, ML_DTYPES[name]):
+            return numpy.dtype(getattr(ml_dtypes, ML_DTYPES[name]))
+    raise Unsupported(f"NumPy has no dtype for {name}")
+
+
+def stored_dtype(dtype: str, type):
+    """The NumPy dtype of a component's elements: of the logical type, where NumPy knows it, else of the storage."""
+    try:
+        return numpy_dtype(type or dtype)
+    except Unsupported:
+        return numpy_dtype(dtype)
+
+
+def types(dtype) -> tuple:
+    """The dtype and type numbers of a NumPy dtype."""
+    name = _NAMES.get(dtype.name) or _NAMES.get(dtype.str[1:])
+    if name is None:
+        raise Unsupported(f"no dtype for NumPy's {dtype}")
+    logical = name if name.startswith(("f8_", "complex")) else None
+    kind = c.zt_type(c.ZT_TYPE_NONE)
+    if logical:
+        check(lib.zt_type_from_name(logical.encode(), ctypes.byref(kind)))
+    return dtype_number(_STORAGE.get(name) or ("u8" if logical else name)), kind.value
+
+
+class Memory:
+    """Bytes of the library, in NumPy's own protocol. keep: what holds them."""
+
+    def __init__(self, keep, data, read_only, dtype, shape):
+        self.keep = keep
+        # That protocol knows no ml_dtypes: bytes of that width, looked at as such afterwards.
+        plain = f"|V{dtype.itemsize}" if dtype.name in ML_DTYPES.values() else dtype.str
+        self.__array_interface__ = {"version": 3, "data": (data, read_only), "shape": tuple(shape), "typestr": plain}
+
+
+def array(keep, data, read_only, dtype, shape):
+    """An array over memory of the library, which it keeps."""
+    import numpy
+
+    made = numpy.asarray(Memory(keep, data, read_only, dtype, shape))
+    return made if made.dtype == dtype else made.view(dtype)
+
+
+class Retained:
+    """A reference to an open file, for what is borrowed from it."""
+
+    def __init__(self, file):
+        self.handle = lib.zt_retain(file._live())
+
+    def __del__(self):
+        lib.zt_close(self.handle)
+
+
+class Loaded:
+    """A buffer of the library."""
+
+    def __init__(self, handle):
+        self.handle = handle
+
+    data = property(lambda s: lib.zt_buffer_data(s.handle))
+    size = property(lambda s: lib.zt_buffer_size(s.handle))
+
+    def __del__(self):
+        lib.zt_buffer_free(self.handle)

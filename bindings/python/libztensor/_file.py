@@ -1,0 +1,318 @@
+"""Files, read."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Callable, NamedTuple, Optional
+
+from . import _declarations as c
+from ._callbacks import Carrier, Progress, source, store
+from ._component import ADVICE, Component, buffer_of, read_options
+from ._library import NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote, report, sized, text
+from ._object import Object, numbers
+from ._value import Value, attributes
+
+_MODES = {"map": c.ZT_MODE_MAP, "read": c.ZT_MODE_READ, "auto": c.ZT_MODE_AUTO, "private": c.ZT_MODE_PRIVATE}
+_CHECKS = {"digests": c.ZT_VERIFY_DIGESTS, "contents": c.ZT_VERIFY_CONTENTS, "padding": c.ZT_VERIFY_PADDING}
+CONTAINERS = {lib.zt_container_name(number).decode(): number for name, number in vars(c).items()
+              if name.startswith("ZT_CONTAINER_") and lib.zt_container_name(number)}
+
+
+class Part(NamedTuple):
+    """One of the files that a model is of; path is None where it was not opened by one."""
+
+    path: Optional[str]
+    size: int
+    container: str
+
+
+class ComponentInfo(NamedTuple):
+    """What File.components tells of each; size is None where the file does not declare it."""
+
+    component: Component
+    object: Object
+    role: str
+    dtype: str
+    type: Optional[str]
+    encoding: str
+    digest: Optional[str]
+    part: int
+    offset: int
+    stored_size: int
+    size: Optional[int]
+
+
+class Failure(NamedTuple):
+    """What File.failures found broken: a component, an object as a whole, or the padding (both are None)."""
+
+    object: Optional[Object]
+    component: Optional[Component]
+    error: ZTensorError
+
+
+class Read(NamedTuple):
+    """One read of File.read_batch: a component, bytes of it, or a hyperslab of a dense object's, into a writable buffer."""
+
+    component: Component
+    target: Any = None
+    offset: int = 0
+    length: int = c.ZT_WHOLE
+    start: Optional[tuple] = None
+    count: Optional[tuple] = None
+    step: Optional[tuple] = None
+
+
+class File(Mapping):
+    """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it. Of a
+    URL (s3://, gs://, az://, https://) a file or a model, if libztensor_remote is installed.
+
+    mode: "map" lends bytes in place, "read" survives files that are cut short meanwhile, "auto" maps where that can be done and
+    the file is on this machine, "private" lends bytes that may be written to, in memory alone. containers: those that may be
+    opened ("safetensors", "GGUF", ...), all if None. progress: of verify, (done, total), may return False to stop. name: what
+    messages call it. allocator, hooks: what libztensor.allocator and libztensor.thread_hooks make. All else is as
+    zt_open_options says."""
+
+    def __init__(self, path, **how):
+        if isinstance(path, str) and "://" in path:
+            self._open(remote().zt_remote_open, path.encode(), None, **how)
+        else:
+            self._open(lib.zt_open, os.fsencode(path), **how)
+
+    @classmethod
+    def open_model(cls, path, **how) -> "File":
+        """A model that may be of many files: a file, an index, one of several numbered files, a folder."""
+        if isinstance(path, str) and "://" in path:
+            return cls(path, **how)
+        return cls.__new__(cls)._open(lib.zt_open_model, os.fsencode(path), **how)
+
+    @classmethod
+    def open_parts(cls, paths: Iterable, **how) -> "File":
+        """Several files as one."""
+        names = [os.fsencode(path) for path in paths]
+        return cls.__new__(cls)._open(lib.zt_open_parts, (ctypes.c_char_p * len(names))(*names), len(names), **how)
+
+    @classmethod
+    def open_fd(cls, fd: int, offset: int = 0, length: int = c.ZT_WHOLE, **how) -> "File":
+        """A file that is part of a larger one."""
+        return cls.__new__(cls)._open(lib.zt_open_fd, fd, offset, length, **how)
+
+    @classmethod
+    def open_memory(cls, data, **how) -> "File":
+        """A file that is in memory: bytes, or a writable buffer, which must stay as it is."""
+        kept = data if isinstance(data, bytes) else buffer_of(data)
+        self = cls.__new__(cls)
+        self._kept = kept
+        return self._open(lib.zt_open_memory, ctypes.cast(kept, ctypes.c_void_p), len(kept), **how)
+
+    @classmethod
+    def open_source(cls, given, **how) -> "File":
+        """A file that an object of yours reads: size() -> int and read_at(offset, writable view), from several threads at
+        once; perhaps read_many([(offset, view), ...]), close(), and gap, largest_request, concurrency, callers_thread as
+        zt_source has them."""
+        carrier = Carrier()
+        made = source(carrier, given, how.get("name"))
+        try:
+            return cls.__new__(cls)._open(lib.zt_open_source, ctypes.byref(made), **how)
+        except ZTensorError:
+            carrier.check(c.ZT_OK)  # what given raised
+            raise
+
+    @classmethod
+    def open_model_from(cls, given, name: str, **how) -> "File":
+        """A model whose files an object of yours opens: open(name) gives what open_source takes; perhaps list(folder) -> names."""
+        carrier = Carrier()
+        made = store(carrier, given)
+        try:
+            return cls.__new__(cls)._open(lib.zt_open_model_from, ctypes.byref(made), name.encode(), **how)
+        except ZTensorError:
+            carrier.check(c.ZT_OK)  # what given raised
+            raise
+
+    def _open(self, call, *what, mode: str = "map", strict: bool = False, verify: bool = False, threads: int = 0,
+              advice: str = "none", containers: Optional[Iterable] = None, max_memory: int = 0, max_objects: int = 0,
+              max_manifest_size: int = 0, max_decoded_size: int = 0, name: Optional[str] = None, progress: Progress = None,
+              allocator=None, hooks=None) -> "File":
+        carrier = Carrier()
+        wanted = options(c.zt_open_options, mode=chosen(_MODES, mode, "mode"), strict=strict, verify=verify, threads=threads,
+                         advice=chosen(ADVICE, advice, "advice"), max_memory=max_memory, max_objects=max_objects,
+                         max_manifest_size=max_manifest_size, max_decoded_size=max_decoded_size,
+                         containers=sum(1 << chosen(CONTAINERS, one, "container") for one in containers or ()),
+                         name=None if name is None else name.encode(), progress=carrier.progress(progress))
+        if allocator is not None:
+            wanted.allocator = ctypes.pointer(allocator)
+        if hooks is not None:
+            wanted.thread_hooks = ctypes.pointer(hooks)
+        self._handle = ctypes.c_void_p()
+        carrier.check(call(*what, ctypes.byref(wanted), ctypes.byref(self._handle)))
+        return self
+
+    version: str = property(lambda s: text(lib.zt_file_version(s._live())))
+    size: int = property(lambda s: lib.zt_file_size(s._live()))
+    mode: str = property(lambda s: {number: name for name, number in _MODES.items()}[lib.zt_file_mode(s._live())])
+    container: str = property(lambda s: s.parts[0].container)
+    attributes: dict = property(lambda s: attributes(s, lib.zt_file_attributes(s._live())))
+
+    @property
+    def attribute_values(self) -> Optional[Value]:
+        """The attributes as a tree of values; None if there are none."""
+        found = lib.zt_file_attributes(self._live())
+        return Value(self, found) if found else None
+
+    @property
+    def parts(self) -> list:
+        """The files that it is of."""
+        path = lambda i: lib.zt_part_path(self._live(), i)  # noqa: E731
+        return [Part(None if path(i) is None else os.fsdecode(path(i)), lib.zt_part_size(self._live(), i),
+                     text(lib.zt_container_name(lib.zt_file_container(self._live(), i))))
+                for i in range(lib.zt_part_count(self._live()))]
+
+    def bytes(self, part: int = 0) -> memoryview:
+        """All bytes of a part in the mapped file: until close()."""
+        data, size = ctypes.c_void_p(), ctypes.c_uint64()
+        check(lib.zt_file_bytes(self._live(), part, ctypes.byref(data), ctypes.byref(size)))
+        whole = memoryview((ctypes.c_char * size.value).from_address(data.value)).cast("B")
+        return whole if self.mode == "private" else whole.toreadonly()
+
+    def _live(self):
+        if not self._handle:
+            raise ValueError("the file is closed")
+        return self._handle
+
+    def close(self) -> None:
+        lib.zt_close(self._handle)
+        self._handle = ctypes.c_void_p()
+
+    def __enter__(self) -> "File":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self.close()
+
+    def __len__(self) -> int:
+        return lib.zt_object_count(self._live())
+
+    def __iter__(self) -> Iterator[str]:
+        listed = lambda *to: lib.zt_object_list(self._live(), *to)  # noqa: E731
+        return (field_text(info, "name") for info in _listed(listed, c.zt_object_info))
+
+    def __getitem__(self, name: str) -> Object:
+        found = lib.zt_object_find_n(self._live(), *sized(name))
+        if not found:
+            raise NotFound(f"there is no object {name!r}")
+        return Object(self, found)
+
+    def at(self, index: int) -> Object:
+        """The object of that place in the file."""
+        found = lib.zt_object_at(self._live(), index) if index >= 0 else None
+        if not found:
+            raise IndexError(index)
+        return Object(self, found)
+
+    def components(self, object: Optional[Object] = None) -> Iterator[ComponentInfo]:
+        """What is known of every component, or those of an object, without touching their bytes."""
+        of = None if object is None else object._live()
+        listed = lambda *to: lib.zt_component_list(self._live(), of, *to)  # noqa: E731
+        for info in _listed(listed, c.zt_component_info):
+            part = Component(self, info.component)
+            name = lambda named, number, own: text(named(number)) or own  # noqa: E731
+            yield ComponentInfo(part, Object(self, info.object), field_text(info, "role"),
+                                name(lib.zt_dtype_name, info.dtype, part.dtype), name(lib.zt_type_name, info.type, part.type),
+                                name(lib.zt_encoding_name, info.encoding, part.encoding), text(info.digest), info.part,
+                                info.offset, info.stored_size, None if info.size == c.ZT_UNKNOWN_SIZE else info.size)
+
+    @property
+    def identity(self) -> dict:
+        """What changes when the file does: for caches."""
+        found = options(c.zt_identity)
+        check(lib.zt_file_identity(self._live(), ctypes.byref(found)))
+        return report(found)
+
+    def part_identity(self, part: int) -> dict:
+        """The same of one of the files of a model."""
+        found = options(c.zt_identity)
+        check(lib.zt_part_identity(self._live(), part, ctypes.byref(found)))
+        return report(found)
+
+    def verify(self, progress: Progress = None, *, on_failure: Optional[Callable[[Failure], Any]] = None,
+               checks: Iterable = (), threads: int = 0, object: Optional[Object] = None,
+               component: Optional[Component] = None) -> dict:
+        """Checks every digest and all contents; what was looked at. progress(done, total) may return False to stop.
+        on_failure is called for each failure, and may return False to stop; the first one is raised either way."""
+        carrier = Carrier()
+
+        def failed(_, of, part, status, message):
+            found = Failure(Object(self, of) if of else None, Component(self, part) if part else None, failure(status, message))
+            return int(on_failure(found) is False)
+
+        wanted = options(c.zt_verify_options, checks=sum(chosen(_CHECKS, one, "check") for one in checks), threads=threads,
+                         progress=carrier.progress(progress), object=object._live() if object is not None else None,
+                         component=component._live() if component is not None else None,
+                         on_failure=carrier.guard(c.zt_failure_callback, failed if on_failure else None, 1))
+        found = options(c.zt_verify_report)
+        carrier.check(lib.zt_verify(self._live(), ctypes.byref(wanted), ctypes.byref(found)))
+        return report(found)
+
+    def failures(self, **how) -> list:
+        """All that verify finds broken; nothing if all is well."""
+        found: list = []
+        try:
+            self.verify(on_failure=found.append, **how)
+        except ZTensorError:
+            if not found:
+                raise
+        return found
+
+    def read_batch(self, targets, *, threads: int = 0, verify: bool = False, direct: str = "auto", chunk_size: int = 0,
+                   in_flight: int = 0, pinned: bool = False, progress: Progress = None,
+                   on_done: Optional[Callable[[int, Optional[ZTensorError]], Any]] = None) -> dict:
+        """Fills buffers, many at once: {name of a dense object: writable contiguous array}, or an iterable of Read. direct:
+        "auto", "never" (through the page cache: for what is read again soon) or "always". on_done(number of the read, None or
+        its failure) is called as each is done."""
+        if isinstance(targets, Mapping):
+            targets = [Read(self[name]["data"], target) for name, target in targets.items()]
+        reads = list(targets)
+        requests, keep = (c.zt_read_request * len(reads))(), []
+        for i, (request, read) in enumerate(zip(requests, reads)):
+            buffer = buffer_of(read.target)
+            fill(request, read, i)
+            request.dst, request.dst_size = ctypes.addressof(buffer), len(buffer)
+            keep.append(buffer)
+        carrier = Carrier()
+        done = lambda _, tag, status, message: (on_done(tag, failure(status, message) if status else None), None)[1]  # noqa: E731
+        wanted = read_options(carrier, threads, verify, direct, progress, chunk_size=chunk_size, in_flight=in_flight,
+                              pinned=pinned, on_done=carrier.guard(c.zt_done_callback, done if on_done else None, None))
+        stats = options(c.zt_read_stats)
+        carrier.check(lib.zt_read_batch(self._live(), requests, len(requests), ctypes.byref(wanted), ctypes.byref(stats)))
+        return report(stats)
+
+
+def fill(request, read: Read, tag: int) -> None:
+    """What a request says of what is read."""
+    request.struct_size, request.tag = ctypes.sizeof(request), tag
+    request.component, request.offset = read.component._live(), read.offset
+    request.length = 0 if read.count is not None else read.length
+    for name in ("start", "count", "step"):
+        if getattr(read, name) is not None:
+            setattr(request, name, numbers(getattr(read, name)))
+
+
+def _listed(fill, kind) -> Iterator:
+    """What zt_object_list and zt_component_list fill, one by one."""
+    infos = (kind * 64)()
+    infos[0].struct_size = ctypes.sizeof(kind)
+    first, filled = 0, ctypes.c_size_t(1)
+    while filled.value:
+        check(fill(first, infos, len(infos), ctypes.byref(filled)))
+        yield from [kind.from_buffer_copy(info) for info in infos[:filled.value]]
+        first += filled.value
+
+
+def open(path, **how) -> File:
+    """Opens a file of any container; see File."""
+    return File(path, **how)

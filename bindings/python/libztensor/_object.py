@@ -1,0 +1,158 @@
+"""Objects and their views."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Optional
+
+from . import _declarations as c
+from ._component import Component, Unversioned, versioned
+from ._elements import Retained, array, numpy_dtype, stored_dtype
+from ._library import InvalidArgument, NotFound, Unsupported, address, check, lib, options, sized, text
+from ._value import Value, attributes
+
+_name = address("zt_object_name")
+
+
+class Csr(NamedTuple):
+    """A matrix of compressed sparse rows, checked."""
+
+    shape: tuple
+    values: Any
+    indices: Any
+    indptr: Any
+
+
+class Coo(NamedTuple):
+    """A coordinate list, checked; coords has a row for each dimension."""
+
+    shape: tuple
+    values: Any
+    coords: Any
+
+
+class Quantized(NamedTuple):
+    """A tensor of quantized groups, checked; zeros is None if there are none."""
+
+    shape: tuple
+    bits: int
+    group_size: int
+    packing: Optional[str]
+    packed_weight: Any
+    scales: Any
+    zeros: Any
+
+
+class Object(Mapping):
+    """A named tensor: a mapping from role to Component. Keeps its file open."""
+
+    def __init__(self, file, handle: int):
+        self._file, self._handle = file, handle
+
+    name: str = property(lambda s: ctypes.string_at(_name(s._live()), lib.zt_object_name_length(s._handle)).decode())
+    format: str = property(lambda s: text(lib.zt_object_format_name(s._live())))
+    attributes: dict = property(lambda s: attributes(s._file, lib.zt_object_attributes(s._live())))
+    element_count: int = property(lambda s: lib.zt_object_element_count(s._live()))
+
+    def _live(self):
+        self._file._live()
+        return self._handle
+
+    @property
+    def attribute_values(self) -> Optional[Value]:
+        """The attributes as a tree of values; None if there are none."""
+        found = lib.zt_object_attributes(self._live())
+        return Value(self._file, found) if found else None
+
+    @property
+    def shape(self) -> tuple:
+        rank = lib.zt_object_rank(self._live())
+        return tuple(lib.zt_object_shape(self._handle)[:rank]) if rank else ()
+
+    def __len__(self) -> int:
+        return lib.zt_component_count(self._live())
+
+    def __iter__(self) -> Iterator[str]:
+        return (Component(self._file, lib.zt_component_at(self._live(), i)).role for i in range(len(self)))
+
+    def __getitem__(self, role: str) -> Component:
+        found = lib.zt_component_find_n(self._live(), *sized(role))
+        if not found:
+            raise NotFound(f"object {self.name!r} has no component {role!r}")
+        return Component(self._file, found)
+
+    def numpy(self, **how):
+        """A dense object as an array of its shape; see Component.numpy."""
+        if lib.zt_object_format(self._live()) != c.ZT_FORMAT_DENSE:
+            raise Unsupported(f"object {self.name!r} is {self.format}, not dense: take its components")
+        return self["data"].numpy(self.shape, **how)
+
+    def tensor(self):
+        """A dense object as an array of its shape, which the file keeps: decoded at most once, however often it is asked
+        for."""
+        view = options(c.zt_tensor)
+        check(lib.zt_tensor_view(self._live(), ctypes.byref(view)))
+        part = self["data"]
+        dtype = stored_dtype(part.dtype, part.type)
+        return array(Retained(self._file), view.data, part._read_only(view.data), dtype, view.shape[:view.rank])
+
+    def _viewed(self, view) -> Any:
+        """An array of a view, which keeps the file."""
+        if not view.data:
+            return None
+        name = text(lib.zt_type_name(view.type)) or text(lib.zt_dtype_name(view.dtype))
+        dtype = stored_dtype(text(lib.zt_dtype_name(view.dtype)), name)
+        return array(Retained(self._file), view.data, self._file.mode != "private", dtype, (view.size // dtype.itemsize,))
+
+    def _view(self, function, kind):
+        view = options(kind)
+        check(function(self._live(), ctypes.byref(view)))
+        return view
+
+    def csr(self) -> Csr:
+        """A sparse_csr object, whose structure was checked."""
+        view = self._view(lib.zt_csr_view, c.zt_csr)
+        return Csr((view.rows, view.columns), *map(self._viewed, (view.values, view.indices, view.indptr)))
+
+    def coo(self) -> Coo:
+        """A sparse_coo object, whose structure was checked."""
+        view = self._view(lib.zt_coo_view, c.zt_coo)
+        return Coo(self.shape, self._viewed(view.values), self._viewed(view.coords).reshape(view.rank, view.nnz))
+
+    def quantized(self) -> Quantized:
+        """A quantized_group object, whose parts were checked to fit each other."""
+        view = self._view(lib.zt_quantized_view, c.zt_quantized)
+        parts = map(self._viewed, (view.packed_weight, view.scales, view.zeros))
+        return Quantized(self.shape, view.bits, view.group_size, text(view.packing), *parts)
+
+    def verify(self) -> None:
+        """Checks digests and contents of its components, and how they fit each other."""
+        check(lib.zt_object_verify(self._live()))
+
+    def read_slice(self, start, count, step=None):
+        """A hyperslab of a dense object as a new array; only its bytes are read, as far as the encoding allows."""
+        import numpy
+
+        made = numpy.empty(tuple(count), numpy_dtype(self["data"].type or self["data"].dtype))
+        rank = len(self.shape)
+        if len(start) != rank or len(count) != rank or (step is not None and len(step) != rank):
+            raise InvalidArgument("a slice needs one number for each dimension")
+        check(lib.zt_object_read_slice(self._live(), numbers(start), numbers(count), numbers(step), made.ctypes.data, made.nbytes))
+        return made
+
+    def __dlpack_device__(self) -> tuple:
+        return (1, 0)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule that shares memory. Consumers that do not know DLPack 1 cannot be told that memory is read-only:
+        they get it by ``unversioned()``."""
+        return versioned(lib.zt_object_to_dlpack, self._live(), max_version, dl_device, copy)
+
+    def unversioned(self) -> Unversioned:
+        """For consumers of the DLPack before 1.0 (PyTorch before 2.9): they share memory, and must not write to it."""
+        return Unversioned(self)
+
+
+def numbers(values):
+    return None if values is None else (ctypes.c_uint64 * len(values))(*values)

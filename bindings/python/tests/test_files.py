@@ -1,0 +1,367 @@
+"""Containers, models, lists, attributes, failures one by one, progress, hooks, sources and sinks."""
+import ctypes
+import io
+import math
+import mmap
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import libztensor
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests/data"
+CONTAINERS = [line.split("\t") for line in (ROOT / "bindings/golden/containers.txt").read_text().splitlines()]
+FOREIGN = DATA / "foreign/valid"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "file.zt"
+
+
+@pytest.fixture
+def abc(path):
+    with libztensor.create(path, digest="crc32c") as w:
+        for name in "abc":
+            w.add(name, np.arange(64, dtype="float32"))
+    return path
+
+
+def stop(*_):
+    return False
+
+
+@pytest.mark.parametrize("name, container, objects", CONTAINERS)
+def test_every_container(name, container, objects, path):
+    with libztensor.open(DATA / name) as f:
+        assert f.container == container and len(f) == int(objects) == len(list(f))
+        listed = list(f.components())
+        assert len(listed) == f.verify()["components"] and f.failures() == []
+        for info in listed:
+            part = f[info.object.name][info.role]
+            assert info == (info.component, info.object, part.role, part.dtype, part.type, part.encoding, part.digest, part.part,
+                            part.offset, part.stored_size, info.size) and info.size in (None, part.size)
+        of_last = f.at(len(f) - 1)
+        assert [info.role for info in f.components(of_last)] == list(of_last)
+        with libztensor.create(path) as w:
+            w.copy_attributes(f)
+            copied = 0
+            for o in f.values():
+                try:
+                    w.copy(o)
+                    copied += 1
+                except libztensor.Unsupported:
+                    pass
+        with libztensor.open(path) as copy:
+            assert len(copy) == copied > 0
+    libztensor.open(DATA / name, containers=[container]).close()
+    others = [other for other in libztensor.CONTAINERS if other != container]
+    with pytest.raises(libztensor.Unsupported):
+        libztensor.open(DATA / name, containers=others)
+    with pytest.raises(libztensor.InvalidArgument):
+        libztensor.open(DATA / name, containers=["tar"])
+
+
+def test_blocks_and_types():
+    assert libztensor.block_of("gguf.q4_0") == (32, 18) and libztensor.block_of("f4_e2m1") == (2, 1)
+    assert libztensor.dtype_size("bf16") == 2
+    with libztensor.open(FOREIGN / "amber-all-types-py.gguf") as f:
+        q4 = f["amber.q4_0.2"]
+        assert q4.format == "gguf.q4_0/1" and q4.shape == (1, 64) and q4.element_count == 64
+        assert q4["data"].size == 64 // 32 * 18 and q4["data"].numpy().dtype == np.uint8
+        with pytest.raises(libztensor.Unsupported):
+            q4.numpy()
+        with pytest.raises(IndexError):
+            f.at(33)
+
+
+def test_parts_and_identities():
+    with libztensor.File.open_model(FOREIGN / "amber-hf-sharded") as model:
+        assert [part.container for part in model.parts] == ["safetensors"] * 3
+        assert model.size == sum(part.size for part in model.parts)
+        for i, part in enumerate(model.parts):
+            with libztensor.open(part.path) as alone:
+                assert model.part_identity(i) == alone.identity and bytes(model.bytes(i)) == Path(part.path).read_bytes()
+        with pytest.raises(libztensor.InvalidArgument):
+            model.part_identity(3)
+        buffers = {name: bytearray(o["data"].size) for name, o in model.items()}
+        assert model.read_batch(buffers)["requests"] == len(model)
+        assert all(bytes(buffers[name]) == o["data"].read() for name, o in model.items())
+
+
+def test_attributes_as_python_has_them(path):
+    with libztensor.open(FOREIGN / "amber-kv-all-le3.gguf") as f:
+        got = f.attributes
+        assert got["amber.u64"] == 2**64 - 1 and got["amber.i64"] == -2**63 and math.isnan(got["amber.f32"])
+        assert got["str.not_utf8"] == b"\xff\xfe\x80abc" and got["arr.not_utf8"] == [b"\x80", "", "fine", b"\xf0\x9f"]
+        assert got["arr.bool"] == [True, False, True] and got["arr.empty_str"] == [] and got["str.nul"] == "a\0b\0"
+        tree = f.attribute_values
+        assert tree["arr.u16"].dtype == "u16" and tree["arr.u16"].numbers().tolist() == [0, 65535]
+        assert tree["arr.u16"].numbers("f32").tolist() == [0, 65535]
+        with pytest.raises(libztensor.InvalidArgument):
+            tree["arr.u16"].numbers("u8")
+        with pytest.raises(libztensor.InvalidArgument):
+            tree["arr.u16"].strings()
+        with pytest.raises(libztensor.NotFound):
+            tree["none"]
+        with pytest.raises(IndexError):
+            tree["arr.u16"][2]
+        assert tree.kind == "map" and "arr.u16" in tree.keys() and [item.python() for item in tree["arr.i8"]] == [-128, 127]
+        with libztensor.create(path) as w:
+            w.set_attribute("taken", tree["arr.f64"])
+            w.set_attribute("words", ["a\0b", ""])
+            w.set_attribute("tagged", {"$tag": [5, {"$map": [[[1], 2]]}]})
+            w.set_attribute("small", {"$simple": 99})
+            w.set_attribute("huge", -2**64)
+            with w.object("o", "dense", (2,)) as o:
+                o.component("data", "uint8")
+                o.write(b"a")
+                o.write(np.array([98], "uint8"))
+                o.set_attribute("unit", "m")
+    with libztensor.open(path) as f:
+        got = f.attributes
+        assert got["words"] == ["a\0b", ""] and got["tagged"] == libztensor.Tag(5, [([1], 2)]) and got["huge"] == -2**64
+        assert got["taken"][0] == 1e-300 and f.attribute_values["small"].kind == "other" and got["small"] == {"$simple": 99}
+        assert f["o"].attributes == {"unit": "m"} and f["o"]["data"].read() == b"ab"
+        assert f["o"].attribute_values["unit"].python() == "m"
+    with libztensor.open(FOREIGN / "amber-vocab.gguf") as f:
+        assert f.attribute_values["tokenizer.ggml.tokens"].strings() == f.attributes["tokenizer.ggml.tokens"]
+
+
+def test_failures_one_by_one(abc):
+    with libztensor.open(abc) as f:
+        offsets = [f[name]["data"].offset for name in "ac"]
+    damaged = bytearray(abc.read_bytes())
+    for offset in offsets:
+        damaged[offset] ^= 1
+    abc.write_bytes(damaged)
+    with libztensor.open(abc) as f:
+        found = f.failures()
+        assert sorted(one.object.name for one in found) == ["a", "c"]
+        assert {one.component.role for one in found} == {"data"} and all("crc32c" in str(one.error) for one in found)
+        with pytest.raises(libztensor.DigestMismatch) as caught:
+            f.verify()
+        assert caught.value.rule == "digest-mismatch" and caught.value.os_error == 0
+        calls = []
+        with pytest.raises(libztensor.ZTensorError):
+            f.verify(threads=1, on_failure=lambda one: calls.append(one) or False)
+        assert len(calls) == 1
+        with pytest.raises(ZeroDivisionError):
+            f.verify(on_failure=lambda one: 1 // 0)
+        assert f.verify(object=f["b"])["components"] == 1 and f.verify(component=f["b"]["data"], checks=["digests"])["bytes"] == 256
+        with pytest.raises(libztensor.DigestMismatch):
+            f.verify(component=f["c"]["data"])
+    with pytest.raises(libztensor.NoFile) as caught:
+        libztensor.open(abc.with_name("none"))
+    assert caught.value.os_error != 0 and caught.value.rule == ""
+
+
+def test_progress_of_everything_may_stop_it(abc, path):
+    seen = []
+    with libztensor.open(abc, mode="read", verify=True, progress=lambda done, total: seen.append((done, total))) as f:
+        assert seen and seen[-1][0] == seen[-1][1] == 768
+        with pytest.raises(libztensor.Cancelled):
+            f["a"].numpy(progress=stop)
+        with pytest.raises(libztensor.Cancelled):
+            f.read_batch({"a": bytearray(256)}, progress=stop)
+        twin = path.with_suffix(".twin")
+        with pytest.raises(libztensor.Cancelled), libztensor.create(twin, progress=stop) as w:
+            w.copy(f["a"])
+        assert not twin.exists()
+        with pytest.raises(ZeroDivisionError), libztensor.create(twin, progress=lambda *_: 1 // 0) as w:
+            w.copy(f["a"])
+        grown = []
+        with libztensor.create(twin, progress=lambda done, total: grown.append(done)) as w:
+            w.copy_as(f["a"], encoding="zstd", digest="sha256", floats="f16")
+        assert grown and libztensor.open(twin)["a"].numpy().dtype == np.float16
+    with pytest.raises(libztensor.Cancelled):
+        libztensor.open(abc, verify=True, progress=stop)
+    with pytest.raises(libztensor.Cancelled):
+        libztensor.repair(abc, progress=stop)
+
+
+def test_modes_limits_and_advice(abc):
+    before = abc.read_bytes()
+    with libztensor.open(abc, mode="private", advice="sequential", name="own") as f:
+        own = f["a"].numpy()
+        own[0] = 7
+        assert f.mode == "private" and f["a"].numpy()[0] == 7 and f["a"].tensor()[0] == 7 and f["a"].tensor().flags.writeable
+    assert abc.read_bytes() == before and own[0] == 7
+    with libztensor.open(abc) as f:
+        part = f["a"]["data"]
+        assert libztensor.Caps.MAP in part.caps and libztensor.Caps.VERIFY in part.caps
+        part.advise("willneed")
+        with pytest.raises(libztensor.InvalidArgument):
+            part.advise("perhaps")
+        assert part.read_range(4, 4) == np.float32(1).tobytes() and part.read_as("i8").tolist() == list(range(64))
+        assert bytes(f.bytes()) == before and f.bytes().readonly
+        tensor = f["a"].tensor()
+        assert not tensor.flags.writeable
+        with np.errstate(all="ignore"):
+            assert np.from_dlpack(part).shape == (64,)
+    assert tensor[63] == 63  # keeps the file
+    with pytest.raises(libztensor.LimitExceeded):
+        libztensor.open(abc, max_memory=100)
+    with pytest.raises(libztensor.LimitExceeded):
+        libztensor.open(abc, max_objects=2)
+    fd = os.open(abc, os.O_RDONLY)
+    with libztensor.File.open_fd(fd) as f, libztensor.File.open_memory(before) as g, libztensor.File.open_memory(bytearray(before)) as h:
+        os.close(fd)
+        assert f.parts[0].path is None and len(f) == len(g) == len(h) == 3
+
+
+def test_hooks_and_allocators(path):
+    with libztensor.create(path, encoding="zstd") as w:
+        for i in range(8):
+            w.add(f"a{i}", np.arange(1 << 18, dtype="int32") * i)
+    started, ended, threads, given, taken = [], [], set(), {}, []
+    hooks = libztensor.thread_hooks(lambda i: (started.append(i), threads.add(threading.get_ident())), ended.append)
+
+    def allocate(size, alignment):
+        block = mmap.mmap(-1, size)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(block))
+        given[address] = (block, size, alignment)
+        return address
+
+    def free(address, size, alignment):
+        taken.append(given.pop(address)[1:] == (size, alignment))
+
+    with libztensor.open(path, hooks=hooks, allocator=libztensor.allocator(allocate, free), threads=2) as f:
+        f.verify(threads=2)
+        assert started and sorted(started) == sorted(ended) and threading.get_ident() not in threads
+        array = f["a3"].numpy()
+        assert array.ctypes.data in given and array[5] == 15
+    del array
+    assert not given and taken == [True]
+    refusing = libztensor.allocator(lambda size, alignment: 0, free)
+    with libztensor.open(path, allocator=refusing) as f, pytest.raises(libztensor.OutOfMemory):
+        f["a3"].numpy()
+
+
+class Source:
+    gap, concurrency = 4096, 2
+
+    def __init__(self, data):
+        self.data, self.reads, self.closed = data, 0, 0
+
+    def size(self):
+        return len(self.data)
+
+    def read_at(self, offset, view):
+        self.reads += 1
+        view[:] = self.data[offset:offset + len(view)]
+
+    def close(self):
+        self.closed += 1
+
+
+class Many(Source):
+    def read_many(self, ranges):
+        for offset, view in ranges:
+            self.read_at(offset, view)
+
+
+@pytest.mark.parametrize("kind", [Source, Many])
+def test_sources_and_sinks(kind, abc):
+    written = io.BytesIO()
+    with libztensor.create(stream=written) as w:
+        w.add_batch({"x": np.arange(4.0), "y\0": np.zeros((2, 2), "int8")})
+    given = kind(written.getvalue())
+    f = libztensor.File.open_source(given, name="my bucket")
+    assert list(f) == ["x", "y\0"] and f["x"].numpy()[3] == 3 and given.reads > 0 and f.mode == "read"
+    kept = f["x"].numpy()
+    f.close()
+    del f, kept
+    assert given.closed == 1
+    with pytest.raises(ZeroDivisionError):
+        given.read_at = lambda *_: 1 // 0
+        given.read_many = given.read_at
+        libztensor.File.open_source(given)
+    with pytest.raises(libztensor.ZTensorError, match="my bucket"):
+        libztensor.File.open_source(Source(b"no file at all" * 10), name="my bucket")
+
+    class Full:
+        def write(self, data):
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"), libztensor.create(stream=Full()) as w:
+        w.add("a", np.zeros(1 << 20))
+
+
+class Folder:
+    def __init__(self, path):
+        self.path = path
+
+    def open(self, name):
+        given = Many((self.path / name).read_bytes())
+        given.identity = 7
+        return given
+
+
+class Listed(Folder):
+    def list(self, folder):
+        return os.listdir(self.path)
+
+
+def test_a_model_that_objects_open():
+    shards = FOREIGN / "amber-hf-sharded"
+    with libztensor.File.open_model_from(Folder(shards), "model.safetensors.index.json") as f:
+        assert len(f) == 12 and len(f.parts) == 3 and f.part_identity(1)["source_identity"] == 7
+        f.read_batch({name: bytearray(o["data"].size) for name, o in f.items()})
+    assert len(libztensor.File.open_model_from(Listed(shards), "")) == 12
+    with pytest.raises(FileNotFoundError):
+        libztensor.File.open_model_from(Folder(shards), "none")
+
+
+def test_a_cache():
+    with libztensor.File.open_model(FOREIGN / "amber-hf-sharded") as f, libztensor.Cache(1 << 20, 1 << 16) as cache:
+        slices = [libztensor.Read(o["data"]) for o in f.values()]
+        cache.prefetch(slices, priority=1)
+        for one in slices:
+            with cache.get(one) as pinned:
+                assert bytes(pinned) == one.component.read()
+        stats = cache.stats
+        assert stats["pinned"] == 0 and stats["hits"] + stats["joined"] + stats["misses"] == 12
+        cache.cancel()
+        cache.drop()
+        assert cache.stats["used"] == 0
+        cache.get(slices[0]).__enter__()
+        with pytest.raises(libztensor.LimitExceeded):
+            libztensor.Cache(1, 1 << 16)
+    chosen = []
+    with libztensor.open(FOREIGN / "amber-all-stored.npz") as f:
+        with libztensor.Cache(1 << 16, 1 << 15, choose=lambda found: chosen.append(found) or 0) as cache:
+            for o in f.values():
+                with cache.get(libztensor.Read(o["data"])):
+                    pass
+    assert chosen and chosen[0][0][2] == 1
+
+
+def test_sparse_quantized_and_exchanged(path):
+    with libztensor.create(path) as w:
+        w.add_csr("csr", (2, 4), np.array([1.0, 2, 3]), [0, 3, 1], [0, 2, 3])
+        w.add_coo("coo", (2, 4), np.array([1 + 2j], "complex64"), [[1], [3]])
+        w.add_quantized("q", (2, 8), np.zeros(2, "uint32"), np.ones(2, "float16"), bits=4, group_size=8, packing="8_per_i32")
+        w.add_dlpack("dl", np.arange(6.0).reshape(2, 3).T)
+        with pytest.raises(libztensor.Corrupt):
+            w.add_csr("bad", (2, 4), np.array([1.0]), [9], [0, 1, 1])
+        with pytest.raises(ValueError):
+            w.add_csr("bad", (2, 4), np.array([1.0]), [1], [0, 1])
+    with libztensor.open(path) as f:
+        csr, coo, q = f["csr"].csr(), f["coo"].coo(), f["q"].quantized()
+        assert csr.shape == (2, 4) and csr.indptr.tolist() == [0, 2, 3] and csr.values[2] == 3 and csr.indices[1] == 3
+        assert coo.values[0] == 1 + 2j and coo.coords.tolist() == [[1], [3]] and coo.shape == (2, 4)
+        assert (q.bits, q.group_size, q.packing, q.zeros) == (4, 8, "8_per_i32", None) and q.scales.tolist() == [1, 1]
+        assert f["dl"].numpy().tolist() == [[0, 3], [1, 4], [2, 5]]
+        with pytest.raises(libztensor.Unsupported):
+            f["dl"].csr()
+        done, two, row = [], bytearray(16), bytearray(16)
+        f.read_batch([libztensor.Read(f["dl"]["data"], two, offset=8, length=16),
+                      libztensor.Read(f["dl"]["data"], row, start=(1, 0), count=(1, 2))], on_done=lambda *one: done.append(one))
+        assert np.frombuffer(two).tolist() == [3, 1] and np.frombuffer(row).tolist() == [1, 4]
+        assert sorted(done) == [(0, None), (1, None)]
+    assert csr.values[0] == 1  # keeps the file

@@ -1,0 +1,149 @@
+//! Files and models, read.
+
+const std = @import("std");
+const base = @import("c.zig");
+const Value = @import("value.zig").Value;
+const Object = @import("object.zig").Object;
+const c = base.c;
+const Error = base.Error;
+
+pub const File = struct {
+    handle: *c.zt_file,
+
+    pub fn open(path: [:0]const u8) Error!File {
+        return openWith(path, base.sized(c.zt_open_options));
+    }
+    pub fn openWith(path: [:0]const u8, options: c.zt_open_options) Error!File {
+        return opened(c.zt_open, .{ path, &options });
+    }
+    /// A model, which may be of many files.
+    pub fn openModel(path: [:0]const u8, options: c.zt_open_options) Error!File {
+        return opened(c.zt_open_model, .{ path, &options });
+    }
+    /// Several files as one.
+    pub fn openParts(paths: []const [*:0]const u8, options: c.zt_open_options) Error!File {
+        return opened(c.zt_open_parts, .{ @as([*c]const [*c]const u8, @ptrCast(paths.ptr)), paths.len, &options });
+    }
+    /// A file that is part of a larger one; c.ZT_WHOLE as length is to its end.
+    pub fn openFd(fd: c_int, offset: u64, length: u64, options: c.zt_open_options) Error!File {
+        return opened(c.zt_open_fd, .{ fd, offset, length, &options });
+    }
+    /// The bytes have to stay until `close`.
+    pub fn openMemory(data: []const u8, options: c.zt_open_options) Error!File {
+        return opened(c.zt_open_memory, .{ data.ptr, data.len, &options });
+    }
+    /// source: what `callbacks.source` makes.
+    pub fn openSource(source: c.zt_source, options: c.zt_open_options) Error!File {
+        return opened(c.zt_open_source, .{ &source, &options });
+    }
+    /// A model whose files a store opens, which `callbacks.store` makes.
+    pub fn openModelFrom(store: c.zt_store, name: [:0]const u8, options: c.zt_open_options) Error!File {
+        return opened(c.zt_open_model_from, .{ &store, name, &options });
+    }
+    fn opened(comptime function: anytype, arguments: anytype) Error!File {
+        var made: ?*c.zt_file = null;
+        try base.check(@call(.auto, function, arguments ++ .{&made}));
+        return .{ .handle = made.? };
+    }
+    /// Another reference, which has to be closed, too.
+    pub fn retain(self: File) File {
+        return .{ .handle = c.zt_retain(self.handle).? };
+    }
+    pub fn close(self: File) void {
+        c.zt_close(self.handle);
+    }
+
+    pub fn version(self: File) [:0]const u8 {
+        return base.text(c.zt_file_version(self.handle)).?;
+    }
+    pub fn size(self: File) u64 {
+        return c.zt_file_size(self.handle);
+    }
+    pub fn mode(self: File) c.zt_mode {
+        return c.zt_file_mode(self.handle);
+    }
+    pub fn attributes(self: File) ?Value {
+        return .{ .handle = c.zt_file_attributes(self.handle) orelse return null };
+    }
+    pub fn identity(self: File) Error!c.zt_identity {
+        var found = base.sized(c.zt_identity);
+        try base.check(c.zt_file_identity(self.handle, &found));
+        return found;
+    }
+
+    pub fn partCount(self: File) usize {
+        return c.zt_part_count(self.handle);
+    }
+    /// Null where it was not opened by a path.
+    pub fn partPath(self: File, part: usize) ?[:0]const u8 {
+        return base.text(c.zt_part_path(self.handle, part));
+    }
+    pub fn partSize(self: File, part: usize) u64 {
+        return c.zt_part_size(self.handle, part);
+    }
+    pub fn partIdentity(self: File, part: usize) Error!c.zt_identity {
+        var found = base.sized(c.zt_identity);
+        try base.check(c.zt_part_identity(self.handle, part, &found));
+        return found;
+    }
+    pub fn container(self: File, part: usize) c.zt_container {
+        return c.zt_file_container(self.handle, part);
+    }
+    /// All bytes of a part in the mapped file.
+    pub fn bytes(self: File, part: usize) Error![]const u8 {
+        var data: ?*const anyopaque = null;
+        var n: u64 = 0;
+        try base.check(c.zt_file_bytes(self.handle, part, &data, &n));
+        return base.borrowed(data, @intCast(n));
+    }
+
+    /// Number of objects.
+    pub fn len(self: File) usize {
+        return c.zt_object_count(self.handle);
+    }
+    pub fn at(self: File, index: usize) ?Object {
+        return .{ .handle = c.zt_object_at(self.handle, index) orelse return null };
+    }
+    pub fn find(self: File, name: []const u8) ?Object {
+        return .{ .handle = c.zt_object_find_n(self.handle, name.ptr, name.len) orelse return null };
+    }
+    /// What is known of objects from first on, into infos; the part of it that was filled.
+    pub fn listObjects(self: File, first: usize, infos: []c.zt_object_info) Error![]const c.zt_object_info {
+        if (infos.len == 0) return &.{};
+        infos[0].struct_size = @sizeOf(c.zt_object_info);
+        var filled: usize = 0;
+        try base.check(c.zt_object_list(self.handle, first, infos.ptr, infos.len, &filled));
+        return infos[0..filled];
+    }
+    /// The same of components, of all objects or of one.
+    pub fn listComponents(self: File, of: ?Object, first: usize, infos: []c.zt_component_info) Error![]const c.zt_component_info {
+        if (infos.len == 0) return &.{};
+        infos[0].struct_size = @sizeOf(c.zt_component_info);
+        var filled: usize = 0;
+        const object: ?*const c.zt_object = if (of) |o| o.handle else null;
+        try base.check(c.zt_component_list(self.handle, object, first, infos.ptr, infos.len, &filled));
+        return infos[0..filled];
+    }
+
+    pub fn verify(self: File) Error!c.zt_verify_report {
+        return self.verifyWith(base.sized(c.zt_verify_options));
+    }
+    /// options: context, and the functions that `callbacks.progress` and `callbacks.failed` make of its type.
+    pub fn verifyWith(self: File, options: c.zt_verify_options) Error!c.zt_verify_report {
+        var report = base.sized(c.zt_verify_report);
+        try base.check(c.zt_verify(self.handle, &options, &report));
+        return report;
+    }
+    pub fn readBatch(self: File, requests: []const c.zt_read_request, options: c.zt_read_options) Error!c.zt_read_stats {
+        var stats = base.sized(c.zt_read_stats);
+        try base.check(c.zt_read_batch(self.handle, requests.ptr, requests.len, &options, &stats));
+        return stats;
+    }
+};
+
+/// Cuts an unfinished append back; see zt_repair.
+pub fn repair(path: [:0]const u8, options: c.zt_repair_options) Error!c.zt_repair_report {
+    var report = base.sized(c.zt_repair_report);
+    try base.check(c.zt_repair(path, &options, &report));
+    return report;
+}

@@ -1,0 +1,208 @@
+//! Objects, their components and views. All of it lives until the file's `close`.
+
+const std = @import("std");
+const base = @import("c.zig");
+const types = @import("types.zig");
+const Value = @import("value.zig").Value;
+const c = base.c;
+const Error = base.Error;
+
+pub const Component = struct {
+    handle: *const c.zt_component,
+
+    pub fn role(self: Component) []const u8 {
+        return c.zt_component_role(self.handle)[0..c.zt_component_role_length(self.handle)];
+    }
+    pub fn dtype(self: Component) c.zt_dtype {
+        return c.zt_component_dtype(self.handle);
+    }
+    pub fn dtypeName(self: Component) [:0]const u8 {
+        return base.text(c.zt_component_dtype_name(self.handle)).?;
+    }
+    /// The logical type's number.
+    pub fn logicalType(self: Component) c.zt_type {
+        return c.zt_component_type(self.handle);
+    }
+    /// The logical type; null if there is none.
+    pub fn typeName(self: Component) ?[:0]const u8 {
+        return base.text(c.zt_component_type_name(self.handle));
+    }
+    pub fn encoding(self: Component) c.zt_encoding {
+        return c.zt_component_encoding(self.handle);
+    }
+    pub fn encodingName(self: Component) [:0]const u8 {
+        return base.text(c.zt_component_encoding_name(self.handle)).?;
+    }
+    pub fn digest(self: Component) ?[:0]const u8 {
+        return base.text(c.zt_component_digest(self.handle));
+    }
+    /// A set of c.ZT_CAP_ bits.
+    pub fn caps(self: Component) u32 {
+        return c.zt_component_caps(self.handle);
+    }
+    /// The file of a model that it is in, where `offset` counts from.
+    pub fn part(self: Component) usize {
+        return c.zt_component_part(self.handle);
+    }
+    pub fn offset(self: Component) u64 {
+        return c.zt_component_offset(self.handle);
+    }
+    pub fn storedSize(self: Component) u64 {
+        return c.zt_component_stored_size(self.handle);
+    }
+    /// Decoded bytes; c.ZT_UNKNOWN_SIZE where the file does not say: `measure` finds out.
+    pub fn size(self: Component) u64 {
+        return c.zt_component_size(self.handle);
+    }
+    /// `size`, found out where the file does not declare it.
+    pub fn measure(self: Component) Error!u64 {
+        var n: u64 = 0;
+        try base.check(c.zt_component_measure(self.handle, null, &n));
+        return n;
+    }
+    /// The bytes in the mapped file; error.NotMappable where there are none, then `read` or `load`.
+    pub fn bytes(self: Component) Error![]align(8) const u8 {
+        var data: ?*const anyopaque = null;
+        var n: usize = 0;
+        try base.check(c.zt_component_ptr(self.handle, &data, &n));
+        return @as([*]align(8) const u8, @alignCast(@ptrCast(data.?)))[0..n];
+    }
+    /// The same as elements of T, which is checked against the dtype. Bools as u8: a file's bytes may be neither 0 nor 1.
+    pub fn elements(self: Component, comptime T: type) Error![]const T {
+        if (T == bool) @compileError("look at bools as u8");
+        const is = self.dtype();
+        if (is != types.dtypeOf(T) and !(T == u8 and is == c.ZT_DTYPE_BOOL)) return error.InvalidArgument;
+        return std.mem.bytesAsSlice(T, try self.bytes());
+    }
+    pub fn read(self: Component, dst: []u8) Error!void {
+        try base.check(c.zt_component_read(self.handle, dst.ptr, dst.len));
+    }
+    /// The stored bytes as they are: compressed, of an unknown encoding.
+    pub fn readStored(self: Component, dst: []u8) Error!void {
+        try base.check(c.zt_component_read_stored(self.handle, dst.ptr, dst.len));
+    }
+    /// Decoded bytes from an offset on.
+    pub fn readRange(self: Component, from: u64, dst: []u8) Error!void {
+        try base.check(c.zt_component_read_range(self.handle, from, dst.ptr, dst.len));
+    }
+    /// Converts to T; dst has room for all elements.
+    pub fn readAs(self: Component, comptime T: type, dst: []T) Error!void {
+        try base.check(c.zt_component_read_as(self.handle, types.dtypeOf(T), dst.ptr, dst.len * @sizeOf(T)));
+    }
+    pub fn load(self: Component) Error!Buffer {
+        return self.loadBy(null);
+    }
+    /// With threads, a digest, progress.
+    pub fn loadWith(self: Component, options: c.zt_read_options) Error!Buffer {
+        return self.loadBy(&options);
+    }
+    fn loadBy(self: Component, options: ?*const c.zt_read_options) Error!Buffer {
+        var made: ?*c.zt_buffer = null;
+        try base.check(c.zt_component_load(self.handle, options, &made));
+        return .{ .handle = made.? };
+    }
+    pub fn advise(self: Component, advice: c.zt_advice) Error!void {
+        try base.check(c.zt_component_advise(self.handle, advice));
+    }
+    pub fn verify(self: Component) Error!void {
+        try base.check(c.zt_component_verify(self.handle));
+    }
+    /// A DLPack tensor of one dimension, with its own deleter.
+    pub fn toDlpack(self: Component) Error!*c.struct_DLManagedTensorVersioned {
+        var made: ?*c.struct_DLManagedTensorVersioned = null;
+        try base.check(c.zt_component_to_dlpack(self.handle, &made));
+        return made.?;
+    }
+};
+
+/// Decoded bytes; keeps the file open until `free`.
+pub const Buffer = struct {
+    handle: *c.zt_buffer,
+
+    pub fn bytes(self: Buffer) []const u8 {
+        return base.borrowed(c.zt_buffer_data(self.handle), c.zt_buffer_size(self.handle));
+    }
+    pub fn free(self: Buffer) void {
+        c.zt_buffer_free(self.handle);
+    }
+};
+
+/// The elements of one component of a view; T is checked against the dtype.
+pub fn elementsOf(comptime T: type, array: c.zt_array) Error![]const T {
+    if (array.dtype != types.dtypeOf(T)) return error.InvalidArgument;
+    return std.mem.bytesAsSlice(T, @as([]align(8) const u8, @alignCast(base.borrowed(array.data, array.size))));
+}
+
+pub const Object = struct {
+    handle: *const c.zt_object,
+
+    pub fn name(self: Object) []const u8 {
+        return c.zt_object_name(self.handle)[0..c.zt_object_name_length(self.handle)];
+    }
+    pub fn shape(self: Object) []const u64 {
+        const rank = c.zt_object_rank(self.handle);
+        return if (rank == 0) &.{} else c.zt_object_shape(self.handle)[0..rank];
+    }
+    pub fn elementCount(self: Object) u64 {
+        return c.zt_object_element_count(self.handle);
+    }
+    pub fn format(self: Object) c.zt_format {
+        return c.zt_object_format(self.handle);
+    }
+    pub fn formatName(self: Object) [:0]const u8 {
+        return base.text(c.zt_object_format_name(self.handle)).?;
+    }
+    pub fn attributes(self: Object) ?Value {
+        return .{ .handle = c.zt_object_attributes(self.handle) orelse return null };
+    }
+    /// Number of components.
+    pub fn len(self: Object) usize {
+        return c.zt_component_count(self.handle);
+    }
+    pub fn at(self: Object, index: usize) ?Component {
+        return .{ .handle = c.zt_component_at(self.handle, index) orelse return null };
+    }
+    pub fn find(self: Object, role: []const u8) ?Component {
+        return .{ .handle = c.zt_component_find_n(self.handle, role.ptr, role.len) orelse return null };
+    }
+    pub fn readSlice(self: Object, start: []const u64, count: []const u64, step: ?[]const u64, dst: []u8) Error!void {
+        const rank = self.shape().len;
+        if (start.len != rank or count.len != rank) return error.InvalidArgument;
+        if (step) |s| if (s.len != rank) return error.InvalidArgument;
+        const steps: [*c]const u64 = if (step) |s| s.ptr else null;
+        try base.check(c.zt_object_read_slice(self.handle, start.ptr, count.ptr, steps, dst.ptr, dst.len));
+    }
+    /// A dense object, in the mapped file, or decoded once into memory of the file.
+    pub fn tensor(self: Object) Error!c.zt_tensor {
+        return self.view(c.zt_tensor, c.zt_tensor_view);
+    }
+    pub fn csr(self: Object) Error!c.zt_csr {
+        return self.view(c.zt_csr, c.zt_csr_view);
+    }
+    pub fn coo(self: Object) Error!c.zt_coo {
+        return self.view(c.zt_coo, c.zt_coo_view);
+    }
+    pub fn quantized(self: Object) Error!c.zt_quantized {
+        return self.view(c.zt_quantized, c.zt_quantized_view);
+    }
+    fn view(self: Object, comptime T: type, comptime function: anytype) Error!T {
+        var made = base.sized(T);
+        try base.check(function(self.handle, &made));
+        return made;
+    }
+    pub fn verify(self: Object) Error!void {
+        try base.check(c.zt_object_verify(self.handle));
+    }
+    /// A DLPack tensor with its own deleter; keeps the file open.
+    pub fn toDlpack(self: Object) Error!*c.struct_DLManagedTensorVersioned {
+        var made: ?*c.struct_DLManagedTensorVersioned = null;
+        try base.check(c.zt_object_to_dlpack(self.handle, &made));
+        return made.?;
+    }
+    /// For consumers of the DLPack before 1.0, which must not write to it.
+    pub fn toDlpackUnversioned(self: Object) Error!*c.struct_DLManagedTensor {
+        var made: ?*c.struct_DLManagedTensor = null;
+        try base.check(c.zt_object_to_dlpack_unversioned(self.handle, &made));
+        return made.?;
+    }
+};

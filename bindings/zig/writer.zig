@@ -1,0 +1,242 @@
+//! Files, written.
+
+const std = @import("std");
+const base = @import("c.zig");
+const types = @import("types.zig");
+const File = @import("file.zig").File;
+const Object = @import("object.zig").Object;
+const Value = @import("value.zig").Value;
+const c = base.c;
+const Error = base.Error;
+
+/// A component to be written.
+pub const Part = struct {
+    role: []const u8,
+    dtype: c.zt_dtype,
+    data: []const u8,
+    logical_type: c.zt_type = c.ZT_TYPE_NONE,
+    encoding: c.zt_encoding = c.ZT_ENCODING_DEFAULT,
+    digest: c.zt_digest = c.ZT_DIGEST_DEFAULT,
+
+    pub fn of(comptime T: type, role: []const u8, data: []const T) Part {
+        return .{ .role = role, .dtype = types.dtypeOf(T), .data = std.mem.sliceAsBytes(data) };
+    }
+    fn desc(self: Part) c.zt_component_desc {
+        var made = base.sized(c.zt_component_desc);
+        made.role = base.start(self.role);
+        made.role_length = self.role.len;
+        made.dtype = self.dtype;
+        made.type = self.logical_type;
+        made.encoding = self.encoding;
+        made.digest = self.digest;
+        made.data = self.data.ptr;
+        made.size = self.data.len;
+        return made;
+    }
+};
+
+/// The value of an attribute.
+pub const Attribute = union(enum) {
+    null,
+    bool: bool,
+    i64: i64,
+    u64: u64,
+    f64: f64,
+    string: []const u8,
+    bytes: []const u8,
+    /// JSON text; see ZT_ATTRIBUTE_JSON.
+    json: [:0]const u8,
+    /// An array of NUL-ended texts.
+    strings: []const [*:0]const u8,
+    /// A value of an open file, which is copied.
+    value: Value,
+    /// An array of elements of a dtype: `Attribute.numbers`.
+    elements: struct { dtype: c.zt_dtype, data: *const anyopaque, count: usize },
+    /// Takes the attribute away.
+    remove,
+
+    pub fn numbers(comptime T: type, data: []const T) Attribute {
+        return .{ .elements = .{ .dtype = types.dtypeOf(T), .data = data.ptr, .count = data.len } };
+    }
+
+    fn desc(self: Attribute, key: []const u8) c.zt_attribute {
+        var made = base.sized(c.zt_attribute);
+        made.key_length = key.len;
+        switch (self) {
+            .null => made.kind = c.ZT_ATTRIBUTE_NULL,
+            .bool => |v| {
+                made.kind = c.ZT_ATTRIBUTE_BOOL;
+                made.i64 = @intFromBool(v);
+            },
+            .i64 => |v| {
+                made.kind = c.ZT_ATTRIBUTE_I64;
+                made.i64 = v;
+            },
+            .u64 => |v| {
+                made.kind = c.ZT_ATTRIBUTE_U64;
+                made.u64 = v;
+            },
+            .f64 => |v| {
+                made.kind = c.ZT_ATTRIBUTE_F64;
+                made.f64 = v;
+            },
+            .string, .bytes => |v| {
+                made.kind = if (self == .string) c.ZT_ATTRIBUTE_STRING else c.ZT_ATTRIBUTE_BYTES;
+                made.data = base.start(v);
+                made.size = v.len;
+            },
+            .json => |v| {
+                made.kind = c.ZT_ATTRIBUTE_JSON;
+                made.data = v.ptr;
+                made.size = v.len;
+            },
+            .strings => |v| {
+                made.kind = c.ZT_ATTRIBUTE_STRINGS;
+                made.data = @ptrCast(v.ptr);
+                made.count = v.len;
+            },
+            .value => |v| {
+                made.kind = c.ZT_ATTRIBUTE_VALUE;
+                made.data = v.handle;
+            },
+            .elements => |v| {
+                made.kind = c.ZT_ATTRIBUTE_NUMBERS;
+                made.dtype = v.dtype;
+                made.data = v.data;
+                made.count = v.count;
+            },
+            .remove => made.kind = c.ZT_ATTRIBUTE_REMOVE,
+        }
+        return made;
+    }
+};
+
+/// Writes a file, which appears whole at `finish`. After either `finish` or `abort` it is gone.
+pub const Writer = struct {
+    handle: *c.zt_writer,
+
+    pub fn create(path: [:0]const u8, options: c.zt_writer_options) Error!Writer {
+        return begun(c.zt_writer_create, .{ path, &options });
+    }
+    pub fn append(path: [:0]const u8, options: c.zt_writer_options) Error!Writer {
+        return begun(c.zt_writer_append, .{ path, &options });
+    }
+    /// sink: what `callbacks.sink` makes.
+    pub fn toSink(sink: c.zt_sink, options: c.zt_writer_options) Error!Writer {
+        return begun(c.zt_writer_create_sink, .{ &sink, &options });
+    }
+    fn begun(comptime function: anytype, arguments: anytype) Error!Writer {
+        var made: ?*c.zt_writer = null;
+        try base.check(@call(.auto, function, arguments ++ .{&made}));
+        return .{ .handle = made.? };
+    }
+    pub fn finish(self: Writer) Error!c.zt_write_summary {
+        var summary = base.sized(c.zt_write_summary);
+        try base.check(c.zt_writer_finish(self.handle, &summary));
+        return summary;
+    }
+    pub fn abort(self: Writer) void {
+        c.zt_writer_abort(self.handle);
+    }
+
+    pub fn dense(self: Writer, comptime T: type, name: []const u8, shape: []const u64, data: []const T) Error!void {
+        try self.object(name, c.ZT_FORMAT_DENSE, shape, &.{Part.of(T, "data", data)});
+    }
+    /// An object of any format with up to 16 components.
+    pub fn object(self: Writer, name: []const u8, format: c.zt_format, shape: []const u64, parts: []const Part) Error!void {
+        var descs: [16]c.zt_component_desc = undefined;
+        if (parts.len > descs.len) return error.InvalidArgument;
+        for (parts, 0..) |part, i| descs[i] = part.desc();
+        var desc = objectDesc(name, format, shape);
+        desc.components = &descs;
+        desc.component_count = parts.len;
+        try base.check(c.zt_writer_add_object(self.handle, &desc));
+    }
+    /// Many dense objects at once; see zt_writer_add_batch.
+    pub fn batch(self: Writer, requests: []const c.zt_write_request) Error!void {
+        try base.check(c.zt_writer_add_batch(self.handle, requests.ptr, requests.len));
+    }
+    pub fn csr(self: Writer, comptime T: type, name: []const u8, shape: [2]u64, values: []const T, indices: []const u64, indptr: []const u64) Error!void {
+        if (indices.len != values.len or indptr.len != shape[0] + 1) return error.InvalidArgument;
+        const size = values.len * @sizeOf(T);
+        try base.check(c.zt_writer_add_csr(self.handle, base.start(name), name.len, types.dtypeOf(T), c.ZT_TYPE_NONE, &shape, values.len, values.ptr, size, indices.ptr, indptr.ptr));
+    }
+    /// coords: a run of numbers for each dimension.
+    pub fn coo(self: Writer, comptime T: type, name: []const u8, shape: []const u64, values: []const T, coords: []const u64) Error!void {
+        if (coords.len != values.len * shape.len) return error.InvalidArgument;
+        const size = values.len * @sizeOf(T);
+        try base.check(c.zt_writer_add_coo(self.handle, base.start(name), name.len, types.dtypeOf(T), c.ZT_TYPE_NONE, shape.ptr, shape.len, values.len, values.ptr, size, coords.ptr));
+    }
+    pub fn quantized(self: Writer, name: []const u8, shape: []const u64, desc: c.zt_quantized_desc) Error!void {
+        try base.check(c.zt_writer_add_quantized(self.handle, base.start(name), name.len, shape.ptr, shape.len, &desc));
+    }
+    pub fn dlpack(self: Writer, name: []const u8, tensor: *const c.struct_DLManagedTensorVersioned) Error!void {
+        try base.check(c.zt_writer_add_dlpack(self.handle, base.start(name), name.len, tensor));
+    }
+    pub fn dlpackUnversioned(self: Writer, name: []const u8, tensor: *const c.struct_DLManagedTensor) Error!void {
+        try base.check(c.zt_writer_add_dlpack_unversioned(self.handle, base.start(name), name.len, tensor));
+    }
+
+    /// In pieces: begin, for each component its data, then end.
+    pub fn beginObject(self: Writer, name: []const u8, format: c.zt_format, shape: []const u64) Error!void {
+        const desc = objectDesc(name, format, shape);
+        try base.check(c.zt_writer_begin_object(self.handle, &desc));
+    }
+    /// part without data: `addData` follows; its size is not known then.
+    pub fn addComponent(self: Writer, part: Part) Error!void {
+        var desc = part.desc();
+        if (part.data.len == 0) desc.data = null;
+        try base.check(c.zt_writer_add_component(self.handle, &desc));
+    }
+    pub fn addData(self: Writer, data: []const u8) Error!void {
+        try base.check(c.zt_writer_add_data(self.handle, data.ptr, data.len));
+    }
+    pub fn setOpenObjectAttribute(self: Writer, key: []const u8, attribute: Attribute) Error!void {
+        const desc = attribute.desc(key);
+        try base.check(c.zt_writer_set_open_object_attribute(self.handle, base.start(key), &desc));
+    }
+    pub fn endObject(self: Writer) Error!void {
+        try base.check(c.zt_writer_end_object(self.handle));
+    }
+
+    /// As it is stored; new_name: null for the same.
+    pub fn copy(self: Writer, from: Object, new_name: ?[]const u8) Error!void {
+        const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
+        try base.check(c.zt_writer_add_copy(self.handle, from.handle, name, if (new_name) |n| n.len else 0));
+    }
+    /// Written anew; see zt_writer_add_copy_as.
+    pub fn copyAs(self: Writer, from: Object, new_name: ?[]const u8, encoding: c.zt_encoding, digest: c.zt_digest, floats: c.zt_dtype) Error!void {
+        const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
+        try base.check(c.zt_writer_add_copy_as(self.handle, from.handle, name, if (new_name) |n| n.len else 0, encoding, digest, floats));
+    }
+    /// All attributes of an open file.
+    pub fn copyAttributes(self: Writer, from: File) Error!void {
+        try base.check(c.zt_writer_copy_attributes(self.handle, from.handle));
+    }
+    pub fn setAttribute(self: Writer, key: []const u8, attribute: Attribute) Error!void {
+        const desc = attribute.desc(key);
+        try base.check(c.zt_writer_set_attribute(self.handle, base.start(key), &desc));
+    }
+
+    /// Of an append: an object of the file is taken away, gets another name, or another attribute.
+    pub fn removeObject(self: Writer, name: []const u8) Error!void {
+        try base.check(c.zt_writer_remove_object(self.handle, base.start(name), name.len));
+    }
+    pub fn renameObject(self: Writer, name: []const u8, new_name: []const u8) Error!void {
+        try base.check(c.zt_writer_rename_object(self.handle, base.start(name), name.len, base.start(new_name), new_name.len));
+    }
+    pub fn setObjectAttribute(self: Writer, name: []const u8, key: []const u8, attribute: Attribute) Error!void {
+        const desc = attribute.desc(key);
+        try base.check(c.zt_writer_set_object_attribute(self.handle, base.start(name), name.len, base.start(key), &desc));
+    }
+
+    fn objectDesc(name: []const u8, format: c.zt_format, shape: []const u64) c.zt_object_desc {
+        var desc = base.sized(c.zt_object_desc);
+        desc.name = base.start(name);
+        desc.name_length = name.len;
+        desc.format = format;
+        desc.shape = shape.ptr;
+        desc.rank = shape.len;
+        return desc;
+    }
+};
