@@ -31,12 +31,14 @@ pub fn adjacent(queue: &[Job<'_>], many: &Coalescing) -> Extent {
     let start = queue.first().map_or(0, |first| first.offset);
     let mut extent = Extent { count: 0, stored: 0, end: start, how: many.how, ..Extent::of_one(start) };
     let source = queue.first().map(|first| first.source);
+    let mut last = start;
     for job in queue.iter().take(many.count).take_while(|job| Some(job.source) == source) {
         let Some(stored) = job.coalescable(many.short) else { break };
-        // As they are in a load whose order is the caller's.
-        if job.offset < start && many.how != ReadMany::Anywhere {
+        // Not always by place: a load may have an order of its own.
+        if job.offset < last {
             break;
         }
+        last = job.offset;
         let temporary = if job.is_in_place() { 0 } else { stored };
         let next = Extent {
             count: extent.count.saturating_add(1),

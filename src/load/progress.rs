@@ -246,6 +246,7 @@ impl Pending {
             return;
         }
         self.undone = self.undone.saturating_sub(1);
+        reported.ends |= self.undone == 0;
         of_request.undone = of_request.undone.saturating_sub(1);
         let is_whole = of_request.undone == 0;
         if of_request.failed || is_failed {
@@ -291,6 +292,8 @@ pub struct Reported {
     pub stops: bool,
     /// There is room in the ring.
     pub freed: bool,
+    /// Nothing is left to be done: of that every consumer has to hear.
+    pub ends: bool,
 }
 
 impl<'p> Report<'p> {

@@ -300,7 +300,7 @@ impl<'a> Load<'a> {
             self.executor.shared.stop.store(true, Ordering::Relaxed);
         }
         match reported.events {
-            _ if reported.stops || reported.freed => self.wake_all(),
+            _ if reported.stops || reported.freed || reported.ends => self.wake_all(),
             0 => {}
             1 => self.consumers.notify_one(),
             _ => self.consumers.notify_all(),

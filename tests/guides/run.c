@@ -76,6 +76,15 @@ static void look(zt_file *file)
         (void)bytes_of_dtype(file, dtype);
 }
 
+static uint64_t uploaded;
+
+/* streaming.md: sums what comes. */
+static void upload(uint64_t tag, uint64_t offset, const void *bytes, size_t size)
+{
+    CHECK(tag == 7 && offset == uploaded && bytes != NULL);
+    uploaded += size;
+}
+
 static void write_and_read(const char *out)
 {
     const float weight[6] = {1, 2, 3, 4, 5, 6}, *vectors[2] = {weight, weight + 2};
@@ -96,6 +105,9 @@ static void write_and_read(const char *out)
     const size_t route[3] = {0, 0, 0};
     CHECK(use_experts(&expert, route, 3, 1 << 16, 64) == ZT_OK);
     CHECK(use_experts(&expert, route, 3, 100, 64) == ZT_ERROR_LIMIT);
+    zt_read_request request = {.struct_size = sizeof request, .length = ZT_WHOLE, .tag = 7,
+                               .component = zt_component_find(zt_object_find(file, "weight"), "data")};
+    CHECK(load_streamed(&request, 1, NULL, 65536, 2, upload) == ZT_OK && uploaded == sizeof weight);
     zt_close(file);
 
     CHECK(zt_writer_create(out, NULL, &writer) == ZT_OK);
