@@ -57,7 +57,7 @@ pub const Component = struct {
     /// `size`, found out where the file does not declare it.
     pub fn measure(self: Component) Error!u64 {
         var n: u64 = 0;
-        try base.check(c.zt_component_measure(self.handle, null, &n));
+        try base.check(c.zt_component_measure(self.handle, null, null, &n));
         return n;
     }
     /// The bytes in the mapped file; error.NotMappable where there are none, then `read` or `load`.

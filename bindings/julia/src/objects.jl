@@ -52,7 +52,7 @@ function Base.sizeof(c::Component)
     known = zt_component_size(c.handle)
     known == ZT_UNKNOWN_SIZE || return Int(known)
     size = Ref{UInt64}(0)
-    check(zt_component_measure(c.handle, C_NULL, size))
+    check(zt_component_measure(c.handle, C_NULL, C_NULL, size))
     return Int(size[])
 end
 "Says what will be done with the stored bytes: :willneed, :evict, :lock, ..."

@@ -56,7 +56,7 @@ class Component:
         size = lib.zt_component_size(self._live())
         if size == c.ZT_UNKNOWN_SIZE:
             measured = ctypes.c_uint64()
-            check(lib.zt_component_measure(self._live(), None, ctypes.byref(measured)))
+            check(lib.zt_component_measure(self._live(), c.zt_progress_callback(), None, ctypes.byref(measured)))
             size = measured.value
         return size
 
