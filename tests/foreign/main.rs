@@ -2,9 +2,15 @@
 //!
 //! A new container adds files there, and its name to [`CONTAINERS`].
 
+#[path = "../common/mod.rs"]
+mod common;
+#[allow(dead_code)]
+#[path = "../common/counting.rs"]
+mod counting;
 #[allow(dead_code)]
 #[path = "../../examples/dump.rs"]
 mod dump;
+mod mutations;
 mod torch;
 mod types;
 

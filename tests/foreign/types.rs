@@ -1,9 +1,6 @@
 //! Types whose elements are no whole bytes, and what containers may be opened.
 
-#[path = "../common/mod.rs"]
-mod common;
-
-use common::rule;
+use crate::common::{self, rule};
 use ztensor::error::{Cause, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Container, Format, LogicalType};
