@@ -15,11 +15,12 @@ for target in open append; do
         fi
     done
 done
-mkdir -p corpus/cbor corpus/json corpus/gguf corpus/npz corpus/torch
+mkdir -p corpus/cbor corpus/json corpus/gguf corpus/npz corpus/torch corpus/safetensors
 for index in ../tests/data/foreign/*/*/*.index.json; do
     cp "$index" "corpus/json/$(basename "$(dirname "$index")")"
 done
 find ../tests/data/foreign -name '*.gguf' -size -4k -exec cp {} corpus/gguf/ \;
+find ../tests/data/foreign -name '*.safetensors' -size -8k -exec cp {} corpus/safetensors/ \;
 find ../tests/data/foreign -name '*.np[yz]' -size -8k -exec cp {} corpus/npz/ \;
 python3 - <<'END'
 import glob, os, zipfile

@@ -25,7 +25,9 @@ for name in $(ls fuzz_targets | sed -n 's/\.rs$//p'); do
     rm -rf "$build/corpus/$name" "$TMPDIR"
     mkdir -p "$build/corpus/$name" "$build/artifacts/$name" "$TMPDIR"
     if [ -f "seeds/$name.tar.xz" ]; then tar -xJf "seeds/$name.tar.xz" -C "$build/corpus/$name"; fi
-    if "$build/$target/release/$name" -runs="$runs" -seed=1 -max_len=4096 -rss_limit_mb=512 -malloc_limit_mb=256 \
+    set --
+    if [ -f "dictionaries/$name.dict" ]; then set -- "-dict=dictionaries/$name.dict"; fi
+    if "$build/$target/release/$name" "$@" -runs="$runs" -seed=1 -max_len=4096 -rss_limit_mb=512 -malloc_limit_mb=256 \
         -timeout=20 -artifact_prefix="$build/artifacts/$name/" "$build/corpus/$name" >"$build/$name.log" 2>&1; then
         passed=$((passed + 1))
         sed -n "s/^#\([0-9]*\)\tDONE *\(cov: [0-9]*\).*/ok $name: \1 runs, \2/p" "$build/$name.log"

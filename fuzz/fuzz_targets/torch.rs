@@ -1,8 +1,16 @@
 //! PyTorch: the input is the pickle of an archive that has two storages, everything that can be asked of it but copies.
+//! What released readers take, too, reads the same.
 #![no_main]
 
 use ztensor_fuzz::archive::checkpoint;
+use ztensor_fuzz::{peers, read};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    ztensor_fuzz::read::everything_but_copies(&checkpoint(input));
+    peers::quiet();
+    let bytes = checkpoint(input);
+    if let Some((file, _)) = read::everything_but_copies(&bytes) {
+        peers::compare_compat(&bytes, &file);
+        #[cfg(feature = "candle")]
+        peers::candle::compare_torch(&bytes, &file);
+    }
 });

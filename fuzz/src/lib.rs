@@ -12,8 +12,10 @@ pub mod file;
 pub mod generate;
 pub mod item;
 pub mod memory;
+pub mod peers;
 pub mod random;
 pub mod read;
+pub mod safetensors;
 pub mod slice;
 #[path = "../../tests/common/tree.rs"]
 pub mod tree;

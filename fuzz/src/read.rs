@@ -6,6 +6,7 @@ use crate::{copy, slice, views};
 use ztensor::error::{Cause, Error, Result, Rule};
 use ztensor::source::ByteSource;
 use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Container;
 use ztensor::reader::{BatchOptions, BatchStats, Component, File, OpenOptions, Selection};
 use ztensor::reader::{VerifyOptions, VerifyReport};
 use ztensor::container::json;
@@ -95,14 +96,20 @@ fn verify(file: &File, threads: usize) -> Result<VerifyReport> {
     assert_eq!(report.objects, file.object_count() as u64);
     let components: Vec<_> = file.objects().flat_map(|o| o.components()).collect();
     assert_eq!(report.components, components.len() as u64);
-    let digests = components.iter().filter(|c| c.digest().is_some()).count() as u64;
+    // The sums of an archive count, too.
+    let digests = components.iter().filter(|c| c.digest().is_some() || c.caps().verify).count() as u64;
     assert_eq!(report.digests_verified + report.digests_unknown, digests);
     assert_eq!(report.digests_absent + digests, report.components);
-    for c in components.iter().take(CLOSELY) {
+    for c in components.iter().take(CLOSELY).filter(|c| c.caps().read && !is_wide_view(file, c)) {
         c.load().unwrap_or_else(|e| panic!("it was verified, but: {e}"));
         assert!(!c.caps().verify || c.verify_digest().is_ok());
     }
     Ok(report)
+}
+
+/// Whether its bytes are there, but strides repeat them beyond the limit, which verification does not do.
+pub fn is_wide_view(file: &File, c: &Component<'_>) -> bool {
+    file.container() == Container::Torch && c.size().is_ok_and(|size| size > MOST_DECODED)
 }
 
 fn same_listing(a: &File, b: &File) {

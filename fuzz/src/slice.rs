@@ -39,6 +39,9 @@ pub fn some(object: &Object<'_>, random: &mut Random) {
             check_error(e);
         }
         let Ok(loaded) = &loaded else { continue };
+        if data.entry().block().is_some_and(|block| block.elements > 1) {
+            continue; // elements that share bytes are given by whole blocks, or refused
+        }
         if data.logical_name().is_some() && data.known_logical().is_none() {
             continue; // of an unknown type nobody knows how wide an element is
         }

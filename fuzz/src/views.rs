@@ -1,6 +1,6 @@
 //! Views: what one promises has to be true, checked here by other code.
 
-use crate::read::check_error;
+use crate::read::{check_error, is_wide_view};
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Format;
@@ -9,6 +9,8 @@ use ztensor::reader::{File, ViewPart};
 /// Of a file that was verified no view may fail, unless its format is another.
 pub fn every_object(file: &File, verified: bool) {
     for object in file.objects().take(24) {
+        // What cannot be read is listed all the same, and passes verification.
+        let verified = verified && object.components().all(|c| c.caps().read && !is_wide_view(file, &c));
         if let Some(view) = outcome(object.tensor_view(), verified && object.format() == Format::Dense) {
             assert_eq!(view.shape, object.shape());
             let loaded = object.component("data").unwrap().load().unwrap();
