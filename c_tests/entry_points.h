@@ -638,6 +638,12 @@ static zt_status open_without_a_part(void)
     return entry_model(data_path("foreign/invalid/amber-set-hf-missing-shard"), 1);
 }
 
+static zt_status read_stored_arrays(void) { return entry_model(data_path("foreign/valid/amber-fortran.npz"), 1); }
+static zt_status read_deflated_arrays(void) { return entry_model(data_path("foreign/valid/amber-all-deflated.npz"), 1); }
+static zt_status read_a_checkpoint(void) { return entry_model(data_path("foreign/valid/amber-shared-views.pt"), 1); }
+static zt_status refuse_an_archive(void) { return entry_model(data_path("foreign/invalid/amber-npz-zip-crc-differ.npz"), 1); }
+static zt_status refuse_a_pickle(void) { return entry_model(data_path("foreign/invalid/amber-pt-global-os-system.pt"), 1); }
+
 static zt_status open_parts(void)
 {
     const char *paths[2];
@@ -825,6 +831,8 @@ static const struct entry_scene {
     SCENE(open_the_damaged, ZT_ERROR_DIGEST_MISMATCH), SCENE(open_the_corrupt, ZT_ERROR_CORRUPT),
     SCENE(open_0_1, ZT_OK), SCENE(open_1_0, ZT_OK), SCENE(open_1_1, ZT_OK), SCENE(open_many, ZT_OK),
     SCENE(open_a_model, ZT_OK), SCENE(open_a_split, ZT_OK), SCENE(open_without_a_part, ZT_ERROR_NO_FILE),
+    SCENE(read_stored_arrays, ZT_OK), SCENE(read_deflated_arrays, ZT_OK), SCENE(read_a_checkpoint, ZT_OK),
+    SCENE(refuse_an_archive, ZT_ERROR_CORRUPT), SCENE(refuse_a_pickle, ZT_ERROR_UNSUPPORTED),
     SCENE(open_parts, ZT_OK), SCENE(open_no_descriptor, ZT_ERROR_IO), SCENE(read_mapped, ZT_OK), SCENE(read_positioned, ZT_OK),
     SCENE(read_memory, ZT_OK), SCENE(read_descriptor, ZT_OK), SCENE(read_source, ZT_OK), SCENE(read_store, ZT_OK),
     SCENE(open_a_listed_file_that_is_not_there, ZT_ERROR_NO_FILE),
