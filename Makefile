@@ -14,7 +14,7 @@ MAKEFLAGS += --no-print-directory
 T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build libs zt demo test interop-packages test-rust test-c test-cmake test-consumers test-valgrind \
+.PHONY: help build libs zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
     test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build remote test-remote install-remote
 
@@ -23,6 +23,7 @@ help:
 	@echo 'make demo           opens, lists, reads and verifies real files, converts a real model and loads it from C'
 	@echo 'make test           every test there is; says what it installs, and leaves it with ZT_INSTALL=0'
 	@echo 'make test-rust      the tests of the Rust crates: corpus, round trips, header, program'
+	@echo 'make test-compat    zt convert with the cargo feature compat: HDF5 and ONNX'
 	@echo 'make test-c         the C and C++ tests against both libraries'
 	@echo 'make test-valgrind  the C tests under valgrind'
 	@echo 'make test-cmake     the CMake build with ctest, and separate projects that use the installed library'
@@ -79,6 +80,9 @@ interop-packages:
 test-rust: interop-packages
 	@sh tools/need.sh man || true
 	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked
+
+test-compat:
+	$(CARGO) test --locked --package ztensor-tools --features compat --test convert_other
 
 test-interop: interop-packages
 	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --locked --package ztensor-c --test interop -- --nocapture

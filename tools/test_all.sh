@@ -16,7 +16,7 @@ sh tools/need.sh --plan interop man c++ valgrind cmake consumers pkg-config zstd
     fuzz sanitizers
 
 failures='' summary=''
-for part in check-dependencies test-rust test-c test-examples test-valgrind test-cmake test-packages test-python test-go test-zig test-julia test-ggml test-models fuzz-quick test-sanitizers; do
+for part in check-dependencies test-rust test-compat test-c test-examples test-valgrind test-cmake test-packages test-python test-go test-zig test-julia test-ggml test-models fuzz-quick test-sanitizers; do
     echo "== $part"
     start=$(date +%s)
     # A pipe's status is that of tee, so make's own is written down.

@@ -55,6 +55,18 @@ pub enum Command {
     Repair(Repair),
     /// Print what completes these commands in a shell
     Completions(Completions),
+    /// What `convert` runs in a process of its own
+    #[cfg(feature = "compat")]
+    #[command(hide = true)]
+    ReadWithCompat(ReadWithCompat),
+}
+
+#[cfg(feature = "compat")]
+#[derive(Args)]
+pub struct ReadWithCompat {
+    pub input: PathBuf,
+    /// A .zt file that is not there yet
+    pub output: PathBuf,
 }
 
 #[derive(Args)]
@@ -129,7 +141,8 @@ pub struct Verify {
 
 #[derive(Args)]
 pub struct Convert {
-    /// A file or a model of any container that `zt` opens; `-` for standard input
+    /// A file or a model of any container that `zt` opens; `-` for standard input. Also an old checkpoint of PyTorch
+    /// (before 1.6) and, if zt was built with the cargo feature compat, HDF5 and the weights of ONNX
     pub input: PathBuf,
     /// What to write: .zt, .safetensors, .gguf or .npz, by its name; `-` for standard output
     pub output: PathBuf,

@@ -5,9 +5,13 @@
 
 mod choice;
 mod compare;
+#[cfg(feature = "compat")]
+pub mod compat;
 mod gguf_keys;
 mod gguf_layout;
 mod input;
+mod legacy_pickle;
+mod other_formats;
 mod output;
 mod shards;
 mod tensor;
@@ -15,6 +19,7 @@ mod to_gguf;
 mod to_npz;
 mod to_safetensors;
 mod to_zt;
+mod zip;
 
 use crate::arguments::{Convert, Target};
 use crate::failure::{Failure, Outcome};

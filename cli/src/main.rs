@@ -53,6 +53,8 @@ fn main() -> ExitCode {
         Command::Compact(arguments) => combine::compact(arguments),
         Command::Repair(arguments) => repair::run(arguments),
         Command::Completions(arguments) => completions(arguments),
+        #[cfg(feature = "compat")]
+        Command::ReadWithCompat(arguments) => convert::compat::read(arguments),
     };
     match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
 //! What is converted: a file, a model, or standard input.
 
-use super::is_standard;
+use super::{is_standard, other_formats};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::remote;
@@ -26,7 +26,10 @@ impl Input {
                     return Err(Failure::at(path, "neither a regular file nor a folder"));
                 }
                 // Mapped: compressed components need no memory for their stored bytes.
-                remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?
+                match remote::open_model(path, &OpenOptions::default()) {
+                    Ok(file) => file,
+                    Err(e) => other_formats::open(path, interrupt)?.ok_or_else(|| Failure::at(path, e))?,
+                }
             }
         };
         Ok(Input { file, path: path.to_owned() })
@@ -51,11 +54,7 @@ fn from_standard_input(interrupt: &Interrupt) -> Outcome<File> {
                 .map_err(|e| Failure::Message(e.to_string()));
         }
     }
-    let path = std::env::temp_dir().join(format!(".zt-{}.tmp", std::process::id()));
-    let mut create = std::fs::OpenOptions::new();
-    let mut file = create.read(true).write(true).create_new(true).open(&path).map_err(at)?;
-    #[cfg(unix)]
-    std::fs::remove_file(&path).map_err(at)?;
+    let mut file = without_name().map_err(at)?;
     let (mut given, mut chunk) = (stdin().lock(), vec![0; 1 << 20]);
     loop {
         interrupt.check()?;
@@ -67,4 +66,14 @@ fn from_standard_input(interrupt: &Interrupt) -> Outcome<File> {
         }
     }
     File::open_file(file, 0, u64::MAX, &options).map_err(|e| Failure::Message(e.to_string()))
+}
+
+/// A temporary file that goes when it is closed.
+pub fn without_name() -> std::io::Result<std::fs::File> {
+    let path = std::env::temp_dir().join(format!(".zt-{}.tmp", std::process::id()));
+    let mut create = std::fs::OpenOptions::new();
+    let file = create.read(true).write(true).create_new(true).open(&path)?;
+    #[cfg(unix)]
+    std::fs::remove_file(&path)?;
+    Ok(file)
 }

@@ -1,0 +1,112 @@
+//! What the library does not open, and `zt convert` reads all the same: told by their content.
+
+use super::legacy_pickle;
+#[cfg(not(feature = "compat"))]
+use crate::failure::Failure;
+use crate::failure::Outcome;
+use crate::interrupt::Interrupt;
+use std::fs::File as SystemFile;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use ztensor::reader::File;
+
+/// A format of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Checkpoints of PyTorch before 1.6.
+    LegacyPickle,
+    Hdf5,
+    Onnx,
+}
+
+impl Format {
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::LegacyPickle => "a checkpoint of PyTorch before 1.6",
+            Format::Hdf5 => "an HDF5 file",
+            Format::Onnx => "an ONNX model",
+        }
+    }
+}
+
+/// Opens such a file; none if it is of no such format.
+pub fn open(path: &Path, interrupt: &Interrupt) -> Outcome<Option<File>> {
+    let Ok(Some(format)) = detect(path) else { return Ok(None) };
+    match format {
+        Format::LegacyPickle => legacy_pickle::open(path, interrupt).map(Some),
+        #[cfg(feature = "compat")]
+        Format::Hdf5 | Format::Onnx => super::compat::open(path, format, interrupt).map(Some),
+        #[cfg(not(feature = "compat"))]
+        Format::Hdf5 | Format::Onnx => {
+            let name = format.name();
+            let why =
+                format!("it is {name}, which zt reads if it is built with the cargo feature \"compat\"");
+            Err(Failure::at(path, why))
+        }
+    }
+}
+
+fn detect(path: &Path) -> std::io::Result<Option<Format>> {
+    const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
+    let mut file = SystemFile::open(path)?;
+    let size = file.metadata()?.len();
+    let mut head = Vec::new();
+    file.by_ref().take(legacy_pickle::MAGIC.len() as u64).read_to_end(&mut head)?;
+    if head == legacy_pickle::MAGIC {
+        return Ok(Some(Format::LegacyPickle));
+    }
+    if head.starts_with(HDF5) {
+        return Ok(Some(Format::Hdf5));
+    }
+    file.seek(SeekFrom::Start(0))?;
+    Ok(is_onnx(&mut BufReader::new(file), size)?.then_some(Format::Onnx))
+}
+
+/// Whether a file is one protobuf message with the fields of an ONNX model, and has a graph. Nothing in it says so: field
+/// by field has to fit, to the end of the file.
+fn is_onnx(file: &mut BufReader<SystemFile>, size: u64) -> std::io::Result<bool> {
+    const GRAPH: u64 = 7;
+    /// More than a model has; each function of its own is a field.
+    const MOST_FIELDS: usize = 1 << 16;
+    let (mut at, mut has_graph) = (0, false);
+    for _ in 0..MOST_FIELDS {
+        if at == size {
+            return Ok(has_graph);
+        }
+        let Some(tag) = varint(file, &mut at)? else { return Ok(false) };
+        match (tag >> 3, tag & 7) {
+            (1 | 5, 0) => {
+                if varint(file, &mut at)?.is_none() {
+                    return Ok(false);
+                }
+            }
+            (field @ (2 | 3 | 4 | 6 | 7 | 8 | 14 | 20 | 25 | 26), 2) => {
+                let Some(length) = varint(file, &mut at)? else { return Ok(false) };
+                let Some(end) = at.checked_add(length).filter(|end| *end <= size) else { return Ok(false) };
+                let Ok(skipped) = i64::try_from(length) else { return Ok(false) };
+                file.seek_relative(skipped)?;
+                at = end;
+                has_graph |= field == GRAPH;
+            }
+            _ => return Ok(false),
+        }
+    }
+    Ok(false)
+}
+
+/// A number of seven bits a byte; none where the file ends in it or it has more than 64.
+fn varint(file: &mut impl BufRead, at: &mut u64) -> std::io::Result<Option<u64>> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let mut byte = [0];
+        if file.read(&mut byte)? == 0 {
+            return Ok(None);
+        }
+        *at += 1;
+        number |= u64::from(byte[0] & 0x7f) << shift;
+        if byte[0] & 0x80 == 0 {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
