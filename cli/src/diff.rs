@@ -1,4 +1,4 @@
-//! `zt diff`: what two files or models of any containers have that is not alike. Exit status 0 if they are the same, 1 if
+//! `zt diff`: what two files or models of any containers have that differs. Exit status 0 if they are the same, 1 if
 //! they differ, 2 if that cannot be found out.
 
 mod pairs;
@@ -18,7 +18,7 @@ use ztensor::error::{Error, Result};
 use ztensor::model::value::Value;
 use ztensor::reader::{Advice, File, Object, OpenOptions};
 
-/// Something that is not alike.
+/// Something that differs.
 enum Difference {
     /// Both have it, and say this and that.
     Said { what: String, a: String, b: String },
@@ -111,10 +111,10 @@ fn of_objects(
         }
         is_same
     };
-    let is_alike = said("shape", text::shape(a.shape()), text::shape(b.shape()))
+    let is_same = said("shape", text::shape(a.shape()), text::shape(b.shape()))
         & said("format", a.format_name().to_owned(), b.format_name().to_owned())
         & said("components", roles(a), roles(b));
-    if is_alike {
+    if is_same {
         for component in a.components() {
             let Some(other) = b.component(component.role()) else { continue };
             let (name, other_name) = (elements::full_type_name(&component), elements::full_type_name(&other));

@@ -126,8 +126,8 @@ fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
     fact(out, "  decoded", text::one_line(&decoded))?;
     fact(out, "  digest", component.digest().map_or(std::borrow::Cow::Borrowed("none"), text::name))?;
     let caps = component.caps();
-    let lent = if caps.map { "yes" } else { "no: it is read or decoded" };
-    fact(out, "  in place", lent)?;
+    let borrowed = if caps.map { "yes" } else { "no: it is read or decoded" };
+    fact(out, "  in place", borrowed)?;
     if component.part_number() > 0 {
         fact(out, "  part", format_args!("{}, {}", component.part_number(), component.file_part().label()))?;
     }

@@ -6,7 +6,7 @@ use crate::table::{Align, Table};
 use crate::text;
 use std::collections::BTreeMap;
 
-/// What begins alike, to some depth.
+/// What begins the same, to some depth.
 #[derive(Default)]
 pub struct Tree {
     below: BTreeMap<Part, Tree>,
