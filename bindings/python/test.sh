@@ -33,8 +33,9 @@ passed=$(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$out/pytest.log")
 torch=${TORCH_PYTHON:-/usr/bin/python3}
 if ! "$torch" -c "import torch" 2>/dev/null; then
     echo "python: $passed passed, 0 failed, 1 skipped"
-elif PYTHONPATH=$out/site "$torch" "$here/tests/torch_shares_memory.py"; then
-    echo "python: $((passed + 1)) passed, 0 failed"
+elif PYTHONPATH=$out/site "$torch" "$here/tests/torch_shares_memory.py" &&
+    PYTHONPATH=$out/site "$torch" "$here/tests/torch_weights.py"; then
+    echo "python: $((passed + 2)) passed, 0 failed"
 else
     echo "python: $passed passed, 1 failed"
     exit 1

@@ -1,0 +1,320 @@
+"""What libztensor.numpy and libztensor.torch have in common: the weights of a file or model by name, as safetensors has them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Optional
+
+from . import _declarations as c
+from ._elements import Retained
+from ._file import File, _listed
+from ._library import NotFound, Unsupported, ZTensorError, block_of, check, lib, options, sized, text
+from ._object import numbers
+from ._writer import Writer
+
+# What safetensors calls types.
+NAMES = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32", "i16": "I16", "i8": "I8", "u64": "U64",
+         "u32": "U32", "u16": "U16", "u8": "U8", "bool": "BOOL", "f8_e4m3fn": "F8_E4M3", "f8_e5m2": "F8_E5M2", "f8_e8m0": "F8_E8M0",
+         "complex64": "C64"}
+
+
+class Weight(NamedTuple):
+    """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes. element: what it is called."""
+
+    name: str
+    type: str
+    element: str
+    shape: tuple
+    component: int
+    size: int
+    part: int
+    offset: int
+
+
+def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
+    """All tensors in file order. What is no array (sparse, groups) is left out, or refused."""
+    listed = lambda *to: lib.zt_object_list(file._live(), *to)  # noqa: E731
+    several = lib.zt_part_count(file._live()) > 1
+    for info in _listed(listed, c.zt_object_info):
+        if info.format in (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS):
+            yield _weight(info, several)
+        elif refuse:
+            raise no_array(_name(info), info.format)
+
+
+def no_array(name: str, format: int) -> Unsupported:
+    return Unsupported(f"{name!r} is {text(lib.zt_format_name(format))}, no array: libztensor.open gives its components")
+
+
+def _weight(info, several: bool) -> Weight:
+    size = info.size
+    if size == c.ZT_UNKNOWN_SIZE:
+        measured = ctypes.c_uint64()
+        check(lib.zt_component_measure(info.component, ctypes.byref(measured)))
+        size = measured.value
+    storage = text(lib.zt_dtype_name(info.dtype))
+    element = text(lib.zt_type_name(info.type)) or storage
+    shape = tuple(info.shape[:info.rank])
+    kind = element
+    elements, width = block_of(element) if info.type else (1, 0)
+    if elements > 1:  # several elements in some bytes: rows of bytes
+        kind, row = "u8", (shape[-1] if shape else 1)
+        shape = (*shape[:-1], row // elements * width) if row % elements == 0 else (size,)
+    part = lib.zt_component_part(info.component) if several else 0
+    name = _name(info)
+    return Weight(name, kind, element, shape, info.component, size, part, info.offset)
+
+
+def _name(info) -> str:
+    """Its name; bytes that are no UTF-8 come as Python's surrogates, as in names of files."""
+    place = ctypes.c_void_p.from_buffer(info, c.zt_object_info.name.offset).value
+    return ctypes.string_at(place, info.name_length).decode(errors="surrogateescape") if place else ""
+
+
+def weight(file: File, name: str) -> Weight:
+    """One tensor."""
+    encoded = name.encode(errors="surrogateescape")
+    found = lib.zt_object_find_n(file._live(), encoded, len(encoded))
+    if not found:
+        raise NotFound(f"there is no tensor {name!r}")
+    info = c.zt_object_info()
+    _fill(info, found)
+    if info.format not in (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS):
+        raise no_array(name, info.format)
+    made = _weight(info, True)
+    return made._replace(name=name)
+
+
+def _fill(info, found) -> None:
+    """What a listing says of one object."""
+    part = lib.zt_component_at(found, 0)
+    info.format, info.shape, info.rank = lib.zt_object_format(found), lib.zt_object_shape(found), lib.zt_object_rank(found)
+    info.component, info.dtype, info.type = part, lib.zt_component_dtype(part), lib.zt_component_type(part)
+    info.size, info.offset = lib.zt_component_size(part), lib.zt_component_offset(part)
+    info.name, info.name_length = b"", 0
+
+
+def read_into(file: File, wanted: list, **how) -> None:
+    """Fills memory: (weight, address) each, all in one call."""
+    requests = (c.zt_read_request * len(wanted))()
+    for i, (request, (of, address)) in enumerate(zip(requests, wanted)):
+        request.struct_size, request.tag = ctypes.sizeof(request), i
+        request.component, request.length = of.component, c.ZT_WHOLE
+        request.dst, request.dst_size = address, of.size
+    reading = options(c.zt_read_options, **how)
+    check(lib.zt_read_batch(file._live(), requests, len(requests), ctypes.byref(reading), None))
+
+
+class Mapped:
+    """The mapped bytes of a file's parts, writable for this process alone, for tensors that lie in them."""
+
+    def __init__(self, file: File):
+        self._file, self._parts = file, {}
+
+    def part(self, number: int):
+        """The bytes of a part, which keep the file open; None where it is not mapped."""
+        if number not in self._parts:
+            self._parts[number] = self._borrow(number)
+        return self._parts[number]
+
+    def _borrow(self, number: int):
+        data, size = ctypes.c_void_p(), ctypes.c_uint64()
+        if lib.zt_file_bytes(self._file._live(), number, ctypes.byref(data), ctypes.byref(size)) != c.ZT_OK or not size.value:
+            return None
+        whole = (ctypes.c_char * size.value).from_address(data.value)
+        whole.keep = Retained(self._file)
+        return whole
+
+    def holds(self, of: Weight) -> bool:
+        """Whether a tensor can lie there: its bytes are as they are in the file."""
+        data, size = ctypes.c_void_p(), ctypes.c_size_t()
+        return lib.zt_component_ptr(of.component, ctypes.byref(data), ctypes.byref(size)) == c.ZT_OK
+
+
+def slab(index, shape: tuple) -> tuple:
+    """Start, count and step of a slice in each dimension, and the shape that Python gives it."""
+    given = index if isinstance(index, tuple) else (index,)
+    if given.count(...) > 1 or sum(one is not ... for one in given) > len(shape):
+        raise IndexError(f"too many indices for the shape {shape}")
+    if ... in given:
+        at = given.index(...)
+        given = given[:at] + (slice(None),) * (len(shape) - len(given) + 1) + given[at + 1:]
+    given += (slice(None),) * (len(shape) - len(given))
+    start, count, step, kept = [], [], [], []
+    for one, dimension in zip(given, shape):
+        if isinstance(one, slice):
+            first, last, by = one.indices(dimension)
+            if by < 1:
+                raise ValueError("slices go forward: a step is at least 1")
+            many = len(range(first, last, by))
+            start.append(first if many else 0), count.append(many), step.append(by), kept.append(many)
+        else:
+            place = int(one.__index__())
+            if not -dimension <= place < dimension:
+                raise IndexError(f"index {place} is out of bounds for a dimension of {dimension}")
+            start.append(place % dimension), count.append(1), step.append(1)
+    return start, count, step, tuple(kept)
+
+
+class Slice:
+    """A tensor of which parts are read: ``[...]`` as of an array, forward steps alone. Only what is needed is read."""
+
+    def __init__(self, opened: "Opened", of: Weight):
+        self._opened, self._of = opened, of
+
+    def get_shape(self) -> list:
+        return list(self._of.shape)
+
+    def get_dtype(self) -> str:
+        return NAMES.get(self._of.element, self._of.element.upper())
+
+    def __getitem__(self, index) -> Any:
+        of, file = self._of, self._opened._file
+        start, count, step, shape = slab(index, of.shape)
+        if of.type != of.element:
+            raise Unsupported(f"{of.name!r} is in blocks of {of.element}: get_tensor gives all of it")
+        made, address, size = self._opened._framework.empty(shape, of.type)
+        request = c.zt_read_request(struct_size=ctypes.sizeof(c.zt_read_request), component=of.component, dst=address, dst_size=size)
+        slabs = [numbers(one) for one in (start, count, step)]
+        if of.shape:
+            request.start, request.count, request.step = slabs
+        else:
+            request.length = c.ZT_WHOLE
+        if size:
+            check(lib.zt_read_batch(file._live(), ctypes.byref(request), 1, None, None))
+        return self._opened._framework.finished(made)
+
+
+class Opened:
+    """An open file or model, as ``safe_open`` of safetensors gives it. Use it in a ``with`` block."""
+
+    def __init__(self, filename, framework, mapped: bool):
+        self._framework = framework
+        self._file = File.open_model(os.fspath(filename), mode="private" if mapped else "auto")
+        self._mapped = Mapped(self._file) if mapped else None
+
+    def __enter__(self) -> "Opened":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._file.close()
+
+    def __reduce__(self):
+        raise TypeError("an open file cannot be pickled: pickle its path")
+
+    def keys(self) -> list:
+        """The names of all tensors, sorted."""
+        return sorted(of.name for of in weights(self._file))
+
+    def offset_keys(self) -> list:
+        """The names of all tensors, in the order of the file."""
+        return [of.name for of in sorted(weights(self._file), key=lambda of: (of.part, of.offset))]
+
+    def metadata(self) -> Optional[dict]:
+        """The attributes of the file that are texts; None if there are none. ``attributes`` has the others, too."""
+        found = self._file.attribute_values
+        if found is None:
+            return None
+        return {key: value for key, value in ((key, found[key]) for key in found.keys()) if value.kind == "string"
+                for value in [value.python()]} or None
+
+    @property
+    def attributes(self) -> dict:
+        """All attributes of the file."""
+        return self._file.attributes
+
+    def get_tensor(self, name: str) -> Any:
+        """A tensor."""
+        return take(self._file, [weight(self._file, name)], self._framework, self._mapped)[name]
+
+    def get_slice(self, name: str) -> Slice:
+        """A tensor of which parts are read."""
+        return Slice(self, weight(self._file, name))
+
+
+def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict:
+    """Tensors: those that can lie in the mapped file do, all others are read in one call."""
+    made, due = {}, []
+    for of in wanted:
+        part = mapped.part(of.part) if mapped is not None and of.size else None
+        if part is not None and framework.fits(of) and mapped.holds(of):
+            made[of.name] = framework.over(part, of)
+            continue
+        tensor, address, size = framework.empty(of.shape, of.type)
+        if size != of.size:
+            raise ZTensorError(f"{of.name!r} has {of.size} bytes, its shape and type ask for {size}")
+        made[of.name] = tensor
+        if size:
+            due.append((of, address))
+    if due:
+        read_into(file, due)
+    return {name: framework.finished(tensor) for name, tensor in made.items()}
+
+
+def load(file: File, framework, mapped: bool) -> dict:
+    """All tensors of a file or model."""
+    return take(file, list(weights(file, refuse=True)), framework, Mapped(file) if mapped else None)
+
+
+def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimension_of) -> Iterator[tuple]:
+    """(name, tensor) in file order; at most budget bytes are read ahead, and one tensor more. dimension_of(name, shape): the
+    dimension along which ranks share a tensor, or None for all of it."""
+    group: list = []
+    held = 0
+
+    def given():
+        requests = (c.zt_read_request * len(group))()
+        for request, (of, slabs, address, size) in zip(requests, ((g[0], g[1], g[3], g[4]) for g in group)):
+            request.struct_size, request.component = ctypes.sizeof(request), of.component
+            request.dst, request.dst_size = address, size
+            if slabs is None:
+                request.length = c.ZT_WHOLE
+            else:
+                request.start, request.count = slabs
+        check(lib.zt_read_batch(file._live(), requests, len(requests), None, None))
+        return [(g[0].name, framework.finished(g[2])) for g in group]
+
+    for of in sorted(weights(file), key=lambda of: (of.part, of.offset)):
+        along = dimension_of(of.name, of.shape) if dimension_of is not None and world > 1 else None
+        slabs, shape = None, of.shape
+        if along is not None:
+            whole = shape[along]
+            if whole % world:
+                raise ValueError(f"{of.name!r}: {whole} cannot be shared by {world} ranks evenly")
+            start, count = [0] * len(shape), list(shape)
+            start[along], count[along] = whole // world * rank, whole // world
+            slabs, shape = (numbers(start), numbers(count)), tuple(count)
+        tensor, address, size = framework.empty(shape, of.type)
+        if group and held + size > budget:
+            yield from given()
+            group, held = [], 0
+        if not size:
+            yield of.name, framework.finished(tensor)
+            continue
+        group.append((of, slabs, tensor, address, size))
+        held += size
+    if group:
+        yield from given()
+
+
+def save(tensors: list, filename, stream, metadata: Optional[dict]) -> None:
+    """Writes (name, shape, (dtype, type), address, size) each as a dense object. They stay alive as long as the caller holds
+    them."""
+    to = {"stream": stream} if stream is not None else {"path": filename}
+    with Writer(**to) as writer:
+        for key, value in (metadata or {}).items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise TypeError("metadata has texts as keys and as values")
+            writer.set_attribute(key, value)
+        requests, keep = (c.zt_write_request * len(tensors))(), []
+        for request, (name, shape, (dtype, kind), address, size) in zip(requests, tensors):
+            if not isinstance(name, str):
+                raise TypeError(f"the name of a tensor is a text, not {name!r}")
+            request.struct_size = ctypes.sizeof(request)
+            request.name, request.name_length = sized(name)
+            request.shape, request.rank = numbers(shape), len(shape)
+            request.data, request.size, request.dtype, request.type = address, size, dtype, kind
+            keep.append(request.shape)
+        writer._check(lib.zt_writer_add_batch(writer._live(), requests, len(requests)))

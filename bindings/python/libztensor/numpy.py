@@ -1,0 +1,101 @@
+"""NumPy arrays in a file, in two functions. The signatures are those of safetensors.numpy:
+
+    from libztensor.numpy import load_file, save_file
+
+    save_file({"weight": numpy.zeros((2, 3), "float32")}, "model.zt")
+    arrays = load_file("model.zt")
+
+What is read may be a file of any container that libztensor opens, or a model of several files; what is written is a .zt file,
+whatever its name is. bf16 and the 8-bit floats need the package ml_dtypes.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any, Dict, Optional, Union
+
+import numpy
+
+from . import _weights
+from ._elements import array, numpy_dtype, types
+from ._file import File
+from ._library import ZTensorError as SafetensorError
+from ._weights import Opened
+
+__all__ = ["SafetensorError", "load", "load_file", "safe_open", "save", "save_file"]
+
+
+class _NumPy:
+    """How arrays are made."""
+
+    @staticmethod
+    def empty(shape, type):
+        made = numpy.empty(shape, numpy_dtype(type))
+        return made, made.ctypes.data, made.nbytes
+
+    @staticmethod
+    def fits(of) -> bool:
+        return True
+
+    @staticmethod
+    def over(part, of):
+        start = _weights.ctypes.addressof(part) + of.offset
+        return array(part, start, False, numpy_dtype(of.type), of.shape)
+
+    @staticmethod
+    def finished(made):
+        return made
+
+
+def save_file(tensor_dict: Dict[str, Any], filename: Union[str, os.PathLike], metadata: Optional[Dict[str, str]] = None) -> None:
+    """Writes arrays to a file, which appears whole or not at all.
+
+    tensor_dict: {name: array}; what is not contiguous is copied first. metadata: texts, which become attributes of the file."""
+    _save(tensor_dict, filename, None, metadata)
+
+
+def save(tensor_dict: Dict[str, Any], metadata: Optional[Dict[str, str]] = None) -> bytes:
+    """What save_file writes, as bytes."""
+    stream = io.BytesIO()
+    _save(tensor_dict, None, stream, metadata)
+    return stream.getvalue()
+
+
+def _save(tensor_dict, filename, stream, metadata) -> None:
+    tensors, keep = [], []
+    for name, given in tensor_dict.items():
+        made = numpy.asarray(given)
+        shape = made.shape
+        made = numpy.ascontiguousarray(made)
+        made = made if made.dtype.isnative else made.astype(made.dtype.newbyteorder("="))
+        keep.append(made)
+        tensors.append((name, shape, types(made.dtype), made.ctypes.data, made.nbytes))
+    _weights.save(tensors, filename, stream, metadata)
+    del keep  # until here
+
+
+def load_file(filename: Union[str, os.PathLike], *, mapped: bool = False) -> Dict[str, Any]:
+    """All tensors of a file or a model, by name, as arrays of the caller's own.
+
+    mapped: leave their bytes in the file until they are looked at; writing to them does not change it. Then nobody may cut the
+    file short while an array lives. Blocks of quantized numbers come as bytes, in rows."""
+    with File.open_model(os.fspath(filename), mode="private" if mapped else "auto") as file:
+        return _weights.load(file, _NumPy, mapped)
+
+
+def load(data: bytes) -> Dict[str, Any]:
+    """All tensors of what save gave, or of any file in memory."""
+    with File.open_memory(data) as file:
+        return _weights.load(file, _NumPy, False)
+
+
+def safe_open(filename: Union[str, os.PathLike], framework: str = "np", device: str = "cpu") -> Opened:
+    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...]."""
+    if framework in ("pt", "torch", "pytorch"):
+        from . import torch
+
+        return torch.safe_open(filename, framework, device)
+    if framework not in ("np", "numpy"):
+        raise SafetensorError(f"framework {framework!r} is none of np, numpy, pt, torch, pytorch")
+    return Opened(filename, _NumPy, False)

@@ -1,0 +1,224 @@
+"""PyTorch tensors in a file, in two functions. The signatures are those of safetensors.torch:
+
+    from libztensor.torch import load_file, save_file
+
+    save_file(model.state_dict(), "model.zt")
+    model.load_state_dict(load_file("model.zt"))
+
+What is read may be a file of any container that libztensor opens, or a model of several files; what is written is a .zt file,
+whatever its name is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+from collections import defaultdict
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
+
+import torch
+
+from . import _declarations as c
+from . import _weights
+from ._file import File
+from ._library import Unsupported, check, dtype_number, lib
+from ._library import ZTensorError as SafetensorError
+from ._weights import Opened
+
+__all__ = ["SafetensorError", "iterate", "load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
+
+_NAMES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
+          "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool", "complex32": "complex32",
+          "complex64": "complex64", "complex128": "complex128", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float8_e5m2",
+          "f8_e4m3fnuz": "float8_e4m3fnuz", "f8_e5m2fnuz": "float8_e5m2fnuz", "f8_e8m0": "float8_e8m0fnu"}
+_DTYPES = {name: getattr(torch, torch_name) for name, torch_name in _NAMES.items() if hasattr(torch, torch_name)}
+_TYPES = {dtype: name for name, dtype in _DTYPES.items()}
+_STORAGE = {"complex32": "f16", "complex64": "f32", "complex128": "f64"}
+
+
+def _dtype(type: str):
+    if type not in _DTYPES:
+        raise Unsupported(f"this PyTorch has no dtype for {type}")
+    return _DTYPES[type]
+
+
+class _Torch:
+    """How tensors are made."""
+
+    def __init__(self, device):
+        self._device = torch.device("cpu" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+
+    @staticmethod
+    def empty(shape, type):
+        made = torch.empty(tuple(shape), dtype=_dtype(type))
+        return made, made.data_ptr(), made.numel() * made.element_size()
+
+    @staticmethod
+    def fits(of) -> bool:
+        return of.offset % torch.empty(0, dtype=_dtype(of.type)).element_size() == 0
+
+    @staticmethod
+    def over(part, of):
+        dtype = _dtype(of.type)
+        count = of.size // torch.empty(0, dtype=dtype).element_size()
+        return torch.frombuffer(part, dtype=dtype, count=count, offset=of.offset).reshape(of.shape)
+
+    def finished(self, made):
+        return made if self._device.type == "cpu" else made.to(self._device)
+
+
+def _types(dtype) -> tuple:
+    """The numbers of the storage type and of the logical type of PyTorch's dtype."""
+    if dtype not in _TYPES:
+        raise Unsupported(f"no dtype for PyTorch's {dtype}")
+    name = _TYPES[dtype]
+    kind = c.zt_type(c.ZT_TYPE_NONE)
+    storage = _STORAGE.get(name) or ("u8" if name.startswith("f8_") else name)
+    if storage != name:
+        check(lib.zt_type_from_name(name.encode(), ctypes.byref(kind)))
+    return dtype_number(storage), kind.value
+
+
+def save_file(tensors: Dict[str, Any], filename: Union[str, os.PathLike], metadata: Optional[Dict[str, str]] = None) -> None:
+    """Writes tensors to a file, which appears whole or not at all.
+
+    tensors: {name: tensor}, each dense and with memory of its own: save_model deals with those that share some. metadata:
+    texts, which become attributes of the file."""
+    _save(tensors, filename, None, metadata)
+
+
+def save(tensors: Dict[str, Any], metadata: Optional[Dict[str, str]] = None) -> bytes:
+    """What save_file writes, as bytes."""
+    stream = io.BytesIO()
+    _save(tensors, None, stream, metadata)
+    return stream.getvalue()
+
+
+def _save(tensors, filename, stream, metadata) -> None:
+    if not isinstance(tensors, dict):
+        raise ValueError(f"expected a dict of names and tensors, not {type(tensors)}")
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise ValueError(f"{name!r} is no tensor, but {type(tensor)}")
+        if tensor.layout != torch.strided:
+            raise ValueError(f"{name!r} is sparse: make it dense, or write it by libztensor.create and add_csr or add_coo")
+    shared = [names for names in _sharing(tensors) if len(names) > 1]
+    if shared:
+        raise RuntimeError(f"some tensors share memory, so that each would be written: {shared}; save_model keeps one of each")
+    keep, requests = [], []
+    for name, tensor in tensors.items():
+        made = tensor.detach().to("cpu").contiguous()
+        made = made.resolve_conj() if made.is_complex() else made
+        keep.append(made)
+        requests.append((name, tuple(made.shape), _types(made.dtype), made.data_ptr(), made.numel() * made.element_size()))
+    _weights.save(requests, filename, stream, metadata)
+    del keep  # until here
+
+
+def _place(tensor) -> Tuple[int, int]:
+    """Where its elements lie: the first byte, and the byte behind the last one."""
+    start = tensor.data_ptr()
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    return start, start + (last + 1) * tensor.element_size()
+
+
+def _sharing(tensors) -> List[List[str]]:
+    """Names of tensors that have bytes in common, together."""
+    places = defaultdict(list)
+    for name, tensor in tensors.items():
+        if tensor.numel() and tensor.device.type != "meta":
+            places[tensor.device].append((*_place(tensor), name))
+    groups = []
+    for found in places.values():
+        end = None
+        for start, behind, name in sorted(found):
+            if end is not None and start < end:
+                groups[-1].append(name)
+                end = max(end, behind)
+            else:
+                groups.append([name])
+                end = behind
+    return groups
+
+
+def load_file(filename: Union[str, os.PathLike], device: Union[str, int] = "cpu", *, mapped: bool = True) -> Dict[str, Any]:
+    """All tensors of a file or a model, by name.
+
+    On the CPU their bytes stay in the file until they are looked at, as those of safetensors do; writing to a tensor does not
+    change the file, and nobody may cut the file short while one lives. mapped=False reads all at once, into memory of their own.
+    What is compressed is read in any case. Blocks of quantized numbers come as bytes, in rows."""
+    framework = _Torch(device)
+    with File.open_model(os.fspath(filename), mode="private" if mapped else "auto") as file:
+        return _weights.load(file, framework, mapped)
+
+
+def load(data: bytes) -> Dict[str, Any]:
+    """All tensors of what save gave, or of any file in memory."""
+    with File.open_memory(data) as file:
+        return _weights.load(file, _Torch("cpu"), False)
+
+
+def safe_open(filename: Union[str, os.PathLike], framework: str = "pt", device: Union[str, int] = "cpu") -> Opened:
+    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...]."""
+    if framework in ("np", "numpy"):
+        from . import numpy
+
+        return numpy.safe_open(filename, framework)
+    if framework not in ("pt", "torch", "pytorch"):
+        raise SafetensorError(f"framework {framework!r} is none of np, numpy, pt, torch, pytorch")
+    return Opened(filename, _Torch(device), True)
+
+
+def save_model(model, filename: Union[str, os.PathLike], metadata: Optional[Dict[str, str]] = None,
+               force_contiguous: bool = True) -> None:
+    """Writes the state of a module. Of tensors that share memory the one that holds all of it is written, and the metadata say
+    which names it stands for; load_model gives them back."""
+    state = model.state_dict()
+    metadata = dict(metadata or {})
+    for names in _sharing(state):
+        whole = max(sorted(names), key=lambda name: state[name].numel())
+        for name in names:
+            if name != whole:
+                if not _is_within(state[name], state[whole]):
+                    raise RuntimeError(f"{name!r} and {whole!r} share some memory, and neither holds all of it")
+                metadata.setdefault(name, whole)
+                del state[name]
+    if force_contiguous:
+        state = {name: tensor.contiguous() for name, tensor in state.items()}
+    elif any(not tensor.is_contiguous() for tensor in state.values()):
+        odd = next(name for name, tensor in state.items() if not tensor.is_contiguous())
+        raise ValueError(f"{odd!r} is not contiguous: force_contiguous=True copies it")
+    save_file(state, filename, metadata)
+
+
+def _is_within(part, whole) -> bool:
+    (start, end), (first, last) = _place(part), _place(whole)
+    return first <= start and end <= last
+
+
+def load_model(model, filename: Union[str, os.PathLike], strict: bool = True,
+               device: Union[str, int] = "cpu") -> Tuple[List[str], List[str]]:
+    """Fills a module with what save_model wrote; the names that are missing and those that are not expected. strict: either
+    is a RuntimeError."""
+    state = load_file(filename, device)
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    filled = {name for name in state}
+    together = {name for names in _sharing(model.state_dict()) if filled & set(names) for name in names}
+    missing = [name for name in missing if name not in together]
+    if strict and (missing or unexpected):
+        what = [f"{kind}: {names}" for kind, names in (("missing", missing), ("not expected", unexpected)) if names]
+        raise RuntimeError(f"{os.fspath(filename)} does not fit {type(model).__name__}; {'; '.join(what)}")
+    return missing, unexpected
+
+
+def iterate(filename: Union[str, os.PathLike], device: Union[str, int] = "cpu", *, budget: int = 1 << 30, rank: int = 0, world: int = 1,
+            dimension: Optional[Callable[[str, Tuple[int, ...]], Optional[int]]] = None) -> Iterator[Tuple[str, Any]]:
+    """(name, tensor) of all tensors of a file or a model, in the order of their bytes, which are read into memory of their own.
+
+    budget: bytes that are read at once, one tensor more at most. world, rank: of how many processes this one is which, counted
+    from 0; dimension(name, shape) says along which dimension they share a tensor, each an equal part, or None for all of it."""
+    if not 0 <= rank < world:
+        raise ValueError(f"rank {rank} is not one of {world}")
+    with File.open_model(os.fspath(filename), mode="auto") as file:
+        yield from _weights.in_pieces(file, _Torch(device), budget, rank, world, dimension)

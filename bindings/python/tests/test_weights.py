@@ -1,0 +1,161 @@
+"""libztensor.numpy: save_file, load_file and safe_open, with the signatures of safetensors."""
+import inspect
+import pickle
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import libztensor
+from libztensor.numpy import load, load_file, safe_open, save, save_file
+
+DATA = Path(__file__).resolve().parents[3] / "tests/data"
+ARRAYS = {"a": np.arange(24, dtype="f4").reshape(4, 6), "b": np.arange(3), "scalar": np.float64(3.5), "empty": np.zeros((0, 3), "i2"),
+          "columns": np.asfortranarray(np.arange(15.0).reshape(3, 5)), "big": np.arange(4, dtype=">i4"), "flags": np.array([True, False]),
+          "pairs": np.array([1 + 2j], "complex64"), "grüße/日本": np.ones(1, "u1")}
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "a.zt"
+    save_file(ARRAYS, path, metadata={"format": "np", "who": "me"})
+    return path
+
+
+def assert_same(found, expected):
+    assert set(found) == set(expected)
+    for name, array in expected.items():
+        assert found[name].shape == np.shape(array) and found[name].dtype == np.asarray(array).dtype.newbyteorder("="), name
+        assert np.array_equal(found[name], array), name
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_was_saved_is_loaded_and_is_the_callers_own(path, mapped):
+    found = load_file(path, mapped=mapped)
+    assert_same(found, ARRAYS)
+    found["a"][0, 0] = 99
+    assert_same(load_file(path), ARRAYS)
+
+
+def test_bytes_instead_of_a_file():
+    assert_same(load(save(ARRAYS)), ARRAYS)
+    with pytest.raises(libztensor.ZTensorError):
+        load(b"no file of tensors")
+
+
+def test_parts_of_tensors(path):
+    with safe_open(path, framework="np") as f:
+        assert f.keys() == sorted(ARRAYS) and set(f.offset_keys()) == set(ARRAYS)
+        assert f.metadata() == {"format": "np", "who": "me"}
+        part = f.get_slice("a")
+        assert (part.get_shape(), part.get_dtype()) == ([4, 6], "F32")
+        for index in [slice(1, 3), (slice(None), slice(1, 5, 2)), 0, (-1, 2), ..., (..., 1), slice(3, 1), (0, ...), slice(-2, None)]:
+            assert np.array_equal(part[index], ARRAYS["a"][index]), index
+        for index, error in [((0, 0, 0), IndexError), (4, IndexError), (slice(None, None, -1), ValueError), ((..., ...), IndexError)]:
+            with pytest.raises(error):
+                part[index]
+        assert f.get_slice("scalar")[...] == 3.5
+        assert np.array_equal(f.get_tensor("b"), ARRAYS["b"])
+        with pytest.raises(KeyError, match="none"):
+            f.get_tensor("none")
+        with pytest.raises(TypeError, match="pickled"):
+            pickle.dumps(f)
+    with pytest.raises(ValueError, match="closed"):
+        f.get_tensor("b")
+
+
+def test_every_container_and_models_of_several_files():
+    valid, loaded, refused = DATA / "foreign/valid", 0, 0
+    for file in sorted(p for p in valid.rglob("*") if p.suffix in (".safetensors", ".gguf", ".npz", ".pt")):
+        try:
+            found = load_file(file)
+        except (libztensor.Unsupported, libztensor.Corrupt, libztensor.NotFound, libztensor.InvalidArgument, libztensor.NoFile):
+            refused += 1  # dtypes that NumPy has not, and parts of sets that are none by themselves
+            continue
+        loaded += 1
+        with libztensor.File.open_model(file) as f:
+            for name, array in found.items():
+                component = next(iter(f[name].values())) if name.isascii() else None
+                assert component is None or component.size == array.nbytes, (file, name)
+    assert loaded > 50 and loaded > refused, (loaded, refused)
+    assert len(load_file(valid / "amber-hf-sharded")) == 12
+
+
+def test_what_is_no_array_is_named(tmp_path):
+    sparse = DATA / "v1.2/py-1.2.3-sparse.zt"
+    with pytest.raises(libztensor.Unsupported, match="no array"):
+        load_file(sparse)
+    with safe_open(sparse) as f, pytest.raises(libztensor.Unsupported, match="sparse_csr"):
+        f.get_tensor("csr-z")
+    with pytest.raises(FileNotFoundError, match="missing.zt"):
+        load_file(tmp_path / "missing.zt")
+    with pytest.raises(libztensor.Unsupported, match="no dtype"):
+        save_file({"a": np.array(["text"])}, tmp_path / "b.zt")
+    for metadata in ({"a": 1}, {1: "a"}):
+        with pytest.raises(TypeError, match="texts"):
+            save_file({}, tmp_path / "b.zt", metadata=metadata)
+    assert list(tmp_path.iterdir()) == [], "what failed left nothing"
+
+
+def test_a_failed_save_leaves_what_was_there(path):
+    before = path.read_bytes()
+    with pytest.raises(libztensor.Unsupported):
+        save_file({"a": np.zeros(3), "b": np.array([object()])}, path)
+    assert path.read_bytes() == before
+
+
+def test_blocks_come_as_rows_of_bytes():
+    model = next(p for p in sorted((DATA / "foreign/valid").glob("*.gguf")) if _has_blocks(p))
+    with libztensor.open(model) as f:
+        name, blocks = next((name, obj) for name, obj in f.items() if obj.format.startswith("gguf."))
+        found = load_file(model)[name]
+        assert found.dtype == np.uint8 and found.shape[:-1] == blocks.shape[:-1]
+        assert found.tobytes() == next(iter(blocks.values())).read()
+
+
+def _has_blocks(path):
+    try:
+        with libztensor.open(path) as f:
+            return any(obj.format.startswith("gguf.") and obj.element_count for obj in f.values())
+    except (libztensor.ZTensorError, UnicodeDecodeError):
+        return False
+
+
+def test_many_threads_read_one_file(path):
+    with safe_open(path) as f:
+        failures = []
+
+        def read():
+            try:
+                for _ in range(50):
+                    assert np.array_equal(f.get_tensor("a"), ARRAYS["a"])
+            except BaseException as e:
+                failures.append(e)
+
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        assert failures == []
+
+
+def test_a_sparse_file_of_100_gib(tmp_path):
+    """Nothing of it is read but what is asked for."""
+    path = tmp_path / "large.safetensors"
+    size = 100 << 30
+    header = b'{"t":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}' % (size, size)
+    with path.open("wb") as f:
+        f.write(len(header).to_bytes(8, "little") + header)
+        f.truncate(8 + len(header) + size)
+    with safe_open(path) as f:
+        assert f.get_slice("t").get_shape() == [size]
+        assert not f.get_slice("t")[size - 5:].any()
+
+
+def test_the_signatures_are_those_of_safetensors():
+    expected = {save_file: ["tensor_dict", "filename", "metadata"], save: ["tensor_dict", "metadata"], load_file: ["filename"],
+                load: ["data"], safe_open: ["filename", "framework", "device"]}
+    for function, names in expected.items():
+        given = inspect.signature(function).parameters
+        assert [name for name, one in given.items() if one.kind is not inspect.Parameter.KEYWORD_ONLY] == names
+        assert function.__doc__
