@@ -202,13 +202,13 @@ impl Findings<'_> {
         }
         let mut summary = vec![format!("{} the same", text::count(self.same, "object"))];
         let counts = [
-            (self.differing.len() as u64, "not alike"),
+            (self.differing.len() as u64, "differ"),
             (self.only_a.len() as u64, "only in the first"),
             (self.only_b.len() as u64, "only in the second"),
             (self.unknown, "could not be compared"),
         ];
-        let told = counts.into_iter().filter(|(count, _)| *count > 0);
-        summary.extend(told.map(|(count, what)| format!("{count} {what}")));
+        let present = counts.into_iter().filter(|(count, _)| *count > 0);
+        summary.extend(present.map(|(count, what)| format!("{count} {what}")));
         out.line(format_args!("{}", summary.join(", ")))
     }
 

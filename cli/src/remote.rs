@@ -81,11 +81,12 @@ mod library {
 
     /// Beside the program, as an installation has it, or where the system looks.
     fn load() -> Option<Library> {
-        let beside = std::env::current_exe()
+        let in_folder = std::env::current_exe()
             .ok()
             .and_then(|program| Some(program.parent()?.join("../lib").join(NAME)));
-        let beside = beside.filter(|path| path.exists()).and_then(|path| path.to_str().map(str::to_owned));
-        let name = CString::new(beside.unwrap_or_else(|| NAME.into())).ok()?;
+        let in_folder =
+            in_folder.filter(|path| path.exists()).and_then(|path| path.to_str().map(str::to_owned));
+        let name = CString::new(in_folder.unwrap_or_else(|| NAME.into())).ok()?;
         // SAFETY: NUL-ended; the library is one that may be loaded at any time.
         let library = unsafe { dlopen(name.as_ptr(), RTLD_NOW) };
         if library.is_null() {

@@ -128,7 +128,7 @@ fn a_damaged_checkpoint_of_old_ends_in_one_line() {
 }
 
 #[test]
-fn sizes_that_are_lies_take_no_memory() {
+fn wrong_sizes_take_no_memory() {
     let folder = folder("legacy-sizes");
     let from = folder.join("sizes.pt");
     let bytes = std::fs::read(small("legacy.pt")).unwrap();

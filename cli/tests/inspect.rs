@@ -73,7 +73,7 @@ fn every_container_has_statistics_and_blocks_are_left_out_by_name() {
 }
 
 #[test]
-fn a_difference_is_told_with_its_place_and_size() {
+fn a_difference_is_reported_with_its_place_and_size() {
     let folder = folder("diff");
     let a = write(
         &folder.join("a.safetensors"),
@@ -103,7 +103,7 @@ fn a_difference_is_told_with_its_place_and_size() {
         "~ shape: shape [4] and [2, 2]",
         "~ value: 2 of 4 numbers differ, at most by 0.5, some of them to infinity or NaN, the first at [0, 1]: 2 and 2.5",
         "~ zero: the same numbers by other bits: signs of zeros, or kinds of NaN",
-        "1 object the same, 3 not alike, 1 only in the first, 1 only in the second",
+        "1 object the same, 3 differ, 1 only in the first, 1 only in the second",
     ] {
         assert!(ran.out.lines().any(|l| l == line), "{line:?} is not in\n{}", ran.out);
     }
@@ -118,7 +118,7 @@ fn a_difference_is_told_with_its_place_and_size() {
         (&value["first_place"], &value["largest"], &value["differ"]),
         (&json!([0, 1]), &json!(0.5), &json!(2))
     );
-    // Some of them alone are alike.
+    // Some of them alone are the same.
     assert!(run(&[&"diff", &a, &b, &"same"]).good().contains("1 object the same"));
 }
 
@@ -199,7 +199,7 @@ fn extract_writes_files_that_open_and_leaves_what_is_there() {
 }
 
 #[test]
-fn info_tells_of_the_file_and_of_an_object() {
+fn info_reports_the_file_and_of_an_object() {
     let path = data().join("v1.2/py-1.2.3-digests.zt");
     let out = run(&[&"info", &path]).good();
     for part in ["container    zTensor 1.2", "objects      7 objects, 7 components", "f32: 7 components"] {

@@ -17,7 +17,7 @@ fn guarded<T, E>(call: impl FnOnce() -> Result<T, E>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(call)).ok()?.ok()
 }
 
-/// Panics of released readers are none of ours, and are not reported.
+/// Panics of released readers are none of this library, and are not reported.
 pub fn quiet() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -75,17 +75,17 @@ pub fn compare_compat(bytes: &[u8], own: &File) {
         return;
     }
     let path = path_of(bytes);
-    let Some(theirs) = guarded(|| compat::open(&path)) else { return };
+    let Some(reference) = guarded(|| compat::open(&path)) else { return };
     let own = own_tensors(own);
-    for tensor in theirs.tensors() {
-        let Some(ours) = own.get(tensor.name()) else { continue };
+    for tensor in reference.tensors() {
+        let Some(known) = own.get(tensor.name()) else { continue };
         let Some(part) = guarded(|| tensor.data()) else { continue };
         let Some(data) = guarded(|| part.bytes()) else { continue };
         // What they store as bytes with a layout, we have as a type.
         let layout = tensor.layout().strip_suffix("/1");
         let dtype = layout.or(part.logical()).unwrap_or(part.dtype().as_str());
-        assert_eq!((ours.dtype.as_str(), &ours.shape[..]), (dtype, tensor.shape()), "{:?}", tensor.name());
-        assert!(ours.bytes == *data, "{:?}: other bytes", tensor.name());
+        assert_eq!((known.dtype.as_str(), &known.shape[..]), (dtype, tensor.shape()), "{:?}", tensor.name());
+        assert!(known.bytes == *data, "{:?}: other bytes", tensor.name());
     }
 }
 
@@ -117,7 +117,7 @@ fn same_array(member: &[u8], own: &Tensor) {
     let Some(file) = guarded(|| NpyFile::new(member)) else { return };
     let DType::Plain(descr) = file.dtype() else { return };
     assert_eq!(file.shape(), own.shape);
-    // The elements of the others are in another order than ours.
+    // The elements of the others are in another order than those of this library.
     if file.order() != Order::C {
         return;
     }
@@ -157,9 +157,9 @@ pub mod candle {
 
     /// GGUF: little-endian files; it has no others.
     pub fn compare_gguf(bytes: &[u8], own: &File) {
-        let Some(theirs) = guarded(|| Content::read(&mut Cursor::new(bytes))) else { return };
-        assert_eq!(theirs.tensor_infos.len(), own.object_count());
-        for (name, info) in &theirs.tensor_infos {
+        let Some(reference) = guarded(|| Content::read(&mut Cursor::new(bytes))) else { return };
+        assert_eq!(reference.tensor_infos.len(), own.object_count());
+        for (name, info) in &reference.tensor_infos {
             // Names that are not UTF-8 are other ones there.
             let Some(object) = own.find(name) else { continue };
             let component = object.component("data").expect("one component");
@@ -168,7 +168,7 @@ pub mod candle {
             let own_name = own_dtype(&component);
             assert_eq!(own_name.strip_prefix("gguf.").unwrap_or(&own_name), type_name, "{name:?}");
             assert_eq!(object.shape(), shape, "{name:?}");
-            assert_eq!(component.offset(), theirs.tensor_data_offset + info.offset, "{name:?}");
+            assert_eq!(component.offset(), reference.tensor_data_offset + info.offset, "{name:?}");
         }
     }
 
@@ -178,8 +178,8 @@ pub mod candle {
             return;
         }
         let path = path_of(bytes);
-        let Some(theirs) = guarded(|| candle_core::pickle::read_pth_tensor_info(&path, false, None)) else { return };
-        for info in theirs {
+        let Some(reference) = guarded(|| candle_core::pickle::read_pth_tensor_info(&path, false, None)) else { return };
+        for info in reference {
             let Some(object) = own.find(&info.name) else { continue };
             let Some(component) = object.component("data").filter(|c| c.load().is_ok()) else { continue };
             let shape: Vec<u64> = info.layout.dims().iter().map(|n| *n as u64).collect();

@@ -34,12 +34,12 @@ pub fn compare(bytes: &[u8], own: &Result<File, Error>) {
         return;
     }
     match (own, SafeTensors::deserialize(bytes)) {
-        (Ok(own), Ok(theirs)) => same_tensors(own, &theirs, bytes),
+        (Ok(own), Ok(reference)) => same_tensors(own, &reference, bytes),
         (Err(own), Ok(_)) => {
             let reason = why_we_refuse(bytes, own);
             assert!(reason.is_some(), "the crate takes it, and we do not: {own}");
         }
-        (Ok(_), Err(theirs)) => assert!(why_they_refuse(bytes).is_some(), "we take it, and the crate does not: {theirs}"),
+        (Ok(_), Err(reference)) => assert!(why_they_refuse(bytes).is_some(), "we take it, and the crate does not: {reference}"),
         (Err(_), Err(_)) => {}
     }
 }
@@ -156,9 +156,9 @@ impl<'de> serde::Deserialize<'de> for Unique {
     }
 }
 
-fn same_tensors(own: &File, theirs: &SafeTensors<'_>, bytes: &[u8]) {
-    assert_eq!(own.object_count(), theirs.len());
-    for (name, tensor) in theirs.iter() {
+fn same_tensors(own: &File, reference: &SafeTensors<'_>, bytes: &[u8]) {
+    assert_eq!(own.object_count(), reference.len());
+    for (name, tensor) in reference.iter() {
         let object = own.find(name).unwrap_or_else(|| panic!("{name:?} is not there"));
         let component = object.component("data").expect("one component");
         assert_eq!(object.shape().iter().map(|n| *n as usize).collect::<Vec<_>>(), tensor.shape(), "{name:?}");
@@ -167,13 +167,13 @@ fn same_tensors(own: &File, theirs: &SafeTensors<'_>, bytes: &[u8]) {
         assert_eq!(component.load().expect("it is in the file").as_slice(), tensor.data(), "{name:?}");
     }
     let (_, metadata) = SafeTensors::read_metadata(bytes).expect("it was read");
-    let theirs: BTreeMap<_, _> = metadata.metadata().iter().flatten().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let reference: BTreeMap<_, _> = metadata.metadata().iter().flatten().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let pairs = own.attributes().into_iter().flat_map(|map| map.pairs());
     let own: BTreeMap<_, _> = pairs.map(|(k, v)| (k.as_text().unwrap(), v.as_text().unwrap())).collect();
-    assert_eq!(own, theirs);
+    assert_eq!(own, reference);
 }
 
-/// What we call theirs.
+/// What this library calls a type of the crate.
 fn dtype_name(dtype: TheirDtype) -> &'static str {
     match dtype {
         TheirDtype::BOOL => "bool",

@@ -19,13 +19,13 @@ fn check(error: &Error, what: &dyn Fn() -> String) {
     let message = error.message();
     assert!(message.starts_with(NAME) && !message.contains(['\n', '\r', '\0']), "{}: {message:?}", what());
     assert!(message.len() <= LONGEST_MESSAGE, "{}: {} bytes of message", what(), message.len());
-    let is_told = match error.cause() {
+    let is_reported = match error.cause() {
         Cause::Broken(rule) => !rule.name().is_empty(),
         cause => {
             [Cause::NotZtensor, Cause::Unsupported, Cause::Limit, Cause::DigestMismatch].contains(&cause)
         }
     };
-    assert!(is_told, "{}: {:?}: {message}", what(), error.cause());
+    assert!(is_reported, "{}: {:?}: {message}", what(), error.cause());
 }
 
 /// Opens it, and reads and verifies what opens; whether it opened.
