@@ -172,6 +172,13 @@ impl Verified {
     }
 }
 
+impl Component<'_> {
+    fn reading(&self) -> Result<Reading> {
+        let (encoding, size) = (self.encoding(), self.decoded_size()?);
+        Ok(Reading { encoding, size, dtype: self.dtype(), swaps: self.entry.swaps() })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,12 +196,5 @@ mod tests {
             assert_eq!((one.aliases.count(), one.facts.len(), one.first), (0, 0, at));
             assert!(one.facts_of(&component).is_none());
         }
-    }
-}
-
-impl Component<'_> {
-    fn reading(&self) -> Result<Reading> {
-        let (encoding, size) = (self.encoding(), self.decoded_size()?);
-        Ok(Reading { encoding, size, dtype: self.dtype(), swaps: self.entry.swaps() })
     }
 }

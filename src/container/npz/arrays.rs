@@ -294,6 +294,20 @@ fn drop_text(text: Vec<u8>, budget: &Budget) {
     budget.give_back(text.capacity() as u64);
 }
 
+/// The characters of code page 437 from 128 on: what names are of that do not say that they are UTF-8.
+const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
+
+fn decode_437(name: &[u8], budget: &Budget, to: &mut Vec<u8>) -> Result<()> {
+    let mut table = ['\0'; 128];
+    table.iter_mut().zip(CODE_PAGE_437.chars()).for_each(|(place, character)| *place = character);
+    for byte in name {
+        let high = byte.checked_sub(128).and_then(|at| table.get(usize::from(at)).copied());
+        let character = high.unwrap_or(char::from(*byte));
+        extend(budget, to, character.encode_utf8(&mut [0; 4]).as_bytes())?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,18 +323,4 @@ mod tests {
             assert_eq!(described_by.held(), added_by.held());
         }
     }
-}
-
-/// The characters of code page 437 from 128 on: what names are of that do not say that they are UTF-8.
-const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
-
-fn decode_437(name: &[u8], budget: &Budget, to: &mut Vec<u8>) -> Result<()> {
-    let mut table = ['\0'; 128];
-    table.iter_mut().zip(CODE_PAGE_437.chars()).for_each(|(place, character)| *place = character);
-    for byte in name {
-        let high = byte.checked_sub(128).and_then(|at| table.get(usize::from(at)).copied());
-        let character = high.unwrap_or(char::from(*byte));
-        extend(budget, to, character.encode_utf8(&mut [0; 4]).as_bytes())?;
-    }
-    Ok(())
 }
