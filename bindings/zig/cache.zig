@@ -28,7 +28,7 @@ pub const Cache = struct {
     }
     /// Without slices: all that are not pinned.
     pub fn drop(self: Cache, slices: []const c.zt_read_request) Error!void {
-        try base.check(c.zt_cache_drop(self.handle, slices.ptr, slices.len));
+        try base.check(c.zt_cache_drop(self.handle, if (slices.len == 0) null else slices.ptr, slices.len));
     }
     /// Drops what was prefetched and is not being read.
     pub fn cancel(self: Cache) Error!void {

@@ -60,19 +60,22 @@ pub const Component = struct {
         try base.check(c.zt_component_measure(self.handle, null, null, &n));
         return n;
     }
-    /// The bytes in the mapped file; error.NotMappable where there are none, then `read` or `load`.
-    pub fn bytes(self: Component) Error![]align(8) const u8 {
+    /// The bytes in the mapped file; error.NotMappable where there are none, then `read` or `load`. Aligned as their elements are,
+    /// and to 64 bytes in a .zt file.
+    pub fn bytes(self: Component) Error![]const u8 {
         var data: ?*const anyopaque = null;
         var n: usize = 0;
         try base.check(c.zt_component_ptr(self.handle, &data, &n));
-        return @as([*]align(8) const u8, @alignCast(@ptrCast(data.?)))[0..n];
+        return base.borrowed(data, n);
     }
     /// The same as elements of T, which is checked against the dtype. Bools as u8: a file's bytes may be neither 0 nor 1.
     pub fn elements(self: Component, comptime T: type) Error![]const T {
         if (T == bool) @compileError("look at bools as u8");
         const is = self.dtype();
         if (is != types.dtypeOf(T) and !(T == u8 and is == c.ZT_DTYPE_BOOL)) return error.InvalidArgument;
-        return std.mem.bytesAsSlice(T, try self.bytes());
+        const found = try self.bytes();
+        if (found.len == 0) return &.{};
+        return std.mem.bytesAsSlice(T, @as([]align(@alignOf(T)) const u8, @alignCast(found)));
     }
     pub fn read(self: Component, dst: []u8) Error!void {
         try base.check(c.zt_component_read(self.handle, dst.ptr, dst.len));
