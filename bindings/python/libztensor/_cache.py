@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional
 
 from . import _declarations as c
-from ._file import Read, fill
+from ._file import Read, requests_of
 from ._library import InvalidState, check, lib, options, report
 
 
@@ -39,9 +39,9 @@ class Cache:
     def get(self, slice: Read, timeout: Optional[float] = None) -> Iterator[memoryview]:
         """The bytes of a slice, which stay in the cache until the ``with`` block ends. TimedOut after timeout seconds; 0 just
         asks."""
-        (request,), out = _requests([slice]), options(c.zt_cache_slice)
+        (requests, _), out = requests_of([slice]), options(c.zt_cache_slice)
         wait = -1 if timeout is None else int(timeout * 1e9)
-        check(lib.zt_cache_get(self._live(), ctypes.byref(request), wait, ctypes.byref(out)))
+        check(lib.zt_cache_get(self._live(), requests, wait, ctypes.byref(out)))
         try:
             yield memoryview((ctypes.c_char * out.size).from_address(out.data)).cast("B").toreadonly()
         finally:
@@ -50,12 +50,12 @@ class Cache:
 
     def prefetch(self, slices: Iterable[Read], priority: int = 0) -> None:
         """Has slices read ahead, those of a higher priority first."""
-        requests = _requests(slices)
+        requests, _ = requests_of(slices)
         check(lib.zt_cache_prefetch(self._live(), requests, len(requests), priority))
 
     def drop(self, slices: Iterable[Read] = ()) -> None:
         """Drops slices; all that are not pinned, if there are none."""
-        requests = _requests(slices)
+        requests, _ = requests_of(slices)
         check(lib.zt_cache_drop(self._live(), requests or None, len(requests)))
 
     def cancel(self) -> None:
@@ -83,11 +83,3 @@ class Cache:
     def __del__(self):
         if getattr(self, "_handle", None):
             self.close()
-
-
-def _requests(slices: Iterable[Read]):
-    reads = list(slices)
-    made = (c.zt_read_request * len(reads))()
-    for i, (request, read) in enumerate(zip(made, reads)):
-        fill(request, read, i)
-    return made

@@ -53,7 +53,8 @@ class Failure(NamedTuple):
 
 
 class Read(NamedTuple):
-    """One read of File.read_batch: a component, bytes of it, or a hyperslab of a dense object's, into a writable buffer."""
+    """One read of File.read_batch, a Cache or a Load: a component, bytes of it, or a hyperslab of a dense object's, into a writable
+    buffer."""
 
     component: Component
     target: Any = None
@@ -276,13 +277,7 @@ class File(Mapping):
         its failure) is called as each is done."""
         if isinstance(targets, Mapping):
             targets = [Read(self[name]["data"], target) for name, target in targets.items()]
-        reads = list(targets)
-        requests, keep = (c.zt_read_request * len(reads))(), []
-        for i, (request, read) in enumerate(zip(requests, reads)):
-            buffer = buffer_of(read.target)
-            fill(request, read, i)
-            request.dst, request.dst_size = ctypes.addressof(buffer), len(buffer)
-            keep.append(buffer)
+        requests, keep = requests_of(targets)
         carrier = Carrier()
         done = lambda _, tag, status, message: (on_done(tag, failure(status, message) if status else None), None)[1]  # noqa: E731
         wanted = read_options(carrier, threads, verify, direct, progress, chunk_size=chunk_size, in_flight=in_flight,
@@ -292,14 +287,21 @@ class File(Mapping):
         return report(stats)
 
 
-def fill(request, read: Read, tag: int) -> None:
-    """What a request says of what is read."""
-    request.struct_size, request.tag = ctypes.sizeof(request), tag
-    request.component, request.offset = read.component._live(), read.offset
-    request.length = 0 if read.count is not None else read.length
-    for name in ("start", "count", "step"):
-        if getattr(read, name) is not None:
-            setattr(request, name, numbers(getattr(read, name)))
+def requests_of(reads: Iterable[Read]) -> tuple:
+    """What C is asked for, and the targets that are to be kept."""
+    reads, targets = list(reads), []
+    requests = (c.zt_read_request * len(reads))()
+    for i, (request, read) in enumerate(zip(requests, reads)):
+        request.struct_size, request.tag = ctypes.sizeof(request), i
+        request.component, request.offset = read.component._live(), read.offset
+        request.length = 0 if read.count is not None else read.length
+        for name in ("start", "count", "step"):
+            if getattr(read, name) is not None:
+                setattr(request, name, numbers(getattr(read, name)))
+        if read.target is not None:
+            targets.append(buffer_of(read.target))
+            request.dst, request.dst_size = ctypes.addressof(targets[-1]), len(targets[-1])
+    return requests, targets
 
 
 def _listed(fill, kind) -> Iterator:

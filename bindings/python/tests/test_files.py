@@ -341,6 +341,56 @@ def test_a_cache():
     assert chosen and chosen[0][0][2] == 1
 
 
+def test_loads(path):
+    sizes = [0, 1, 4096, 300000, 100, 65537, 1000000, 5]
+    arrays = [np.arange(n, dtype="uint32").astype("uint8") * (i + 1) for i, n in enumerate(sizes)]
+    with libztensor.create(path) as w:
+        for i, array in enumerate(arrays):
+            w.add(str(i), array)
+    own, seen = [bytearray(n) for n in sizes], [bytearray(n) for n in sizes]
+    with libztensor.open(path) as f:
+        whole = [libztensor.Read(o["data"], own[i] if i % 2 else None) for i, o in enumerate(f.values())]
+        in_slots = [libztensor.Read(o["data"]) for o in f.values()]
+        with libztensor.Load(whole) as load:  # into memory of their own, and of the library's
+            for event in load:
+                assert event.last and event.offset == 0 and bytes(event.data) == arrays[event.number].tobytes()
+        assert load.stats["requests"] == len(sizes) and all(own[i] == arrays[i].tobytes() for i in range(1, len(sizes), 2))
+        ring = bytearray(2 << 16)
+        for given in (None, ring):
+            with libztensor.Load(in_slots, slots=2, slot_size=1 << 16, ring=given, order="largest") as load:
+                ended = 0
+                for event in load:
+                    seen[event.number][event.offset:event.offset + len(event.data)] = event.data
+                    ended += event.last
+            assert ended == len(sizes) and all(got == array.tobytes() for got, array in zip(seen, arrays))
+        load = libztensor.Load(in_slots[6:7], slots=1, slot_size=1 << 16)
+        with load.next() as event:  # the one slot there is
+            assert load.next(timeout=0) is None and event.data[0] == arrays[6][event.offset]
+        with pytest.raises(libztensor.InvalidState):
+            event.data
+        kept = load.next().data
+        copy = bytes(kept)
+        load.cancel()
+        with pytest.raises(libztensor.Cancelled):
+            next(load)
+        del load, event  # what is kept keeps the ring
+        assert bytes(kept) == copy
+        with pytest.raises(ValueError):
+            libztensor.Load(in_slots, slots=3, slot_size=1 << 16, ring=ring)
+    with libztensor.create(path, digest="crc32c") as w:
+        w.add("bad", arrays[3])
+        w.add("good", arrays[2])
+    with libztensor.open(path, mode="read") as f:
+        with open(path, "r+b") as stream:
+            stream.seek(f["bad"]["data"].offset)
+            stream.write(b"x")
+        with libztensor.Load([libztensor.Read(o["data"]) for o in f.values()], verify=True, keep_going=True) as load:
+            found = {event.number: (event.error, event.last) for event in [load.next(), load.next()]}
+            assert isinstance(found[0][0], libztensor.DigestMismatch) and found[1] == (None, True)
+            with pytest.raises(libztensor.DigestMismatch):
+                load.next()
+
+
 def test_sparse_quantized_and_exchanged(path):
     with libztensor.create(path) as w:
         w.add_csr("csr", (2, 4), np.array([1.0, 2, 3]), [0, 3, 1], [0, 2, 3])

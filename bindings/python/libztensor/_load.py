@@ -1,0 +1,122 @@
+"""Reads whose bytes are used while others are read."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any, Optional
+
+from . import _declarations as c
+from ._component import DIRECT, buffer_of
+from ._file import Read, requests_of
+from ._library import InvalidState, ZTensorError, check, chosen, failure, lib, options, report
+
+_ORDERS = {"position": c.ZT_LOAD_ORDER_POSITION, "given": c.ZT_LOAD_ORDER_GIVEN, "largest": c.ZT_LOAD_ORDER_LARGEST}
+
+
+class LoadEvent:
+    """Bytes of a read, those from offset on, until release() or the end of the event's ``with`` block. number: of the read.
+    last: nothing more comes of it. error: why it failed, None if it did not."""
+
+    def __init__(self, load: "Load", event):
+        self._load, self._event = load, event
+        self.number, self.offset, self.last = event.tag, event.offset, bool(event.last)
+        self.error: Optional[ZTensorError] = failure(event.status, event.message) if event.status else None
+
+    @property
+    def data(self) -> memoryview:
+        """The bytes, read-only: in the read's target, or in a slot, which is filled again after release(). Raises error."""
+        if self.error is not None:
+            raise self.error
+        if self._event is None:
+            raise InvalidState("the event is released")
+        if not self._event.size:
+            return memoryview(b"")
+        memory = (ctypes.c_char * self._event.size).from_address(self._event.data)
+        memory.kept = self._load
+        return memoryview(memory).cast("B").toreadonly()
+
+    def release(self) -> None:
+        """Gives the slot back, from any thread; once is enough."""
+        event, self._event = self._event, None
+        if event is not None and self._load._handle:
+            lib.zt_load_release(self._load._handle, ctypes.byref(event))
+
+    def __enter__(self) -> "LoadEvent":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.release()
+
+
+class Load:
+    """Reads, of any files, that begin at once: each into its target, or, without one, into slots of a ring, which are filled again
+    when they are given back. Iterating gives LoadEvents until all is read, and releases each at the next step; next() leaves that
+    to its caller. Use it in a ``with`` block, or close() it; targets are the load's until then.
+
+    ring: a writable buffer for the slots, None for memory of the library's. order: "position" in the files, "given" or "largest"
+    first. keep_going: a read that fails does not end the others. All else is as zt_load_options says."""
+
+    def __init__(self, reads: Iterable[Read], *, slots: int = 0, slot_size: int = 0, ring=None, threads: int = 0, verify: bool = False,
+                 direct: str = "auto", chunk_size: int = 0, in_flight: int = 0, pinned: bool = False, order: str = "position",
+                 keep_going: bool = False, hooks=None):
+        self._handle, self._last, self.stats = ctypes.c_void_p(), None, None
+        requests, targets = requests_of(reads)
+        wanted = options(c.zt_load_options, slot_count=slots, slot_size=slot_size, threads=threads, verify=verify,
+                         direct=chosen(DIRECT, direct, "direct"), chunk_size=chunk_size, in_flight=in_flight, pinned=pinned,
+                         order=chosen(_ORDERS, order, "order"), keep_going=keep_going)
+        if ring is not None:
+            targets.append(buffer_of(ring))
+            if slots * slot_size > len(targets[-1]):
+                raise ValueError("the ring has less than slots * slot_size bytes")
+            wanted.ring = ctypes.addressof(targets[-1])
+        if hooks is not None:
+            wanted.thread_hooks = ctypes.pointer(hooks)
+        self._kept = targets, hooks
+        check(lib.zt_load_start(requests, len(requests), ctypes.byref(wanted), ctypes.byref(self._handle)))
+
+    def _live(self):
+        if not self._handle:
+            raise InvalidState("the load is closed")
+        return self._handle
+
+    def next(self, timeout: Optional[float] = None) -> Optional[LoadEvent]:
+        """What is next, which is to be released; None if nothing came within timeout seconds. At the end StopIteration, or the
+        failure that ended the load. Any number of threads may ask."""
+        event = options(c.zt_load_event)
+        check(lib.zt_load_next(self._live(), -1 if timeout is None else int(timeout * 1e9), ctypes.byref(event)))
+        if event.kind == c.ZT_LOAD_DONE:
+            check(event.status)
+            raise StopIteration
+        return None if event.kind == c.ZT_LOAD_NOTHING else LoadEvent(self, event)
+
+    def __iter__(self) -> "Load":
+        return self
+
+    def __next__(self) -> LoadEvent:
+        last, self._last = self._last, None
+        if last is not None:
+            last.release()
+        self._last = self.next()
+        return self._last
+
+    def cancel(self) -> None:
+        """Has what waits in another thread raise Cancelled."""
+        check(lib.zt_load_cancel(self._live()))
+
+    def close(self) -> None:
+        """Stops what is not done; what events lent is gone, but for targets. stats tells what was read. No other thread may be using
+        the load."""
+        if self._handle:
+            stats = options(c.zt_read_stats)
+            lib.zt_load_finish(self._handle, ctypes.byref(stats))
+            self._handle, self._kept, self._last, self.stats = ctypes.c_void_p(), None, None, report(stats)
+
+    def __enter__(self) -> "Load":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self):
+        self.close()
