@@ -7,6 +7,7 @@ const data = "../../tests/data/";
 
 test {
     _ = @import("test_files.zig");
+    _ = @import("test_load.zig");
     _ = @import("test_writing.zig");
 }
 

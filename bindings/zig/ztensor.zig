@@ -8,6 +8,7 @@
 const base = @import("c.zig");
 const files = @import("file.zig");
 const objects = @import("object.zig");
+const loads = @import("load.zig");
 const writers = @import("writer.zig");
 
 pub const c = base.c;
@@ -29,6 +30,8 @@ pub const Writer = writers.Writer;
 pub const Part = writers.Part;
 pub const Attribute = writers.Attribute;
 pub const Cache = @import("cache.zig").Cache;
+pub const Load = loads.Load;
+pub const LoadEvent = loads.LoadEvent;
 pub const types = @import("types.zig");
 pub const BF16 = types.BF16;
 pub const callbacks = @import("callbacks.zig");

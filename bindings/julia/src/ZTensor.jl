@@ -15,6 +15,7 @@ include("values.jl")
 include("objects.jl")
 include("files.jl")
 include("caches.jl")
+include("loads.jl")
 include("writing.jl")
 
 end

@@ -94,6 +94,49 @@ end
     @test status(() -> ZT.Cache(1, 1 << 16)) == ZT.ZT_ERROR_LIMIT
 end
 
+@testset "loads" begin
+    scratch() do path
+        want = [UInt8[(7at + i) % 256 for at in 1:n] for (i, n) in enumerate([0, 1, 4096, 300000, 100, 65537, 1000000, 5])]
+        ZT.create(w -> foreach(((i, content),) -> ZT.write(w, string(i), content), enumerate(want)), path)
+        file = ZT.open(path)
+        parts = [file[string(i)]["data"] for i in 1:length(want)]
+        got = [zeros(UInt8, length(content)) for content in want]
+        ended = 0
+        ring = zeros(UInt8, 2 << 16)
+        for (how, targets) in ((slots = 2, slot_size = 1 << 16) => parts, (slots = 2, slot_size = 1 << 16, ring = ring, order = :largest) => parts,
+            NamedTuple() => [i % 2 == 0 ? part => zeros(UInt8, length(want[i])) : part for (i, part) in enumerate(parts)])
+            foreach(content -> fill!(content, 0x00), got)
+            ZT.Load(targets; how...) do load
+                for event in load
+                    copyto!(got[event.number], event.offset + 1, event.bytes, 1, length(event.bytes))
+                    ended += event.last
+                end
+            end
+            @test got == want && all(i -> !(targets[i] isa Pair) || targets[i][2] == want[i], eachindex(targets))
+        end
+        @test ended == 3 * length(want)
+        load = ZT.Load(parts[7:7]; slots = 1, slot_size = 1 << 16)
+        event = ZT.next_event(load)
+        @test event.bytes == want[7][event.offset+1:event.offset+length(event.bytes)] && !event.last
+        ZT.cancel(load)
+        @test status(() -> collect(load)) == ZT.ZT_ERROR_CANCELLED
+        close(load)
+        @test_throws ArgumentError ZT.next_event(load)
+        @test_throws ArgumentError ZT.Load(parts; slots = 3, slot_size = 1 << 16, ring = ring)
+        ZT.create(path; digest = :crc32c) do w
+            ZT.write(w, "bad", want[2])
+            ZT.write(w, "good", want[3])
+        end
+        broken = ZT.open(path; mode = :read)
+        Base.open(io -> (seek(io, ZT.offset(broken["bad"]["data"])); write(io, map(~, want[2]))), path, "r+")
+        ZT.Load([broken["bad"]["data"], broken["good"]["data"]]; verify = true, keep_going = true) do load
+            events = sort([ZT.next_event(load), ZT.next_event(load)]; by = event -> event.number)
+            @test events[1].error.status == ZT.ZT_ERROR_DIGEST_MISMATCH && isempty(events[1].bytes) && events[2].error === nothing
+            @test status(() -> ZT.next_event(load)) == ZT.ZT_ERROR_DIGEST_MISMATCH
+        end
+    end
+end
+
 @testset "values" begin
     f = ZT.open(joinpath(FOREIGN, "amber-kv-all-le3.gguf"))
     got = ZT.attributes(f)

@@ -1,0 +1,61 @@
+//! Reads whose bytes are used while others are read.
+
+const base = @import("c.zig");
+const c = base.c;
+const Error = base.Error;
+
+/// Iterate with `next`; `finish` ends it.
+pub const Load = struct {
+    handle: *c.zt_load,
+    last: c.zt_load_event,
+
+    /// Requests, of any files, without dst are read into slots of a ring, which are filled again when they are given back. Every dst
+    /// is the load's until `finish`.
+    pub fn start(requests: []const c.zt_read_request, options: c.zt_load_options) Error!Load {
+        var made: ?*c.zt_load = null;
+        try base.check(c.zt_load_start(requests.ptr, requests.len, &options, &made));
+        return .{ .handle = made.?, .last = base.sized(c.zt_load_event) };
+    }
+    /// Waits for the next event, and gives back what it gave before; null at the end, or the error that ended the load.
+    pub fn next(self: *Load) Error!?LoadEvent {
+        c.zt_load_release(self.handle, &self.last);
+        self.last = base.sized(c.zt_load_event);
+        const event = try self.wait(-1) orelse return null;
+        self.last = event.event;
+        return event;
+    }
+    /// The same from any thread, of an event that its caller gives back by `release`. error.Timeout if nothing came within
+    /// timeout_ns; a negative one waits as long as it takes.
+    pub fn wait(self: Load, timeout_ns: i64) Error!?LoadEvent {
+        var event = base.sized(c.zt_load_event);
+        try base.check(c.zt_load_next(self.handle, timeout_ns, &event));
+        if (event.kind == c.ZT_LOAD_NOTHING) return error.Timeout;
+        if (event.kind != c.ZT_LOAD_DONE) return .{ .event = event };
+        try base.check(event.status);
+        return null;
+    }
+    pub fn release(self: Load, event: LoadEvent) void {
+        c.zt_load_release(self.handle, &event.event);
+    }
+    /// Has those that wait get error.Cancelled.
+    pub fn cancel(self: Load) Error!void {
+        try base.check(c.zt_load_cancel(self.handle));
+    }
+    /// Stops what is not done, and frees the load, also where it fails with what ended it. No other thread may be using it.
+    pub fn finish(self: Load) Error!c.zt_read_stats {
+        var stats = base.sized(c.zt_read_stats);
+        try base.check(c.zt_load_finish(self.handle, &stats));
+        return stats;
+    }
+};
+
+/// Bytes of a request, or why it failed. `event` has its tag, the offset of the bytes, and whether they are its last.
+pub const LoadEvent = struct {
+    event: c.zt_load_event,
+
+    /// At the request's dst, or in a slot until the event is given back.
+    pub fn bytes(self: LoadEvent) Error![]const u8 {
+        try base.check(self.event.status);
+        return base.borrowed(self.event.data, self.event.size);
+    }
+};
