@@ -9,8 +9,10 @@ use crate::remote;
 use crate::{progress, text};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use ztensor::container::SPLIT_KEYS;
 use ztensor::error::{Error, Result};
-use ztensor::model::value::Attributes;
+use ztensor::model::value::{Attributes, Value};
 use ztensor::reader::{Advice, File, Object, OpenOptions};
 use ztensor::writer::{Summary, Writer, WriterOptions};
 
@@ -110,15 +112,17 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
     copy_all(&mut writer, &objects, output, &interrupt)?;
     check_free(output, arguments.force)?;
-    let summary = writer.finish().map_err(|e| Failure::at(output, e))?;
+    let summary = writer.finish().map_err(|e| failure(&interrupt, output, output, e))?;
     report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)
 }
 
-/// Attributes of one more file; of a key that several have the first value stays. What a file was made from is left out, as
-/// the merged one was made from none of them.
+/// Attributes of one more file; of a key that several have the first value stays. What a file was made from and which part of
+/// a model it is are left out, as the merged one is neither.
 fn join(attributes: &mut Attributes, file: &File) -> Result<()> {
     let own = file.attributes().into_iter().flat_map(|map| map.pairs());
-    for (key, value) in own.filter(|(key, _)| !key.is_text(File::ORIGIN)) {
+    let is_of_file =
+        |key: Value<'_>| key.is_text(File::ORIGIN) || SPLIT_KEYS.iter().any(|split| key.is_text(split));
+    for (key, value) in own.filter(|(key, _)| !is_of_file(*key)) {
         let is_there = key.as_text().is_some_and(|key| attributes.get(key).is_some());
         if !is_there {
             attributes.set_any(key, value)?;
@@ -131,6 +135,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
+    let before_all = state(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
     // What cannot be edited has nothing to give back.
     let Some(version) = file.capabilities().appends_as else {
@@ -142,10 +147,44 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     };
     let before = file.size();
     let objects: Vec<_> = file.objects().map(|object| (object, path.as_path())).collect();
-    let options = WriterOptions { version, durable: arguments.durable, ..WriterOptions::default() };
+    let (alignment, large_alignment) = alignments(&file);
+    let durable = arguments.durable;
+    let options = WriterOptions { version, durable, alignment, large_alignment, ..WriterOptions::default() };
     let mut writer = Writer::create(path, &options).map_err(at_path)?;
     writer.set_attributes(Attributes::of(file.attributes()).map_err(at_path)?).map_err(at_path)?;
     copy_all(&mut writer, &objects, path, &interrupt)?;
-    let summary = writer.finish().map_err(at_path)?;
+    if state(path)? != before_all {
+        return Err(Failure::at(path, "it was changed meanwhile, and is left as it is"));
+    }
+    let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
     report(path, &format!("{} given back", text::size(before.saturating_sub(summary.file_size))), &summary)
+}
+
+/// What is another one when somebody else has written the file.
+fn state(path: &Path) -> Outcome<(u64, Option<SystemTime>, u64)> {
+    let found = std::fs::metadata(path).map_err(|e| Failure::at(path, e))?;
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&found);
+    #[cfg(not(unix))]
+    let number = 0;
+    Ok((found.len(), found.modified().ok(), number))
+}
+
+/// At multiples of what its components begin, those below 1 MiB and all others: for the writer's options.
+fn alignments(file: &File) -> (u64, u64) {
+    const LARGE: u64 = 1 << 20;
+    let usual = WriterOptions::default().alignment;
+    let all = |is_large: bool| {
+        let components = file.objects().flat_map(|object| object.components());
+        let offsets = components.filter(|c| c.stored_size() > 0 && (c.stored_size() >= LARGE) == is_large);
+        let zeros = offsets.map(|c| c.offset().trailing_zeros()).min();
+        zeros.map_or(usual, |zeros| 1 << zeros.min(40)).max(usual)
+    };
+    let (small, large) = (all(false), all(true));
+    let has_small =
+        file.objects().flat_map(|object| object.components()).any(|c| (1..LARGE).contains(&c.stored_size()));
+    match has_small {
+        true => (small, if large > small { large } else { 0 }),
+        false => (large, 0),
+    }
 }

@@ -13,7 +13,7 @@ use crate::{elements, parallel, progress, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
 use values::Values;
-use ztensor::container::json;
+use ztensor::container::{json, SPLIT_KEYS};
 use ztensor::error::{Error, Result};
 use ztensor::model::value::Value;
 use ztensor::reader::{Advice, File, Object, OpenOptions};
@@ -143,11 +143,15 @@ fn roles(object: &Object<'_>) -> String {
     roles.join(", ")
 }
 
-/// Attributes that only one has, or that have other values. What a file was made from is none of its own.
+/// Attributes that only one has, or that have other values. What a file was made from is none of its own, nor is which part
+/// of a model it is, or what the type of an object says as well.
 fn of_attributes(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Result<Vec<Difference>> {
     let texts = |map: Option<Value<'_>>| -> Result<Vec<(String, String)>> {
         let pairs = map.unwrap_or(Value::EMPTY_MAP).pairs();
-        let own = pairs.filter(|(key, _)| !key.is_text(File::ORIGIN));
+        let own = pairs.filter(|(key, _)| {
+            let is_of_part = SPLIT_KEYS.iter().any(|split| key.is_text(split));
+            !key.is_text(File::ORIGIN) && !is_of_part && !elements::restates_type(key.as_text())
+        });
         let mut texts: Vec<_> =
             own.map(|(key, value)| Ok((json::write(key)?, json::write(value)?))).collect::<Result<_>>()?;
         texts.sort();

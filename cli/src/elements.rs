@@ -18,6 +18,11 @@ pub fn full_type_name(component: &Component<'_>) -> String {
     }
 }
 
+/// Whether an attribute of an object says no more than the type of its blocks.
+pub fn restates_type(key: Option<&str>) -> bool {
+    matches!(key, Some("elems_per_block" | "block_bytes"))
+}
+
 /// Whether its bytes can be decoded at all.
 pub fn is_known(component: &Component<'_>) -> bool {
     component.dtype().is_some() && component.encoding() != Encoding::Other

@@ -1,12 +1,13 @@
 //! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
 
 use crate::arguments::{Cat, Extract};
-use crate::convert::{Elements, NewFile};
+use crate::convert::{check_free, Elements, NewFile};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::remote;
 use crate::{npy, text};
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use ztensor::error::{Cause, Error};
@@ -52,7 +53,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
         arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))
     };
     // Everything that cannot be written is known before anything is.
-    let mut planned = Vec::new();
+    let (mut planned, mut targets) = (Vec::new(), HashSet::new());
     for object in file.objects().filter(wanted) {
         for component in object.components() {
             let header = match arguments.raw {
@@ -60,6 +61,14 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
                 false => header(path, &object, &component)?,
             };
             let target = target(arguments, &object, &component)?;
+            // Also where a file system takes large and small letters for the same.
+            if !targets.insert(target.to_string_lossy().to_lowercase()) {
+                let name = text::name(object.name());
+                let why =
+                    format!("object {name:?}: another one comes into the same file, {}", target.display());
+                return Err(Failure::at(path, why));
+            }
+            check_free(&target, arguments.force)?;
             planned.push((component, header, target));
         }
     }

@@ -58,7 +58,7 @@ impl Failure {
         match self {
             Failure::Message(message) => report(message),
             Failure::Interrupted(signal) => {
-                report("interrupted; the output file is as it was");
+                report("interrupted; what was being written is taken back");
                 return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));
             }
             Failure::Trouble(why) => {

@@ -106,3 +106,28 @@ fn completions_name_every_command() {
         }
     }
 }
+
+#[test]
+fn a_merged_model_is_no_part_of_one() {
+    let folder = folder("merge-split");
+    let part = data().join("foreign/valid/amber-gguf-split-hand/llm-00002-of-00003.gguf");
+    let (merged, back) = (folder.join("m.zt"), folder.join("m.gguf"));
+    run(&[&"merge", &part, &merged]).good();
+    run(&[&"convert", &merged, &back]).good();
+    assert_eq!(names(&back).len(), names(&merged).len());
+    run(&[&"diff", &part, &back]).good();
+}
+
+#[test]
+fn a_compact_file_keeps_its_alignment() {
+    let path = folder("compact-alignment").join("a.zt");
+    let input = data().join("../../examples/data/minilm-small.safetensors");
+    run(&[&"convert", &input, &path, &"--alignment", &"4096"]).good();
+    let first = names(&path).remove(0);
+    run(&[&"rm", &path, &first]).good();
+    run(&[&"compact", &path]).good();
+    let listed = listing(&path);
+    let offsets =
+        listed["objects"].as_array().unwrap().iter().map(|o| o["components"][0]["offset"].as_u64().unwrap());
+    assert!(offsets.clone().count() > 10 && offsets.clone().all(|offset| offset % 4096 == 0));
+}

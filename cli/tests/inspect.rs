@@ -245,3 +245,62 @@ fn ls_sums_up_by_prefix_and_by_type_and_takes_several_files() {
     let ran = run(&[&"ls", &missing, &path]);
     assert!(ran.status == 1 && ran.out.contains("4 objects"), "the others are listed all the same: {ran:?}");
 }
+
+/// A file of tensors of 8 bytes each.
+fn write_wide(path: &Path, dtype: Dtype, numbers: &[[u8; 8]]) -> PathBuf {
+    let bytes = numbers.concat();
+    let view = TensorView::new(dtype, vec![numbers.len()], &bytes).unwrap();
+    std::fs::write(path, safetensors::serialize([("x", view)], None).unwrap()).unwrap();
+    path.to_owned()
+}
+
+#[test]
+fn integers_that_no_float_holds_are_compared_as_they_are() {
+    let folder = folder("diff-wide");
+    for (dtype, least, most) in [
+        (Dtype::I64, (1i64 << 53).to_le_bytes(), ((1i64 << 53) + 1).to_le_bytes()),
+        (Dtype::U64, (u64::MAX - 1).to_le_bytes(), u64::MAX.to_le_bytes()),
+    ] {
+        let a = write_wide(&folder.join("a.safetensors"), dtype, &[least, least]);
+        let b = write_wide(&folder.join("b.safetensors"), dtype, &[least, most]);
+        let ran = run(&[&"diff", &a, &b]);
+        assert!(
+            ran.status == 1 && ran.out.contains("1 of 2 numbers differ, at most by 1, the first at [1]: "),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
+fn a_sum_that_is_wrong_is_noticed_on_either_side() {
+    let good = data().join("v1.2/py-1.2.3-zstd.zt");
+    let bad = folder("diff-sum").join("bad.zt");
+    let listed = common::listing(&good);
+    let component = &listed["objects"][0]["components"][0];
+    let end = component["offset"].as_u64().unwrap() + component["length"].as_u64().unwrap();
+    let mut bytes = std::fs::read(&good).unwrap();
+    bytes[end as usize - 1] ^= 1;
+    std::fs::write(&bad, bytes).unwrap();
+    for (a, b) in [(&good, &bad), (&bad, &good)] {
+        let ran = run(&[&"diff", a, b]);
+        assert_eq!(ran.status, 2, "{ran:?}");
+        assert!(ran.err.contains("bad.zt: ") && ran.err.lines().count() == 1, "{ran:?}");
+    }
+}
+
+#[test]
+fn two_tensors_are_not_written_to_one_file() {
+    let folder = folder("extract-twice");
+    let path = folder.join("a.safetensors");
+    write(&path, &[("a/b", &[1], &[1.0]), ("A_b", &[1], &[2.0])]);
+    run(&[&"extract", &path, &"--to", &folder.join("out"), &"--force"]).bad(&["the same file"]);
+    assert!(!folder.join("out").exists());
+}
+
+#[test]
+fn blocks_and_what_they_became_have_the_same_attributes() {
+    let path = data().join("foreign/valid/amber-all-types-py.gguf");
+    let made = folder("diff-blocks").join("a.zt");
+    run(&[&"convert", &path, &made]).good();
+    run(&[&"diff", &"--attributes", &path, &made]).good();
+}

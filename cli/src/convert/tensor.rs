@@ -1,6 +1,7 @@
 //! One tensor as containers of one array for each have it: its elements, their type, their bytes.
 
 use super::Job;
+use crate::elements::restates_type;
 use crate::failure::{Failure, Outcome};
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Block, Class, Dtype, Logical};
@@ -92,7 +93,9 @@ impl<'f> Tensor<'f> {
                 (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components")),
                 _ => return Err(refused(&format!("the format {:?}", object.format_name()))),
             };
-            if object.attributes().is_some_and(|map| map.pairs().any(|(key, _)| !is_of_blocks(key.as_text())))
+            if object
+                .attributes()
+                .is_some_and(|map| map.pairs().any(|(key, _)| !restates_type(key.as_text())))
             {
                 return Err(refused("attributes of a tensor"));
             }
@@ -179,11 +182,6 @@ impl<'f> Tensor<'f> {
             (done, None) => done.map_err(|e| job.failure(e)),
         }
     }
-}
-
-/// Whether an attribute says no more than the type of the blocks.
-fn is_of_blocks(key: Option<&str>) -> bool {
-    matches!(key, Some("elems_per_block" | "block_bytes"))
 }
 
 /// The failure of one that a container cannot represent.

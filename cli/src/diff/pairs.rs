@@ -15,7 +15,7 @@ pub type Body<'a> = dyn FnMut(u64, &[u8], &[u8]) -> Result<()> + 'a;
 const AHEAD: usize = 2;
 
 /// Gives `body` pieces of both that belong together, of equal size each, until one of the two ends, and the position of the
-/// first byte of each.
+/// first byte of each. Both are read to their ends, where a sum may be checked.
 pub fn for_each(a: &Reading<'_>, b: &Reading<'_>, body: &mut Body<'_>) -> Result<()> {
     let (send, receive) = sync_channel::<Result<Vec<u8>>>(AHEAD);
     thread::scope(|scope| {
@@ -26,9 +26,9 @@ pub fn for_each(a: &Reading<'_>, b: &Reading<'_>, body: &mut Body<'_>) -> Result
             }
         };
         thread::Builder::new().spawn_scoped(scope, ahead).map_err(|e| Error::io("a thread", &e))?;
-        let mut other = Other { receive, chunk: Vec::new(), at: 0 };
+        let mut other = Other { receive, chunk: Vec::new(), at: 0, failure: None };
         let mut position = 0u64;
-        a(&mut |mut chunk| {
+        let outcome = a(&mut |mut chunk| {
             while !chunk.is_empty() {
                 let there = other.some()?;
                 let size = chunk.len().min(there.len());
@@ -42,7 +42,12 @@ pub fn for_each(a: &Reading<'_>, b: &Reading<'_>, body: &mut Body<'_>) -> Result
                 chunk = later;
             }
             Ok(())
-        })
+        });
+        if outcome.is_ok() {
+            while other.next() {}
+        }
+        // What the second one fails with names that one, and not the first, which was reading.
+        other.failure.map_or(outcome, Err)
     })
 }
 
@@ -51,18 +56,30 @@ struct Other {
     receive: Receiver<Result<Vec<u8>>>,
     chunk: Vec<u8>,
     at: usize,
+    failure: Option<Error>,
 }
 
 impl Other {
     /// The next bytes; none at the end.
     fn some(&mut self) -> Result<&[u8]> {
-        while self.at == self.chunk.len() {
-            match self.receive.recv() {
-                Ok(chunk) => (self.chunk, self.at) = (chunk?, 0),
-                Err(_) => break,
+        while self.at == self.chunk.len() && self.next() {}
+        match self.failure {
+            Some(_) => Err(stopped()),
+            None => Ok(&self.chunk[self.at..]),
+        }
+    }
+
+    /// Takes the next chunk, if there is one.
+    fn next(&mut self) -> bool {
+        match self.receive.recv() {
+            Ok(Ok(chunk)) => (self.chunk, self.at) = (chunk, 0),
+            Ok(Err(error)) => self.failure = Some(error),
+            Err(_) => {
+                (self.chunk, self.at) = (Vec::new(), 0);
+                return false;
             }
         }
-        Ok(&self.chunk[self.at..])
+        self.failure.is_none()
     }
 }
 
@@ -97,6 +114,12 @@ mod tests {
         assert!(for_each(&chunks(&bytes, 10), &|_| Err(stopped()), &mut count).is_err());
         assert!(for_each(&|_| Err(stopped()), &chunks(&bytes, 10), &mut count).is_err());
         assert!(for_each(&chunks(&bytes, 10), &chunks(&bytes, 9), &mut |_, _, _| Err(stopped())).is_err());
+        // Also where it fails behind its last byte.
+        let sum_is_wrong = |body: &mut dyn FnMut(&[u8]) -> Result<()>| {
+            chunks(&bytes, 10)(body).and_then(|()| Err(stopped()))
+        };
+        assert!(for_each(&chunks(&bytes, 10), &sum_is_wrong, &mut count).is_err());
+        assert!(for_each(&sum_is_wrong, &chunks(&bytes, 10), &mut count).is_err());
         for_each(&chunks(&bytes, 10), &chunks(&bytes[..100], 9), &mut count).unwrap();
         for_each(&chunks(&bytes[..100], 10), &chunks(&bytes, 9), &mut count).unwrap();
     }

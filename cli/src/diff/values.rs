@@ -5,6 +5,7 @@ use crate::interrupt::Interrupt;
 use crate::{elements, text};
 use serde_json::{json, Value as Json};
 use ztensor::error::{Cause, Error, Result};
+use ztensor::model::dtype::Dtype;
 use ztensor::reader::Component;
 
 /// Where, how often and how much they differ.
@@ -19,13 +20,61 @@ pub enum Values {
         differ: u64,
         of: u64,
         first: u64,
-        pair: (f64, f64),
+        pair: (Number, Number),
         largest: f64,
         is_finite: bool,
         per_element: u64,
     },
     /// Bytes of numbers that are the same: zeros with another sign, NaN with other bits.
     Bits,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    Float(f64),
+    /// Of a type of which a float cannot hold every number.
+    Integer(i128),
+}
+
+impl Number {
+    /// Whether they are the same; NaN is the same as NaN.
+    fn is(self, other: Number) -> bool {
+        match (self, other) {
+            (Number::Float(a), Number::Float(b)) => a == b || a.is_nan() && b.is_nan(),
+            _ => self == other,
+        }
+    }
+
+    fn distance(self, other: Number) -> f64 {
+        match (self, other) {
+            (Number::Integer(a), Number::Integer(b)) => a.abs_diff(b) as f64,
+            _ => (self.as_float() - other.as_float()).abs(),
+        }
+    }
+
+    fn as_float(self) -> f64 {
+        match self {
+            Number::Float(number) => number,
+            Number::Integer(number) => number as f64,
+        }
+    }
+
+    fn shown(self) -> String {
+        match self {
+            Number::Float(number) => text::number(number),
+            Number::Integer(number) => number.to_string(),
+        }
+    }
+
+    fn as_json(self) -> Json {
+        match self {
+            Number::Float(number) => json!(number),
+            Number::Integer(number) => {
+                i64::try_from(number).map_or_else(|_| json!(number as u64), |small| json!(small))
+            }
+        }
+    }
 }
 
 /// How they differ, if they do. Of another type they are compared as numbers alone.
@@ -37,7 +86,8 @@ pub fn compare(
 ) -> Result<Option<Values>> {
     let are_numbers = elements::are_numbers(a) && elements::are_numbers(b);
     if !is_same_type {
-        return if are_numbers { numbers(a, b, interrupt) } else { Ok(None) };
+        let comparable = are_numbers && count_of_numbers(a)? == count_of_numbers(b)?;
+        return if comparable { numbers(a, b, interrupt) } else { Ok(None) };
     }
     let known = elements::is_known(a) && elements::is_known(b);
     if known {
@@ -97,25 +147,46 @@ fn stored(a: &Component<'_>, b: &Component<'_>) -> Result<Option<Values>> {
     Ok(first.map(|first| Values::Bytes { differ, of: a.len() as u64, first: first as u64 }))
 }
 
+/// How many numbers it has, and how many of them make an element.
+fn count_of_numbers(component: &Component<'_>) -> Result<(u64, u64)> {
+    let width = component.dtype().map_or(1, |dtype| dtype.size() as u64);
+    Ok((component.size()? / width, elements::numbers_of_element(component)))
+}
+
+/// What is read of both, and what 8 bytes of it are: integers as they are, all else as floats.
+fn number_of(a: &Component<'_>, b: &Component<'_>) -> (bool, fn([u8; 8]) -> Number) {
+    match (a.dtype(), b.dtype()) {
+        (Some(Dtype::I64), Some(Dtype::I64)) => {
+            (true, |bytes| Number::Integer(i64::from_ne_bytes(bytes).into()))
+        }
+        (Some(Dtype::U64), Some(Dtype::U64)) => {
+            (true, |bytes| Number::Integer(u64::from_ne_bytes(bytes).into()))
+        }
+        _ => (false, |bytes| Number::Float(f64::from_ne_bytes(bytes))),
+    }
+}
+
 fn numbers(a: &Component<'_>, b: &Component<'_>, interrupt: &Interrupt) -> Result<Option<Values>> {
     const WIDTH: usize = 8;
     let (mut differ, mut of, mut first) = (0u64, 0u64, None);
     let (mut largest, mut is_finite) = (0f64, true);
-    let as_bytes = |component: &Component<'_>, body: &mut dyn FnMut(&[u8]) -> Result<()>| {
-        component.for_each_converted(ztensor::model::dtype::Dtype::F64, body)
+    let (is_plain, number) = number_of(a, b);
+    let read = |component: &Component<'_>, body: &mut dyn FnMut(&[u8]) -> Result<()>| match is_plain {
+        true => component.for_each_decoded(body),
+        false => component.for_each_converted(Dtype::F64, body),
     };
-    let number = |bytes: &[u8]| f64::from_ne_bytes(bytes.try_into().unwrap_or_default());
-    pairs::for_each(&|body| as_bytes(a, body), &|body| as_bytes(b, body), &mut |at, a, b| {
+    let number = |bytes: &[u8]| number(bytes.try_into().unwrap_or_default());
+    pairs::for_each(&|body| read(a, body), &|body| read(b, body), &mut |at, a, b| {
         interrupt.check().map_err(|_| stopped())?;
         let begin = at / WIDTH as u64;
         for (index, (a, b)) in a.chunks_exact(WIDTH).zip(b.chunks_exact(WIDTH)).enumerate() {
             let (x, y) = (number(a), number(b));
-            if x == y || x.is_nan() && y.is_nan() {
+            if x.is(y) {
                 continue;
             }
             differ += 1;
             first.get_or_insert((begin + index as u64, (x, y)));
-            let distance = (x - y).abs();
+            let distance = x.distance(y);
             is_finite &= distance.is_finite();
             if distance.is_finite() {
                 largest = largest.max(distance);
@@ -156,8 +227,8 @@ impl Values {
                 format!(
                     "{differ} of {of} numbers differ, at most by {}{more}, the first at {at}: {} and {}",
                     text::number(*largest),
-                    text::number(*a),
-                    text::number(*b)
+                    a.shown(),
+                    b.shown()
                 )
             }
         }
@@ -176,8 +247,8 @@ impl Values {
                 "of": of,
                 "first_at": first,
                 "first_place": place(first / per_element, shape),
-                "first": a,
-                "second": b,
+                "first": a.as_json(),
+                "second": b.as_json(),
                 "largest": largest,
                 "all_finite": is_finite,
             }),

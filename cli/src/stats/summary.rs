@@ -101,11 +101,12 @@ impl Histogram {
 
     pub fn add(&mut self, numbers: &[f64]) {
         let last = self.counts.len() - 1;
-        // Halves, as the distance of two numbers may be more than the greatest number.
-        let (from, width) = (self.least / 2.0, self.greatest / 2.0 - self.least / 2.0);
-        let scale = if width > 0.0 { self.counts.len() as f64 / width } else { 0.0 };
+        // Halves, where the distance of the two is more than the greatest number.
+        let unit = if (self.greatest - self.least).is_finite() { 1.0 } else { 0.5 };
+        let width = self.greatest * unit - self.least * unit;
         for number in numbers.iter().filter(|number| number.is_finite()) {
-            let bin = (number / 2.0 - from) * scale; // `as` saturates, and makes 0 of NaN
+            // `as` saturates, and makes 0 of NaN: of 0 / 0, where all are the same.
+            let bin = (number * unit - self.least * unit) / width * self.counts.len() as f64;
             self.counts[(bin as usize).min(last)] += 1;
         }
     }
@@ -183,6 +184,10 @@ mod tests {
         let mut histogram = Histogram::over(&in_pieces(&wide, 3), 3).unwrap();
         histogram.add(&wide);
         assert_eq!(histogram.counts, [1, 1, 1]);
+        let tiny = [0.0, 1e-310, 2e-310, 3e-310];
+        let mut histogram = Histogram::over(&in_pieces(&tiny, 4), 3).unwrap();
+        histogram.add(&tiny);
+        assert_eq!(histogram.counts, [1, 1, 2]);
         let same = [2.0; 5];
         let mut histogram = Histogram::over(&in_pieces(&same, 2), 3).unwrap();
         histogram.add(&same);
