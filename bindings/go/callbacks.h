@@ -58,6 +58,10 @@ ZT_GO_WATCH(verify, zt_verify_options)
 ZT_GO_WATCH(repair, zt_repair_options)
 ZT_GO_WATCH(write, zt_writer_options)
 
+static inline zt_status zt_go_measure(const zt_component *c, uintptr_t handle, uint64_t *size)
+{
+	return zt_component_measure(c, zt_go_progress, (void *)handle, size);
+}
 static inline void zt_go_on_failure(zt_verify_options *o) { o->on_failure = zt_go_failure; }
 static inline void zt_go_on_done(zt_read_options *o) { o->on_done = zt_go_done; }
 static inline void zt_go_allocator(zt_allocator *a, uintptr_t handle)

@@ -2,6 +2,7 @@ package ztensor
 
 /*
 #include <ztensor.h>
+#include "callbacks.h"
 */
 import "C"
 
@@ -60,6 +61,18 @@ const UnknownSize = uint64(C.ZT_UNKNOWN_SIZE)
 func (c Component) Measure() (uint64, error) {
 	var size C.uint64_t
 	err := call(func() C.zt_status { return C.zt_component_measure(c.handle, nil, nil, &size) })
+	return uint64(size), err
+}
+
+// MeasureWatched is Measure that can be followed and stopped where all has to be decoded for it.
+func (c Component) MeasureWatched(watch Watch) (uint64, error) {
+	w := watch.watcher()
+	if w == nil {
+		return c.Measure()
+	}
+	var size C.uint64_t
+	handle := w.context()
+	err := w.call(func() C.zt_status { return C.zt_go_measure(c.handle, handle, &size) })
 	return uint64(size), err
 }
 

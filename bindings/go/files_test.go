@@ -589,3 +589,21 @@ func TestEditing(t *testing.T) {
 		t.Error(g.Value().Len(), g.Len())
 	}
 }
+
+func TestMeasureMayBeStopped(t *testing.T) {
+	o, err := opened(t, data+"v1.1/rs-1.1.1-sparse-zstd-digest.zt").Object("coo")
+	must(t, err)
+	part, err := o.Component("coords")
+	must(t, err)
+	stop, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := part.MeasureWatched(Watch{Context: stop}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	steps := 0
+	size, err := part.MeasureWatched(Watch{Progress: func(done, total uint64) bool { steps++; return true }})
+	must(t, err)
+	if again, err := part.Measure(); err != nil || again != size || size != part.Size() || steps == 0 {
+		t.Error(size, again, steps, err)
+	}
+}

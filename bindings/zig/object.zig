@@ -56,8 +56,12 @@ pub const Component = struct {
     }
     /// `size`, found out where the file does not declare it.
     pub fn measure(self: Component) Error!u64 {
+        return self.measureWith(null, null);
+    }
+    /// With what `callbacks.progress` makes of the type of context.
+    pub fn measureWith(self: Component, progress: c.zt_progress_callback, context: ?*anyopaque) Error!u64 {
         var n: u64 = 0;
-        try base.check(c.zt_component_measure(self.handle, null, null, &n));
+        try base.check(c.zt_component_measure(self.handle, progress, context, &n));
         return n;
     }
     /// The bytes in the mapped file; error.NotMappable where there are none, then `read` or `load`. Aligned as their elements are,

@@ -249,6 +249,14 @@ test "failures one by one, progress stops everything" {
     reading.context = &watcher;
     reading.progress = zt.callbacks.progress(Watcher);
     try expectError(error.Cancelled, file.find("a").?.find("data").?.loadWith(reading));
+    const unsized = try zt.File.open(data ++ "v1.1/rs-1.1.1-sparse-zstd-digest.zt");
+    defer unsized.close();
+    const part = unsized.find("coo").?.find("coords").?;
+    watcher = .{ .stop_at = 1 };
+    try expectError(error.Cancelled, part.measureWith(reading.progress, &watcher));
+    watcher = .{};
+    try equal(try part.measureWith(reading.progress, &watcher), try part.measure());
+    try expect(watcher.steps > 0);
     watcher = .{};
     reading.on_done = zt.callbacks.done(Watcher);
     var request = zt.sized(c.zt_read_request);

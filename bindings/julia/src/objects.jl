@@ -50,9 +50,13 @@ caps(c::Component) = Set(key for (key, bit) in CAPS if zt_component_caps(c.handl
 "Decoded bytes, found out where the file does not declare them."
 function Base.sizeof(c::Component)
     known = zt_component_size(c.handle)
-    known == ZT_UNKNOWN_SIZE || return Int(known)
-    size = Ref{UInt64}(0)
-    check(zt_component_measure(c.handle, C_NULL, C_NULL, size))
+    return known == ZT_UNKNOWN_SIZE ? measure(c) : Int(known)
+end
+"The same. progress: a function of (done, total) that may return false to stop, called where all has to be decoded for it."
+function measure(c::Component; progress = nothing)
+    watcher, size = Watcher(progress), Ref{UInt64}(0)
+    call = get(watching(watcher), :progress, C_NULL)
+    GC.@preserve watcher check(zt_component_measure(c.handle, call, pointer_from_objref(watcher), size), watcher)
     return Int(size[])
 end
 "Says what will be done with the stored bytes: :willneed, :evict, :lock, ..."

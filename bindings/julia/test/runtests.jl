@@ -172,6 +172,9 @@ end
         cancelled(() -> ZT.create(w -> ZT.copy_object(w, f["a"]), path * ".copy"; progress = stop))
         @test !ispath(path * ".copy") && ZT.repair(path).objects == 3
         @test_throws DivideError ZT.verify(f; progress = (_, _) -> div(1, 0))
+        unsized = ZT.open(joinpath(DATA, "v1.1/rs-1.1.1-sparse-zstd-digest.zt"))["coo"]["coords"]
+        cancelled(() -> ZT.measure(unsized; progress = stop))
+        @test ZT.measure(unsized; progress = (_, _) -> true) == sizeof(unsized) == length(read(unsized))
         offsets = [ZT.offset(f[name]["data"]) for name in ("a", "c")]
         Base.open(path, "r+") do io
             foreach(offset -> (seek(io, offset); write(io, 0x01)), offsets)

@@ -54,11 +54,13 @@ class Component:
     def size(self) -> int:
         """Decoded bytes; found out where the file does not declare them."""
         size = lib.zt_component_size(self._live())
-        if size == c.ZT_UNKNOWN_SIZE:
-            measured = ctypes.c_uint64()
-            check(lib.zt_component_measure(self._live(), c.zt_progress_callback(), None, ctypes.byref(measured)))
-            size = measured.value
-        return size
+        return self.measure() if size == c.ZT_UNKNOWN_SIZE else size
+
+    def measure(self, progress: Progress = None) -> int:
+        """The same; progress(done, total) may return False to stop where all has to be decoded for it."""
+        carrier, measured = Carrier(), ctypes.c_uint64()
+        carrier.check(lib.zt_component_measure(self._live(), carrier.progress(progress), None, ctypes.byref(measured)))
+        return measured.value
 
     def _live(self):
         self._file._live()

@@ -168,6 +168,11 @@ def test_progress_of_everything_may_stop_it(abc, path):
             f["a"].numpy(progress=stop)
         with pytest.raises(libztensor.Cancelled):
             f.read_batch({"a": bytearray(256)}, progress=stop)
+        with libztensor.open(DATA / "v1.1/rs-1.1.1-sparse-zstd-digest.zt") as unsized:
+            part = unsized["coo"]["coords"]
+            with pytest.raises(libztensor.Cancelled):
+                part.measure(stop)
+            assert part.measure(lambda *_: None) == part.size == len(part.read())
         twin = path.with_suffix(".twin")
         with pytest.raises(libztensor.Cancelled), libztensor.create(twin, progress=stop) as w:
             w.copy(f["a"])
