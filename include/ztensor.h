@@ -1121,6 +1121,17 @@ typedef struct zt_read_request {
     void *dst;
     size_t dst_size; ///< Bytes at dst: at least as many as the request reads.
     uint64_t tag; ///< Given to on_done; means nothing here.
+    /// Evenly spaced rows instead of a range, so many; 0 for none. length and count are 0 and NULL then. Row i is
+    /// row_length bytes at offset + i * row_stride, and goes to dst + i * dst_stride.
+    uint64_t rows;
+    /// Bytes of a row among the decoded ones; whole elements where these are turned, converted or gathered.
+    uint64_t row_length;
+    uint64_t row_stride; ///< From one row to the next in the component; 0 for row_length.
+    /// From one row to the next at dst, whose bytes between rows are left alone; 0 for rows that follow each other.
+    uint64_t dst_stride;
+    uint32_t verify; ///< 1: check the digest, as zt_read_options.verify does; of what is read whole.
+    /// The dtype that elements are converted to, as zt_component_read_as does; 0 for none. Sizes at dst count them as it.
+    zt_dtype convert;
 } zt_read_request;
 
 /// What a batch did.

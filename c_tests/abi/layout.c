@@ -168,7 +168,7 @@ AT(zt_component_info, type, 76);
 AT(zt_component_info, encoding, 80);
 AT(zt_component_info, part, 84);
 
-SIZE(zt_read_request, 80);
+SIZE(zt_read_request, 120);
 AT(zt_read_request, struct_size, 0);
 AT(zt_read_request, component, 8);
 AT(zt_read_request, offset, 16);
@@ -179,6 +179,12 @@ AT(zt_read_request, step, 48);
 AT(zt_read_request, dst, 56);
 AT(zt_read_request, dst_size, 64);
 AT(zt_read_request, tag, 72);
+AT(zt_read_request, rows, 80);
+AT(zt_read_request, row_length, 88);
+AT(zt_read_request, row_stride, 96);
+AT(zt_read_request, dst_stride, 104);
+AT(zt_read_request, verify, 112);
+AT(zt_read_request, convert, 116);
 
 SIZE(zt_cache_candidate, 24);
 AT(zt_cache_candidate, tag, 0);

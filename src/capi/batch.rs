@@ -9,12 +9,12 @@ use super::progress::progress;
 use super::read_options::{batch_options, on_done, zt_read_options};
 use super::sized::sized_struct;
 use super::status::zt_status;
-use super::types::ZT_WHOLE;
+use super::types::{self, zt_dtype, ZT_WHOLE};
 use crate::error::{fail, Result};
-use crate::reader::{BatchStats, File, Request, Selection};
+use crate::reader::{BatchStats, File, Request, RowsMut, Selection};
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
-use std::ptr::null;
+use std::ptr::{null, NonNull};
 
 /// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
 #[repr(C)]
@@ -41,6 +41,19 @@ pub struct zt_read_request {
     pub dst_size: usize,
     /// Given to on_done; means nothing here.
     pub tag: u64,
+    /// Evenly spaced rows instead of a range, so many; 0 for none. length and count are 0 and NULL then. Row i is
+    /// row_length bytes at offset + i * row_stride, and goes to dst + i * dst_stride.
+    pub rows: u64,
+    /// Bytes of a row among the decoded ones; whole elements where these are turned, converted or gathered.
+    pub row_length: u64,
+    /// From one row to the next in the component; 0 for row_length.
+    pub row_stride: u64,
+    /// From one row to the next at dst, whose bytes between rows are left alone; 0 for rows that follow each other.
+    pub dst_stride: u64,
+    /// 1: check the digest, as zt_read_options.verify does; of what is read whole.
+    pub verify: u32,
+    /// The dtype that elements are converted to, as zt_component_read_as does; 0 for none. Sizes at dst count them as it.
+    pub convert: zt_dtype,
 }
 
 /// What a batch did.
@@ -69,7 +82,9 @@ pub struct zt_read_stats {
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
-sized_struct!(zt_read_request: component, offset, length, start, count, step, dst, dst_size, tag);
+sized_struct!(zt_read_request: component, offset, length, start, count, step, dst, dst_size, tag,
+    rows, row_length, row_stride, dst_stride, verify, convert
+);
 
 // SAFETY: as above.
 sized_struct!(zt_read_stats:
@@ -140,6 +155,7 @@ unsafe fn plan<'a>(
             disjoint_so_far &= end <= start.addr();
             end = its_end.addr();
         }
+        disjoint_so_far &= !planned.has_rows();
         plan.push(planned);
     }
     if !disjoint_so_far {
@@ -151,9 +167,10 @@ unsafe fn plan<'a>(
 /// Two requests that fill the same memory would race: refused, whatever is said of it.
 pub(super) fn disjoint(plan: &[Request<'_>]) -> Result<()> {
     let mut places = Vec::new();
-    places.try_reserve_exact(plan.len())?;
-    let filled = plan.iter().enumerate().filter(|(_, request)| !request.dst.is_empty());
-    places.extend(filled.map(|(at, request)| (request.dst.as_ptr().addr(), request.dst.len(), at)));
+    places.try_reserve_exact(plan.iter().map(Request::place_count).fold(0, usize::saturating_add))?;
+    for (at, request) in plan.iter().enumerate() {
+        places.extend(request.places().map(|(start, size)| (start, size, at))); // within what was reserved
+    }
     places.sort_unstable();
     let mut before: Option<(usize, usize)> = None;
     for (start, size, at) in places {
@@ -178,11 +195,40 @@ pub(super) unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Re
     }
     // SAFETY: passed on.
     let mut planned = unsafe { without_memory(place, request)? };
-    // What is over is left alone, and may be another request's.
-    let capacity = usize::try_from(planned.size()).map_or(request.dst_size, |n| n.min(request.dst_size));
-    // SAFETY: "dst_size: bytes at dst".
-    planned.dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
+    // SAFETY: passed on.
+    unsafe { give_memory(&mut planned, request)? };
     Ok(planned)
+}
+
+/// Gives a request the memory that it fills: what is over is left alone, and may be another request's.
+///
+/// # Safety
+/// dst has dst_size bytes, which are lent for `'a` as far as they are filled.
+pub(super) unsafe fn give_memory<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> Result<()> {
+    let (size, dst_size) = (planned.size(), request.dst_size);
+    let row_length = size.checked_div(request.rows).unwrap_or(0);
+    if request.dst_stride == 0 || request.dst_stride == row_length {
+        let capacity = usize::try_from(size).map_or(dst_size, |n| n.min(dst_size));
+        // SAFETY: "dst_size: bytes at dst".
+        planned.dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
+        return Ok(());
+    }
+    let (rows, stride) = (request.rows, request.dst_stride);
+    if stride < row_length {
+        return Err(fail!(InvalidArgument, "dst_stride is {stride}, but a row has {row_length} bytes"));
+    }
+    let last = rows.checked_sub(1).and_then(|last| last.checked_mul(stride)?.checked_add(row_length));
+    if last.is_none_or(|end| end > dst_size as u64) {
+        return Err(fail!(
+            BufferSize,
+            "{rows} rows of {row_length} bytes, every {stride}, do not fit the {dst_size} bytes of its memory"
+        ));
+    }
+    let base = arg::required(NonNull::new(request.dst.cast()), "dst")?;
+    let number = |n: u64| arg::to_usize(n, "a row");
+    // SAFETY: "dst_size: bytes at dst", in which the rows are.
+    let rows = unsafe { RowsMut::new(base, number(rows)?, number(row_length)?, number(stride)?) };
+    planned.fill_rows(rows)
 }
 
 /// A request of the caller's, checked, but for its memory.
@@ -194,7 +240,21 @@ pub(super) unsafe fn without_memory<'a>(
     request: &zt_read_request,
 ) -> Result<Request<'a>> {
     let component = place.component()?;
-    let part = if !request.count.is_null() {
+    let convert = match request.convert {
+        0 => None,
+        other => Some(types::dtype(other)?),
+    };
+    let zt_read_request { offset, rows, row_length, row_stride, dst_stride, .. } = *request;
+    let part = if rows > 0 {
+        let arrays = [request.start, request.count, request.step];
+        if request.length != 0 || arrays.iter().any(|array| !array.is_null()) {
+            return Err(fail!(InvalidArgument, "it has both rows and a range or a hyperslab"));
+        }
+        let row_stride = if row_stride == 0 { row_length } else { row_stride };
+        Selection::Rows { offset, rows, row_length, row_stride }
+    } else if (row_length, row_stride, dst_stride) != (0, 0, 0) {
+        return Err(fail!(InvalidArgument, "it has row_length, row_stride or dst_stride, but no rows"));
+    } else if !request.count.is_null() {
         if (request.offset, request.length) != (0, 0) {
             return Err(fail!(InvalidArgument, "it has both a range and a hyperslab"));
         }
@@ -215,7 +275,9 @@ pub(super) unsafe fn without_memory<'a>(
             (offset, length) => Selection::Range { offset, length },
         }
     };
-    component.request(&part, &mut [], request.tag)
+    let mut planned = component.request(&part, convert, &mut [], request.tag)?;
+    planned.verify = arg::flag(request.verify, "zt_read_request.verify")?;
+    Ok(planned)
 }
 
 pub(super) fn stats_of(did: &BatchStats) -> zt_read_stats {

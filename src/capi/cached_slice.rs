@@ -13,6 +13,8 @@ use std::ptr::{null, null_mut};
 const START: u64 = 1;
 const COUNT: u64 = 2;
 const STEP: u64 = 4;
+/// Whether rows, a check or a conversion are asked for: four numbers more.
+const MORE: u64 = 8;
 
 /// The numbers that make a slice: all of the request but where it goes and what the caller calls it.
 ///
@@ -31,15 +33,37 @@ pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_com
         dst: _,
         dst_size: _,
         tag: _,
+        rows,
+        row_length,
+        row_stride,
+        dst_stride,
+        verify,
+        convert,
     } = *request;
+    if dst_stride != 0 {
+        return Err(fail!(
+            InvalidArgument,
+            "dst_stride is {dst_stride}, but a slot has its rows one after the other"
+        ));
+    }
     // SAFETY: NULL or a component that is lent as long as its file is open.
     let component: &'f zt_component = arg::required(unsafe { component.as_ref() }, "component")?;
     let arrays = [(start, START), (count, COUNT), (step, STEP)];
     let present = arrays.iter().filter(|(array, _)| !array.is_null());
-    let flags = present.clone().fold(0, |flags, (_, flag)| flags | flag);
+    let arrays_there = present.clone().fold(0, |flags, (_, flag)| flags | flag);
+    let more = [
+        rows,
+        row_length,
+        row_stride,
+        u64::from(verify) << 32 | u64::from(u32::from_ne_bytes(convert.to_ne_bytes())),
+    ];
+    let flags = arrays_there | if more == [0; 4] { 0 } else { MORE };
     let mut key = Key::new();
     key.extend(&[std::ptr::from_ref(component).addr() as u64, offset, length, flags])?;
-    if flags != 0 {
+    if flags & MORE != 0 {
+        key.extend(&more)?;
+    }
+    if arrays_there != 0 {
         let rank = component.component()?.object().shape().len();
         for (array, _) in present {
             // SAFETY: "the rank's number" of each.
@@ -51,10 +75,11 @@ pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_com
 
 /// The request of a key, without a destination.
 fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
-    let (numbers, arrays) = key.words().split_at_checked(4).unwrap_or_default();
+    let flags = key.words().get(3).copied().unwrap_or(0);
+    let count = if flags & MORE == 0 { 4 } else { 8 };
+    let (numbers, arrays) = key.words().split_at_checked(count).unwrap_or_default();
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
-    let flags = number(3);
-    let rank = arrays.len().checked_div(flags.count_ones() as usize).unwrap_or(0);
+    let rank = arrays.len().checked_div((flags & !MORE).count_ones() as usize).unwrap_or(0);
     let mut rest = arrays;
     let mut next = |flag: u64| {
         if flags & flag == 0 {
@@ -75,6 +100,12 @@ fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
         dst: null_mut(),
         dst_size: 0,
         tag: 0,
+        rows: number(4),
+        row_length: number(5),
+        row_stride: number(6),
+        dst_stride: 0,
+        verify: u32::try_from(number(7) >> 32).unwrap_or(0),
+        convert: i32::from_ne_bytes(u32::try_from(number(7) & 0xffff_ffff).unwrap_or(0).to_ne_bytes()),
     }
 }
 

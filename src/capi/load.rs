@@ -1,7 +1,7 @@
 //! Loads: reads that go on while the caller takes what is there.
 
 use super::arg;
-use super::batch::{disjoint, stats_of, without_memory, zt_read_request, zt_read_stats};
+use super::batch::{disjoint, give_memory, stats_of, without_memory, zt_read_request, zt_read_stats};
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
 use super::hooks::thread_hooks;
@@ -232,7 +232,7 @@ unsafe fn plan(
         plan.push(unsafe { one(&request, files) }.map_err(in_request)?);
     }
     let places = plan.iter().map(|request| request.dst.as_ptr_range()).filter(|place| !place.is_empty());
-    if !places.is_sorted_by(|one, other| one.end <= other.start) {
+    if plan.iter().any(Request::has_rows) || !places.is_sorted_by(|one, other| one.end <= other.start) {
         disjoint(&plan)?;
     }
     Ok(plan)
@@ -247,9 +247,8 @@ unsafe fn one(request: &zt_read_request, files: &mut Files) -> Result<Request<'s
     // SAFETY: passed on.
     let mut planned = unsafe { without_memory(place, request)? };
     planned.in_ring = request.dst.is_null() && request.dst_size == 0;
-    let capacity = usize::try_from(planned.size()).map_or(request.dst_size, |n| n.min(request.dst_size));
-    // SAFETY: "dst_size: bytes at dst".
-    planned.dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
+    // SAFETY: passed on.
+    unsafe { give_memory(&mut planned, request)? };
     Ok(planned)
 }
 
@@ -284,11 +283,11 @@ unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<O
         let size = slot_size.checked_mul(slot_count).ok_or_else(too_large)?;
         // SAFETY: "slot_count slots of slot_size bytes, yours until zt_load_finish".
         let memory = unsafe { arg::bytes_mut(ring, size, "ring")? };
-        let place = memory.as_ptr_range();
-        if let Some(at) = plan.iter().position(|request| {
-            let dst = request.dst.as_ptr_range();
-            !request.dst.is_empty() && dst.start < place.end && place.start < dst.end
-        }) {
+        let ring = memory.as_ptr().addr();
+        let shares = |(start, length): (usize, usize)| {
+            start < ring.saturating_add(size) && ring < start.saturating_add(length)
+        };
+        if let Some(at) = plan.iter().position(|request| request.places().any(shares)) {
             return Err(fail!(InvalidArgument, "request {at} and the ring share memory"));
         }
         return Ok(Some(Ring::of(memory, slot_size)));

@@ -75,6 +75,23 @@ impl<'f> Blob<'f> {
         StoredBytes { source: self.source, start: self.entry.offset, size: self.entry.stored_size }
     }
 
+    /// Bytes that have to be taken together: elements, where they are turned or gathered.
+    pub fn unit(&self) -> u64 {
+        match self.laid_out.is_some_and(|laid_out| laid_out.strides.is_some()) {
+            true => self.element_size().max(1),
+            false if self.entry.swaps() => (self.entry.width() as u64).max(1),
+            false => 1,
+        }
+    }
+
+    /// Stored bytes that need temporary memory to be looked at.
+    pub fn unlent_size(&self) -> u64 {
+        match self.stored().borrow() {
+            Some(_) => 0,
+            None => self.entry.stored_size,
+        }
+    }
+
     pub fn named(&self, error: Error) -> Error {
         self.owner.named(self, error)
     }

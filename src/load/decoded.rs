@@ -65,7 +65,7 @@ impl Blob<'_> {
     }
 
     /// What its elements are, for a conversion.
-    fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
+    pub(super) fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
         match (self.entry.dtype, self.entry.logical) {
             (Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => Ok((dtype, None)),
             (Some(dtype), LogicalType::Known(logical)) => Ok((dtype, Some(logical))),
@@ -73,12 +73,7 @@ impl Blob<'_> {
         }
     }
 
-    /// Bytes that it has as elements of `to`.
-    pub fn converted_size(&self, to: Dtype) -> Result<u64> {
-        convert::converted_size(self.size, self.element_type()?, to)
-    }
-
-    /// Fills `dst`, which has [`Blob::converted_size`] bytes, with its elements as `to`.
+    /// Fills `dst`, which has the bytes for it, with its elements as `to`.
     pub fn convert_into(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
         let (from, all, mut rest) = (self.element_type()?, dst.len() as u64, dst);
         self.for_each_decoded(&mut |chunk| {

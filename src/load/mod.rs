@@ -25,6 +25,8 @@ mod progress;
 mod request;
 #[allow(unsafe_code)] // lends memory that is filled again and again
 mod ring;
+#[allow(unsafe_code)] // memory with gaps
+mod rows;
 mod single;
 mod slab;
 mod split;
@@ -32,6 +34,7 @@ mod stored;
 mod strategy;
 #[allow(unsafe_code)] // fills the memory that the ring lends
 mod streaming;
+mod temporary;
 
 pub(crate) use batch::run;
 pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, FrameIndexCache, LaidOut, Owner};
@@ -41,6 +44,7 @@ pub(crate) use progress::Event;
 pub(crate) use request::Part;
 pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request};
 pub(crate) use ring::Ring;
+pub(crate) use rows::RowsMut;
 pub(crate) use single::run_one;
 pub(crate) use slab::Slab;
 pub(crate) use stored::{for_each_chunk, in_memory, is_called, with_range, zeroed, StoredBytes, READ_CHUNK};

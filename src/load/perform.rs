@@ -32,7 +32,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    fn take(&self, bytes: u64) -> Reservation<'_> {
+    pub(super) fn take(&self, bytes: u64) -> Reservation<'_> {
         let mut used = self.used.lock();
         while *used > 0 && used.saturating_add(bytes) > self.limit {
             used = used.wait(&self.freed);
@@ -42,7 +42,7 @@ impl Budget {
     }
 }
 
-struct Reservation<'a> {
+pub(super) struct Reservation<'a> {
     budget: &'a Budget,
     bytes: u64,
 }
@@ -106,6 +106,12 @@ impl Performer<'_, '_> {
                 })
             }
             JobKind::Serial => self.perform_serial(request, job.dst),
+            JobKind::Convert(to) => {
+                let _reservation = self.shared.budget.take(blob.unlent_size());
+                self.shared.count_stored(blob.entry.stored_size);
+                blob.convert_into(*to, job.dst)
+            }
+            JobKind::Temporary(_) => self.perform_temporary(request, job.dst),
         }
     }
 
@@ -178,13 +184,6 @@ impl Performer<'_, '_> {
 
     fn perform_serial(&mut self, request: &Request<'_>, mut dst: &mut [u8]) -> Result<()> {
         let blob = &request.blob;
-        if let Some(to) = request.convert {
-            let stored = blob.entry.stored_size;
-            let temporary = if blob.stored().borrow().is_some() { 0 } else { stored };
-            let _reservation = self.shared.budget.take(temporary);
-            self.shared.count_stored(stored);
-            return blob.convert_into(to, dst);
-        }
         if let Some(laid_out) = &blob.laid_out {
             return self.perform_laid_out(request, laid_out, dst);
         }
@@ -259,7 +258,9 @@ pub fn finish(
             blob.check_size(*codec, seek.size)?;
             decode_part(request, *codec, stored.into(), seek, dst)
         }
-        JobKind::Serial => Err(fail!(Internal, "a job that reads for itself was read for")),
+        JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) => {
+            Err(fail!(Internal, "a job that reads for itself was read for"))
+        }
     }
 }
 

@@ -68,7 +68,7 @@ pub fn cut<'a>(
         for request in of_this {
             let unheard = if offset == 0 { count as u64 } else { 0 };
             let unheard = u32::try_from(unheard).unwrap_or(u32::MAX);
-            let address = request.dst.as_ptr().expose_provenance();
+            let address = request.address();
             pieces.push(Piece { first, offset, address, unheard, undone: unheard, ..Piece::default() });
             offset = offset.saturating_add(request.size());
         }
@@ -92,7 +92,7 @@ fn parts<'a>(
     if blob.coding != Coding::Raw || blob.laid_out.is_some() {
         return Err(too_large(whole, slot_size, "a component that is not stored as it is read"));
     }
-    if verify && matches!(whole.part, Part::Whole) && blob.expected_digest()?.is_some() {
+    if (verify || whole.verify) && matches!(whole.part, Part::Whole) && blob.expected_digest()?.is_some() {
         return Err(too_large(whole, slot_size, "a component whose digest is checked"));
     }
     if whole.convert.is_some() {
@@ -242,7 +242,7 @@ pub fn own_jobs<'a>(
 /// Cuts a request into the jobs that fill `dst`, and counts them. Where that fails it counts as one, which is to fail.
 pub fn jobs_of<'a>(
     number: u32,
-    request: &Request<'_>,
+    request: &Request<'a>,
     dst: &'a mut [u8],
     executor: &Executor<'a>,
     jobs: &mut Vec<Job<'a>>,

@@ -1,10 +1,14 @@
 //! What is asked of the executor, what it says of it, and the jobs that a request is cut into.
 
 use super::blob::Blob;
+use super::rows::RowsMut;
 use super::slab::{Slab, StridedBlocks};
 use crate::codec::Codec;
+use crate::convert;
 use crate::digest::Digest;
 use crate::error::{fail, Result};
+use crate::lock::Mutex;
+use crate::memory::try_box;
 use crate::model::dtype::Dtype;
 use std::ffi::CStr;
 use std::ops::Range;
@@ -93,6 +97,28 @@ pub(crate) enum Part {
     Slab(Box<Slab>),
 }
 
+impl Part {
+    /// Decoded bytes that it has.
+    fn size(&self, blob: &Blob<'_>) -> u64 {
+        match self {
+            Part::Whole => blob.size,
+            Part::Range { length, .. } => *length,
+            Part::Slab(slab) => slab.size(),
+        }
+    }
+
+    /// What has to be a multiple of an element's size, where elements are taken whole.
+    fn units(&self) -> [u64; 3] {
+        match self {
+            Part::Whole => [0; 3],
+            Part::Range { offset, length } => [*offset, *length, 0],
+            Part::Slab(slab) => {
+                slab.window(0).map_or([0; 3], |window| [window.source_offset, window.block, window.stride])
+            }
+        }
+    }
+}
+
 /// One read.
 pub struct Request<'a> {
     pub(crate) blob: Blob<'a>,
@@ -100,8 +126,12 @@ pub struct Request<'a> {
     size: u64,
     /// Receives the bytes in its front.
     pub dst: &'a mut [u8],
-    /// Converts the elements to this dtype; only of what is read whole.
+    /// Receives the bytes instead of `dst`, until its jobs are made or done.
+    pub(super) rows: Option<Box<Mutex<Option<RowsMut<'a>>>>>,
+    /// Converts the elements to this dtype.
     pub(crate) convert: Option<Dtype>,
+    /// Checks the digest, whatever the options say; only of what is read whole.
+    pub verify: bool,
     /// The caller's name for it.
     pub tag: u64,
     /// Its bytes go into the ring of a load, and `dst` is empty.
@@ -124,9 +154,8 @@ impl<'a> Request<'a> {
         dst: &'a mut [u8],
         tag: u64,
     ) -> Result<Request<'a>> {
-        let (size, part) = match (convert, part) {
-            (Some(to), part) => (blob.converted_size(to)?, part),
-            (None, Part::Range { offset, length }) => {
+        let part = match part {
+            Part::Range { offset, length } => {
                 if offset.checked_add(length).is_none_or(|end| end > blob.size) {
                     return Err(fail!(
                         InvalidArgument,
@@ -135,15 +164,88 @@ impl<'a> Request<'a> {
                     ));
                 }
                 // A range of all is all of it, and has a digest that can be checked.
-                (length, if length == blob.size { Part::Whole } else { Part::Range { offset, length } })
+                if length == blob.size {
+                    Part::Whole
+                } else {
+                    Part::Range { offset, length }
+                }
             }
-            (None, Part::Whole) => (blob.size, Part::Whole),
-            (None, Part::Slab(slab)) => (slab.size(), Part::Slab(slab)),
+            part => part,
+        };
+        let decoded = part.size(&blob);
+        let size = match convert {
+            None => decoded,
+            Some(to) => {
+                let from = blob.element_type()?;
+                let width = blob.element_size();
+                if part.units().iter().any(|n| n.checked_rem(width) != Some(0)) {
+                    return Err(fail!(
+                        InvalidArgument,
+                        "what is converted has to be whole elements of {width} bytes"
+                    ));
+                }
+                convert::converted_size(decoded, from, to)?
+            }
         };
         let (left, failed, has_digest) =
             (AtomicUsize::new(0), AtomicBool::new(false), AtomicBool::new(false));
         let (in_ring, source) = (false, 0);
-        Ok(Request { blob, part, size, dst, convert, tag, in_ring, left, failed, has_digest, source })
+        let (rows, verify) = (None, false);
+        Ok(Request {
+            blob,
+            part,
+            size,
+            dst,
+            rows,
+            convert,
+            verify,
+            tag,
+            in_ring,
+            left,
+            failed,
+            has_digest,
+            source,
+        })
+    }
+
+    /// Gives it rows to fill instead of `dst`.
+    pub fn fill_rows(&mut self, rows: RowsMut<'a>) -> Result<()> {
+        self.rows = Some(try_box(Mutex::new(Some(rows)))?);
+        Ok(())
+    }
+
+    /// Whether it fills rows.
+    pub fn has_rows(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// The memory that it fills, each as its address and size.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let packed = Some((self.dst.as_ptr().addr(), self.dst.len())).filter(|(_, size)| *size > 0);
+        let rows = self.rows.as_ref().and_then(|rows| {
+            rows.lock().as_ref().map(|rows| {
+                let length = rows.length();
+                rows.addresses().map(move |address| (address, length))
+            })
+        });
+        packed.into_iter().chain(rows.into_iter().flatten())
+    }
+
+    /// Where its bytes begin.
+    pub fn address(&self) -> usize {
+        let first = self.rows.as_ref().and_then(|rows| rows.lock().as_ref()?.addresses().next());
+        first.unwrap_or_else(|| self.dst.as_ptr().expose_provenance())
+    }
+
+    /// How many those are.
+    pub fn place_count(&self) -> usize {
+        let count = self.rows.as_ref().map(|rows| rows.lock().as_ref().map_or(0, RowsMut::row_count));
+        count.unwrap_or(1)
+    }
+
+    /// Decoded bytes that it takes.
+    pub(super) fn decoded_size(&self) -> u64 {
+        self.part.size(&self.blob)
     }
 
     /// Bytes that it fills.
@@ -158,12 +260,10 @@ impl<'a> Request<'a> {
             Part::Slab(slab) => slab.covering().unwrap_or_default(),
             Part::Range { offset, length } => {
                 let (start, end) = (*offset, offset.saturating_add(*length));
-                let gathers = self.blob.laid_out.is_some_and(|laid_out| laid_out.strides.is_some());
-                let width = match gathers {
-                    true => self.blob.element_size().max(1),
-                    false if self.blob.entry.swaps() => (self.blob.entry.width() as u64).max(1),
-                    false => return start..end,
-                };
+                let width = self.blob.unit();
+                if width == 1 {
+                    return start..end;
+                }
                 let last = end.checked_next_multiple_of(width).unwrap_or(end);
                 start - start % width..last.min(self.blob.size).max(end)
             }
@@ -194,8 +294,12 @@ pub enum JobKind {
     Frames { codec: Codec, stored: u64, decoded_start: u64, borrowed: bool },
     /// All of its stored bytes, out of which the request's part is decoded; their digest.
     Decode { codec: Codec, stored: u64, borrowed: bool, expected: Option<Digest> },
-    /// All else, by one thread: what has to be looked for, is of very many pieces, or is converted.
+    /// All else, by one thread: what has to be looked for, or is of very many pieces.
     Serial,
+    /// A whole component, converted on the way.
+    Convert(Dtype),
+    /// So many bytes, which are read into temporary memory, then converted or taken apart to rows.
+    Temporary(u64),
 }
 
 /// Receives jobs: where their stored bytes are, what they fill, and how.
@@ -204,7 +308,10 @@ pub type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], JobKind) -> Result<()> + 'p
 impl Job<'_> {
     /// Bytes that it delivers.
     pub fn bytes(&self) -> u64 {
-        self.dst.len() as u64
+        match self.kind {
+            JobKind::Temporary(bytes) => bytes,
+            _ => self.dst.len() as u64,
+        }
     }
 
     /// How many stored bytes it reads from its place on, if it reads the file itself.
@@ -214,7 +321,8 @@ impl Job<'_> {
             JobKind::Strided(window) => window.source_size(),
             JobKind::Frames { stored, borrowed: false, .. }
             | JobKind::Decode { stored, borrowed: false, .. } => *stored,
-            JobKind::Frames { .. } | JobKind::Decode { .. } | JobKind::Serial => 0,
+            JobKind::Frames { .. } | JobKind::Decode { .. } => 0,
+            JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) => 0,
         }
     }
 
@@ -227,7 +335,7 @@ impl Job<'_> {
     pub fn coalescable(&self, most: u64) -> Option<u64> {
         let stored = self.stored_bytes();
         let alone = match self.kind {
-            JobKind::Serial => true,
+            JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) => true,
             JobKind::Frames { borrowed, .. } | JobKind::Decode { borrowed, .. } => borrowed,
             JobKind::Copy | JobKind::Hash(_) | JobKind::Strided(_) => false,
         };

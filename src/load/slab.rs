@@ -122,6 +122,24 @@ impl Slab {
         Ok(slab)
     }
 
+    /// Rows of a row-major array of bytes: `rows` of them, `row_length` bytes each, every `row_stride` from `offset` on.
+    pub(crate) fn rows(offset: u64, rows: u64, row_length: u64, row_stride: u64, size: u64) -> Result<Slab> {
+        let last = rows.checked_sub(1).and_then(|last| last.checked_mul(row_stride));
+        let end = last.and_then(|last| last.checked_add(offset)?.checked_add(row_length));
+        if row_length == 0 || row_stride < row_length {
+            return Err(fail!(InvalidArgument, "rows of {row_length} bytes, one every {row_stride}"));
+        }
+        if end.is_none_or(|end| end > size) {
+            return Err(fail!(
+                InvalidArgument,
+                "{rows} rows of {row_length} bytes, every {row_stride} from {offset} on, pass its {size} bytes"
+            ));
+        }
+        let inner = Dim { count: rows, stride: row_stride };
+        let taken = rows.saturating_mul(row_length); // at most `end`
+        Ok(Slab { outer: Vec::new(), inner, base: offset, block: row_length, size: taken, source_size: size })
+    }
+
     /// Takes the next dimension outwards; `outer` is innermost first until it is complete.
     #[allow(clippy::arithmetic_side_effects, reason = "spans of the array, whose size does not overflow")]
     fn add(&mut self, dim: Dim, contiguous: &mut bool) {

@@ -3,8 +3,10 @@
 use super::blob::Owner;
 use super::frame_runs::{frame_jobs, frame_runs};
 use super::request::{BatchOptions, Direct, Job, JobKind, Part, Push, Request};
+use super::rows::RowsMut;
 use super::slab::Slab;
 use crate::codec::Coding;
+use crate::digest::Digest;
 use crate::error::{fail, Result};
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
@@ -100,6 +102,9 @@ pub fn plan<'a>(
 /// The front of a request's destination, which it fills.
 pub fn take_front<'a>(request: &mut Request<'a>) -> Result<&'a mut [u8]> {
     let dst = std::mem::take(&mut request.dst);
+    if request.rows.is_some() {
+        return Ok(dst); // which have its size
+    }
     let (size, capacity) = (request.size(), dst.len());
     let front = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
     front.ok_or_else(|| fail!(BufferSize, "it takes {size} bytes, the memory for it has {capacity}"))
@@ -108,21 +113,76 @@ pub fn take_front<'a>(request: &mut Request<'a>) -> Result<&'a mut [u8]> {
 /// Cuts a request into the jobs that fill `dst`; whether they check its digest. What is read together
 /// and taken apart has at most `capacity` bytes.
 pub fn split<'a>(
-    request: &Request<'_>,
+    request: &Request<'a>,
     dst: &'a mut [u8],
     options: &BatchOptions,
     capacity: usize,
     push: &mut Push<'_, 'a>,
 ) -> Result<bool> {
+    let expected = expected_digest(request, options)?;
+    let (start, has_digest) = (request.blob.entry.offset, expected.is_some());
+    match (request.convert, &request.rows, &request.part) {
+        (None, None, _) => split_packed(request, dst, expected, options, capacity, push)?,
+        (Some(to), None, Part::Whole) if !has_digest => push(start, dst, JobKind::Convert(to))?,
+        (None, Some(rows), _) if !has_digest && is_plain(request) => {
+            let mut rows = rows.lock();
+            match rows.take_if(|rows| rows.row_count() as u64 <= MAX_PIECES) {
+                Some(rows) => row_jobs(request, rows, options, push)?,
+                None => push(start, dst, JobKind::Temporary(request.size()))?,
+            }
+        }
+        _ => push(start, dst, JobKind::Temporary(request.size()))?,
+    }
+    Ok(has_digest)
+}
+
+/// The digest that is checked with a request.
+pub fn expected_digest(request: &Request<'_>, options: &BatchOptions) -> Result<Option<Digest>> {
+    match &request.part {
+        Part::Whole if (options.verify || request.verify) && request.blob.laid_out.is_none() => {
+            request.blob.expected_digest()
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether its bytes are stored as they are, one after the other.
+fn is_plain(request: &Request<'_>) -> bool {
+    request.blob.coding == Coding::Raw && request.blob.laid_out.is_none()
+}
+
+/// Each row by itself: the reads of those that lie near each other are joined later.
+fn row_jobs<'a>(
+    request: &Request<'a>,
+    rows: RowsMut<'a>,
+    options: &BatchOptions,
+    push: &mut Push<'_, 'a>,
+) -> Result<()> {
+    let (mut at, stride) = match &request.part {
+        Part::Slab(slab) => slab.window(0).map_or((0, 0), |window| (window.source_offset, window.stride)),
+        Part::Range { offset, .. } => (*offset, rows.length() as u64),
+        Part::Whole => (0, rows.length() as u64),
+    };
+    for row in rows {
+        copy_jobs(request.blob.entry.offset.saturating_add(at), row, options, push)?;
+        at = at.saturating_add(stride);
+    }
+    Ok(())
+}
+
+/// As [`split`], without conversion and rows.
+pub fn split_packed<'a>(
+    request: &Request<'_>,
+    dst: &'a mut [u8],
+    expected: Option<Digest>,
+    options: &BatchOptions,
+    capacity: usize,
+    push: &mut Push<'_, 'a>,
+) -> Result<()> {
     let blob = &request.blob;
     let start = blob.entry.offset;
-    let expected = match &request.part {
-        Part::Whole if options.verify && blob.laid_out.is_none() => blob.expected_digest()?,
-        _ => None,
-    };
-    let has_digest = expected.is_some();
     match (&request.part, blob.coding) {
-        _ if request.convert.is_some() || blob.laid_out.is_some() => push(start, dst, JobKind::Serial)?,
+        _ if blob.laid_out.is_some() => push(start, dst, JobKind::Serial)?,
         (Part::Whole, Coding::Raw) => match expected {
             Some(expected) => push(start, dst, JobKind::Hash(expected))?,
             None => copy_jobs(start, dst, options, push)?,
@@ -150,7 +210,7 @@ pub fn split<'a>(
             }
         }
     }
-    Ok(has_digest)
+    Ok(())
 }
 
 fn chunk(options: &BatchOptions) -> usize {

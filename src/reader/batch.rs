@@ -8,7 +8,7 @@ use crate::load::{
     Slab,
 };
 use crate::memory::try_box;
-use crate::model::dtype::Block;
+use crate::model::dtype::{Block, Dtype};
 use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 
@@ -37,6 +37,17 @@ pub enum Selection<'a> {
         offset: u64,
         /// Bytes.
         length: u64,
+    },
+    /// Evenly spaced rows of its decoded bytes.
+    Rows {
+        /// First byte of the first row.
+        offset: u64,
+        /// How many.
+        rows: u64,
+        /// Bytes of each.
+        row_length: u64,
+        /// Bytes from one row to the next.
+        row_stride: u64,
     },
     /// A hyperslab of a dense object's data.
     Slab(Hyperslab<'a>),
@@ -96,12 +107,19 @@ impl Object<'_> {
 }
 
 impl<'f> Component<'f> {
-    /// A request for a part of it, which goes to the front of `dst`; `tag` is the caller's name for it.
-    pub fn request<'a>(&self, part: &Selection<'_>, dst: &'a mut [u8], tag: u64) -> Result<Request<'a>>
+    /// A request for a part of it, converted where a dtype is given, which goes to the front of `dst`; `tag` is the
+    /// caller's name for it.
+    pub fn request<'a>(
+        &self,
+        part: &Selection<'_>,
+        convert: Option<Dtype>,
+        dst: &'a mut [u8],
+        tag: u64,
+    ) -> Result<Request<'a>>
     where
         'f: 'a,
     {
-        let found = self.blob().and_then(|blob| Request::new(blob, self.selected(part)?, None, dst, tag));
+        let found = self.blob().and_then(|blob| Request::new(blob, self.selected(part)?, convert, dst, tag));
         found.map_err(|e| self.wrap(e))
     }
 
@@ -110,12 +128,31 @@ impl<'f> Component<'f> {
         Ok(match part {
             Selection::Whole => Part::Whole,
             Selection::Range { offset, length } => Part::Range { offset: *offset, length: *length },
+            Selection::Rows { offset, rows, row_length, row_stride } => {
+                self.rows(*offset, *rows, *row_length, *row_stride)?
+            }
             Selection::Slab(slab) => {
                 if !self.object().format().is_array() || self.role() != "data" {
                     return Err(fail!(Unsupported, "only the data of a dense object can be sliced"));
                 }
                 Part::Slab(try_box(self.slab(slab)?)?)
             }
+        })
+    }
+
+    fn rows(&self, offset: u64, rows: u64, row_length: u64, row_stride: u64) -> Result<Part> {
+        let blob = self.blob()?;
+        let slab = Slab::rows(offset, rows, row_length, row_stride, blob.size)?;
+        let unit = blob.unit();
+        if [offset, row_length, row_stride].iter().any(|n| n.checked_rem(unit) != Some(0)) {
+            return Err(fail!(
+                InvalidArgument,
+                "rows of {row_length} bytes, every {row_stride} from {offset} on, cut its elements of {unit} bytes"
+            ));
+        }
+        Ok(match rows == 1 || row_length == row_stride {
+            true => Part::Range { offset, length: slab.size() },
+            false => Part::Slab(try_box(slab)?),
         })
     }
 

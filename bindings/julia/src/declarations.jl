@@ -314,6 +314,12 @@ struct zt_read_request
     dst::Ptr{Cvoid}
     dst_size::Csize_t
     tag::UInt64
+    rows::UInt64
+    row_length::UInt64
+    row_stride::UInt64
+    dst_stride::UInt64
+    verify::UInt32
+    convert::Int32
 end
 
 struct zt_read_stats

@@ -361,6 +361,12 @@ class zt_read_request(Structure):
         ("dst", c_void_p),
         ("dst_size", c_size_t),
         ("tag", c_uint64),
+        ("rows", c_uint64),
+        ("row_length", c_uint64),
+        ("row_stride", c_uint64),
+        ("dst_stride", c_uint64),
+        ("verify", c_uint32),
+        ("convert", zt_dtype),
     ]
 
 

@@ -1,0 +1,68 @@
+//! Requests that are read into temporary memory first: what is converted in part or after a check, and rows with gaps.
+
+use super::perform::{Performer, Shared};
+use super::request::{BatchOptions, Direct, Job, Request};
+use super::split;
+use super::stored::{in_memory, zeroed};
+use crate::convert::convert;
+use crate::error::{fail, Result};
+use std::sync::atomic::Ordering;
+
+/// By one thread, the check of the digest left to the request.
+const OPTIONS: BatchOptions = BatchOptions {
+    threads: 1,
+    direct: Direct::Auto,
+    chunk_size: 4 << 20,
+    in_flight: u64::MAX,
+    verify: false,
+    pinned: false,
+};
+
+impl Performer<'_, '_> {
+    /// Fills `dst`, or the request's rows.
+    pub(super) fn perform_temporary(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
+        let size = request.decoded_size();
+        let _reservation = self.shared.budget.take(size.saturating_add(request.blob.unlent_size()));
+        let mut decoded = zeroed(in_memory(size)?)?;
+        self.read_packed(request, &mut decoded)?;
+        let rows = request.rows.as_ref().and_then(|rows| rows.lock().take());
+        let Some(rows) = rows else { return put(request, &decoded, dst, request.size()) };
+        let row_size = decoded.len().checked_div(rows.row_count()).unwrap_or(0).max(1);
+        let mut filled = rows.zip(decoded.chunks(row_size));
+        filled.try_for_each(|(row, decoded)| put(request, decoded, row, request.size()))
+    }
+
+    /// Fills `dst` with the decoded bytes of a request, one after the other, on this thread.
+    pub(super) fn read_packed(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
+        // What it takes beside is counted by the caller.
+        let shared = Shared::new(OPTIONS.in_flight);
+        let expected =
+            split::expected_digest(request, &OPTIONS)?.or(if request.has_digest.load(Ordering::Relaxed) {
+                request.blob.expected_digest()?
+            } else {
+                None
+            });
+        let capacity = self.bounce.capacity();
+        let (outer, strategy, bounce) = (self.shared, self.strategy, &mut *self.bounce);
+        let mut inner = Performer { strategy, shared: &shared, bounce };
+        let mut perform = |offset, dst, kind| match outer.stop.load(Ordering::Relaxed) {
+            true => Err(fail!(Cancelled, "stopped")),
+            false => inner.perform(&mut Job { source: 0, request: 0, offset, dst, kind }, request),
+        };
+        let outcome = split::split_packed(request, dst, expected, &OPTIONS, capacity, &mut perform);
+        outer.count_stored(shared.stored_bytes.load(Ordering::Relaxed));
+        outcome
+    }
+}
+
+/// Copies or converts decoded bytes to their place, of `all` that the request delivers.
+fn put(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<()> {
+    match request.convert {
+        Some(to) => convert(decoded, request.blob.element_type()?, to, dst, all),
+        None if decoded.len() == dst.len() => {
+            dst.copy_from_slice(decoded);
+            Ok(())
+        }
+        None => Err(fail!(Internal, "{} decoded bytes for {}", decoded.len(), dst.len())),
+    }
+}
