@@ -85,7 +85,7 @@ impl<'f> Blob<'f> {
     }
 
     /// Stored bytes that need temporary memory to be looked at.
-    pub fn unlent_size(&self) -> u64 {
+    pub fn unborrowed_size(&self) -> u64 {
         match self.stored().borrow() {
             Some(_) => 0,
             None => self.entry.stored_size,

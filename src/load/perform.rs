@@ -107,7 +107,7 @@ impl Performer<'_, '_> {
             }
             JobKind::Serial => self.perform_serial(request, job.dst),
             JobKind::Convert(to) => {
-                let _reservation = self.shared.budget.take(blob.unlent_size());
+                let _reservation = self.shared.budget.take(blob.unborrowed_size());
                 self.shared.count_stored(blob.entry.stored_size);
                 blob.convert_into(*to, job.dst)
             }

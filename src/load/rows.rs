@@ -9,7 +9,7 @@ pub struct RowsMut<'a> {
     left: usize,
     length: usize,
     stride: usize,
-    _lent: PhantomData<&'a mut [u8]>,
+    _borrowed: PhantomData<&'a mut [u8]>,
 }
 
 // SAFETY: lent bytes, as a mutable slice is.
@@ -21,7 +21,7 @@ impl<'a> RowsMut<'a> {
     /// # Safety
     /// The rows are memory that is initialised and lent for `'a`, no byte of them is another's, and `stride >= length`.
     pub unsafe fn new(base: NonNull<u8>, count: usize, length: usize, stride: usize) -> RowsMut<'a> {
-        RowsMut { next: base, left: count, length, stride, _lent: PhantomData }
+        RowsMut { next: base, left: count, length, stride, _borrowed: PhantomData }
     }
 
     /// Bytes of a row.

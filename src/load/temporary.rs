@@ -22,7 +22,7 @@ impl Performer<'_, '_> {
     /// Fills `dst`, or the request's rows.
     pub(super) fn perform_temporary(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
         let size = request.decoded_size();
-        let _reservation = self.shared.budget.take(size.saturating_add(request.blob.unlent_size()));
+        let _reservation = self.shared.budget.take(size.saturating_add(request.blob.unborrowed_size()));
         let mut decoded = zeroed(in_memory(size)?)?;
         self.read_packed(request, &mut decoded)?;
         let rows = request.rows.as_ref().and_then(|rows| rows.lock().take());
