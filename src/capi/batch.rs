@@ -275,7 +275,7 @@ pub(super) unsafe fn without_memory<'a>(
             (offset, length) => Selection::Range { offset, length },
         }
     };
-    let mut planned = component.request(&part, convert, &mut [], request.tag)?;
+    let mut planned = component.request_as(&part, convert, &mut [], request.tag)?;
     planned.verify = arg::flag(request.verify, "zt_read_request.verify")?;
     Ok(planned)
 }

@@ -107,9 +107,16 @@ impl Object<'_> {
 }
 
 impl<'f> Component<'f> {
-    /// A request for a part of it, converted where a dtype is given, which goes to the front of `dst`; `tag` is the
-    /// caller's name for it.
-    pub fn request<'a>(
+    /// A request for a part of it, which goes to the front of `dst`; `tag` is the caller's name for it.
+    pub fn request<'a>(&self, part: &Selection<'_>, dst: &'a mut [u8], tag: u64) -> Result<Request<'a>>
+    where
+        'f: 'a,
+    {
+        self.request_as(part, None, dst, tag)
+    }
+
+    /// The same, converted where a dtype is given.
+    pub fn request_as<'a>(
         &self,
         part: &Selection<'_>,
         convert: Option<Dtype>,

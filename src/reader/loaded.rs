@@ -48,7 +48,7 @@ impl<'f> Component<'f> {
         let mut loaded = self.borrow_or_alloc().map_err(|e| self.wrap(e))?;
         match &mut loaded {
             Loaded::Owned(buffer) => {
-                let mut request = self.request(&Selection::Whole, None, buffer.as_mut_slice(), 0)?;
+                let mut request = self.request(&Selection::Whole, buffer.as_mut_slice(), 0)?;
                 let (one, stats) = (std::slice::from_mut(&mut request), &mut BatchStats::default());
                 load::run(one, options, on_done, progress, stats)?;
             }
