@@ -199,12 +199,14 @@ fn a_bad_bool_is_named_by_its_byte_within_the_component() {
                 let size = match part {
                     Selection::Whole => 100_000,
                     Selection::Range { .. } => 9000,
-                    Selection::Slab(_) => 1000,
+                    Selection::Slab(_) | Selection::Rows { .. } => 1000,
                 };
                 let mut dst = vec![0; size];
                 let single = match part {
                     Selection::Whole => component.read(&mut dst),
-                    Selection::Range { offset, .. } => component.read_range(offset, &mut dst),
+                    Selection::Range { offset, .. } | Selection::Rows { offset, .. } => {
+                        component.read_range(offset, &mut dst)
+                    }
                     Selection::Slab(slab) => component.object().read_slice(&slab, &mut dst),
                 };
                 for verify in [false, true] {

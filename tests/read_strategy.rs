@@ -135,6 +135,7 @@ fn batch(file: &File, parts: &Parts<'_>, options: &BatchOptions) -> (Vec<Vec<u8>
     let size = |(name, part): &(&str, Selection<'_>)| match part {
         Selection::Whole => component(name).size().unwrap(),
         Selection::Range { length, .. } => *length,
+        Selection::Rows { rows, row_length, .. } => rows * row_length,
         Selection::Slab(slab) => slab.count.iter().product(),
     };
     let mut memory: Vec<Vec<u8>> = parts.iter().map(|p| vec![0xaa; size(p) as usize]).collect();

@@ -338,7 +338,7 @@ fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
                 let covers_all = |(c, part): &&(Component<'_>, Selection<'_>)| match part {
                     Selection::Whole => true,
                     Selection::Range { offset, length } => *offset == 0 && *length == c.size().unwrap(),
-                    Selection::Slab(_) => false,
+                    Selection::Slab(_) | Selection::Rows { .. } => false,
                 };
                 let digests = if verify { plan.iter().filter(covers_all).count() } else { 0 };
                 assert_eq!(stats.digests_verified, digests as u64);
@@ -354,6 +354,13 @@ fn single_read(component: &Component<'_>, part: &Selection<'_>) -> Vec<u8> {
         Selection::Range { offset, length } => {
             let mut bytes = vec![0; *length as usize];
             component.read_range(*offset, &mut bytes).unwrap();
+            bytes
+        }
+        Selection::Rows { offset, rows, row_length, row_stride } => {
+            let mut bytes = vec![0; (rows * row_length) as usize];
+            for (row, dst) in (0u64..).zip(bytes.chunks_mut(*row_length as usize)) {
+                component.read_range(offset + row * row_stride, dst).unwrap();
+            }
             bytes
         }
         Selection::Slab(slab) => {
