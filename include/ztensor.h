@@ -1229,7 +1229,8 @@ typedef struct zt_load_event {
 /// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what is
 /// there. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
 /// that is in it was given back by zt_load_release; small requests share slots. What does not fit a slot comes in
-/// several, in any order; ZT_ERROR_UNSUPPORTED if it is compressed, stored with strides, a hyperslab or verified.
+/// several, in any order. If it is compressed, strided, converted or verified it is made whole in temporary memory first,
+/// one such request at a time: ZT_ERROR_LIMIT if it is larger than in_flight.
 ///
 /// requests, count: the reads, used during the call; each may be of another file, which stays open until
 /// zt_load_finish. options: NULL for the defaults. load: receives the handle, NULL on failure; end it with

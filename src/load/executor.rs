@@ -2,8 +2,9 @@
 //! that are more than a single one.
 
 use super::coalesce::{adjacent, fetch, Extent};
+use super::oversized::Oversized;
 use super::perform::{self, Performer, Shared};
-use super::request::{BatchOptions, Job, Placed, Request};
+use super::request::{BatchOptions, Job, JobKind, Placed, Request};
 use super::split::{self, Source};
 use super::strategy::{self, ReadStrategy};
 use crate::error::{fail, Result};
@@ -25,6 +26,8 @@ pub struct Executor<'a> {
     /// Jobs that no thread has taken yet.
     queue: Mutex<VecDeque<Job<'a>>>,
     pub shared: Shared,
+    /// Requests that are handed out piece by piece.
+    pub oversized: Vec<Oversized<'a>>,
 }
 
 /// What a thread keeps from one step to the next.
@@ -54,6 +57,7 @@ impl<'a> Executor<'a> {
             strategies: Vec::new(),
             queue: Mutex::new(VecDeque::new()),
             shared: Shared::new(options.in_flight.saturating_sub(bounces)),
+            oversized: Vec::new(),
         })
     }
 
@@ -146,7 +150,16 @@ impl<'a> Executor<'a> {
             let Some(request) = requests.get(job.request as usize) else { continue };
             let size = job.bytes();
             let outcome = match &mut fetched {
-                None => Performer { strategy, shared: &self.shared, bounce }.perform(job, request),
+                None => {
+                    let mut performer = Performer { strategy, shared: &self.shared, bounce };
+                    match job.kind {
+                        JobKind::Piece { of, offset } => match self.oversized.get(of as usize) {
+                            Some(whole) => whole.fill(&mut performer, offset, job.dst),
+                            None => Err(fail!(Internal, "a piece of no request")),
+                        },
+                        _ => performer.perform(job, request),
+                    }
+                }
                 Some(fetched) => fetched
                     .next(job, bounce)
                     .and_then(|bytes| perform::finish(request, job.offset, job.dst, &job.kind, bytes)),

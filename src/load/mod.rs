@@ -19,6 +19,7 @@ mod executor;
 mod frame_runs;
 mod gather;
 mod laid_out;
+mod oversized;
 mod perform;
 mod pieces;
 mod progress;

@@ -27,18 +27,37 @@ const MIN_SKIPPED_GAP: u64 = 8 << 10;
 /// Temporary memory, counted: one job may always have what it alone needs.
 pub struct Budget {
     pub limit: u64,
-    used: Mutex<u64>,
+    used: Mutex<Used>,
     freed: Condvar,
+}
+
+struct Used {
+    by_jobs: u64,
+    /// By what is handed out piece by piece, which no job may wait for.
+    held: u64,
 }
 
 impl Budget {
     pub(super) fn take(&self, bytes: u64) -> Reservation<'_> {
         let mut used = self.used.lock();
-        while *used > 0 && used.saturating_add(bytes) > self.limit {
+        while used.by_jobs > 0 && used.by_jobs.saturating_add(used.held).saturating_add(bytes) > self.limit {
             used = used.wait(&self.freed);
         }
-        *used = used.saturating_add(bytes);
+        used.by_jobs = used.by_jobs.saturating_add(bytes);
         Reservation { budget: self, bytes }
+    }
+
+    /// Counts memory that outlives a job.
+    pub(super) fn keep(&self, bytes: u64) {
+        let mut used = self.used.lock();
+        used.held = used.held.saturating_add(bytes);
+    }
+
+    /// It is gone.
+    pub(super) fn let_go(&self, bytes: u64) {
+        let mut used = self.used.lock();
+        used.held = used.held.saturating_sub(bytes);
+        self.freed.notify_all();
     }
 }
 
@@ -50,7 +69,7 @@ pub(super) struct Reservation<'a> {
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         let mut used = self.budget.used.lock();
-        *used = used.saturating_sub(self.bytes);
+        used.by_jobs = used.by_jobs.saturating_sub(self.bytes);
         self.budget.freed.notify_all();
     }
 }
@@ -66,7 +85,7 @@ pub struct Shared {
 
 impl Shared {
     pub const fn new(limit: u64) -> Shared {
-        let budget = Budget { limit, used: Mutex::new(0), freed: Condvar::new() };
+        let budget = Budget { limit, used: Mutex::new(Used { by_jobs: 0, held: 0 }), freed: Condvar::new() };
         Shared { budget, stop: AtomicBool::new(false), stored_bytes: AtomicU64::new(0) }
     }
 
@@ -112,6 +131,7 @@ impl Performer<'_, '_> {
                 blob.convert_into(*to, job.dst)
             }
             JobKind::Temporary(_) => self.perform_temporary(request, job.dst),
+            JobKind::Piece { .. } => Err(fail!(Internal, "a piece was read for itself")),
         }
     }
 
@@ -258,7 +278,7 @@ pub fn finish(
             blob.check_size(*codec, seek.size)?;
             decode_part(request, *codec, stored.into(), seek, dst)
         }
-        JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) => {
+        JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) | JobKind::Piece { .. } => {
             Err(fail!(Internal, "a job that reads for itself was read for"))
         }
     }

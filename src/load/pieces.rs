@@ -1,7 +1,8 @@
 //! What of a load goes into the slots of a ring: requests, and parts of those that are larger than a slot.
 
 use super::executor::Executor;
-use super::request::{Job, Part, Placed, Request};
+use super::oversized::Oversized;
+use super::request::{BatchOptions, Job, Part, Placed, Request};
 use super::ring::{Ring, PAGE};
 use super::split;
 use crate::codec::Coding;
@@ -44,20 +45,24 @@ pub struct Piece {
 /// Requests from this size on are placed so that whole blocks of the disk fall on whole pages of memory.
 const MIN_ALIGNED: u64 = 64 << 10;
 
+/// What pieces in temporary memory begin at multiples of.
+const ALIGNMENT: u64 = 64;
+
 /// Cuts what does not fit a slot; `pieces` tells of each.
-pub fn cut<'a>(
-    asked: Vec<Request<'a>>,
-    slot_size: usize,
-    verify: bool,
-) -> Result<(Vec<Request<'a>>, Vec<Piece>)> {
-    let (mut requests, mut pieces) = (Vec::new(), Vec::new());
+pub fn cut<'a>(asked: Vec<Request<'a>>, slot_size: usize, options: &BatchOptions) -> Result<Cut<'a>> {
+    let (mut requests, mut pieces, mut oversized) = (Vec::new(), Vec::new(), Vec::new());
     requests.try_reserve_exact(asked.len())?;
     pieces.try_reserve_exact(asked.len())?;
     for request in asked {
         let (first, in_ring) = (requests.len(), request.in_ring);
+        requests.try_reserve(1)?;
         match in_ring && request.size() > slot_size as u64 {
             false => requests.push(request),
-            true => parts(&request, slot_size, verify, &mut requests).map_err(|e| request.blob.named(e))?,
+            true => {
+                let blob = request.blob;
+                parts(request, slot_size, options, &mut requests, &mut oversized)
+                    .map_err(|e| blob.named(e))?;
+            }
         }
         let of_this = requests.get(first..).unwrap_or_default();
         let too_many = |_| fail!(Limit, "a load of more than 2^32 pieces");
@@ -73,31 +78,37 @@ pub fn cut<'a>(
             offset = offset.saturating_add(request.size());
         }
     }
-    Ok((requests, pieces))
+    Ok(Cut { requests, pieces, oversized })
+}
+
+/// Pieces, each a request of its own, and the requests that are made whole first.
+pub struct Cut<'a> {
+    pub requests: Vec<Request<'a>>,
+    pub pieces: Vec<Piece>,
+    pub oversized: Vec<Oversized<'a>>,
 }
 
 /// The parts of a request, each of which fits a slot. But for the first one they begin where a block of the disk does.
 fn parts<'a>(
-    whole: &Request<'a>,
+    whole: Request<'a>,
     slot_size: usize,
-    verify: bool,
+    options: &BatchOptions,
     requests: &mut Vec<Request<'a>>,
+    oversized: &mut Vec<Oversized<'a>>,
 ) -> Result<()> {
     let blob = whole.blob;
+    let has_digest = split::expected_digest(&whole, options)?.is_some();
+    let is_plain =
+        blob.coding == Coding::Raw && blob.laid_out.is_none() && !has_digest && whole.convert.is_none();
     let start = match &whole.part {
-        Part::Whole => 0,
-        Part::Range { offset, .. } => *offset,
-        Part::Slab(_) => return Err(too_large(whole, slot_size, "a hyperslab")),
+        Part::Whole if is_plain => 0,
+        Part::Range { offset, .. } if is_plain => *offset,
+        _ => {
+            let mut whole = whole;
+            whole.verify = has_digest;
+            return made_whole(whole, slot_size, options, requests, oversized);
+        }
     };
-    if blob.coding != Coding::Raw || blob.laid_out.is_some() {
-        return Err(too_large(whole, slot_size, "a component that is not stored as it is read"));
-    }
-    if (verify || whole.verify) && matches!(whole.part, Part::Whole) && blob.expected_digest()?.is_some() {
-        return Err(too_large(whole, slot_size, "a component whose digest is checked"));
-    }
-    if whole.convert.is_some() {
-        return Err(too_large(whole, slot_size, "a component that is converted"));
-    }
     let page = PAGE as u64;
     let most = (slot_size.saturating_sub(PAGE) as u64 / page).max(1).saturating_mul(page);
     let end = start.saturating_add(whole.size());
@@ -114,10 +125,35 @@ fn parts<'a>(
     Ok(())
 }
 
-#[cold]
-fn too_large(whole: &Request<'_>, slot_size: usize, what: &str) -> Error {
-    let size = whole.size();
-    fail!(Unsupported, "{what} of {size} bytes does not fit a slot of {slot_size}: give it memory of its own")
+/// The pieces of a request that is made whole in temporary memory, which has to be within the budget.
+fn made_whole<'a>(
+    whole: Request<'a>,
+    slot_size: usize,
+    options: &BatchOptions,
+    requests: &mut Vec<Request<'a>>,
+    oversized: &mut Vec<Oversized<'a>>,
+) -> Result<()> {
+    let (size, most) = (whole.size(), options.in_flight);
+    if size > most {
+        return Err(fail!(
+            Limit,
+            "it takes {size} bytes, more than a slot of {slot_size} and than the {most} that may be in flight"
+        ));
+    }
+    let of = u32::try_from(oversized.len()).map_err(|_| fail!(Limit, "more than 2^32 requests"))?;
+    // Whole elements, whatever they are.
+    let step = (slot_size as u64).next_multiple_of(ALIGNMENT).saturating_sub(ALIGNMENT).max(ALIGNMENT);
+    let count = usize::try_from(size.div_ceil(step)).unwrap_or(usize::MAX);
+    requests.try_reserve(count)?;
+    oversized.try_reserve(1)?;
+    let mut at = 0u64;
+    while at < size {
+        let length = step.min(size.saturating_sub(at));
+        requests.push(Request::piece(&whole, of, at, length)?);
+        at = at.saturating_add(length);
+    }
+    oversized.push(Oversized::new(whole, count));
+    Ok(())
 }
 
 /// Where in a slot, from `used` on, a request's bytes go.
@@ -165,7 +201,8 @@ impl Placed for StoredRange {
 impl StoredRange {
     fn of(request: &Request<'_>) -> StoredRange {
         let entry = request.blob.entry;
-        let is_plain = request.blob.coding == Coding::Raw && request.blob.laid_out.is_none();
+        let is_plain =
+            request.blob.coding == Coding::Raw && request.blob.laid_out.is_none() && request.piece.is_none();
         let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
         StoredRange {
             source: u32::try_from(request.source).unwrap_or(u32::MAX),

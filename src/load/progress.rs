@@ -46,6 +46,8 @@ pub struct Pending {
     free: Vec<u32>,
     /// The slot that is given out at the moment, and how much of it was.
     open: Option<(u32, usize)>,
+    /// The first piece of the request that is in temporary memory: there is one at a time.
+    made_whole: Option<u32>,
     /// Threads that make jobs of pieces just now.
     staging: usize,
     /// What the consumer has to hear, of which piece.
@@ -69,6 +71,7 @@ impl Pending {
             slots: Vec::new(),
             free: Vec::new(),
             open: None,
+            made_whole: None,
             staging: 0,
             events: VecDeque::new(),
             undone: pieces.len(),
@@ -122,7 +125,15 @@ impl Pending {
     /// Whether there is room for the next piece.
     pub fn has_space(&self, ring: &Ring<'_>, requests: &[Request<'_>]) -> bool {
         let next = self.order.get(self.begun).and_then(|piece| requests.get(*piece as usize));
-        next.is_some_and(|next| !self.free.is_empty() || self.in_open(ring, next).is_some())
+        next.filter(|next| !self.has_to_wait(next))
+            .is_some_and(|next| !self.free.is_empty() || self.in_open(ring, next).is_some())
+    }
+
+    /// Whether the next piece is of a request that needs temporary memory which another has.
+    fn has_to_wait(&self, next: &Request<'_>) -> bool {
+        let first = self.order.get(self.begun).and_then(|piece| self.pieces.get(*piece as usize));
+        next.piece.is_some()
+            && self.made_whole.is_some_and(|made| first.is_none_or(|piece| piece.first != made))
     }
 
     fn in_open(&self, ring: &Ring<'_>, request: &Request<'_>) -> Option<(u32, usize)> {
@@ -141,6 +152,9 @@ impl Pending {
         while placed.len() < placed.capacity() {
             let Some(piece) = self.order.get(self.begun).copied() else { break };
             let Some(request) = requests.get(piece as usize) else { break };
+            if self.has_to_wait(request) {
+                break;
+            }
             let Some((slot, at)) = self.in_open(ring, request).or_else(|| self.in_next(ring, request)) else {
                 break;
             };
@@ -151,6 +165,9 @@ impl Pending {
                 (self.slots.get_mut(slot as usize), self.pieces.get_mut(piece as usize))
             {
                 *in_slot = in_slot.saturating_add(1);
+                if request.piece.is_some() {
+                    self.made_whole = Some(entry.first);
+                }
                 entry.slot = Some(slot);
                 entry.address = ring
                     .address(slot as usize, at, size)
@@ -249,6 +266,10 @@ impl Pending {
         reported.ends |= self.undone == 0;
         of_request.undone = of_request.undone.saturating_sub(1);
         let is_whole = of_request.undone == 0;
+        if is_whole && self.made_whole == Some(first) {
+            self.made_whole = None;
+            reported.freed = true;
+        }
         if of_request.failed || is_failed {
             reported.freed |= slot.is_some_and(|slot| self.leave(slot));
             reported.events = reported.events.saturating_add(1); // it may have been the last

@@ -136,6 +136,8 @@ pub struct Request<'a> {
     pub tag: u64,
     /// Its bytes go into the ring of a load, and `dst` is empty.
     pub in_ring: bool,
+    /// It is a piece of the request of that number which is made whole first, from that byte on.
+    pub(super) piece: Option<(u32, u64)>,
     /// Jobs that are not done yet.
     pub(super) left: AtomicUsize,
     pub(super) failed: AtomicBool,
@@ -190,7 +192,7 @@ impl<'a> Request<'a> {
         let (left, failed, has_digest) =
             (AtomicUsize::new(0), AtomicBool::new(false), AtomicBool::new(false));
         let (in_ring, source) = (false, 0);
-        let (rows, verify) = (None, false);
+        let (rows, verify, piece) = (None, false, None);
         Ok(Request {
             blob,
             part,
@@ -201,6 +203,7 @@ impl<'a> Request<'a> {
             verify,
             tag,
             in_ring,
+            piece,
             left,
             failed,
             has_digest,
@@ -212,6 +215,13 @@ impl<'a> Request<'a> {
     pub fn fill_rows(&mut self, rows: RowsMut<'a>) -> Result<()> {
         self.rows = Some(try_box(Mutex::new(Some(rows)))?);
         Ok(())
+    }
+
+    /// A piece of a request in a ring, `size` bytes from `offset` on, of which that of number `of` is made first.
+    pub(super) fn piece(whole: &Request<'a>, of: u32, offset: u64, size: u64) -> Result<Request<'a>> {
+        let nothing = Part::Range { offset: 0, length: 0 };
+        let piece = Request::new(whole.blob, nothing, None, &mut [], whole.tag)?;
+        Ok(Request { size, piece: Some((of, offset)), verify: whole.verify, in_ring: true, ..piece })
     }
 
     /// Whether it fills rows.
@@ -300,6 +310,8 @@ pub enum JobKind {
     Convert(Dtype),
     /// So many bytes, which are read into temporary memory, then converted or taken apart to rows.
     Temporary(u64),
+    /// From that byte on, of the request of that number which is made whole in temporary memory first.
+    Piece { of: u32, offset: u64 },
 }
 
 /// Receives jobs: where their stored bytes are, what they fill, and how.
@@ -322,7 +334,7 @@ impl Job<'_> {
             JobKind::Frames { stored, borrowed: false, .. }
             | JobKind::Decode { stored, borrowed: false, .. } => *stored,
             JobKind::Frames { .. } | JobKind::Decode { .. } => 0,
-            JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) => 0,
+            JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) | JobKind::Piece { .. } => 0,
         }
     }
 
@@ -335,7 +347,7 @@ impl Job<'_> {
     pub fn coalescable(&self, most: u64) -> Option<u64> {
         let stored = self.stored_bytes();
         let alone = match self.kind {
-            JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) => true,
+            JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) | JobKind::Piece { .. } => true,
             JobKind::Frames { borrowed, .. } | JobKind::Decode { borrowed, .. } => borrowed,
             JobKind::Copy | JobKind::Hash(_) | JobKind::Strided(_) => false,
         };

@@ -119,6 +119,10 @@ pub fn split<'a>(
     capacity: usize,
     push: &mut Push<'_, 'a>,
 ) -> Result<bool> {
+    if let Some((of, offset)) = request.piece {
+        push(request.blob.entry.offset, dst, JobKind::Piece { of, offset })?;
+        return Ok(request.verify && offset == 0);
+    }
     let expected = expected_digest(request, options)?;
     let (start, has_digest) = (request.blob.entry.offset, expected.is_some());
     match (request.convert, &request.rows, &request.part) {

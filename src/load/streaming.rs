@@ -2,7 +2,7 @@
 //! What the consumer has not given back is not filled again: the ring is all the memory that a slow one takes.
 
 use super::executor::{Executor, Tools};
-use super::pieces::{self, Order};
+use super::pieces::{self, Cut, Order};
 use super::progress::{Event, Pending, Placed, Report};
 use super::request::{BatchOptions, BatchStats, Request};
 use super::ring::Ring;
@@ -71,8 +71,9 @@ impl<'a> Load<'a> {
         if slots == 0 && asked.iter().any(|request| request.in_ring) {
             return Err(fail!(InvalidArgument, "requests go into a ring of no slots"));
         }
-        let (mut requests, pieces) = pieces::cut(asked, slot_size, options.batch.verify)?;
+        let Cut { mut requests, pieces, oversized } = pieces::cut(asked, slot_size, &options.batch)?;
         let mut executor = Executor::new(&mut requests, &options.batch)?;
+        executor.oversized = oversized;
         executor.decide(&pieces::stored_ranges(&requests)?)?;
         let order = pieces::ring_order(&requests, &pieces, options.order)?;
         let (jobs, refused) = pieces::own_jobs(&mut requests, &executor, options.order)?;

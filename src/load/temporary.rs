@@ -32,17 +32,24 @@ impl Performer<'_, '_> {
         filled.try_for_each(|(row, decoded)| put(request, decoded, row, request.size()))
     }
 
+    /// Fills `dst` with all that a request without rows asks for, on this thread.
+    pub(super) fn read_whole(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
+        match request.convert {
+            None => self.read_packed(request, dst),
+            Some(_) => self.perform_temporary(request, dst),
+        }
+    }
+
     /// Fills `dst` with the decoded bytes of a request, one after the other, on this thread.
     pub(super) fn read_packed(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
         // What it takes beside is counted by the caller.
-        let shared = Shared::new(OPTIONS.in_flight);
         let expected =
             split::expected_digest(request, &OPTIONS)?.or(if request.has_digest.load(Ordering::Relaxed) {
                 request.blob.expected_digest()?
             } else {
                 None
             });
-        let capacity = self.bounce.capacity();
+        let (shared, capacity) = (Shared::new(OPTIONS.in_flight), self.bounce.capacity());
         let (outer, strategy, bounce) = (self.shared, self.strategy, &mut *self.bounce);
         let mut inner = Performer { strategy, shared: &shared, bounce };
         let mut perform = |offset, dst, kind| match outer.stop.load(Ordering::Relaxed) {
