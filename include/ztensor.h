@@ -2119,7 +2119,8 @@ typedef struct zt_source {
     /// read_many for at once, for each of concurrency; 0 for the default, 1 for no such reads.
     uint64_t largest_request;
     uint32_t concurrency; ///< Threads that a call without options of its own may read by; 0 and 1: only the caller's.
-    /// 0: the functions may be called from any thread. 1: only from threads that call the library.
+    /// 0: the functions may be called from any thread. 1: only from threads that call the library; close alone may come
+    /// from a thread of a zt_cache that evicts the last slice of a file that was closed.
     uint32_t callers_thread;
     /// A number that is another one when the bytes are, a hash of an ETag, say: zt_file_identity gives it. 0: not known.
     uint64_t identity;

@@ -71,7 +71,7 @@ impl<S: Slice> Shared<S> {
                 Step::There(at) => return table.pinned(at, &self.memory),
                 Step::Read(at, claim) => {
                     let reading = self.begin(&mut table, at, claim);
-                    drop(table);
+                    self.unlock(table); // there may be a place in the queue now
                     let pinned = reading.run(1)?;
                     return pinned.ok_or_else(|| fail!(Internal, "a slice was read and is not there"));
                 }

@@ -115,6 +115,13 @@ impl<S: Slice> Cache<S> {
                 "the budget is too small for one slot of {slot_size} bytes: {each} bytes with its tables, and {FIXED}"
             ));
         }
+        if slots.len() as u64 > MAX_SLOTS {
+            let count = slots.len();
+            return Err(fail!(
+                Limit,
+                "memory of {count} slots of {slot_size} bytes: a cache has at most {MAX_SLOTS}"
+            ));
+        }
         let shared = Shared::new(Table::new(slots, choose)?, memory, slot_size);
         Ok(Cache(Crew::start(try_box(Work::new(shared, hooks, Shared::work))?, threads)))
     }

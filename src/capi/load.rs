@@ -25,6 +25,15 @@ pub struct zt_load {
     _files: Files,
 }
 
+impl Drop for zt_load {
+    /// Also where a handle could not be made: threads that wait for a consumer would never end.
+    fn drop(&mut self) {
+        if self.crew.is_here() {
+            self.crew.value().cancel();
+        }
+    }
+}
+
 /// A reference to each file that a load reads.
 #[derive(Default)]
 struct Files(Vec<*const zt_file>);
@@ -140,7 +149,7 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
         // SAFETY: of the size it says.
         if let Ok(event) = unsafe { arg::options(event) } {
             if event.kind == zt_load_kind_value::ZT_LOAD_DATA as zt_load_kind && event.slot != ZT_NO_SLOT {
-                load.crew.value().release(event.piece);
+                load.crew.value().release(event.piece, event.data.addr());
             }
         }
     });

@@ -60,7 +60,8 @@ pub struct zt_source {
     pub largest_request: u64,
     /// Threads that a call without options of its own may read by; 0 and 1: only the caller's.
     pub concurrency: u32,
-    /// 0: the functions may be called from any thread. 1: only from threads that call the library.
+    /// 0: the functions may be called from any thread. 1: only from threads that call the library; close alone may come
+    /// from a thread of a zt_cache that evicts the last slice of a file that was closed.
     pub callers_thread: u32,
     /// A number that is another one when the bytes are, a hash of an ETag, say: zt_file_identity gives it. 0: not known.
     pub identity: u64,

@@ -87,21 +87,21 @@ impl<'b> Batch<'_, 'b> {
 
     /// Books a job, and the request with its last one; calls the callbacks.
     fn finish(&self, request: &Request<'b>, bytes: u64, outcome: Result<()>) {
+        // The failure in front of the count: who does the last job has to see it.
+        let fails = outcome.is_err() && !request.failed.swap(true, Ordering::Relaxed);
         let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
+        let is_done = last && !request.failed.load(Ordering::Relaxed);
         let mut delivered = self.delivered.lock();
         if outcome.is_ok() {
             delivered.bytes = delivered.bytes.saturating_add(bytes);
         }
-        if (last && !request.failed.load(Ordering::Relaxed)) || outcome.is_err() {
-            let first_report = !request.failed.swap(outcome.is_err(), Ordering::Relaxed);
-            if outcome.is_ok() {
-                delivered.requests = delivered.requests.saturating_add(1);
-                let digests = u64::from(request.has_digest.load(Ordering::Relaxed));
-                delivered.digests = delivered.digests.saturating_add(digests);
-            }
-            if first_report {
-                (self.on_done)(request.tag, &outcome);
-            }
+        if is_done {
+            delivered.requests = delivered.requests.saturating_add(1);
+            let digests = u64::from(request.has_digest.load(Ordering::Relaxed));
+            delivered.digests = delivered.digests.saturating_add(digests);
+        }
+        if is_done || fails {
+            (self.on_done)(request.tag, &outcome);
         }
         match outcome {
             Err(error) => self.fail(&mut delivered, error),

@@ -112,8 +112,8 @@ impl Pending {
         if stops {
             let (left, all) = (self.undone, self.pieces.len());
             self.fail(fail!(Cancelled, "the load was cancelled with {left} of {all} pieces left"));
+            self.events.clear();
         }
-        self.events.clear();
         stops
     }
 
@@ -219,9 +219,10 @@ impl Pending {
         })
     }
 
-    /// The consumer gives a piece back; whether somebody may have waited for that.
-    pub fn release(&mut self, piece: u32) -> bool {
-        let Some(piece) = self.pieces.get_mut(piece as usize).filter(|piece| piece.is_held) else {
+    /// The consumer gives a piece back, which lies there; whether somebody may have waited for that.
+    pub fn release(&mut self, piece: u32, address: usize) -> bool {
+        let piece = self.pieces.get_mut(piece as usize);
+        let Some(piece) = piece.filter(|piece| piece.is_held && piece.address == address) else {
             return false;
         };
         piece.is_held = false;
@@ -324,11 +325,12 @@ impl<'p> Report<'p> {
 
     /// A job of a piece was done.
     pub fn add(&mut self, piece: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
-        let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
         if outcome.is_ok() {
             self.bytes = self.bytes.saturating_add(bytes);
         }
+        // The failure in front of the count: who does the last job has to see it.
         let failure = outcome.err().filter(|_| !request.failed.swap(true, Ordering::Relaxed));
+        let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
         if !last && failure.is_none() {
             return;
         }

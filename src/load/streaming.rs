@@ -146,6 +146,7 @@ impl<'a> Load<'a> {
         loop {
             let mut pending = self.pending.lock();
             if let Some(event) = pending.next_event(&self.requests) {
+                self.leave_work(&pending);
                 return Next::Event(event);
             }
             if pending.is_done() {
@@ -158,23 +159,38 @@ impl<'a> Load<'a> {
                 has_worked = true;
                 tools = tools.or_else(|| self.executor.tools());
                 match &mut tools {
-                    Some(tools) => _ = self.step(tools),
+                    Some(tools) => {
+                        let guard = PanicGuard(self);
+                        self.step(tools);
+                        std::mem::forget(guard);
+                    }
                     None => self.fail(fail!(Internal, "a load of no source")),
                 }
                 continue;
             }
             match left {
                 None => drop(pending.wait(&self.consumers)),
-                Some(_) if is_late => return Next::Nothing,
+                Some(_) if is_late => {
+                    self.leave_work(&pending);
+                    return Next::Nothing;
+                }
                 Some(left) => drop(pending.wait_for(&self.consumers, left)),
             }
         }
     }
 
-    /// Gives a piece back: its memory may be filled again. Of one that was given back, or never lent, nothing happens.
-    pub fn release(&self, piece: u32) {
+    /// A consumer that did jobs goes: another one that waits takes over, where there are no workers.
+    fn leave_work(&self, pending: &Pending) {
+        if pending.threads == 0 && self.is_workable(pending) {
+            self.consumers.notify_one();
+        }
+    }
+
+    /// Gives a piece back: its memory, at that address, may be filled again. Of one that was given back, never lent, or of
+    /// another load nothing happens.
+    pub fn release(&self, piece: u32, address: usize) {
         let mut pending = self.pending.lock();
-        let wakes = pending.release(piece);
+        let wakes = pending.release(piece, address);
         let threads = pending.threads;
         drop(pending);
         if wakes {
@@ -216,9 +232,12 @@ impl<'a> Load<'a> {
         self.wake_all();
     }
 
-    /// Whether no job is left to be taken, and none will be made.
+    /// Whether no job is left to be taken, and none will be made. It asks what changes under the lock of `pending`, as who
+    /// stops wakes those that wait only after that.
     fn is_over(&self, pending: &Pending) -> bool {
-        self.executor.is_stopped() || (pending.is_all_begun() && self.executor.next_request().is_none())
+        pending.is_done()
+            || self.executor.is_stopped()
+            || (pending.is_all_begun() && self.executor.next_request().is_none())
     }
 
     /// Whether there is a job, or a piece that there is room for.
@@ -266,7 +285,7 @@ impl<'a> Load<'a> {
         }
         let outcome = self.make_jobs(ring, &placed);
         self.pending.lock().staging_ended();
-        self.workers.notify_all();
+        self.wake_all();
         outcome.map(|()| true)
     }
 

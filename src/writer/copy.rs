@@ -137,7 +137,8 @@ impl Writer {
         self.component(&anew.spec)?;
         let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
         // All at once where they can be borrowed: what is large is digested while it is written.
-        let borrowed = component.borrow().ok().filter(|_| from == dtype && from != Dtype::Bool);
+        let as_is = from == dtype && from != Dtype::Bool && !dtype.swaps(false);
+        let borrowed = component.borrow().ok().filter(|_| as_is);
         match (borrowed, from == dtype && !odd_bools) {
             (Some(bytes), _) => self.data(bytes)?,
             (None, true) => component.for_each_decoded(&mut |chunk| self.data(chunk))?,

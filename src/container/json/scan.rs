@@ -121,6 +121,9 @@ impl<'a> Scan<'a> {
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
             let size = plain_size(rest);
+            if size == rest.len() {
+                return Err(self.wrong("the string does not end"));
+            }
             extend(self.budget, out, rest.get(..size).unwrap_or_default())?;
             self.at = self.at.saturating_add(size);
             match self.peek() {
