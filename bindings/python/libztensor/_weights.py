@@ -21,7 +21,8 @@ NAMES = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64",
 
 
 class Weight(NamedTuple):
-    """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes. element: what it is called."""
+    """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes. element: what it is called.
+    block: elements and bytes of a block, if rows are whole blocks."""
 
     name: str
     type: str
@@ -31,6 +32,7 @@ class Weight(NamedTuple):
     size: int
     part: int
     offset: int
+    block: Optional[tuple]
 
 
 def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
@@ -57,14 +59,15 @@ def _weight(info, several: bool) -> Weight:
     storage = text(lib.zt_dtype_name(info.dtype))
     element = text(lib.zt_type_name(info.type)) or storage
     shape = tuple(info.shape[:info.rank])
-    kind = element
+    kind, block = element, None
     elements, width = block_of(element) if info.type else (1, 0)
     if elements > 1:  # several elements in some bytes: rows of bytes
         kind, row = "u8", (shape[-1] if shape else 1)
-        shape = (*shape[:-1], row // elements * width) if row % elements == 0 else (size,)
+        block = (elements, width) if row % elements == 0 else None
+        shape = (*shape[:-1], row // elements * width) if block else (size,)
     part = lib.zt_component_part(info.component) if several else 0
     name = _name(info)
-    return Weight(name, kind, element, shape, info.component, size, part, info.offset)
+    return Weight(name, kind, element, shape, info.component, size, part, info.offset, block)
 
 
 def _name(info) -> str:
@@ -285,7 +288,8 @@ def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimensi
                 raise ValueError(f"{of.name!r}: {whole} cannot be shared by {world} ranks evenly")
             start, count = [0] * len(shape), list(shape)
             start[along], count[along] = whole // world * rank, whole // world
-            slabs, shape = (numbers(start), numbers(count)), tuple(count)
+            shape = tuple(count)
+            slabs = numbers(_in_elements(of, start)), numbers(_in_elements(of, count))
         tensor, address, size = framework.empty(shape, of.type)
         if group and held + size > budget:
             yield from given()
@@ -297,6 +301,18 @@ def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimensi
         held += size
     if group:
         yield from given()
+
+
+def _in_elements(of: Weight, place: list) -> list:
+    """Where a slab begins, or how large it is, in elements: the shape of blocks is in bytes."""
+    if of.type == of.element:
+        return place
+    if of.block is None:
+        raise ValueError(f"{of.name!r}: its rows are no whole blocks of {of.element}, so ranks cannot share it")
+    elements, width = of.block
+    if place[-1] % width:
+        raise ValueError(f"{of.name!r}: a cut at byte {place[-1]} of a row is inside a block of {of.element}, which has {width} bytes")
+    return [*place[:-1], place[-1] // width * elements]
 
 
 def save(tensors: list, filename, stream, metadata: Optional[dict]) -> None:

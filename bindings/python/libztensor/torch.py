@@ -108,8 +108,7 @@ def _save(tensors, filename, stream, metadata) -> None:
         raise RuntimeError(f"some tensors share memory, so that each would be written: {shared}; save_model keeps one of each")
     keep, requests = [], []
     for name, tensor in tensors.items():
-        made = tensor.detach().to("cpu").contiguous()
-        made = made.resolve_conj() if made.is_complex() else made
+        made = tensor.detach().to("cpu").resolve_conj().resolve_neg().contiguous()
         keep.append(made)
         requests.append((name, tuple(made.shape), _types(made.dtype), made.data_ptr(), made.numel() * made.element_size()))
     _weights.save(requests, filename, stream, metadata)
@@ -177,11 +176,11 @@ def save_model(model, filename: Union[str, os.PathLike], metadata: Optional[Dict
     state = model.state_dict()
     metadata = dict(metadata or {})
     for names in _sharing(state):
-        whole = max(sorted(names), key=lambda name: state[name].numel())
+        whole = max(sorted(names), key=lambda name: (_is_dense(state[name]), state[name].numel()))
         for name in names:
             if name != whole:
                 if not _is_within(state[name], state[whole]):
-                    raise RuntimeError(f"{name!r} and {whole!r} share some memory, and neither holds all of it")
+                    raise RuntimeError(f"{name!r} and {whole!r} share memory, and neither holds all of it")
                 metadata.setdefault(name, whole)
                 del state[name]
     if force_contiguous:
@@ -192,9 +191,21 @@ def save_model(model, filename: Union[str, os.PathLike], metadata: Optional[Dict
     save_file(state, filename, metadata)
 
 
+def _is_dense(tensor) -> bool:
+    """Whether each element between its first byte and its last is its own, and once."""
+    expected = 1
+    for stride, size in sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape) if size != 1):
+        if stride != expected:
+            return False
+        expected *= size
+    return True
+
+
 def _is_within(part, whole) -> bool:
+    """Whether each byte of part is one of whole."""
     (start, end), (first, last) = _place(part), _place(whole)
-    return first <= start and end <= last
+    same = (start, part.dtype, part.shape, part.stride()) == (first, whole.dtype, whole.shape, whole.stride())
+    return same or _is_dense(whole) and first <= start and end <= last
 
 
 def load_model(model, filename: Union[str, os.PathLike], strict: bool = True,
@@ -203,9 +214,10 @@ def load_model(model, filename: Union[str, os.PathLike], strict: bool = True,
     is a RuntimeError."""
     state = load_file(filename, device)
     missing, unexpected = model.load_state_dict(state, strict=False)
-    filled = {name for name in state}
-    together = {name for names in _sharing(model.state_dict()) if filled & set(names) for name in names}
-    missing = [name for name in missing if name not in together]
+    own = model.state_dict()
+    filled = {name for names in _sharing(own) for whole in names if whole in state
+              for name in names if _is_within(own[name], own[whole])}
+    missing = [name for name in missing if name not in filled]
     if strict and (missing or unexpected):
         what = [f"{kind}: {names}" for kind, names in (("missing", missing), ("not expected", unexpected)) if names]
         raise RuntimeError(f"{os.fspath(filename)} does not fit {type(model).__name__}; {'; '.join(what)}")

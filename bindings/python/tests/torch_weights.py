@@ -89,6 +89,61 @@ def ranks(folder):
     raises(ValueError, "rank 3", lambda: list(zt.iterate(folder / "b.zt", rank=3, world=3)))
 
 
+def ranks_share_blocks():
+    """A slab of blocks is where it is in the whole tensor; none is cut."""
+    path = Path(__file__).resolve().parents[3] / "tests/data/foreign/valid/amber-align-64.gguf"
+    name = "enc.0.mlp.up"
+    whole = zt.load_file(path)[name]
+    assert whole.shape == (3, 36) and whole.dtype == torch.uint8  # rows of two blocks of 18 bytes
+    along = lambda dimension: lambda given, shape: dimension if given == name else None  # noqa: E731
+    for dimension, world in ((0, 3), (1, 2)):
+        got = [dict(zt.iterate(path, rank=rank, world=world, dimension=along(dimension)))[name] for rank in range(world)]
+        assert torch.equal(torch.cat(got, dimension), whole), dimension
+    for world in (3, 4):
+        for rank in range(world):
+            raises(ValueError, "inside a block of gguf.q4_0", lambda: list(zt.iterate(path, rank=rank, world=world, dimension=along(1))))
+
+
+class Views(torch.nn.Module):
+    """Buffers that share memory."""
+
+    def __init__(self, *views):
+        super().__init__()
+        for name, view in zip("abc", views):
+            self.register_buffer(name, view)
+
+
+def views(folder):
+    path, memory = folder / "views.zt", torch.arange(6.0)
+    for kept in ((memory[::2], memory[1:4:2]), (memory[:4], memory[2:])):
+        raises(RuntimeError, "share memory", lambda: zt.save_model(Views(*kept), path))
+        raises(RuntimeError, "'b'", lambda: zt.save_model(Views(*kept), path))
+    assert not path.exists()
+    square = memory.reshape(2, 3)
+    for kept in ((memory, memory[::2]), (memory[::2], memory), (square[:, 1], square.t()), (memory[::2], memory[::2]),
+                 (memory[:1].expand(4), memory[:1])):
+        zt.save_model(Views(*kept), path)
+        assert len(zt.load_file(path)) == 1
+        other = Views(*(torch.zeros(6).as_strided(view.shape, view.stride()) for view in kept))
+        assert len(zt.load_model(other, path, strict=False)[0]) == 1, "other's views share nothing"
+        copy = torch.zeros(6)
+        other = Views(*(copy.as_strided(view.shape, view.stride(), view.storage_offset()) for view in kept))
+        assert zt.load_model(other, path) == ([], [])
+        assert torch.equal(other.a, kept[0]) and torch.equal(other.b, kept[1])
+    # What lies between the elements that were filled is missing.
+    zt.save_file({"a": memory[::2].clone()}, path)
+    raises(RuntimeError, "missing: ['b']", lambda: zt.load_model(Views(memory[::2], memory[1:4:2]), path))
+
+
+def lazily_changed(folder):
+    """PyTorch notes a sign or a conjugate, and changes no bytes."""
+    pairs = torch.tensor([1 + 2j, 3 - 4j])
+    state = {"conjugate": pairs.clone().conj(), "imaginary": pairs.clone().conj().imag, "negative": torch._neg_view(torch.arange(3.0))}
+    assert state["imaginary"].is_neg() and state["negative"].is_neg() and state["conjugate"].is_conj()
+    zt.save_file(state, folder / "lazy.zt")
+    assert_same(zt.load_file(folder / "lazy.zt"), state)
+
+
 STATE2 = {"a": torch.randn(6, 4), "c": torch.arange(5), "columns": torch.randn(2, 9)}
 
 
@@ -108,5 +163,8 @@ with tempfile.TemporaryDirectory() as made:
     modules(folder)
     zt.save_file(STATE2, folder / "b.zt")
     ranks(folder)
+    ranks_share_blocks()
+    views(folder)
+    lazily_changed(folder)
     refused(folder)
 print("PyTorch", torch.__version__, "saves and loads", len(STATE), "tensors", file=sys.stderr)
