@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 import os
 import sys
@@ -13,15 +12,31 @@ from typing import Callable, Optional
 from . import _declarations as c
 
 
-def _load():
+class _Functions:
+    """The functions of the library. Each gets its types when it is first used: most programs use a few."""
+
+    def __init__(self, library: ctypes.CDLL):
+        self._library = library
+
+    def __getattr__(self, name: str):
+        if name not in c.FUNCTIONS:
+            raise AttributeError(f"libztensor has no function {name}")
+        found = self.another(name)
+        self.__dict__[name] = found
+        return found
+
+    def another(self, name: str):
+        """The same function once more, whose types can be changed."""
+        found = self._library[name]
+        found.restype, found.argtypes = c.FUNCTIONS[name]
+        return found
+
+
+def _load() -> _Functions:
     name = {"darwin": "libztensor.0.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.0")
     installed = Path(__file__).resolve().parent / name
     chosen = os.environ.get("LIBZTENSOR") or (str(installed) if installed.exists() else name)
-    library = ctypes.CDLL(chosen)
-    for function, (result, arguments) in c.FUNCTIONS.items():
-        found = getattr(library, function)
-        found.restype = result
-        found.argtypes = arguments
+    library = _Functions(ctypes.CDLL(chosen))
     if library.zt_abi_version() != c.ZT_ABI_VERSION:
         raise ImportError(f"{chosen} has ABI {library.zt_abi_version()}, this package needs {c.ZT_ABI_VERSION}")
     return library
@@ -132,8 +147,8 @@ def text(pointer: Optional[bytes]) -> Optional[str]:
 def address(function: str) -> Callable:
     """A function that gives a string, to give its address instead: ctypes ends a string at its first NUL, and a name may
     hold one."""
-    found = lib[function]
-    found.argtypes, found.restype = getattr(lib, function).argtypes, ctypes.c_void_p
+    found = lib.another(function)
+    found.restype = ctypes.c_void_p
     return found
 
 

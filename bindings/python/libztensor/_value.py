@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 from typing import Any, Iterator, NamedTuple, Optional, Union
 
 from . import _declarations as c
@@ -88,6 +87,8 @@ class Value:
 
     def json(self) -> Any:
         """What json.loads makes of it; what JSON lacks is as zt_value_to_json says."""
+        import json
+
         needed = ctypes.c_size_t()
         check(lib.zt_value_to_json(self._live(), None, 0, ctypes.byref(needed)))
         buffer = ctypes.create_string_buffer(needed.value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 from typing import Any, Optional
 
@@ -261,13 +260,19 @@ def _describe(part, role: str, dtype, encoding, digest) -> None:
     part.encoding, part.digest = chosen(_ENCODINGS, encoding, "encoding"), chosen(_DIGESTS, digest, "digest")
 
 
+def _json(value) -> bytes:
+    import json
+
+    return json.dumps(value).encode()
+
+
 def _object(name: str, format: str, shape, attributes: Optional[dict]):
     made = options(c.zt_object_desc, shape=numbers(shape), rank=len(shape), format=_FORMATS.get(format, c.ZT_FORMAT_OTHER))
     made.name, made.name_length = sized(name)
     if format not in _FORMATS:
         made.format_name = format.encode()
     if attributes:
-        made.attributes_json = json.dumps(attributes).encode()
+        made.attributes_json = _json(attributes)
     return made
 
 
@@ -291,7 +296,7 @@ def _attribute(value: Any) -> tuple:
         made.data = ctypes.cast(starts, ctypes.c_void_p)
         return made, (texts, starts)
     is_bytes = isinstance(value, (bytes, bytearray))
-    text = bytes(value) if is_bytes else json.dumps(value).encode()
+    text = bytes(value) if is_bytes else _json(value)
     made = options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_BYTES if is_bytes else c.ZT_ATTRIBUTE_JSON, size=len(text))
     made.data = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p)
     return made, text

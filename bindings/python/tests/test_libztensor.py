@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import libztensor
+from libztensor import _declarations
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests/data"
@@ -216,3 +217,19 @@ def test_failures_are_exceptions(path):
     with pytest.raises(ValueError, match="closed"):
         view.shape
     assert libztensor.repair(path)["objects"] == 2
+
+
+def test_importing_sets_up_little():
+    """Functions get their types when they are used; what few programs use is imported when it is."""
+    program = ("import sys, numpy\nbefore = set(sys.modules)\nimport libztensor.numpy\nadded = set(sys.modules) - before\n"
+               "print(len([name for name in vars(libztensor.lib) if name.startswith('zt_')]), added & {'json', 'subprocess'} or '-')")
+    functions, modules = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    assert 0 < int(functions) < 20 and modules == "-"
+
+
+def test_every_declared_function_is_in_the_library():
+    for name in _declarations.FUNCTIONS:
+        assert getattr(libztensor.lib, name).argtypes is not None, name
+        assert getattr(libztensor.lib, name) is getattr(libztensor.lib, name), name
+    with pytest.raises(AttributeError, match="zt_none"):
+        libztensor.lib.zt_none
