@@ -82,7 +82,7 @@ test-rust: interop-packages
 	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked
 
 test-compat:
-	$(CARGO) test --locked --package ztensor-tools --features compat --test convert_other
+	$(CARGO) test --locked --package ztensor-tools --features compat --bin zt --test convert_other
 
 test-interop: interop-packages
 	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --locked --package ztensor-c --test interop -- --nocapture

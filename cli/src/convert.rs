@@ -14,6 +14,7 @@ mod legacy_pickle;
 mod other_formats;
 mod output;
 mod shards;
+mod temporary;
 mod tensor;
 mod to_gguf;
 mod to_npz;

@@ -27,6 +27,12 @@ impl Interrupt {
         came
     }
 
+    /// As if a signal had come.
+    #[cfg(all(test, unix, feature = "compat"))]
+    pub fn come(&self, signal: usize) {
+        self.0.store(signal, Ordering::Relaxed);
+    }
+
     /// A failure if a signal has come.
     pub fn check(&self) -> Outcome<()> {
         match self.0.load(Ordering::Relaxed) {

@@ -1,15 +1,18 @@
 //! HDF5 and ONNX, by the crate `ztensor-compat`.
 //!
 //! It takes memory as files say and may panic or overflow its stack, so it runs in a process of its own, which is this
-//! program once more: that one writes a temporary .zt file, and here that is opened. However it ends, here it is one line.
+//! program once more: that one writes a temporary .zt file, and here that is opened. However it ends, here it is one line,
+//! and what it left is removed.
 
 use super::other_formats::Format;
+use super::temporary::Folder;
 use crate::arguments::ReadWithCompat;
 use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io::{copy, sink, Read, Result};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::thread::Builder;
 use std::time::Duration;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::reader::{File, OpenOptions};
@@ -20,77 +23,81 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// More of what it says is not looked at.
 const LONGEST_MESSAGE: u64 = 1 << 12;
 
-/// A path that is free again when this goes.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(end: &str) -> Temporary {
-        Temporary(std::env::temp_dir().join(format!(".zt-{}.{end}", std::process::id())))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0); // it may not be there
-    }
-}
-
 /// Opens a file of such a format.
 pub fn open(path: &Path, format: Format, interrupt: &Interrupt) -> Outcome<File> {
+    let mut program = Command::new(std::env::current_exe().map_err(|e| Failure::at(path, e))?);
+    program.arg("read-with-compat");
+    open_by(program, path, format, interrupt)
+}
+
+/// Opens what a program writes that is given the path of the file and that of the .zt file to write. All it leaves goes.
+fn open_by(mut program: Command, path: &Path, format: Format, interrupt: &Interrupt) -> Outcome<File> {
     let at = |e: std::io::Error| Failure::at(path, e);
-    let made = Temporary::new("compat.zt");
-    let mut command = Command::new(std::env::current_exe().map_err(at)?);
-    command.arg("read-with-compat").arg(path).arg(&made.0);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(at)?;
-    let said = child.stderr.take();
-    let status = wait(&mut child, interrupt).map_err(at)?;
+    let folder = Folder::new().map_err(at)?;
+    // The crate goes by the name for what says nothing about itself.
+    let (link, made) = (folder.path().join("in.onnx"), folder.path().join("out.zt"));
+    let whole = path.canonicalize().map_err(at)?;
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&whole, &link).map_err(at)?;
+    #[cfg(not(unix))]
+    std::fs::copy(&whole, &link).map_err(at)?;
+    let (status, said) = run(program.arg(&link).arg(&made), interrupt).map_err(at)?;
     interrupt.check()?;
-    let mut message = String::new();
-    if let Some(said) = said {
-        let _ = said.take(LONGEST_MESSAGE).read_to_string(&mut message); // it may be no text
-    }
-    let message = message.lines().next().and_then(|line| line.strip_prefix("zt: ")).unwrap_or_default();
-    if status.success() && !message.is_empty() {
-        report(message);
-    }
+    let message = said.lines().find_map(|line| line.strip_prefix("zt: ")).unwrap_or_default();
     if !status.success() {
         return Err(match status.code() {
             Some(1) if !message.is_empty() => Failure::at(path, message),
             _ => Failure::at(path, format!("it is {}, and reading it broke off ({status})", format.name())),
         });
     }
-    File::open(&made.0, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
+    if !message.is_empty() {
+        report(&format!("{}: {message}", path.display()));
+    }
+    File::open(&made, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
 }
 
-/// Until it has ended, or is ended by a signal to this program.
-fn wait(child: &mut Child, interrupt: &Interrupt) -> std::io::Result<ExitStatus> {
-    loop {
-        if interrupt.check().is_err() {
-            let _ = child.kill(); // it may have ended
-            return child.wait();
-        }
+/// Runs a program until it has ended, or is ended by a signal to this one; the beginning of what it says.
+fn run(program: &mut Command, interrupt: &Interrupt) -> Result<(ExitStatus, String)> {
+    let mut child = program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    // On a thread: who says more than a pipe holds waits for a reader.
+    let said = child.stderr.take().map(|said| Builder::new().spawn(move || beginning(said))).transpose();
+    let status = match said.is_ok() {
+        true => wait(&mut child, interrupt),
+        false => end(&mut child),
+    };
+    let said = said?.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    Ok((status?, String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// What comes first; all else is read, and dropped.
+fn beginning(mut said: ChildStderr) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let read = said.by_ref().take(LONGEST_MESSAGE).read_to_end(&mut kept);
+    let _ = read.and_then(|_| copy(&mut said, &mut sink())); // what was read is what there is
+    kept
+}
+
+fn wait(child: &mut Child, interrupt: &Interrupt) -> Result<ExitStatus> {
+    while interrupt.check().is_ok() {
         match child.try_wait()? {
             Some(status) => return Ok(status),
             None => std::thread::sleep(PAUSE),
         }
     }
+    end(child)
+}
+
+fn end(child: &mut Child) -> Result<ExitStatus> {
+    let _ = child.kill(); // it may have ended
+    child.wait()
 }
 
 /// Reads with the crate, and writes a .zt file: the other process.
 pub fn read(arguments: &ReadWithCompat) -> Outcome<()> {
     // The crate's bugs are not this program's: they are told by how this process ends.
     std::panic::set_hook(Box::new(|_| std::process::exit(2)));
-    let input = &arguments.input;
-    let at = |e: &dyn std::fmt::Display| Failure::at(input, e);
-    // It goes by the name for what says nothing about itself.
-    let link = Temporary::new("onnx");
-    let whole = input.canonicalize().map_err(|e| at(&e))?;
-    #[cfg(unix)]
-    std::os::unix::fs::symlink(&whole, &link.0).map_err(|e| at(&e))?;
-    #[cfg(not(unix))]
-    std::fs::copy(&whole, &link.0).map_err(|e| at(&e))?;
-    let source = ztensor_compat::open(&link.0).map_err(|e| at(&e))?;
+    let at = |e: &dyn std::fmt::Display| Failure::Message(e.to_string());
+    let source = ztensor_compat::open(&arguments.input).map_err(|e| at(&e))?;
     let mut writer = Writer::create(&arguments.output, &WriterOptions::default()).map_err(|e| at(&e))?;
     for tensor in source.tensors() {
         let part = tensor.data().map_err(|e| at(&e))?;
@@ -111,7 +118,79 @@ pub fn read(arguments: &ReadWithCompat) -> Outcome<()> {
     let skipped = source.attributes().and_then(|all| all.get("hdf5.skipped")?.as_array()).unwrap_or_default();
     if !skipped.is_empty() {
         let names: Vec<_> = skipped.iter().filter_map(|name| name.as_text()).collect();
-        report(&format!("{}: not read, as they are no numbers: {}", input.display(), names.join(", ")));
+        report(&format!("not read, as they are no numbers: {}", names.join(", ")));
     }
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn who_says_more_than_a_pipe_holds_ends() {
+        let script = "printf 'zt: no \\377 text\\n' >&2; head -c 1000000 /dev/zero >&2; exit 1";
+        let (status, said) = run(&mut shell(script), &Interrupt::default()).unwrap();
+        assert_eq!((status.code(), said.lines().next()), (Some(1), Some("zt: no \u{fffd} text")));
+        assert_eq!(said.len(), 4096 + 2, "the replacement takes three bytes");
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_program() {
+        let interrupt = Interrupt::default();
+        interrupt.come(2);
+        let (status, _) = run(Command::new("sleep").arg("1000"), &interrupt).unwrap();
+        assert_eq!(status.signal(), Some(9));
+    }
+
+    /// The shell has the file as $1 and what it writes as $2.
+    #[test]
+    fn nothing_is_left_however_the_program_ends() {
+        let noted = Folder::new().unwrap();
+        let note = noted.path().join("note");
+        let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let opens = |rest: &str, interrupt: &Interrupt| {
+            let begin = "cmp \"$1\" Cargo.toml && echo data > \"$2\" && ls -ld \"${2%/*}\"";
+            let mut program = shell(&format!("{begin} > {}; {rest}", note.display()));
+            program.arg("sh").current_dir(env!("CARGO_MANIFEST_DIR"));
+            let opened = open_by(program, &input, Format::Onnx, interrupt);
+            let said = std::fs::read_to_string(&note).unwrap();
+            let (mode, folder) = (&said[..10], &said[said.find('/').unwrap()..]);
+            assert_eq!(mode, "drwx------");
+            assert!(!Path::new(folder.trim()).exists(), "{rest}: {folder}");
+            match opened {
+                Err(Failure::Message(message)) => message,
+                Err(other) => format!("{other:?}"),
+                Ok(_) => panic!("{rest}: it is no .zt file"),
+            }
+        };
+        let none = Interrupt::default();
+        for (rest, expected) in [
+            ("exit 0", "Cargo.toml"),
+            ("echo 'zt: no weights' >&2; exit 1", "no weights"),
+            ("exit 2", "reading it broke off"),
+            ("kill -9 $$", "reading it broke off"),
+        ] {
+            let message = opens(rest, &none);
+            assert!(message.contains(expected), "{rest}: {message}");
+        }
+        let interrupt = Interrupt::default();
+        std::thread::scope(|scope| {
+            std::fs::remove_file(&note).unwrap();
+            scope.spawn(|| {
+                while std::fs::read(&note).map_or(0, |said| said.len()) == 0 {
+                    std::thread::sleep(PAUSE);
+                }
+                interrupt.come(15);
+            });
+            assert_eq!(opens("exec sleep 1000", &interrupt), "Interrupted(15)");
+        });
+    }
 }

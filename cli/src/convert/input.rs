@@ -1,5 +1,6 @@
 //! What is converted: a file, a model, or standard input.
 
+use super::temporary::without_name;
 use super::{is_standard, other_formats};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -66,14 +67,4 @@ fn from_standard_input(interrupt: &Interrupt) -> Outcome<File> {
         }
     }
     File::open_file(file, 0, u64::MAX, &options).map_err(|e| Failure::Message(e.to_string()))
-}
-
-/// A temporary file that goes when it is closed.
-pub fn without_name() -> std::io::Result<std::fs::File> {
-    let path = std::env::temp_dir().join(format!(".zt-{}.tmp", std::process::id()));
-    let mut create = std::fs::OpenOptions::new();
-    let file = create.read(true).write(true).create_new(true).open(&path)?;
-    #[cfg(unix)]
-    std::fs::remove_file(&path)?;
-    Ok(file)
 }

@@ -6,7 +6,7 @@
 //! passed over, and of the object only the persistent ids of storages are looked at, as a storage says how many elements
 //! it has, but not of how many bytes.
 
-use super::input::without_name;
+use super::temporary::without_name;
 use super::zip::{central, end, local, Member};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
