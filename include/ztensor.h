@@ -82,7 +82,7 @@ typedef struct zt_component zt_component;
 /// zt_close.
 typedef struct zt_value zt_value;
 
-/// Decoded bytes of a component, 64-byte aligned. A buffer keeps its file open.
+/// Decoded bytes of a component. A buffer keeps its file open.
 typedef struct zt_buffer zt_buffer;
 
 /// Slices of any number of files, in slots of memory; see zt_cache_create. Any number of threads may use it at once.
@@ -789,9 +789,10 @@ uint32_t zt_component_caps(const zt_component *component);
 
 /// Lends the component's bytes where they are, without copying.
 ///
-/// ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened by path (else
-/// see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the
-/// bytes; may be NULL. Both are untouched on failure.
+/// ptr: receives a pointer that lives until the last zt_close; not NULL. It is not NULL for a component of no bytes.
+/// It is 64-byte aligned in a .zt file that was opened by path (else see zt_open_fd and zt_open_memory); other
+/// containers align as they like, and what is not aligned for its elements is ZT_ERROR_NOT_MAPPABLE. size: receives
+/// the bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither
 /// mapped nor in memory (zt_component_read and zt_component_load work then); ZT_ERROR_UNSUPPORTED for an unknown
 /// dtype or encoding.
@@ -906,8 +907,8 @@ typedef struct zt_read_options {
     zt_progress_callback progress;
 } zt_read_options;
 
-/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be, else in fresh
-/// memory (zt_open_options.allocator).
+/// Gives the component's decoded bytes: borrowed from the mapping where that can be, aligned as zt_component_ptr says,
+/// else in fresh memory (zt_open_options.allocator), 64-byte aligned.
 ///
 /// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
 /// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.

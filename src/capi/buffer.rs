@@ -14,7 +14,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-/// Decoded bytes of a component, 64-byte aligned. A buffer keeps its file open.
+/// Decoded bytes of a component. A buffer keeps its file open.
 pub struct zt_buffer {
     owner: *mut zt_file,
     /// NULL and 0 if `owned` holds the bytes.
@@ -23,8 +23,8 @@ pub struct zt_buffer {
     owned: Option<AlignedBuffer>,
 }
 
-/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where that can be, else in fresh
-/// memory (zt_open_options.allocator).
+/// Gives the component's decoded bytes: borrowed from the mapping where that can be, aligned as zt_component_ptr says,
+/// else in fresh memory (zt_open_options.allocator), 64-byte aligned.
 ///
 /// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
 /// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.

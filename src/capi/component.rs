@@ -212,9 +212,10 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 
 /// Lends the component's bytes where they are, without copying.
 ///
-/// ptr: receives a pointer that lives until the last zt_close, 64-byte aligned if the file was opened by path (else
-/// see zt_open_fd and zt_open_memory); not NULL. It is not NULL for a component of no bytes. size: receives the
-/// bytes; may be NULL. Both are untouched on failure.
+/// ptr: receives a pointer that lives until the last zt_close; not NULL. It is not NULL for a component of no bytes.
+/// It is 64-byte aligned in a .zt file that was opened by path (else see zt_open_fd and zt_open_memory); other
+/// containers align as they like, and what is not aligned for its elements is ZT_ERROR_NOT_MAPPABLE. size: receives
+/// the bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither
 /// mapped nor in memory (zt_component_read and zt_component_load work then); ZT_ERROR_UNSUPPORTED for an unknown
 /// dtype or encoding.

@@ -26,7 +26,7 @@ impl Loaded<'_> {
 }
 
 impl<'f> Component<'f> {
-    /// The decoded bytes, 64-byte aligned: lent where that can be, else in fresh memory.
+    /// The decoded bytes, lent where that can be, else in fresh memory, 64-byte aligned.
     pub fn load(&self) -> Result<Loaded<'f>> {
         match self.borrow_or_alloc().map_err(|e| self.wrap(e))? {
             Loaded::Owned(mut buffer) => {
