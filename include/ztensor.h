@@ -1259,7 +1259,7 @@ zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *e
 void zt_load_release(const zt_load *load, const zt_load_event *event);
 
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
-/// ZT_ERROR_CANCELLED. Of one that is done nothing is left to be stopped.
+/// ZT_ERROR_CANCELLED. Of one whose end was given nothing is left to be stopped.
 ///
 /// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any, at the same time as other calls on load. Since 0.9.

@@ -29,7 +29,7 @@ impl Drop for zt_load {
     /// Also where a handle could not be made: threads that wait for a consumer would never end.
     fn drop(&mut self) {
         if self.crew.is_here() {
-            self.crew.value().cancel();
+            self.crew.value().end();
         }
     }
 }
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
 }
 
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
-/// ZT_ERROR_CANCELLED. Of one that is done nothing is left to be stopped.
+/// ZT_ERROR_CANCELLED. Of one whose end was given nothing is left to be stopped.
 ///
 /// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
@@ -212,7 +212,7 @@ impl zt_load {
     /// Stops, waits, and says how it went.
     fn end(mut self, did: &mut BatchStats) -> Result<()> {
         let threads = self.crew.threads();
-        self.crew.value().cancel();
+        self.crew.value().end();
         self.crew.join();
         let outcome = self.crew.value().report(did);
         did.threads = u32::try_from(threads.max(1)).unwrap_or(u32::MAX);

@@ -106,9 +106,9 @@ impl Pending {
         self.is_closed = true;
     }
 
-    /// Whether there was something to stop.
-    pub fn cancel(&mut self) -> bool {
-        let stops = !self.is_done();
+    /// Whether there was something to stop: events that nobody will take are, too, unless the load is `ending`.
+    pub fn cancel(&mut self, ending: bool) -> bool {
+        let stops = !self.is_done() || (!ending && !self.events.is_empty());
         if stops {
             let (left, all) = (self.undone, self.pieces.len());
             self.fail(fail!(Cancelled, "the load was cancelled with {left} of {all} pieces left"));

@@ -203,7 +203,16 @@ impl<'a> Load<'a> {
 
     /// Stops: no job is begun any more, and who waits is woken. What is done already stays so.
     pub fn cancel(&self) {
-        if self.pending.lock().cancel() {
+        self.stop(false);
+    }
+
+    /// Stops for good. What was read without an event that anybody took was read all the same.
+    pub fn end(&self) {
+        self.stop(true);
+    }
+
+    fn stop(&self, ending: bool) {
+        if self.pending.lock().cancel(ending) {
             self.executor.shared.stop.store(true, Ordering::Relaxed);
         }
         self.wake_all();
