@@ -48,6 +48,15 @@ static void fill(zt_source *source, member *m)
     source->identity = m->identity;
 }
 
+/* A size that is none: what is filled is closed nevertheless. */
+static zt_status open_without_size(void *context, const char *name, zt_source *source)
+{
+    (void)context, (void)name;
+    fill(source, &members[1]);
+    source->struct_size = 7;
+    return ZT_OK;
+}
+
 static zt_status open_it(void *context, const char *name, zt_source *source)
 {
     size_t i;
@@ -160,6 +169,13 @@ int main(void)
     file = open_from(&store, "m");
     CHECK(identity_of(file) != identity);
     zt_close(file);
+    store.open = open_without_size;
+    members[1].closed = 0;
+    file = open_from(&store, "one.safetensors");
+    CHECK(zt_part_count(file) == 1);
+    zt_close(file);
+    CHECK(members[1].closed == 1);
+    store.open = open_it;
     store.list = NULL;
     CHECK_STATUS(zt_open_model_from(&store, "m", NULL, &file), ZT_ERROR_NO_FILE);
     store.list = list;
