@@ -1,6 +1,6 @@
 //! How a command ends when it does not end well: one line on standard error and an exit status.
 
-use crate::text;
+use crate::{remote, text};
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -29,7 +29,7 @@ impl Failure {
         let message = message.to_string();
         match begins_with(&message, path) {
             true => Failure::Message(message),
-            false => Failure::Message(format!("{}: {message}", path.display())),
+            false => Failure::Message(format!("{}: {message}", remote::shown(path))),
         }
     }
 
@@ -78,7 +78,7 @@ impl Failure {
 }
 
 fn begins_with(message: &str, path: &Path) -> bool {
-    let path = path.display().to_string();
+    let path = remote::shown(path);
     message.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "))
 }
 

@@ -22,7 +22,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
     let mut failed = false;
     for (at, path) in paths.iter().enumerate() {
         if paths.len() > 1 && !arguments.json {
-            let shown = path.display().to_string();
+            let shown = remote::shown(path);
             let heading = out.toned(Tone::Heading, &text::one_line(&shown));
             out.line(format_args!("{}{heading}:", if at > 0 { "\n" } else { "" }))?;
         }

@@ -6,6 +6,49 @@ use std::path::Path;
 use ztensor::error::Result;
 use ztensor::reader::{File, OpenOptions};
 
+/// A URL of a web server in its parts: what is shown and what names are made of, and what is sent along, which may be
+/// secret.
+struct WebUrl<'u> {
+    scheme: &'u str,
+    /// With its '@'.
+    user: &'u str,
+    /// Host and path.
+    place: &'u str,
+    /// With its '?'.
+    query: &'u str,
+}
+
+impl<'u> WebUrl<'u> {
+    fn split(url: &'u str) -> Option<WebUrl<'u>> {
+        let (scheme, rest) = url.split_once("://")?;
+        if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
+            return None;
+        }
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (rest, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+        let host = rest.split('/').next().unwrap_or_default();
+        let (user, place) = rest.split_at(host.rfind('@').map_or(0, |at| at + 1));
+        Some(WebUrl { scheme, user, place, query })
+    }
+
+    fn shown(&self) -> String {
+        format!("{}://{}", self.scheme, self.place)
+    }
+
+    /// What is asked for where `shown` is another file beside it.
+    fn with_secrets(&self, shown: &str) -> String {
+        let place = shown.split_once("://").map_or(shown, |(_, place)| place);
+        let place = place.replace('?', "%3F").replace('#', "%23");
+        format!("{}://{}{place}{}", self.scheme, self.user, self.query)
+    }
+}
+
+/// How messages show a path or a URL: without user and query.
+pub fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    WebUrl::split(&text).map(|url| url.shown()).unwrap_or(text)
+}
+
 /// Opens a model, by its path or its URL.
 pub fn open_model(path: &Path, options: &OpenOptions) -> Result<File> {
     match path.to_str().is_some_and(|path| path.contains("://")) && !path.exists() {
@@ -27,7 +70,7 @@ mod library {
 
 #[cfg(unix)]
 mod library {
-    use super::{File, OpenOptions, OsStr, Path, Result};
+    use super::{File, OpenOptions, OsStr, Path, Result, WebUrl};
     use std::ffi::{c_char, c_int, c_void, CStr, CString};
     use std::ops::Range;
     use std::sync::OnceLock;
@@ -133,27 +176,38 @@ mod library {
     }
 
     pub fn open(url: &Path, options: &OpenOptions) -> Result<File> {
-        File::open_model_from(get()?, url, options)
+        let text = url.to_str().unwrap_or_default();
+        let store = Remote { library: get()?, url: WebUrl::split(text) };
+        // The name of an index or of numbered files ends before the query.
+        File::open_model_from(&store, super::shown(url).as_ref(), options)
     }
 
-    impl Store for Library {
+    /// The files beside one that a URL names, by their URLs as they are shown.
+    struct Remote<'u> {
+        library: &'static Library,
+        url: Option<WebUrl<'u>>,
+    }
+
+    impl Store for Remote<'_> {
         fn for_each_name(&self, _: &Path, _: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
             Ok(false)
         }
 
         fn open(&self, path: &Path) -> Result<Opened> {
-            let url = CString::new(path.as_os_str().as_encoded_bytes());
-            let url =
-                url.map_err(|_| Error::new(Cause::InvalidArgument, format_args!("a URL holds no NUL")))?;
+            let shown = path.to_str().unwrap_or_default();
+            let url = self.url.as_ref().map_or(shown.to_owned(), |url| url.with_secrets(shown));
+            let url = CString::new(url)
+                .map_err(|_| Error::new(Cause::InvalidArgument, format_args!("a URL holds no NUL")))?;
+            let library = self.library;
             // SAFETY: all of it may be zero.
             let mut source: Source = unsafe { std::mem::zeroed() };
             source.struct_size = size_of::<Source>();
             // SAFETY: NUL-ended, no options, a source of the size that it says.
-            self.outcome(unsafe { (self.source)(url.as_ptr(), std::ptr::null(), &raw mut source) })?;
-            let mut source = RemoteSource { library: get()?, functions: source, size: 0 };
+            library.outcome(unsafe { (library.source)(url.as_ptr(), std::ptr::null(), &raw mut source) })?;
+            let mut source = RemoteSource { library, functions: source, size: 0 };
             if let Some(size) = source.functions.size {
                 // SAFETY: called as its declaration says.
-                self.outcome(unsafe { size(source.functions.context, &raw mut source.size) })?;
+                library.outcome(unsafe { size(source.functions.context, &raw mut source.size) })?;
             }
             Ok(Opened { source: Box::new(source), label: None, path: Vec::new(), modified: 0 })
         }
@@ -196,7 +250,12 @@ mod library {
                 size: r.dst.len(),
             });
             let wanted: Vec<SourceRange> = wanted.collect();
-            let Some(read) = self.functions.read_many else { return Ok(()) };
+            let Some(read) = self.functions.read_many else {
+                return Err(Error::new(
+                    Cause::Unsupported,
+                    format_args!("{NAME} is too old: it has no read_many"),
+                ));
+            };
             // SAFETY: called as its declaration says; each dst has that many writable bytes.
             self.library.outcome(unsafe { read(self.functions.context, wanted.as_ptr(), wanted.len()) })
         }
@@ -222,6 +281,29 @@ mod library {
                 // SAFETY: called once, last.
                 unsafe { close(self.functions.context) };
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{shown, WebUrl};
+
+    #[test]
+    fn urls_are_shown_without_secrets_and_opened_with_them() {
+        let url = WebUrl::split("https://me:pw@host:81/m/a.zt?X-Signature=hush#part").unwrap();
+        assert_eq!(url.shown(), "https://host:81/m/a.zt");
+        assert_eq!(
+            url.with_secrets("https://host:81/m/b?c.zt"),
+            "https://me:pw@host:81/m/b%3Fc.zt?X-Signature=hush"
+        );
+        for (path, text) in [
+            ("HTTP://host/a@b.zt?x", "HTTP://host/a@b.zt"),
+            ("http://host?me@other", "http://host"),
+            ("s3://bucket/a?b.zt", "s3://bucket/a?b.zt"),
+            ("a?b.zt", "a?b.zt"),
+        ] {
+            assert_eq!(shown(path.as_ref()), text);
         }
     }
 }

@@ -43,7 +43,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
             all.push(found.as_json(path));
             continue;
         }
-        let shown = path.display().to_string();
+        let shown = remote::shown(path);
         let shown = text::one_line(&shown);
         if found.failures.is_empty() {
             let ok = listener.out.toned(Tone::Good, "ok");
@@ -163,7 +163,7 @@ impl Found {
             })
         });
         json!({
-            "file": path.display().to_string(),
+            "file": remote::shown(path),
             "ok": self.failures.is_empty(),
             "failures": failures.collect::<Vec<_>>(),
             "objects": self.report.objects,

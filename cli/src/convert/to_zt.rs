@@ -5,6 +5,7 @@ use super::output::NewFile;
 use super::{is_standard, shards, Job, Written};
 use crate::arguments::{self, Convert, Floats};
 use crate::failure::{report, Failure, Outcome};
+use crate::remote;
 use std::io::Write;
 use ztensor::error::{Error, Result};
 use ztensor::model::dtype::{Class, Dtype};
@@ -58,7 +59,7 @@ fn write_file(
         let object = choice.object;
         let encodes = recode.encoding.is_some() || recode.digest.is_some();
         if let (true, Some(unknown)) = (encodes, object.components().find(is_unknown)) {
-            let (file, name, role) = (job.arguments.input.display(), object.name(), unknown.role());
+            let (file, name, role) = (remote::shown(&job.arguments.input), object.name(), unknown.role());
             let why = "it has an unknown dtype or encoding, and is kept as it is stored";
             job.bar.suspend(|| report(&format!("{file}: object {name:?}: component {role:?}: {why}")));
         }
