@@ -48,11 +48,10 @@ impl Address {
             }
         };
         let (rest, query) = match service {
-            Service::Http => rest
-                .split_once('#')
-                .map_or(rest, |(front, _)| front)
-                .find('?')
-                .map_or((rest, ""), |at| rest.split_at(at)),
+            Service::Http => {
+                let rest = rest.split_once('#').map_or(rest, |(front, _)| front);
+                rest.find('?').map_or((rest, ""), |at| rest.split_at(at))
+            }
             _ => (rest, ""), // a key may hold a '?'
         };
         let (root, key) = rest.split_once('/').unwrap_or((rest, ""));
@@ -66,7 +65,6 @@ impl Address {
             }
             _ => (root.to_owned(), format!("{scheme}://{root}/")),
         };
-        let query = query.split_once('#').map_or(query, |(front, _)| front);
         Ok(Address { service, root, key: key.to_owned(), query: query.to_owned(), shown })
     }
 
@@ -90,7 +88,8 @@ mod tests {
         assert_eq!(http.query, "?X-Signature=1234");
         assert_eq!(http.show(&http.key), "https://host:81/a/b.zt");
         assert_eq!(Address::parse("gs://only").unwrap().key, "");
-        assert_eq!(Address::parse("http://h/a#b?c").unwrap().query, "");
+        let part = Address::parse("http://h/a#b?c").unwrap();
+        assert_eq!((part.key.as_str(), part.query.as_str()), ("a", ""));
         for (url, status) in
             [("", 1), ("a/b", 1), ("s3://", 1), ("s3:///a", 1), ("ftp://h/a", 7), ("s3://b/a\n", 1)]
         {

@@ -5,9 +5,9 @@ use crate::connect::Client;
 use crate::core::{
     status, zt_file, zt_open_model_from, zt_open_options, zt_set_last_error, zt_source, zt_status, zt_store,
 };
-use crate::failure::{without_queries, Failure};
+use crate::failure::{without_secrets, Failure};
 use crate::settings::{text, Settings};
-use crate::store::{self, Files};
+use crate::store::{self, Files, Place};
 use std::cell::Cell;
 use std::ffi::{c_char, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -85,7 +85,7 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> zt_status {
     let outcome = outcome.unwrap_or_else(|payload| {
         let said = payload.downcast_ref::<&str>().copied();
         let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic");
-        let text = format!("a bug of libztensor_remote, please report it: {}", without_queries(said));
+        let text = format!("a bug of libztensor_remote, please report it: {}", without_secrets(said));
         std::mem::forget(payload); // it may panic when it is dropped
         Err(Failure::new(status::INTERNAL, text))
     });
@@ -183,26 +183,11 @@ pub unsafe extern "C" fn zt_remote_source(
     source: *mut zt_source,
 ) -> zt_status {
     guard(|| {
-        let invalid = |why| Failure::new(status::INVALID_ARGUMENT, why);
-        if source.is_null() {
-            return Err(invalid("the place for the source is NULL"));
-        }
-        // SAFETY: it begins with its size.
-        let size = unsafe { source.cast::<usize>().read() };
-        let least = std::mem::offset_of!(zt_source, read_many);
-        if size < least || size % size_of::<usize>() != 0 || size > 1 << 16 {
-            return Err(invalid("zt_source.struct_size is not sizeof (zt_source)"));
-        }
+        // SAFETY: NULL, or of the size that it says.
+        let place = unsafe { Place::new(source)? };
         // SAFETY: "NUL-ended"; options NULL or of the size it says.
         let files = unsafe { files(url, options)? };
-        let made = files.source_of_url()?;
-        let made = zt_source { struct_size: size, ..made };
-        let known = size.min(size_of::<zt_source>());
-        // SAFETY: source is of the size it says.
-        unsafe {
-            std::ptr::write_bytes(source.cast::<u8>(), 0, size);
-            std::ptr::copy_nonoverlapping((&raw const made).cast::<u8>(), source.cast::<u8>(), known);
-        }
+        place.fill(files.source_of_url()?);
         Ok(())
     })
 }

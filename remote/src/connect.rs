@@ -1,16 +1,15 @@
-//! The client of a service: object_store's, with the options and the credentials that are to be used.
+//! How a service is asked: the client of a bucket, or of a web server, and the options of both.
 
 use crate::address::{Address, Service};
+use crate::bucket::Bucket;
 use crate::core::status;
-use crate::failure::{without_queries, Failure};
-use crate::profile;
+use crate::failure::{without_secrets, Failure};
 use crate::runtime;
-use crate::service::Connector;
+use crate::service::{web, Same};
 use crate::settings::Settings;
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::client::HttpClient;
 use object_store::http::HttpBuilder;
+use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use object_store::{
     BackoffConfig, ClientConfigKey, ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig,
@@ -21,61 +20,120 @@ use tokio::sync::Semaphore;
 
 /// Attempts wait at most so long for the next.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// A host that is there answers in this time.
-const CONNECT: Duration = Duration::from_secs(10);
+
+/// Who answers.
+enum Host {
+    Bucket(Bucket),
+    Web(HttpClient),
+}
 
 /// A service, and how it is asked.
 pub struct Client {
-    /// The bucket; of HTTP each object has its own.
-    bucket: Option<Arc<dyn ObjectStore>>,
+    host: Host,
     pub address: Address,
     pub settings: Settings,
     /// Requests under way.
     pub permits: Arc<Semaphore>,
 }
 
-fn refused(error: &object_store::Error) -> Failure {
-    Failure::new(status::INVALID_ARGUMENT, without_queries(&error.to_string()))
+fn invalid(why: &str) -> Failure {
+    Failure::new(status::INVALID_ARGUMENT, why)
+}
+
+/// What a service's client cannot be made of.
+pub fn refused(error: &object_store::Error) -> Failure {
+    invalid(&without_secrets(&error.to_string()))
 }
 
 impl Client {
     /// The client of the service that `address` is of.
     pub fn new(address: Address, settings: Settings) -> Result<Client, Failure> {
         runtime::pool()?; // has TLS ready, too
-        let bucket = match address.service {
-            Service::S3 => Some(s3(&address, &settings)?),
-            Service::Google => Some(google(&address, &settings)?),
-            Service::Azure => Some(azure(&address, &settings)?),
-            Service::Http => None,
+        let host = match Bucket::open(&address, &settings)? {
+            Some(bucket) => Host::Bucket(bucket),
+            None => Host::Web(web_client(&address, &settings)?),
         };
         let permits = Arc::new(Semaphore::new(settings.concurrency));
-        Ok(Client { bucket, address, settings, permits })
+        Ok(Client { host, address, settings, permits })
     }
 
     /// Where the object of that key is.
     pub fn place(&self, key: &str) -> Result<(Arc<dyn ObjectStore>, Path), Failure> {
-        match &self.bucket {
-            Some(bucket) => {
-                let path = Path::parse(key)
-                    .map_err(|e| Failure::new(status::INVALID_ARGUMENT, without_queries(&e.to_string())))?;
-                Ok((bucket.clone(), path))
+        match &self.host {
+            Host::Bucket(bucket) => {
+                let path = Path::parse(key).map_err(|e| invalid(&without_secrets(&e.to_string())))?;
+                Ok((bucket.objects.clone(), path))
             }
-            None => Ok((http(&self.address, key, &self.settings)?, Path::default())),
+            Host::Web(client) => Ok((self.web_object(client, key)?, Path::default())),
         }
     }
 
-    /// The bucket, where it can be listed.
-    pub fn bucket(&self) -> Option<Arc<dyn ObjectStore>> {
-        self.bucket.clone()
+    /// The listing of a bucket.
+    pub fn pages(&self) -> Option<Arc<dyn PaginatedListStore>> {
+        match &self.host {
+            Host::Bucket(bucket) => Some(bucket.pages.clone()),
+            Host::Web(_) => None,
+        }
     }
 
     /// Whether the last bytes of an object can be asked for without its size.
     pub fn has_suffixes(&self) -> bool {
         self.address.service != Service::Azure
     }
+
+    fn web_object(&self, client: &HttpClient, path: &str) -> Result<Arc<dyn ObjectStore>, Failure> {
+        check_path(path)?;
+        let (scheme, host, _) = host_of(&self.address);
+        let path = path.replace('?', "%3F").replace('#', "%23");
+        let built = HttpBuilder::new()
+            .with_url(format!("{scheme}://{host}/{path}{}", self.address.query))
+            .with_client_options(ClientOptions::new().with_allow_http(true)) // the client minds that
+            .with_retry(retry(&self.settings))
+            .with_http_connector(Same(client.clone()))
+            .build();
+        // What cannot be read as a URL is not repeated.
+        built.map(|store| Arc::new(store) as _).map_err(|_| invalid("this is no URL of a web server"))
+    }
 }
 
-fn retry(settings: &Settings) -> RetryConfig {
+/// Refuses what a URL parser takes for another folder, or passes over.
+fn check_path(path: &str) -> Result<(), Failure> {
+    if path.chars().any(char::is_control) {
+        return Err(invalid("the name of an object has a control character"));
+    }
+    let decoded = percent_decoded(path);
+    match decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|name| name == b"..") {
+        true => Err(invalid("the name of an object leads out of its folder")),
+        false => Ok(()),
+    }
+}
+
+/// Scheme, host and user.
+fn host_of(address: &Address) -> (&str, &str, Option<&str>) {
+    let (scheme, host) = address.root.split_once("://").unwrap_or_default();
+    host.rsplit_once('@').map_or((scheme, host, None), |(user, host)| (scheme, host, Some(user)))
+}
+
+fn web_client(address: &Address, settings: &Settings) -> Result<HttpClient, Failure> {
+    let (scheme, _, user) = host_of(address);
+    let authorization = match (&settings.token, user) {
+        (Some(token), _) => Some(format!("Bearer {token}")),
+        (None, Some(user)) => Some(format!("Basic {}", base64(&percent_decoded(user)))),
+        (None, None) => None,
+    };
+    let mut headers = HeaderMap::new();
+    if let Some(text) = authorization {
+        let value = HeaderValue::from_str(&text);
+        let mut value = value.map_err(|_| invalid("the token cannot be sent in a header"))?;
+        value.set_sensitive(true);
+        headers.insert(http::header::AUTHORIZATION, value);
+    }
+    // Who writes http:// wants that.
+    web(settings, headers, settings.allow_http || scheme == "http").map_err(|e| refused(&e))
+}
+
+/// When an attempt that failed is made again: as long as each may take all its time.
+pub fn retry(settings: &Settings) -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
             init_backoff: Duration::from_millis(100),
@@ -83,144 +141,16 @@ fn retry(settings: &Settings) -> RetryConfig {
             base: 2.0,
         },
         max_retries: settings.retries,
-        retry_timeout: settings.timeout.saturating_mul(settings.retries as u32 + 1),
+        retry_timeout: settings.timeout.saturating_mul(10).saturating_mul(settings.retries as u32 + 1),
     }
 }
 
-/// What all services are told.
-fn common(settings: &Settings) -> Vec<(ClientConfigKey, String)> {
-    let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
-    let mut all = vec![
-        (ClientConfigKey::Timeout, milliseconds(settings.timeout.saturating_mul(10))),
-        (ClientConfigKey::ReadTimeout, milliseconds(settings.timeout)),
-        (ClientConfigKey::ConnectTimeout, milliseconds(settings.timeout.min(CONNECT))),
-        (ClientConfigKey::PoolMaxIdlePerHost, settings.concurrency.to_string()),
-        (ClientConfigKey::UserAgent, settings.user_agent.clone()),
-    ];
-    if settings.allow_http {
-        all.push((ClientConfigKey::AllowHttp, "true".into()));
+/// What object_store has to know of the options; the clients of [`crate::service`] are made by them.
+pub fn options(settings: &Settings) -> Vec<(ClientConfigKey, String)> {
+    match settings.allow_http {
+        true => vec![(ClientConfigKey::AllowHttp, "true".into())],
+        false => Vec::new(),
     }
-    all
-}
-
-fn is_set(names: &[&str]) -> bool {
-    names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-}
-
-fn s3(address: &Address, settings: &Settings) -> Result<Arc<dyn ObjectStore>, Failure> {
-    let mut builder = AmazonS3Builder::from_env().with_bucket_name(&address.root);
-    let mut found = profile::Profile::default();
-    let has_other_keys = is_set(&[
-        "AWS_ACCESS_KEY_ID",
-        "AWS_WEB_IDENTITY_TOKEN_FILE",
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    ]);
-    if settings.key_id.is_none() && !settings.anonymous && !has_other_keys {
-        found = profile::read();
-    }
-    let region = settings.region.clone().or_else(|| match is_set(&["AWS_REGION", "AWS_DEFAULT_REGION"]) {
-        true => None,
-        false => found.region.take(),
-    });
-    let keys = [
-        (settings.key_id.clone().or(found.key_id), AmazonS3ConfigKey::AccessKeyId),
-        (settings.secret.clone().or(found.secret), AmazonS3ConfigKey::SecretAccessKey),
-        (settings.token.clone().or(found.token), AmazonS3ConfigKey::Token),
-        (region, AmazonS3ConfigKey::Region),
-        (settings.endpoint.clone(), AmazonS3ConfigKey::Endpoint),
-    ];
-    for (value, key) in keys {
-        if let Some(value) = value {
-            builder = builder.with_config(key, value);
-        }
-    }
-    for (key, value) in common(settings) {
-        builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
-    }
-    if settings.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
-    let built = builder.with_retry(retry(settings)).with_http_connector(Connector).build();
-    built.map(|store| Arc::new(store) as _).map_err(|e| refused(&e))
-}
-
-fn google(address: &Address, settings: &Settings) -> Result<Arc<dyn ObjectStore>, Failure> {
-    let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(&address.root);
-    let keys = [
-        (settings.secret.clone(), GoogleConfigKey::ServiceAccountKey),
-        (settings.token.clone(), GoogleConfigKey::BearerToken),
-        (settings.endpoint.clone(), GoogleConfigKey::BaseUrl),
-    ];
-    for (value, key) in keys {
-        if let Some(value) = value {
-            builder = builder.with_config(key, value);
-        }
-    }
-    for (key, value) in common(settings) {
-        builder = builder.with_config(GoogleConfigKey::Client(key), value);
-    }
-    if settings.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
-    let built = builder.with_retry(retry(settings)).with_http_connector(Connector).build();
-    built.map(|store| Arc::new(store) as _).map_err(|e| refused(&e))
-}
-
-fn azure(address: &Address, settings: &Settings) -> Result<Arc<dyn ObjectStore>, Failure> {
-    let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(&address.root);
-    let keys = [
-        (settings.key_id.clone(), AzureConfigKey::AccountName),
-        (settings.secret.clone(), AzureConfigKey::AccessKey),
-        (settings.token.clone(), AzureConfigKey::Token),
-        (settings.endpoint.clone(), AzureConfigKey::Endpoint),
-    ];
-    for (value, key) in keys {
-        if let Some(value) = value {
-            builder = builder.with_config(key, value);
-        }
-    }
-    for (key, value) in common(settings) {
-        builder = builder.with_config(AzureConfigKey::Client(key), value);
-    }
-    if settings.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
-    let built = builder.with_retry(retry(settings)).with_http_connector(Connector).build();
-    built.map(|store| Arc::new(store) as _).map_err(|e| refused(&e))
-}
-
-fn http(address: &Address, path: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>, Failure> {
-    let (scheme, host) = address.root.split_once("://").unwrap_or_default();
-    let (user, host) = host.rsplit_once('@').map_or((None, host), |(user, host)| (Some(user), host));
-    let mut options = ClientOptions::new();
-    for (key, value) in common(settings) {
-        options = options.with_config(key, value);
-    }
-    // Who writes http:// wants that.
-    options = options.with_allow_http(settings.allow_http || scheme == "http");
-    let authorization = match (&settings.token, user) {
-        (Some(token), _) => Some(format!("Bearer {token}")),
-        (None, Some(user)) => Some(format!("Basic {}", base64(&percent_decoded(user)))),
-        (None, None) => None,
-    };
-    if let Some(text) = authorization {
-        let value = HeaderValue::from_str(&text);
-        let mut value = value
-            .map_err(|_| Failure::new(status::INVALID_ARGUMENT, "the token cannot be sent in a header"))?;
-        value.set_sensitive(true);
-        let mut headers = HeaderMap::new();
-        headers.insert(http::header::AUTHORIZATION, value);
-        options = options.with_default_headers(headers);
-    }
-    let url = format!("{scheme}://{host}/{}{}", path.replace('?', "%3F").replace('#', "%23"), address.query);
-    let built = HttpBuilder::new()
-        .with_url(url)
-        .with_client_options(options)
-        .with_retry(retry(settings))
-        .with_http_connector(Connector)
-        .build();
-    built.map(|store| Arc::new(store) as _).map_err(|e| refused(&e))
 }
 
 fn percent_decoded(text: &str) -> Vec<u8> {
@@ -266,5 +196,15 @@ mod tests {
             assert_eq!(base64(plain.as_bytes()), encoded);
         }
         assert_eq!(percent_decoded("a%40b%zz%2"), b"a@b%zz%2");
+    }
+
+    #[test]
+    fn names_that_a_url_leads_elsewhere_are_refused() {
+        for path in ["..", "a/../b", "a/%2e%2E/b", "a/.%2e", "%2e%2e%2fb", "a/..\\b", "a/.\t./b", "a\n"] {
+            assert_eq!(check_path(path).unwrap_err().status, status::INVALID_ARGUMENT, "{path:?}");
+        }
+        for path in ["", "a/b", "./a", "a/..b", "a%2e.zt/c", "a/...", "%zz/%252e%252e"] {
+            assert!(check_path(path).is_ok(), "{path}");
+        }
     }
 }

@@ -42,14 +42,15 @@ impl Failure {
             Error::NotFound { .. } => Failure::lasting(status::NO_FILE, "there is no such object"),
             Error::Precondition { .. } | Error::NotModified { .. } => Failure::changed(),
             Error::Unauthenticated { .. } | Error::PermissionDenied { .. } => {
-                Failure::lasting(status::IO, format_args!("access was refused ({answer})"))
+                // Credentials are renewed, and rights are given.
+                Failure::new(status::IO, format_args!("access was refused ({answer})"))
             }
             _ if last.code.is_some_and(|code| (200..300).contains(&code)) => {
                 // What the server answered was wrong, or ended early: this text is of numbers and header names.
                 Failure::new(status::IO, explain(innermost(error)))
             }
             _ if last.code.is_some() || last.kind.is_some() => Failure::new(status::IO, answer),
-            _ => Failure::new(status::IO, without_queries(&innermost(error))),
+            _ => Failure::new(status::IO, without_secrets(&innermost(error))),
         }
     }
 }
@@ -78,14 +79,18 @@ fn explain(text: String) -> String {
     if let Some(ranges) = text.strip_prefix("Requested ") {
         return format!("the server gave other bytes than it was asked for: {ranges}");
     }
-    without_queries(&text)
+    without_secrets(&text)
 }
 
-/// The text with what follows a question mark cut from each word, which may be a URL, and nothing that ends a line.
-pub fn without_queries(text: &str) -> String {
-    let words = text.split_whitespace().map(|word| match word.split_once('?') {
-        Some((front, _)) if front.contains("://") => front,
-        _ => word,
+/// The text without what a URL in it has that is secret: what follows a question mark is cut from each word, and what
+/// stands before an '@' from a host; and without what ends a line.
+pub fn without_secrets(text: &str) -> String {
+    let words = text.split_whitespace().map(|word| {
+        let word = word.split_once('?').map_or(word, |(front, _)| front);
+        let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
+        let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        format!("{scheme}://{host}{path}")
     });
     let text = words.collect::<Vec<_>>().join(" ");
     text.chars().filter(|c| !c.is_control()).take(300).collect()
@@ -128,5 +133,22 @@ impl Seen {
 
     pub fn set(&self, attempt: Attempt) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = attempt;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_secrets;
+
+    #[test]
+    fn texts_lose_users_and_queries_of_urls() {
+        for (text, shown) in [
+            ("no https://me:hush@host:81/a?hush at all", "no https://host:81/a at all"),
+            ("host/a.zt?hush=1\nb", "host/a.zt b"),
+            ("mail me@host", "mail me@host"),
+            ("(s3://me:hush@host)", "(s3://host)"),
+        ] {
+            assert_eq!(without_secrets(text), shown);
+        }
     }
 }

@@ -42,19 +42,20 @@ impl Version {
         Version { size: meta.size, e_tag: meta.e_tag.clone(), modified: meta.clone() }
     }
 
+    /// The ETag that only these bytes have. A weak one may have others, too.
+    fn strong(&self) -> Option<&String> {
+        self.e_tag.as_ref().filter(|e_tag| !e_tag.starts_with("W/"))
+    }
+
     /// Whether an answer is of it.
     pub fn is_of(&self, meta: &ObjectMeta) -> bool {
         let same_time = meta.last_modified == self.modified.last_modified;
-        self.size == meta.size
-            && match &self.e_tag {
-                Some(e_tag) => meta.e_tag.as_ref() == Some(e_tag),
-                None => meta.e_tag.is_none() && same_time,
-            }
+        self.size == meta.size && meta.e_tag == self.e_tag && (self.strong().is_some() || same_time)
     }
 
     /// Asks for nothing else. A weak ETag matches nothing, by RFC 9110.
     fn require(&self, options: &mut GetOptions) {
-        match self.e_tag.as_ref().filter(|e_tag| !e_tag.starts_with("W/")) {
+        match self.strong() {
             Some(e_tag) => options.if_match = Some(e_tag.clone()),
             None if self.modified.last_modified.timestamp() > 0 => {
                 options.if_unmodified_since = Some(self.modified.last_modified);

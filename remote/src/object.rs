@@ -81,6 +81,12 @@ impl Object {
         e_tag.bytes().chain(numbers).fold(0xcbf2_9ce4_8422_2325, fnv).max(1)
     }
 
+    /// Bytes of both ends.
+    pub fn held(&self) -> usize {
+        let ends = self.ends.read().unwrap_or_else(PoisonError::into_inner);
+        ends.head.len() + ends.tail.len()
+    }
+
     /// Gives back the memory of both ends.
     pub fn forget_ends(&self) {
         *self.ends.write().unwrap_or_else(PoisonError::into_inner) = Ends::default();
@@ -89,11 +95,12 @@ impl Object {
     /// Fills pieces that are in order of their starts. What failed a moment ago fails again without a request: a batch
     /// of thousands of tensors shall not wait for each of them.
     pub fn read(&self, pieces: &[Piece]) -> Result<(), Failure> {
+        runtime::check_process()?; // before any lock
         if let Some(piece) = pieces.iter().find(|piece| piece.end > self.size()) {
             let (end, size) = (piece.end, self.size());
             return Err(Failure::new(status::LIMIT, format_args!("byte {end} is wanted of {size}")));
         }
-        let missing = self.from_ends(pieces)?;
+        let missing = self.fill_from_ends(pieces)?;
         if missing.is_empty() {
             return Ok(());
         }
@@ -112,7 +119,7 @@ impl Object {
     }
 
     /// Fills what is there of pieces; what is left of them.
-    fn from_ends(&self, pieces: &[Piece]) -> Result<Vec<Piece>, Failure> {
+    fn fill_from_ends(&self, pieces: &[Piece]) -> Result<Vec<Piece>, Failure> {
         let mut missing = Vec::new();
         let no_memory = |_| Failure::new(status::OUT_OF_MEMORY, "could not allocate a list of ranges");
         missing.try_reserve_exact(pieces.len()).map_err(no_memory)?;

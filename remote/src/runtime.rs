@@ -2,31 +2,40 @@
 
 use crate::core::status;
 use crate::failure::Failure;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Runtime};
 
 /// Threads at most: each of them keeps gigabytes a second going.
 const MOST_THREADS: usize = 4;
 
-/// The pool, and the process that it is of: a child that was forked has none of its threads.
-static POOL: OnceLock<Result<(Runtime, u32), String>> = OnceLock::new();
+static POOL: OnceLock<Result<Runtime, String>> = OnceLock::new();
+/// The process that the pool is of; 0: of none yet.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Refused in a child that was forked: it has none of the pool's threads, and locks that these held stay locked.
+pub fn check_process() -> Result<(), Failure> {
+    match PROCESS.load(Ordering::Relaxed) {
+        process if process == 0 || process == std::process::id() => Ok(()),
+        _ => Err(Failure::new(
+            status::UNSUPPORTED,
+            "a process that was forked has to open remote files anew, by exec",
+        )),
+    }
+}
 
 /// The pool of this process.
 pub fn pool() -> Result<&'static Runtime, Failure> {
+    check_process()?;
     let made = POOL.get_or_init(|| {
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
         // Of this library's own copy of rustls; somebody else in the same program may have been first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(MOST_THREADS);
         let pool =
             Builder::new_multi_thread().worker_threads(threads).thread_name("zt-remote").enable_all().build();
-        pool.map(|pool| (pool, std::process::id())).map_err(|e| e.to_string())
+        pool.map_err(|e| e.to_string())
     });
-    match made {
-        Ok((pool, process)) if *process == std::process::id() => Ok(pool),
-        Ok(_) => Err(Failure::new(
-            status::UNSUPPORTED,
-            "a process that was forked has to open remote files anew, by exec",
-        )),
-        Err(e) => Err(Failure::new(status::IO, format_args!("could not start threads for requests: {e}"))),
-    }
+    made.as_ref()
+        .map_err(|e| Failure::new(status::IO, format_args!("could not start threads for requests: {e}")))
 }

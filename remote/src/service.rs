@@ -1,31 +1,95 @@
 //! The way of every HTTP request: through reqwest, with answers bounded that are read into memory, and what became of each
 //! attempt kept for messages.
 
-use crate::failure::{without_queries, Attempt, Seen};
+use crate::failure::{without_secrets, Attempt, Seen};
+use crate::settings::Settings;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::RANGE;
+use http::HeaderMap;
 use http_body_util::{BodyExt, Limited};
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
-    HttpService, ReqwestConnector,
+    HttpService,
 };
-use object_store::ClientOptions;
+use object_store::{ClientConfigKey, ClientOptions};
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, NoProxy, Proxy};
 use std::io;
+use std::time::Duration;
 
 /// Most bytes of an answer that is no range of an object: a listing, credentials.
 const MOST_OF_OTHERS: usize = 16 << 20;
 /// Most bytes of an answer that says what went wrong.
 const MOST_OF_ERRORS: usize = 64 << 10;
 
-/// Makes [`Service`]s.
-#[derive(Debug, Default)]
-pub struct Connector;
+/// A host that is there answers in this time.
+const CONNECT: Duration = Duration::from_secs(10);
+/// What object_store gives the machine's own metadata service, which not every machine has.
+const METADATA: &str = "1s";
+
+/// Makes the clients of a bucket and of what gives credentials. What is signed goes nowhere else.
+#[derive(Debug)]
+pub struct Connector(pub Settings);
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Service(ReqwestConnector::default().connect(options)?)))
+        let text = |key| options.get_config_value(&key);
+        let is_set = |key| {
+            text(key).is_some_and(|value| {
+                ["true", "1", "yes", "y", "on"].contains(&value.to_ascii_lowercase().as_str())
+            })
+        };
+        let mut builder = common(&self.0).redirect(Policy::none());
+        if text(ClientConfigKey::ConnectTimeout).as_deref() == Some(METADATA) {
+            builder = builder.connect_timeout(Duration::from_secs(1));
+        }
+        if let Some(proxy) = text(ClientConfigKey::ProxyUrl) {
+            let excludes =
+                text(ClientConfigKey::ProxyExcludes).and_then(|names| NoProxy::from_string(&names));
+            builder = builder.proxy(Proxy::all(proxy).map_err(failed)?.no_proxy(excludes));
+        }
+        if let Some(certificate) = text(ClientConfigKey::ProxyCaCertificate) {
+            let certificate = Certificate::from_pem(certificate.as_bytes()).map_err(failed)?;
+            builder = builder.tls_certs_merge([certificate]);
+        }
+        builder = builder.danger_accept_invalid_certs(is_set(ClientConfigKey::AllowInvalidCertificates));
+        made(builder.https_only(!is_set(ClientConfigKey::AllowHttp)))
     }
+}
+
+/// Gives each object of a web server the same client.
+#[derive(Debug)]
+pub struct Same(pub HttpClient);
+
+impl HttpConnector for Same {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(self.0.clone())
+    }
+}
+
+/// The client of a web server, which follows redirects.
+pub fn web(settings: &Settings, headers: HeaderMap, allow_http: bool) -> object_store::Result<HttpClient> {
+    made(common(settings).default_headers(headers).https_only(!allow_http))
+}
+
+/// What all are told. Where a request comes from is a URL, whose query may be a signature.
+fn common(settings: &Settings) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(&settings.user_agent)
+        .referer(false)
+        .timeout(settings.timeout.saturating_mul(10))
+        .read_timeout(settings.timeout)
+        .connect_timeout(settings.timeout.min(CONNECT))
+        .pool_max_idle_per_host(settings.concurrency)
+}
+
+fn made(builder: reqwest::ClientBuilder) -> object_store::Result<HttpClient> {
+    Ok(HttpClient::new(Service(HttpClient::new(builder.build().map_err(failed)?))))
+}
+
+fn failed(error: reqwest::Error) -> object_store::Error {
+    object_store::Error::Generic { store: "HTTP", source: Box::new(error) }
 }
 
 #[derive(Debug)]
@@ -39,7 +103,7 @@ impl HttpService for Service {
         let (parts, body) = match self.0.execute(request).await {
             Ok(answer) => answer.into_parts(),
             Err(e) => {
-                let detail = without_queries(&innermost(&e));
+                let detail = without_secrets(&innermost(&e));
                 seen.set(Attempt { kind: Some(e.kind()), detail, ..Attempt::default() });
                 return Err(e);
             }

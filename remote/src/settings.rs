@@ -11,6 +11,7 @@ pub const NO_RETRIES: u32 = u32::MAX;
 
 /// [`zt_remote_options`] with its defaults.
 #[derive(Clone)]
+#[cfg_attr(test, derive(Default))]
 pub struct Settings {
     pub endpoint: Option<String>,
     pub region: Option<String>,
@@ -26,6 +27,13 @@ pub struct Settings {
     pub tail: u64,
     pub allow_http: bool,
     pub anonymous: bool,
+}
+
+impl std::fmt::Debug for Settings {
+    /// Without what is secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Settings")
+    }
 }
 
 fn invalid(what: &str) -> Failure {

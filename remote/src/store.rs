@@ -5,24 +5,63 @@ use crate::address::Service;
 use crate::capi::guard;
 use crate::connect::Client;
 use crate::core::{status, zt_name_callback, zt_source, zt_source_range, zt_status};
-use crate::failure::Failure;
+use crate::failure::{Failure, Seen};
 use crate::fetch::{Piece, GAP, GIVEN_UP, REQUEST};
 use crate::object::Object;
 use crate::runtime;
 use crate::settings::text;
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
+use std::collections::VecDeque;
 use std::ffi::{c_char, c_void, CString};
-use std::sync::{mpsc, Arc, Mutex, PoisonError};
+use std::sync::{mpsc, Arc, Mutex, PoisonError, Weak};
 
 /// Bytes that one call of read_many is asked for are this many requests: with two such calls there are always some
 /// under way.
 const CALLS: usize = 2;
 
+/// Bytes of the ends of files that are kept at most while a model is opened.
+const ENDS: usize = 256 << 20;
+/// Names of a folder, and bytes of them, at most.
+const NAMES: usize = 100_000;
+const NAME_BYTES: usize = 64 << 20;
+
+/// What was opened, the latest last, and how many bytes each held then. Who opened it may be done with it.
+struct Recent<T> {
+    items: VecDeque<(Weak<T>, usize)>,
+    held: usize,
+}
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Recent { items: VecDeque::new(), held: 0 }
+    }
+}
+
+impl<T> Recent<T> {
+    /// Adds one; gives the oldest that shall forget what they hold for all to hold `most` bytes.
+    fn push(&mut self, item: &Arc<T>, size: usize, most: usize) -> Vec<Arc<T>> {
+        self.items.push_back((Arc::downgrade(item), size));
+        self.held += size;
+        if self.held > most {
+            self.items.retain(|(item, _)| item.strong_count() > 0);
+            self.held = self.items.iter().map(|(_, size)| size).sum();
+        }
+        let mut oldest = Vec::new();
+        while self.held > most && self.items.len() > 1 {
+            let Some((item, size)) = self.items.pop_front() else { break };
+            self.held -= size;
+            oldest.extend(item.upgrade());
+        }
+        oldest
+    }
+}
+
 /// What the functions of a store have.
 pub struct Files {
     client: Arc<Client>,
     /// Those that were opened.
-    opened: Mutex<Vec<Arc<Object>>>,
+    opened: Mutex<Recent<Object>>,
 }
 
 impl Files {
@@ -45,7 +84,11 @@ impl Files {
     /// Gives back what was kept of the files for their opening.
     pub fn opened_all(self) {
         let opened = self.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
-        opened.iter().for_each(|object| object.forget_ends());
+        opened
+            .items
+            .iter()
+            .filter_map(|(object, _)| object.upgrade())
+            .for_each(|object| object.forget_ends());
     }
 
     fn key<'n>(&self, name: &'n str) -> Result<&'n str, Failure> {
@@ -63,7 +106,10 @@ impl Files {
             return Err(Failure::new(status::UNSUPPORTED, why));
         }
         let object = Arc::new(Object::open(&self.client, key)?);
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(object.clone());
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = opened.push(&object, object.held(), ENDS);
+        drop(opened);
+        oldest.iter().for_each(|object| object.forget_ends());
         let concurrency = object.concurrency().div_ceil(CALLS) as u32;
         Ok(zt_source {
             struct_size: size_of::<zt_source>(),
@@ -83,28 +129,88 @@ impl Files {
 
     fn list(&self, folder: &str) -> Result<Vec<CString>, Failure> {
         let not_one = || Failure::new(status::NOT_FOUND, "this is no folder");
-        let bucket = self.client.bucket().filter(|_| folder.is_empty() || folder.ends_with('/'));
-        let bucket = bucket.ok_or_else(not_one)?;
+        let pages = self.client.pages().filter(|_| folder.is_empty() || folder.ends_with('/'));
+        let pages = pages.ok_or_else(not_one)?;
         let prefix = Path::parse(folder).map_err(|_| not_one())?;
+        let prefix = Some(format!("{prefix}/")).filter(|prefix| prefix != "/");
         let (send, received) = mpsc::channel();
         let most = self.client.settings.timeout.saturating_mul(10);
         runtime::pool()?.spawn(async move {
-            let seen = crate::failure::Seen::default();
-            let listed = tokio::time::timeout(most, bucket.list_with_delimiter(Some(&prefix))).await;
-            let _ = send.send(match listed {
-                Ok(listed) => listed.map_err(|e| Failure::of_request(&e, &seen)),
-                Err(_) => Err(Failure::new(status::IO, "there was no answer in the time for it")),
-            });
+            let listed = tokio::time::timeout(most, list_all(pages.as_ref(), prefix.as_deref())).await;
+            let late = |_| Err(Failure::new(status::IO, "there was no answer in the time for it"));
+            let _ = send.send(listed.unwrap_or_else(late));
         });
-        let listed = received.recv().unwrap_or_else(|_| Err(Failure::new(status::IO, GIVEN_UP)));
-        let listed = listed?;
-        let names = listed.objects.iter().filter_map(|object| object.location.filename());
-        Ok(names.filter_map(|name| CString::new(name).ok()).collect())
+        received.recv().unwrap_or_else(|_| Err(Failure::new(status::IO, GIVEN_UP)))
+    }
+}
+
+/// The names of the files in a folder, page by page.
+async fn list_all(pages: &dyn PaginatedListStore, prefix: Option<&str>) -> Result<Vec<CString>, Failure> {
+    let (mut names, mut count, mut bytes, mut page_token) = (Vec::new(), 0, 0, None);
+    loop {
+        let seen = Seen::default();
+        let mut options = PaginatedListOptions { page_token, ..PaginatedListOptions::default() };
+        options.delimiter = Some("/".into());
+        options.extensions.insert(seen.clone());
+        let page = pages.list_paginated(prefix, options).await.map_err(|e| Failure::of_request(&e, &seen))?;
+        let (objects, folders) = (&page.result.objects, &page.result.common_prefixes);
+        count += objects.len() + folders.len();
+        bytes += objects
+            .iter()
+            .map(|object| &object.location)
+            .chain(folders)
+            .map(|at| at.as_ref().len())
+            .sum::<usize>();
+        if count > NAMES || bytes > NAME_BYTES {
+            let text = format!("the folder has more than {NAMES} names, or than {NAME_BYTES} bytes of them");
+            return Err(Failure::new(status::LIMIT, text));
+        }
+        let files = objects.iter().filter_map(|object| object.location.filename());
+        names.extend(files.filter_map(|name| CString::new(name).ok()));
+        page_token = page.page_token;
+        if page_token.is_none() {
+            return Ok(names);
+        }
+    }
+}
+
+/// A zt_source of the caller's, who may have another header.
+pub struct Place {
+    source: *mut zt_source,
+    size: usize,
+}
+
+impl Place {
+    /// # Safety
+    /// `source` is NULL, or of the size that it says, and nobody else's until it is filled.
+    pub unsafe fn new(source: *mut zt_source) -> Result<Place, Failure> {
+        let invalid = |why| Failure::new(status::INVALID_ARGUMENT, why);
+        if source.is_null() {
+            return Err(invalid("the place for the source is NULL"));
+        }
+        // SAFETY: it begins with its size.
+        let size = unsafe { source.cast::<usize>().read() };
+        let least = std::mem::offset_of!(zt_source, read_many);
+        if size < least || size % size_of::<usize>() != 0 || size > 1 << 16 {
+            return Err(invalid("zt_source.struct_size is not sizeof (zt_source)"));
+        }
+        Ok(Place { source, size })
+    }
+
+    /// Fills as much as there is.
+    pub fn fill(self, made: zt_source) {
+        let made = zt_source { struct_size: self.size, ..made };
+        let known = self.size.min(size_of::<zt_source>());
+        // SAFETY: source is of that size.
+        unsafe {
+            std::ptr::write_bytes(self.source.cast::<u8>(), 0, self.size);
+            std::ptr::copy_nonoverlapping((&raw const made).cast::<u8>(), self.source.cast::<u8>(), known);
+        }
     }
 }
 
 /// # Safety
-/// `context` is a [`Files`], `name` NUL-ended, `source` a place for one.
+/// `context` is a [`Files`], `name` NUL-ended, `source` of the size that it says.
 pub unsafe extern "C" fn open(
     context: *mut c_void,
     name: *const c_char,
@@ -113,9 +219,9 @@ pub unsafe extern "C" fn open(
     guard(|| {
         // SAFETY: as above.
         let (files, name) = unsafe { (&*context.cast::<Files>(), text(name, "the name of a file")?) };
-        let opened = files.source(files.key(&name.unwrap_or_default())?)?;
         // SAFETY: as above.
-        unsafe { source.write(opened) };
+        let place = unsafe { Place::new(source)? };
+        place.fill(files.source(files.key(&name.unwrap_or_default())?)?);
         Ok(())
     })
 }
@@ -189,8 +295,29 @@ unsafe extern "C" fn read_many(
 
 unsafe extern "C" fn close(context: *mut c_void) {
     guard(|| {
-        // SAFETY: from `Files::source`; called once, last.
+        runtime::check_process()?; // in a child it is left as it is: dropping it may wait for threads that are not there
+                                   // SAFETY: from `Files::source`; called once, last.
         drop(unsafe { Arc::from_raw(context.cast::<Object>().cast_const()) });
         Ok(())
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_give_way_and_those_that_are_gone_count_no_more() {
+        let (mut recent, items) = (Recent::default(), [0, 1, 2, 3].map(Arc::new));
+        assert!(recent.push(&items[0], 40, 100).is_empty());
+        assert!(recent.push(&items[1], 50, 100).is_empty());
+        assert_eq!(recent.push(&items[2], 20, 100), [items[0].clone()]);
+        let [_, second, third, fourth] = items;
+        assert_eq!((recent.items.len(), recent.held), (2, 70));
+        drop(second);
+        assert!(recent.push(&fourth, 60, 100).is_empty());
+        assert_eq!((recent.items.len(), recent.held), (2, 80));
+        assert_eq!(recent.push(&Arc::new(4), 500, 100).len(), 2); // itself is gone already
+        drop(third);
+    }
 }

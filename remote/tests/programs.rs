@@ -3,7 +3,7 @@
 mod common;
 
 use common::ztensor::{scratch, tensor, zt_bytes};
-use common::Server;
+use common::{Content, Server};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -85,9 +85,31 @@ fn zt_lists_verifies_and_converts_what_a_url_names() {
     assert!(bytes.windows(3000).any(|part| part == tensor(17, 3000)));
     let done = run(Command::new(&zt).args(["ls", &server.url("/none.zt")]), &libraries);
     assert!(!done.status.success() && said(&done).contains("there is no such object"), "{}", said(&done));
+    // The name of an index ends before the query, which goes with its parts, and nothing secret is shown.
+    let folder = root().join("tests/data/foreign/valid/amber-hf-sharded");
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let (bytes, query) = (std::fs::read(entry.path()).unwrap(), Some("X-Signature=hush".to_owned()));
+        let content =
+            Content { bytes: bytes.into(), query, e_tag: Some("\"a\"".into()), ..Content::default() };
+        server.set(&format!("/s/{}", entry.file_name().to_str().unwrap()), content);
+    }
+    let place = format!("{}/s/model", server.address);
+    for name in [".safetensors.index.json", "-00001-of-00003.safetensors"] {
+        let url = format!("http://me:hush@{place}{name}?X-Signature=hush");
+        let done = run(Command::new(&zt).args(["ls", &url]), &libraries);
+        assert!(done.status.success() && !said(&done).contains("hush"), "{}", said(&done));
+        let done = run(Command::new(&zt).args(["verify", &url]), &libraries);
+        assert!(said(&done).contains(&format!("http://{place}{name}: ok")), "{}", said(&done));
+        assert!(!said(&done).contains("hush"), "{}", said(&done));
+    }
+    let url = format!("http://me:hush@{place}.zt?X-Signature=hush");
+    let done = run(Command::new(&zt).args(["ls", &url]), &libraries);
+    assert!(!done.status.success() && said(&done).contains("no such object"), "{}", said(&done));
+    assert!(!said(&done).contains("hush"), "{}", said(&done));
     // Without the library it says what is missing.
     let done = Command::new(&zt).args(["ls", &url]).env_remove("LD_LIBRARY_PATH").output().unwrap();
     assert!(!done.status.success() && said(&done).contains("libztensor_remote"), "{}", said(&done));
+    assert!(!said(&done).contains("hush"), "{}", said(&done));
 }
 
 #[test]

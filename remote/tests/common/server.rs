@@ -61,6 +61,8 @@ pub struct Server {
     pub requests: Arc<AtomicUsize>,
     /// What was asked for, a line each: path, range, condition.
     pub asked: Arc<Mutex<Vec<String>>>,
+    /// What was said to be where a request comes from.
+    pub referers: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -71,6 +73,7 @@ impl Server {
             contents: Arc::default(),
             requests: Arc::default(),
             asked: Arc::default(),
+            referers: Arc::default(),
         };
         let serving = server.clone();
         std::thread::spawn(move || {
@@ -121,6 +124,7 @@ impl Server {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let condition = head.get("if-match").or(head.get("if-unmodified-since")).unwrap_or("-");
         let range = head.get("range").unwrap_or("-");
+        self.referers.lock().unwrap().extend(head.get("referer").map(str::to_owned));
         self.asked.lock().unwrap().push(format!("{path} {range} {condition}"));
         let Some(content) = self.contents.lock().unwrap().get(path).cloned() else {
             return error("404 Not Found");

@@ -35,6 +35,7 @@ unsafe extern "C" {
     fn zt_writer_add_dense(
         writer: *mut c_void,
         name: *const c_char,
+        name_length: usize,
         dtype: i32,
         logical: i32,
         shape: *const u64,
@@ -96,9 +97,12 @@ pub fn zt_bytes(count: usize, size: usize) -> Vec<u8> {
         assert_eq!(zt_writer_create(c_path.as_ptr(), null(), &mut writer), 0, "{}", last_error());
         for at in 0..count {
             let name = CString::new(format!("layers.{at}.weight")).unwrap();
-            let (data, shape) = (tensor(at, size), size as u64);
+            let (data, shape, length) = (tensor(at, size), size as u64, name.as_bytes().len());
             let data = data.as_ptr().cast();
-            assert_eq!(zt_writer_add_dense(writer, name.as_ptr(), u8_type, 0, &shape, 1, data, size), 0);
+            assert_eq!(
+                zt_writer_add_dense(writer, name.as_ptr(), length, u8_type, 0, &shape, 1, data, size),
+                0
+            );
         }
         assert_eq!(zt_writer_finish(writer, null_mut()), 0, "{}", last_error());
     }

@@ -1,0 +1,318 @@
+//! The client of a bucket: object_store's, with the options and the credentials that are to be used. Keys that the caller
+//! gives are used by themselves: of the environment's none goes along.
+
+use crate::address::{Address, Service};
+use crate::connect::{options, refused, retry};
+use crate::core::status;
+use crate::failure::Failure;
+use crate::profile::{self, Profile};
+use crate::service::Connector;
+use crate::settings::Settings;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::list::PaginatedListStore;
+use object_store::ObjectStore;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A bucket, for its objects and for its listing.
+#[derive(Clone)]
+pub struct Bucket {
+    pub objects: Arc<dyn ObjectStore>,
+    pub pages: Arc<dyn PaginatedListStore>,
+}
+
+impl Bucket {
+    fn new<T: ObjectStore + PaginatedListStore>(built: object_store::Result<T>) -> Result<Bucket, Failure> {
+        let store = Arc::new(built.map_err(|e| refused(&e))?);
+        Ok(Bucket { objects: store.clone(), pages: store })
+    }
+
+    /// The bucket of an address; None of a web server.
+    pub fn open(address: &Address, settings: &Settings) -> Result<Option<Bucket>, Failure> {
+        let (variables, retry) = (Variables::of_process(), retry(settings));
+        let connector = || Connector(settings.clone());
+        Ok(Some(match address.service {
+            Service::Http => return Ok(None),
+            Service::S3 => {
+                let builder = s3(address, settings, &variables)?;
+                Bucket::new(builder.with_retry(retry).with_http_connector(connector()).build())?
+            }
+            Service::Google => {
+                let builder = google(address, settings, &variables);
+                Bucket::new(builder.with_retry(retry).with_http_connector(connector()).build())?
+            }
+            Service::Azure => {
+                let builder = azure(address, settings, &variables);
+                Bucket::new(builder.with_retry(retry).with_http_connector(connector()).build())?
+            }
+        }))
+    }
+}
+
+/// The variables of the environment that are text.
+struct Variables(Vec<(String, String)>);
+
+impl Variables {
+    fn of_process() -> Variables {
+        let all = std::env::vars_os();
+        Variables(
+            all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+                .collect(),
+        )
+    }
+
+    /// Whether one of them has a value.
+    fn has(&self, names: &[&str]) -> bool {
+        self.0.iter().any(|(name, value)| names.contains(&name.as_str()) && !value.is_empty())
+    }
+
+    /// The one of that name.
+    fn named(&self, wanted: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+    }
+
+    /// What object_store knows of a service's.
+    fn known<'a, K: FromStr + 'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (K, &'a str)> {
+        let named = self.0.iter().filter(move |(name, _)| name.starts_with(prefix));
+        named.filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse().ok()?, value.as_str())))
+    }
+}
+
+fn s3(address: &Address, settings: &Settings, variables: &Variables) -> Result<AmazonS3Builder, Failure> {
+    use AmazonS3ConfigKey as Key;
+    let is_given = settings.key_id.is_some() || settings.secret.is_some() || settings.token.is_some();
+    if is_given && (settings.key_id.is_none() || settings.secret.is_none()) {
+        let why = "of S3, key_id and secret are given together, and token with both or not at all";
+        return Err(Failure::new(status::INVALID_ARGUMENT, why));
+    }
+    let mut found = Profile::default();
+    let has_other_keys = variables.has(&[
+        "AWS_ACCESS_KEY_ID",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    ]);
+    if !is_given && !settings.anonymous && !has_other_keys {
+        found = profile::read();
+    }
+    let has_keys = is_given || found.key_id.is_some();
+    let is_credential = |key: &Key| {
+        matches!(
+            key,
+            Key::AccessKeyId
+                | Key::SecretAccessKey
+                | Key::Token
+                | Key::WebIdentityTokenFile
+                | Key::RoleArn
+                | Key::RoleSessionName
+                | Key::ContainerCredentialsRelativeUri
+                | Key::ContainerCredentialsFullUri
+                | Key::ContainerAuthorizationTokenFile
+                | Key::SkipSignature
+        )
+    };
+    let mut builder = AmazonS3Builder::new();
+    for (key, value) in variables.known("AWS_").filter(|(key, _)| !has_keys || !is_credential(key)) {
+        builder = builder.with_config(key, value);
+    }
+    let (key_id, secret, token) = match is_given {
+        true => (settings.key_id.clone(), settings.secret.clone(), settings.token.clone()),
+        false => (found.key_id, found.secret, found.token),
+    };
+    let has_region = variables.has(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
+    let given = [
+        (key_id, Key::AccessKeyId),
+        (secret, Key::SecretAccessKey),
+        (token, Key::Token),
+        (settings.region.clone().or(found.region.filter(|_| !has_region)), Key::Region),
+        (settings.endpoint.clone(), Key::S3Endpoint), // goes before Endpoint
+    ];
+    for (value, key) in given {
+        builder = value.into_iter().fold(builder, |builder, value| builder.with_config(key, value));
+    }
+    for (key, value) in options(settings) {
+        builder = builder.with_config(Key::Client(key), value);
+    }
+    if settings.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    Ok(builder.with_bucket_name(&address.root))
+}
+
+fn google(address: &Address, settings: &Settings, variables: &Variables) -> GoogleCloudStorageBuilder {
+    use GoogleConfigKey as Key;
+    let is_given = settings.secret.is_some() || settings.token.is_some();
+    let is_credential = |key: &Key| {
+        matches!(
+            key,
+            Key::ServiceAccount
+                | Key::ServiceAccountKey
+                | Key::ApplicationCredentials
+                | Key::BearerToken
+                | Key::SkipSignature
+        )
+    };
+    let mut builder = GoogleCloudStorageBuilder::new();
+    let of_account = variables.named("SERVICE_ACCOUNT").map(|value| (Key::ServiceAccount, value)).into_iter();
+    for (key, value) in
+        of_account.chain(variables.known("GOOGLE_")).filter(|(key, _)| !is_given || !is_credential(key))
+    {
+        builder = builder.with_config(key, value);
+    }
+    let given = [
+        (&settings.secret, Key::ServiceAccountKey),
+        (&settings.token, Key::BearerToken),
+        (&settings.endpoint, Key::BaseUrl),
+    ];
+    for (value, key) in given {
+        builder = value.iter().fold(builder, |builder, value| builder.with_config(key, value));
+    }
+    for (key, value) in options(settings) {
+        builder = builder.with_config(Key::Client(key), value);
+    }
+    if settings.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    builder.with_bucket_name(&address.root)
+}
+
+fn azure(address: &Address, settings: &Settings, variables: &Variables) -> MicrosoftAzureBuilder {
+    use AzureConfigKey as Key;
+    // The account says whose container it is, and may go with the environment's keys.
+    let is_given = settings.secret.is_some() || settings.token.is_some();
+    let is_credential = |key: &Key| {
+        matches!(
+            key,
+            Key::AccessKey
+                | Key::ClientId
+                | Key::ClientSecret
+                | Key::AuthorityId
+                | Key::SasKey
+                | Key::Token
+                | Key::MsiEndpoint
+                | Key::ObjectId
+                | Key::MsiResourceId
+                | Key::FederatedTokenFile
+                | Key::FabricTokenServiceUrl
+                | Key::FabricWorkloadHost
+                | Key::FabricSessionToken
+                | Key::FabricClusterIdentifier
+                | Key::UseAzureCli
+                | Key::CredentialType
+                | Key::SkipSignature
+        )
+    };
+    let is_place = |key: &Key| matches!(key, Key::UseEmulator | Key::UseFabricEndpoint);
+    let mut builder = MicrosoftAzureBuilder::new();
+    let of_machine = variables.named("IDENTITY_ENDPOINT").map(|value| (Key::MsiEndpoint, value)).into_iter();
+    for (key, value) in of_machine.chain(variables.known("AZURE_")) {
+        if !(is_given && is_credential(&key) || settings.endpoint.is_some() && is_place(&key)) {
+            builder = builder.with_config(key, value);
+        }
+    }
+    let given = [
+        (&settings.key_id, Key::AccountName),
+        (&settings.secret, Key::AccessKey),
+        (&settings.token, Key::Token),
+        (&settings.endpoint, Key::Endpoint),
+    ];
+    for (value, key) in given {
+        builder = value.iter().fold(builder, |builder, value| builder.with_config(key, value));
+    }
+    for (key, value) in options(settings) {
+        builder = builder.with_config(Key::Client(key), value);
+    }
+    if settings.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    builder.with_container_name(&address.root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(all: &[&str]) -> Variables {
+        let pair = |name: &&str| (name.to_string(), format!("env {name}"));
+        Variables(all.iter().map(pair).collect())
+    }
+
+    fn given() -> Settings {
+        let text = |text: &str| Some(text.to_owned());
+        let (endpoint, key_id, secret) = (text("https://given"), text("id"), text("word"));
+        Settings { endpoint, key_id, secret, ..Settings::default() }
+    }
+
+    #[test]
+    fn s3_takes_what_is_given_and_no_keys_along_with_it() {
+        use AmazonS3ConfigKey as Key;
+        let address = Address::parse("s3://b/k").unwrap();
+        let all = variables(&[
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "AWS_ENDPOINT_URL",
+            "AWS_ENDPOINT_URL_S3",
+            "AWS_REGION",
+            "AWS_BUCKET",
+            "AWS_SKIP_SIGNATURE",
+            "AWS_ROLE_ARN",
+        ]);
+        let builder = s3(&address, &given(), &all).unwrap();
+        let value = |key| builder.get_config_value(&key);
+        assert_eq!(value(Key::S3Endpoint).unwrap(), "https://given");
+        assert_eq!(
+            (value(Key::AccessKeyId).unwrap().as_str(), value(Key::SecretAccessKey).unwrap().as_str()),
+            ("id", "word")
+        );
+        assert_eq!((value(Key::Token), value(Key::RoleArn)), (None, None));
+        assert_eq!(
+            (value(Key::Bucket).unwrap().as_str(), value(Key::Region).unwrap().as_str()),
+            ("b", "env AWS_REGION")
+        );
+        assert_eq!(value(Key::SkipSignature).unwrap(), "false");
+        // Where nothing is given, all of the environment's.
+        let builder = s3(&address, &Settings::default(), &all).unwrap();
+        assert_eq!(builder.get_config_value(&Key::Token).unwrap(), "env AWS_SESSION_TOKEN");
+        assert_eq!(builder.get_config_value(&Key::S3Endpoint).unwrap(), "env AWS_ENDPOINT_URL_S3");
+        for half in [Settings { key_id: None, ..given() }, Settings { secret: None, ..given() }] {
+            assert_eq!(s3(&address, &half, &all).unwrap_err().status, status::INVALID_ARGUMENT);
+        }
+        let token = Settings { token: Some("only".into()), ..Settings::default() };
+        assert_eq!(s3(&address, &token, &all).unwrap_err().status, status::INVALID_ARGUMENT);
+    }
+
+    #[test]
+    fn google_and_azure_take_no_keys_along_either() {
+        use {AzureConfigKey as A, GoogleConfigKey as G};
+        let all = variables(&[
+            "SERVICE_ACCOUNT",
+            "GOOGLE_SERVICE_ACCOUNT",
+            "GOOGLE_BEARER_TOKEN",
+            "AZURE_STORAGE_TOKEN",
+            "AZURE_STORAGE_SAS_TOKEN",
+            "AZURE_STORAGE_ACCOUNT_NAME",
+            "AZURE_STORAGE_USE_EMULATOR",
+            "IDENTITY_ENDPOINT",
+        ]);
+        let address = Address::parse("gs://b/k").unwrap();
+        let builder = google(&address, &given(), &all);
+        assert_eq!(builder.get_config_value(&G::ServiceAccount), None);
+        assert_eq!(builder.get_config_value(&G::BearerToken), None);
+        assert_eq!(builder.get_config_value(&G::ServiceAccountKey).unwrap(), "word");
+        let builder = google(&address, &Settings::default(), &all);
+        assert!(builder.get_config_value(&G::ServiceAccount).unwrap().ends_with("SERVICE_ACCOUNT"));
+        let address = Address::parse("az://b/k").unwrap();
+        let builder = azure(&address, &given(), &all);
+        for key in [A::Token, A::SasKey, A::MsiEndpoint] {
+            assert_eq!(builder.get_config_value(&key), None, "{key:?}");
+        }
+        assert_eq!(builder.get_config_value(&A::UseEmulator).unwrap(), "false");
+        assert_eq!(builder.get_config_value(&A::AccountName).unwrap(), "id");
+        let builder = azure(&address, &Settings::default(), &all);
+        assert_eq!(builder.get_config_value(&A::MsiEndpoint).unwrap(), "env IDENTITY_ENDPOINT");
+        assert_eq!(builder.get_config_value(&A::Token).unwrap(), "env AZURE_STORAGE_TOKEN");
+    }
+}
