@@ -100,7 +100,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     for (file, path) in files.iter().zip(inputs) {
         for object in file.objects() {
             if let Some(other) = names.insert(object.name_bytes(), path) {
-                let (name, other) = (object.name(), other.display());
+                let (name, other) = (object.name(), remote::shown(other));
                 return Err(Failure::at(path, format!("object {name:?} is also in {other}")));
             }
             objects.push((object, path.as_path()));
