@@ -23,6 +23,7 @@
 #include "ztensor/source.hpp"
 #include "ztensor/file.hpp"
 #include "ztensor/cache.hpp"
+#include "ztensor/load.hpp"
 #include "ztensor/writer.hpp"
 
 #endif /* ZTENSOR_HPP */

@@ -301,6 +301,43 @@ void caching()
     CHECK_U64(cache.stats().used, 0);
 }
 
+/* zt::load: a range of events, whose bytes end with them. */
+void loading()
+{
+    const std::vector<unsigned char> bytes = written();
+    const zt::file file = zt::file::open_memory(bytes.data(), bytes.size());
+    unsigned char own[24] = {0};
+    const zt::read_request requests[] = {{file.at("weight").data(), own, sizeof own, 1}, {file.at("ones").data(), nullptr, 0, 2}};
+    zt::load_options options;
+    options.slot_size = 65536;
+    options.slot_count = 1;
+    zt::load load = zt::load::start(requests, options);
+    std::uint64_t tags = 0, total = 0;
+    for (const zt::load_event &event : load) {
+        CHECK(event.kind() == ZT_LOAD_DATA && event.status() == ZT_OK && event.is_last() && event.offset() == 0);
+        CHECK((event.tag() == 1) == (static_cast<const void *>(event.data()) == own));
+        tags += event.tag();
+        total += event.size();
+    }
+    CHECK(tags == 3 && total == 28);
+    CHECK(load.next(0).kind() == ZT_LOAD_DONE);
+    CHECK_U64(load.finish().bytes, 28);
+    CHECK(!load);
+
+    /* One slot: the second event comes when the first was given back. */
+    const zt::read_request twice[] = {{file.at("weight").data(), nullptr, 0, 1}, {file.at("weight").data(), nullptr, 0, 2}};
+    load = zt::load::start(twice, options);
+    {
+        zt::load_event one = load.next();
+        const zt::load_event moved = std::move(one);
+        CHECK(moved.size() == 24 && std::memcmp(moved.data(), own, 24) == 0);
+    }
+    load.cancel();
+    CHECK(load.next().kind() == ZT_LOAD_DONE);
+    CHECK_STATUS(status_of([&] { (void)load.finish(); }), ZT_ERROR_CANCELLED);
+    CHECK_STATUS(status_of([] { (void)zt::load().cancel(); }), ZT_ERROR_INVALID_ARGUMENT);
+}
+
 } // namespace
 
 void files(); /* wrapper_files.cpp */
@@ -312,6 +349,7 @@ int main()
     mapped();
     callables();
     caching();
+    loading();
     files();
     const std::string path = scratch("both.zt");
     zt::writer w = zt::writer::create(path);
