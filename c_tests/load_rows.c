@@ -112,7 +112,7 @@ static void test_fused(const zt_file *file)
 static void test_bad_numbers(const zt_file *file)
 {
     static const struct {
-        shape shape;
+        shape rows;
         size_t dst_size;
         zt_status status;
     } bad[] = {{{0, 2, 0, 0, 0}, 100, ZT_ERROR_INVALID_ARGUMENT},          {{0, 0, 1, 0, 0}, 100, ZT_ERROR_INVALID_ARGUMENT},
@@ -132,7 +132,7 @@ static void test_bad_numbers(const zt_file *file)
     r.component = component_of(file, "t0", "data");
     r.dst = dst;
     for (i = 0; i < COUNT(bad); i++) {
-        set_rows(&r, &bad[i].shape);
+        set_rows(&r, &bad[i].rows);
         r.dst_size = bad[i].dst_size;
         if (!CHECK(zt_read_batch(file, &r, 1, NULL, NULL) == bad[i].status && load_one(&r) == bad[i].status))
             fprintf(stderr, "number %lu: %s\n", (unsigned long)i, zt_last_error());
