@@ -292,7 +292,9 @@ static void forked(void)
     child = fork();
     if (child == 0) {
         zt_cache_free(cache);
-        _exit(7);
+        /* Another program: valgrind would count what the child rightly leaves, the parent's, as lost. */
+        execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
+        _exit(1);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
     touch(cache, 0, 1);

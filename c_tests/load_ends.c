@@ -274,10 +274,13 @@ static void test_fork(const zt_file *file)
         INIT(event);
         good = zt_load_next(load, -1, &event) == ZT_ERROR_STATE && zt_load_cancel(load) == ZT_ERROR_STATE;
         zt_load_release(load, &event);
-        _exit(good && zt_load_finish(load, NULL) == ZT_ERROR_STATE ? 0 : 1);
+        /* Another program: valgrind would count what the child rightly leaves, the parent's, as lost. */
+        if (good && zt_load_finish(load, NULL) == ZT_ERROR_STATE)
+            execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
+        _exit(1);
     }
     REQUIRE(waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     CHECK_STATUS(drain(load, got), ZT_OK);
     CHECK(all_received(got, sizes, TENSORS));
     CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
