@@ -149,7 +149,7 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
         // SAFETY: of the size it says.
         if let Ok(event) = unsafe { arg::options(event) } {
             if event.kind == zt_load_kind_value::ZT_LOAD_DATA as zt_load_kind && event.slot != ZT_NO_SLOT {
-                load.crew.value().release(event.piece, event.data.addr());
+                load.crew.value().release(event.piece, event.slot);
             }
         }
     });

@@ -219,10 +219,10 @@ impl Pending {
         })
     }
 
-    /// The consumer gives a piece back, which lies there; whether somebody may have waited for that.
-    pub fn release(&mut self, piece: u32, address: usize) -> bool {
+    /// The consumer gives a piece back, which is in that slot; whether somebody may have waited for that.
+    pub fn release(&mut self, piece: u32, slot: u32) -> bool {
         let piece = self.pieces.get_mut(piece as usize);
-        let Some(piece) = piece.filter(|piece| piece.is_held && piece.address == address) else {
+        let Some(piece) = piece.filter(|piece| piece.is_held && piece.slot == Some(slot)) else {
             return false;
         };
         piece.is_held = false;

@@ -186,11 +186,11 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Gives a piece back: its memory, at that address, may be filled again. Of one that was given back, never lent, or of
-    /// another load nothing happens.
-    pub fn release(&self, piece: u32, address: usize) {
+    /// Gives a piece back: its memory, in that slot, may be filled again. Of one that was given back, or never lent, nothing
+    /// happens.
+    pub fn release(&self, piece: u32, slot: u32) {
         let mut pending = self.pending.lock();
-        let wakes = pending.release(piece, address);
+        let wakes = pending.release(piece, slot);
         let threads = pending.threads;
         drop(pending);
         if wakes {
