@@ -11,12 +11,16 @@
 
 void files();
 
+#ifndef ZT_TEST_DATA
+#define ZT_TEST_DATA "tests/data"
+#endif
+
 namespace {
 
 std::string data(const char *name)
 {
     const char *folder = std::getenv("ZT_TEST_DATA");
-    return std::string(folder ? folder : "tests/data") + "/" + name;
+    return std::string(folder ? folder : ZT_TEST_DATA) + "/" + name;
 }
 std::string scratch(const char *name)
 {
