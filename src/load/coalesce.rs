@@ -39,24 +39,19 @@ pub fn adjacent(queue: &[Job<'_>], many: &Coalescing) -> Extent {
             break;
         }
         last = job.offset;
-        let temporary = if job.is_in_place() { 0 } else { stored };
-        let next = Extent {
-            count: extent.count.saturating_add(1),
-            end: extent.end.max(job.offset.saturating_add(stored)),
-            stored: extent.stored.saturating_add(stored),
-            temporary: extent.temporary.saturating_add(temporary),
-            ..extent
+        let end = extent.end.max(job.offset.saturating_add(stored));
+        let all = extent.stored.saturating_add(stored);
+        let temporary = extent.temporary.saturating_add(if job.is_in_place() { 0 } else { stored });
+        let fits = match many.how {
+            ReadMany::Anywhere => all <= many.most && temporary <= many.capacity,
+            ReadMany::OneByOne | ReadMany::Adjacent => end.saturating_sub(start) <= many.most,
         };
-        let (size, most_temporary) = match many.how {
-            ReadMany::Anywhere => (next.stored, many.capacity),
-            ReadMany::OneByOne | ReadMany::Adjacent => (next.end.saturating_sub(start), u64::MAX),
-        };
-        let fits = size <= many.most && next.temporary <= most_temporary;
         // The first is done in any case.
         if extent.count > 0 && (!fits || job.offset > extent.end.saturating_add(many.gap)) {
             break;
         }
-        extent = next;
+        extent.count = extent.count.saturating_add(1);
+        (extent.end, extent.stored, extent.temporary) = (end, all, temporary);
     }
     match extent.count {
         0 => Extent::of_one(start),
