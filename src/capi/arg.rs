@@ -1,7 +1,7 @@
 //! What comes in from C is checked here: the only code that trusts a raw pointer.
 
 use super::sized::{Field, SizedStruct};
-use crate::error::{fail, Result};
+use crate::error::{fail, Error, Result};
 use crate::reader::{File, FilePart};
 use std::ffi::{c_char, c_void, CStr};
 use std::mem::MaybeUninit;
@@ -269,16 +269,50 @@ pub(super) unsafe fn required_struct<T: SizedStruct>(pointer: *const T) -> Resul
     unsafe { options(pointer) }
 }
 
-/// Element `at` of an array of sized structs, whose stride is the size that each claims.
+/// What an array of the caller's is called in messages, and one of its elements.
+#[derive(Clone, Copy)]
+pub(super) struct Called(pub &'static str, pub &'static str);
+
+/// Calls `body` with each element of an array of sized structs, whose stride is the size that the first one claims.
 ///
 /// # Safety
-/// `first` points to `count` structs of the size that the first claims; `at < count`.
-pub(super) unsafe fn array_element<T: SizedStruct>(first: *const T, at: usize) -> Result<T> {
+/// `first` points to `count` structs of that size, which nobody changes meanwhile, or is NULL.
+pub(super) unsafe fn for_each<T: SizedStruct>(
+    first: *const T,
+    count: usize,
+    called: Called,
+    mut body: impl FnMut(&T) -> Result<()>,
+) -> Result<()> {
+    let Called(all, one) = called;
+    if count == 0 {
+        return Ok(());
+    }
+    if first.is_null() {
+        return Err(fail!(InvalidArgument, "{all} is NULL, but {count} are said to be there"));
+    }
+    let at_element = |at: usize| move |e: Error| e.within(format_args!("{one} {at}"));
     // SAFETY: passed on: the first element says how far the next is.
-    let stride = unsafe { struct_size(first)? };
-    let offset = stride.checked_mul(at).ok_or_else(|| fail!(InvalidArgument, "too many {}", T::NAME))?;
-    // SAFETY: within the array by this function's contract.
-    let element = unsafe { first.cast::<u8>().add(offset).cast::<T>() };
+    let stride = unsafe { struct_size(first) }.map_err(at_element(0))?;
+    for at in 0..count {
+        let offset = stride.checked_mul(at).ok_or_else(|| fail!(InvalidArgument, "too many {}", T::NAME))?;
+        // SAFETY: within the array by this function's contract.
+        let element = unsafe { first.byte_add(offset) };
+        // SAFETY: as above.
+        unsafe { with_element(element, at, stride, &mut body) }.map_err(at_element(at))?;
+    }
+    Ok(())
+}
+
+/// Calls `body` with an element: as it is where it is of this version, else with a copy.
+///
+/// # Safety
+/// `element` has `stride` bytes.
+unsafe fn with_element<T: SizedStruct>(
+    element: *const T,
+    at: usize,
+    stride: usize,
+    body: &mut impl FnMut(&T) -> Result<()>,
+) -> Result<()> {
     if !element.is_aligned() {
         return Err(fail!(InvalidArgument, "{} is not aligned to {} bytes", T::NAME, align_of::<T>()));
     }
@@ -292,8 +326,12 @@ pub(super) unsafe fn array_element<T: SizedStruct>(first: *const T, at: usize) -
             T::NAME
         ));
     }
+    if stride == size_of::<T>() {
+        // SAFETY: all of it is there; integers and pointers, of which every value is one.
+        return body(unsafe { &*element });
+    }
     // SAFETY: of the size that was checked above.
-    unsafe { copy_of(element, stride) }
+    body(&unsafe { copy_of(element, stride)? })
 }
 
 /// A yes or no that came as an integer.

@@ -1,6 +1,6 @@
 //! The load plan: many reads in one call, in the order that the disk likes, on several threads.
 
-use super::arg;
+use super::arg::{self, Called};
 use super::component::zt_component;
 use super::guard::guard;
 use super::object::hyperslab;
@@ -11,7 +11,7 @@ use super::sized::sized_struct;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, ZT_WHOLE};
 use crate::error::{fail, Result};
-use crate::reader::{BatchStats, File, Request, RowsMut, Selection};
+use crate::reader::{BatchStats, File, Request, RowsMut, Selection, Wanted};
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
 use std::ptr::{null, NonNull};
@@ -138,26 +138,27 @@ unsafe fn plan<'a>(
     requests: *const zt_read_request,
     count: usize,
 ) -> Result<Vec<Request<'a>>> {
-    if count > 0 && requests.is_null() {
-        return Err(fail!(InvalidArgument, "requests is NULL, but {count} are said to be there"));
-    }
     let mut plan: Vec<Request<'a>> = Vec::new();
     plan.try_reserve_exact(count)?;
     let (mut disjoint_so_far, mut end) = (true, 0);
-    for at in 0..count {
-        let in_request = |e: crate::error::Error| e.within(format_args!("request {at}"));
-        // SAFETY: "requests, count: the reads".
-        let request = unsafe { arg::array_element(requests, at) }.map_err(in_request)?;
+    let mut add = |request: &zt_read_request| {
+        // SAFETY: NULL or a component that is lent as long as the file is open.
+        let place: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+        if !std::ptr::eq(place.owner(), file) {
+            return Err(fail!(InvalidArgument, "its component is of another file"));
+        }
         // SAFETY: passed on.
-        let planned = unsafe { one(file, &request) }.map_err(in_request)?;
+        let planned = unsafe { add_request(&mut plan, place, request)? };
         let Range { start, end: its_end } = planned.dst.as_ptr_range();
         if !planned.dst.is_empty() {
             disjoint_so_far &= end <= start.addr();
             end = its_end.addr();
         }
         disjoint_so_far &= !planned.has_rows();
-        plan.push(planned);
-    }
+        Ok(())
+    };
+    // SAFETY: "requests, count: the reads".
+    unsafe { arg::for_each(requests, count, REQUESTS, &mut add)? };
     if !disjoint_so_far {
         disjoint(&plan)?;
     }
@@ -183,20 +184,24 @@ pub(super) fn disjoint(plan: &[Request<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// One request, checked.
+/// What requests are called in messages.
+pub(super) const REQUESTS: Called = Called("requests", "request");
+
+/// Puts one request more, checked, behind those of `plan`, in which there is room for it: a request is large, and is made
+/// where it stays.
 ///
 /// # Safety
 /// The request is as zt_read_batch wants it; its destination is lent for `'a`.
-pub(super) unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Result<Request<'a>> {
-    // SAFETY: NULL or a component that is lent as long as the file is open.
-    let place: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
-    if !std::ptr::eq(place.owner(), file) {
-        return Err(fail!(InvalidArgument, "its component is of another file"));
-    }
+pub(super) unsafe fn add_request<'p, 'a>(
+    plan: &'p mut Vec<Request<'a>>,
+    place: &'a zt_component,
+    request: &zt_read_request,
+) -> Result<&'p mut Request<'a>> {
     // SAFETY: passed on.
-    let mut planned = unsafe { without_memory(place, request)? };
+    plan.push(unsafe { without_memory(place, request)? });
+    let Some(planned) = plan.last_mut() else { return Err(fail!(Internal, "a request was not added")) };
     // SAFETY: passed on.
-    unsafe { give_memory(&mut planned, request)? };
+    unsafe { give_memory(planned, request)? };
     Ok(planned)
 }
 
@@ -204,7 +209,7 @@ pub(super) unsafe fn one<'a>(file: &'a zt_file, request: &zt_read_request) -> Re
 ///
 /// # Safety
 /// dst has dst_size bytes, which are lent for `'a` as far as they are filled.
-pub(super) unsafe fn give_memory<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> Result<()> {
+unsafe fn give_memory<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> Result<()> {
     let (size, dst_size) = (planned.size(), request.dst_size);
     let row_length = size.checked_div(request.rows).unwrap_or(0);
     if request.dst_stride == 0 || request.dst_stride == row_length {
@@ -275,9 +280,8 @@ pub(super) unsafe fn without_memory<'a>(
             (offset, length) => Selection::Range { offset, length },
         }
     };
-    let mut planned = component.request_as(&part, convert, &mut [], request.tag)?;
-    planned.verify = arg::flag(request.verify, "zt_read_request.verify")?;
-    Ok(planned)
+    let verify = arg::flag(request.verify, "zt_read_request.verify")?;
+    component.request_as(&part, Wanted { convert, verify, tag: request.tag }, &mut [])
 }
 
 pub(super) fn stats_of(did: &BatchStats) -> zt_read_stats {

@@ -1,6 +1,6 @@
 //! Slices of models that are larger than memory: pinned while they are used, read ahead, evicted for others.
 
-use super::arg;
+use super::arg::{self, Called};
 use super::batch::zt_read_request;
 use super::cached_slice::{key_of, CachedSlice};
 use super::component::zt_component;
@@ -10,7 +10,7 @@ use super::progress::Context;
 use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::cache::{Cache, Candidate, Choose, Key, Memory};
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Result};
 use crate::memory::{try_box, SlotMemory};
 use crate::threads;
 use std::ffi::c_void;
@@ -376,19 +376,13 @@ unsafe fn each(
     count: usize,
     mut body: impl FnMut(&zt_read_request, &zt_component, &Key) -> Result<()>,
 ) -> Result<()> {
-    if count > 0 && first.is_null() {
-        return Err(fail!(InvalidArgument, "slices is NULL, but {count} are said to be there"));
-    }
-    for at in 0..count {
+    let with_key = |request: &zt_read_request| {
         // SAFETY: passed on.
-        let outcome = unsafe { arg::array_element(first, at) }.and_then(|request| {
-            // SAFETY: passed on.
-            let (component, key) = unsafe { key_of(&request)? };
-            body(&request, component, &key)
-        });
-        outcome.map_err(|e: Error| e.within(format_args!("slice {at}")))?;
-    }
-    Ok(())
+        let (component, key) = unsafe { key_of(request)? };
+        body(request, component, &key)
+    };
+    // SAFETY: passed on.
+    unsafe { arg::for_each(first, count, Called("slices", "slice"), with_key) }
 }
 
 // What zt_cache_choose_callback is given.

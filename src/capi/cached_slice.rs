@@ -1,7 +1,7 @@
 //! What a cache reads: a request, whose numbers are its key.
 
 use super::arg;
-use super::batch::{one, zt_read_request};
+use super::batch::{without_memory, zt_read_request};
 use super::component::zt_component;
 use super::handle_table::zt_file;
 use crate::cache::{Key, Slice};
@@ -132,9 +132,8 @@ impl CachedSlice {
         request: &zt_read_request,
         verify: bool,
     ) -> Result<CachedSlice> {
-        let nowhere = zt_read_request { dst: null_mut(), dst_size: 0, ..*request };
         // SAFETY: passed on.
-        let size = unsafe { one(component.owner(), &nowhere)? }.size();
+        let size = unsafe { without_memory(component, request)? }.size();
         Ok(CachedSlice {
             file: FileReference::new(component),
             component,
@@ -161,17 +160,15 @@ impl Slice for CachedSlice {
 
     /// On this thread alone, with as little memory beside as one request can do with.
     fn read(&self, key: &Key, dst: &mut [u8]) -> Result<()> {
-        let request = zt_read_request {
-            dst: dst.as_mut_ptr().cast(),
-            dst_size: dst.len(),
-            ..request_of(key, self.component)
-        };
-        // SAFETY: made of a request that was checked; the component's file is open by the reference, its arrays are the
-        // key's, and dst is lent for this call.
-        let mut planned = unsafe { one(self.file.get(), &request)? };
+        let request = request_of(key, self.component);
+        // SAFETY: the component's file is open by the reference.
+        let component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+        // SAFETY: made of a request that was checked; its arrays are the key's.
+        let mut planned = unsafe { without_memory(component, &request)? };
         if planned.size() != self.size as u64 {
             return Err(fail!(Internal, "a slice of {} bytes has become {}", self.size, planned.size()));
         }
+        planned.dst = dst;
         let options = BatchOptions {
             threads: 1,
             direct: Direct::Never,

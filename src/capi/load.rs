@@ -1,7 +1,7 @@
 //! Loads: reads that go on while the caller takes what is there.
 
 use super::arg;
-use super::batch::{disjoint, give_memory, stats_of, without_memory, zt_read_request, zt_read_stats};
+use super::batch::{add_request, disjoint, stats_of, zt_read_request, zt_read_stats, REQUESTS};
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
 use super::hooks::thread_hooks;
@@ -10,7 +10,7 @@ use super::load_event::{
 };
 use super::open::zt_file;
 use super::status::zt_status;
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Result};
 use crate::memory::try_box;
 use crate::reader::{BatchStats, Load, Request, Ring};
 use crate::threads::{Crew, Work};
@@ -229,37 +229,24 @@ unsafe fn plan(
     count: usize,
     files: &mut Files,
 ) -> Result<Vec<Request<'static>>> {
-    if count > 0 && requests.is_null() {
-        return Err(fail!(InvalidArgument, "requests is NULL, but {count} are said to be there"));
-    }
     let mut plan: Vec<Request<'static>> = Vec::new();
     plan.try_reserve_exact(count)?;
-    for at in 0..count {
-        let in_request = |e: Error| e.within(format_args!("request {at}"));
-        // SAFETY: "requests, count: the reads".
-        let request = unsafe { arg::array_element(requests, at) }.map_err(in_request)?;
+    let mut with = |request: &zt_read_request| {
+        // SAFETY: NULL or a component of a file that is open, and kept so.
+        let place: &'static zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+        files.add(place.owner())?;
         // SAFETY: passed on.
-        plan.push(unsafe { one(&request, files) }.map_err(in_request)?);
-    }
+        let planned = unsafe { add_request(&mut plan, place, request)? };
+        planned.in_ring = request.dst.is_null() && request.dst_size == 0;
+        Ok(())
+    };
+    // SAFETY: "requests, count: the reads".
+    unsafe { arg::for_each(requests, count, REQUESTS, &mut with)? };
     let places = plan.iter().map(|request| request.dst.as_ptr_range()).filter(|place| !place.is_empty());
     if plan.iter().any(Request::has_rows) || !places.is_sorted_by(|one, other| one.end <= other.start) {
         disjoint(&plan)?;
     }
     Ok(plan)
-}
-
-/// # Safety
-/// As [`plan`].
-unsafe fn one(request: &zt_read_request, files: &mut Files) -> Result<Request<'static>> {
-    // SAFETY: NULL or a component of a file that is open, and kept so.
-    let place: &'static zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
-    files.add(place.owner())?;
-    // SAFETY: passed on.
-    let mut planned = unsafe { without_memory(place, request)? };
-    planned.in_ring = request.dst.is_null() && request.dst_size == 0;
-    // SAFETY: passed on.
-    unsafe { give_memory(&mut planned, request)? };
-    Ok(planned)
 }
 
 /// Bytes of a slot, and slots, where the caller leaves them to us.

@@ -1,6 +1,6 @@
 //! Objects written in one call.
 
-use super::arg;
+use super::arg::{self, Called};
 use super::guard::guard;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, zt_type};
@@ -201,25 +201,17 @@ pub unsafe extern "C" fn zt_writer_add_object(
             let desc: zt_object_desc = arg::required_struct(desc)?;
             let object = description::object_spec(&desc)?;
             let count = desc.component_count;
-            if count > 0 && desc.components.is_null() {
-                return Err(fail!(InvalidArgument, "components is NULL, but {count} are said to be there"));
-            }
             let mut components: Vec<(ComponentSpec<'_>, &[u8])> = Vec::new();
             components.try_reserve_exact(count)?;
-            for at in 0..count {
-                let in_component = |e: crate::error::Error| e.within(format_args!("component {at}"));
-                let part: zt_component_desc =
-                    arg::array_element(desc.components, at).map_err(in_component)?;
-                let (spec, data) = description::component_spec(&part).map_err(in_component)?;
+            let add = |part: &zt_component_desc| {
+                let (spec, data) = description::component_spec(part)?;
                 if data.is_none() && part.size != 0 {
-                    return Err(in_component(fail!(
-                        InvalidArgument,
-                        "data is NULL, but its size is {}",
-                        part.size
-                    )));
+                    return Err(fail!(InvalidArgument, "data is NULL, but its size is {}", part.size));
                 }
                 components.push((spec, data.unwrap_or_default()));
-            }
+                Ok(())
+            };
+            arg::for_each(desc.components, count, Called("components", "component"), add)?;
             writer.write_object(&object, description::attributes(&desc)?, &components)
         }
     })

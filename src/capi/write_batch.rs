@@ -1,13 +1,14 @@
 //! Many dense objects written in one call.
 
 use super::arg;
+use super::batch::REQUESTS;
 use super::guard::guard;
 use super::sized::sized_struct;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, zt_encoding, zt_type};
 use super::writer::{open, zt_writer};
 use super::writer_options::{self as description, zt_digest};
-use crate::error::{fail, Result};
+use crate::error::Result;
 use crate::writer::DenseSpec;
 use std::ffi::{c_char, c_void};
 
@@ -73,16 +74,15 @@ pub unsafe extern "C" fn zt_writer_add_batch(
 /// # Safety
 /// `requests` has `count` structs, which are as their fields say, and stay for `'a`.
 unsafe fn objects<'a>(requests: *const zt_write_request, count: usize) -> Result<Vec<DenseSpec<'a>>> {
-    if count > 0 && requests.is_null() {
-        return Err(fail!(InvalidArgument, "requests is NULL, but {count} are said to be there"));
-    }
     let mut objects = Vec::new();
     objects.try_reserve_exact(count)?;
-    for at in 0..count {
+    let add = |request: &zt_write_request| {
         // SAFETY: passed on.
-        let object = unsafe { arg::array_element(requests, at).and_then(|request| one(&request)) };
-        objects.push(object.map_err(|e| e.within(format_args!("request {at}")))?);
-    }
+        objects.push(unsafe { one(request)? });
+        Ok(())
+    };
+    // SAFETY: passed on.
+    unsafe { arg::for_each(requests, count, REQUESTS, add)? };
     Ok(objects)
 }
 

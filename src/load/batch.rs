@@ -101,7 +101,7 @@ impl<'b> Batch<'_, 'b> {
             delivered.digests = delivered.digests.saturating_add(digests);
         }
         if is_done || fails {
-            (self.on_done)(request.tag, &outcome);
+            (self.on_done)(request.wanted.tag, &outcome);
         }
         match outcome {
             Err(error) => self.fail(&mut delivered, error),

@@ -43,7 +43,7 @@ pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, FrameIndexCache, La
 pub(crate) use pieces::Order;
 pub(crate) use progress::Event;
 pub(crate) use request::Part;
-pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request};
+pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request, Wanted};
 pub(crate) use ring::Ring;
 pub(crate) use rows::RowsMut;
 pub(crate) use single::run_one;

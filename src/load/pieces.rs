@@ -98,14 +98,16 @@ fn parts<'a>(
 ) -> Result<()> {
     let blob = whole.blob;
     let has_digest = split::expected_digest(&whole, options)?.is_some();
-    let is_plain =
-        blob.coding == Coding::Raw && blob.laid_out.is_none() && !has_digest && whole.convert.is_none();
+    let is_plain = blob.coding == Coding::Raw
+        && blob.laid_out.is_none()
+        && !has_digest
+        && whole.wanted.convert.is_none();
     let start = match &whole.part {
         Part::Whole if is_plain => 0,
         Part::Range { offset, .. } if is_plain => *offset,
         _ => {
             let mut whole = whole;
-            whole.verify = has_digest;
+            whole.wanted.verify = has_digest;
             return made_whole(whole, slot_size, options, requests, oversized);
         }
     };
@@ -117,7 +119,8 @@ fn parts<'a>(
         let phase = blob.entry.offset.saturating_add(at) % page;
         let length = most.saturating_sub(phase).min(end.saturating_sub(at));
         requests.try_reserve(1)?;
-        let mut part = Request::new(blob, Part::Range { offset: at, length }, None, &mut [], whole.tag)?;
+        let mut part =
+            Request::new(blob, Part::Range { offset: at, length }, None, &mut [], whole.wanted.tag)?;
         part.in_ring = true;
         requests.push(part);
         at = at.saturating_add(length);
@@ -149,7 +152,7 @@ fn made_whole<'a>(
     let mut at = 0u64;
     while at < size {
         let length = step.min(size.saturating_sub(at));
-        requests.push(Request::piece(&whole, of, at, length)?);
+        requests.push(Request::piece(&whole, of, at, length));
         at = at.saturating_add(length);
     }
     oversized.push(Oversized::new(whole, count));

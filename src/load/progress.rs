@@ -208,7 +208,7 @@ impl Pending {
         let of_request = self.pieces.get_mut(first as usize)?;
         of_request.unheard = of_request.unheard.saturating_sub(1);
         Some(Event {
-            tag: request.tag,
+            tag: request.wanted.tag,
             outcome: failure.map_or(Ok(()), Err),
             address: if is_failure { 0 } else { address },
             size: if is_failure { 0 } else { usize::try_from(request.size()).unwrap_or(usize::MAX) },

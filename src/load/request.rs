@@ -119,6 +119,17 @@ impl Part {
     }
 }
 
+/// What a request wants beside its bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Converts the elements to this dtype.
+    pub convert: Option<Dtype>,
+    /// Checks the digest, whatever the options say; only of what is read whole.
+    pub verify: bool,
+    /// The caller's name for it.
+    pub tag: u64,
+}
+
 /// One read.
 pub struct Request<'a> {
     pub(crate) blob: Blob<'a>,
@@ -128,12 +139,7 @@ pub struct Request<'a> {
     pub dst: &'a mut [u8],
     /// Receives the bytes instead of `dst`, until its jobs are made or done.
     pub(super) rows: Option<Box<Mutex<Option<RowsMut<'a>>>>>,
-    /// Converts the elements to this dtype.
-    pub(crate) convert: Option<Dtype>,
-    /// Checks the digest, whatever the options say; only of what is read whole.
-    pub verify: bool,
-    /// The caller's name for it.
-    pub tag: u64,
+    pub(crate) wanted: Wanted,
     /// Its bytes go into the ring of a load, and `dst` is empty.
     pub in_ring: bool,
     /// It is a piece of the request of that number which is made whole first, from that byte on.
@@ -148,14 +154,8 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A request for a part that the component has, converted where a dtype is given.
-    pub(crate) fn new(
-        blob: Blob<'a>,
-        part: Part,
-        convert: Option<Dtype>,
-        dst: &'a mut [u8],
-        tag: u64,
-    ) -> Result<Request<'a>> {
+    /// A part that the component has, and the bytes that it fills, converted where a dtype is given.
+    pub(crate) fn checked(blob: &Blob<'_>, part: Part, convert: Option<Dtype>) -> Result<(Part, u64)> {
         let part = match part {
             Part::Range { offset, length } => {
                 if offset.checked_add(length).is_none_or(|end| end > blob.size) {
@@ -174,41 +174,53 @@ impl<'a> Request<'a> {
             }
             part => part,
         };
-        let decoded = part.size(&blob);
-        let size = match convert {
-            None => decoded,
-            Some(to) => {
-                let from = blob.element_type()?;
-                let width = blob.element_size();
-                if part.units().iter().any(|n| n.checked_rem(width) != Some(0)) {
-                    return Err(fail!(
-                        InvalidArgument,
-                        "what is converted has to be whole elements of {width} bytes"
-                    ));
-                }
-                convert::converted_size(decoded, from, to)?
-            }
-        };
-        let (left, failed, has_digest) =
-            (AtomicUsize::new(0), AtomicBool::new(false), AtomicBool::new(false));
-        let (in_ring, source) = (false, 0);
-        let (rows, verify, piece) = (None, false, None);
-        Ok(Request {
+        let decoded = part.size(blob);
+        let Some(to) = convert else { return Ok((part, decoded)) };
+        let from = blob.element_type()?;
+        let width = blob.element_size();
+        if part.units().iter().any(|n| n.checked_rem(width) != Some(0)) {
+            return Err(fail!(
+                InvalidArgument,
+                "what is converted has to be whole elements of {width} bytes"
+            ));
+        }
+        Ok((part, convert::converted_size(decoded, from, to)?))
+    }
+
+    /// A request for a part that the component has, converted where a dtype is given.
+    pub(crate) fn new(
+        blob: Blob<'a>,
+        part: Part,
+        convert: Option<Dtype>,
+        dst: &'a mut [u8],
+        tag: u64,
+    ) -> Result<Request<'a>> {
+        let (part, size) = Request::checked(&blob, part, convert)?;
+        Ok(Request::of(blob, part, size, Wanted { convert, tag, ..Wanted::default() }, dst))
+    }
+
+    /// A request for a part that was [`checked`](Request::checked).
+    pub(crate) fn of(
+        blob: Blob<'a>,
+        part: Part,
+        size: u64,
+        wanted: Wanted,
+        dst: &'a mut [u8],
+    ) -> Request<'a> {
+        Request {
             blob,
             part,
             size,
             dst,
-            rows,
-            convert,
-            verify,
-            tag,
-            in_ring,
-            piece,
-            left,
-            failed,
-            has_digest,
-            source,
-        })
+            rows: None,
+            wanted,
+            in_ring: false,
+            piece: None,
+            left: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+            has_digest: AtomicBool::new(false),
+            source: 0,
+        }
     }
 
     /// Gives it rows to fill instead of `dst`.
@@ -218,10 +230,11 @@ impl<'a> Request<'a> {
     }
 
     /// A piece of a request in a ring, `size` bytes from `offset` on, of which that of number `of` is made first.
-    pub(super) fn piece(whole: &Request<'a>, of: u32, offset: u64, size: u64) -> Result<Request<'a>> {
+    pub(super) fn piece(whole: &Request<'a>, of: u32, offset: u64, size: u64) -> Request<'a> {
         let nothing = Part::Range { offset: 0, length: 0 };
-        let piece = Request::new(whole.blob, nothing, None, &mut [], whole.tag)?;
-        Ok(Request { size, piece: Some((of, offset)), verify: whole.verify, in_ring: true, ..piece })
+        let wanted = Wanted { convert: None, ..whole.wanted };
+        let piece = Request::of(whole.blob, nothing, size, wanted, &mut []);
+        Request { piece: Some((of, offset)), in_ring: true, ..piece }
     }
 
     /// Whether it fills rows.

@@ -121,11 +121,11 @@ pub fn split<'a>(
 ) -> Result<bool> {
     if let Some((of, offset)) = request.piece {
         push(request.blob.entry.offset, dst, JobKind::Piece { of, offset })?;
-        return Ok(request.verify && offset == 0);
+        return Ok(request.wanted.verify && offset == 0);
     }
     let expected = expected_digest(request, options)?;
     let (start, has_digest) = (request.blob.entry.offset, expected.is_some());
-    match (request.convert, &request.rows, &request.part) {
+    match (request.wanted.convert, &request.rows, &request.part) {
         (None, None, _) => split_packed(request, dst, expected, options, capacity, push)?,
         (Some(to), None, Part::Whole) if !has_digest => push(start, dst, JobKind::Convert(to))?,
         (None, Some(rows), _) if !has_digest && is_plain(request) => {
@@ -143,7 +143,7 @@ pub fn split<'a>(
 /// The digest that is checked with a request.
 pub fn expected_digest(request: &Request<'_>, options: &BatchOptions) -> Result<Option<Digest>> {
     match &request.part {
-        Part::Whole if (options.verify || request.verify) && request.blob.laid_out.is_none() => {
+        Part::Whole if (options.verify || request.wanted.verify) && request.blob.laid_out.is_none() => {
             request.blob.expected_digest()
         }
         _ => Ok(None),

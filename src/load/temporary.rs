@@ -34,7 +34,7 @@ impl Performer<'_, '_> {
 
     /// Fills `dst` with all that a request without rows asks for, on this thread.
     pub(super) fn read_whole(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
-        match request.convert {
+        match request.wanted.convert {
             None => self.read_packed(request, dst),
             Some(_) => self.perform_temporary(request, dst),
         }
@@ -64,7 +64,7 @@ impl Performer<'_, '_> {
 
 /// Copies or converts decoded bytes to their place, of `all` that the request delivers.
 fn put(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<()> {
-    match request.convert {
+    match request.wanted.convert {
         Some(to) => convert(decoded, request.blob.element_type()?, to, dst, all),
         None if decoded.len() == dst.len() => {
             dst.copy_from_slice(decoded);

@@ -5,10 +5,10 @@ use super::object::{Component, Object};
 use crate::error::{fail, Error, Result};
 use crate::load::{
     self, is_called, BatchOptions, BatchStats, Blob, FrameIndexCache, OnDone, Owner, Part, Progress, Request,
-    Slab,
+    Slab, Wanted,
 };
 use crate::memory::try_box;
-use crate::model::dtype::{Block, Dtype};
+use crate::model::dtype::Block;
 use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 
@@ -112,22 +112,24 @@ impl<'f> Component<'f> {
     where
         'f: 'a,
     {
-        self.request_as(part, None, dst, tag)
+        self.request_as(part, Wanted { tag, ..Wanted::default() }, dst)
     }
 
-    /// The same, converted where a dtype is given.
+    /// A request for a part of it, done as is wanted.
     pub fn request_as<'a>(
         &self,
         part: &Selection<'_>,
-        convert: Option<Dtype>,
+        wanted: Wanted,
         dst: &'a mut [u8],
-        tag: u64,
     ) -> Result<Request<'a>>
     where
         'f: 'a,
     {
-        let found = self.blob().and_then(|blob| Request::new(blob, self.selected(part)?, convert, dst, tag));
-        found.map_err(|e| self.wrap(e))
+        let wrap = |e| self.wrap(e);
+        let blob = self.blob().map_err(wrap)?;
+        let part = self.selected(part).map_err(wrap)?;
+        let (part, size) = Request::checked(&blob, part, wanted.convert).map_err(wrap)?;
+        Ok(Request::of(blob, part, size, wanted, dst))
     }
 
     #[inline]

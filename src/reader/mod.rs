@@ -53,6 +53,6 @@ pub(crate) use model_files::check_is_one_file;
 pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
 pub(crate) use crate::load::RowsMut;
-pub use crate::load::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request};
+pub use crate::load::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request, Wanted};
 pub(crate) use crate::load::{Event, Load, LoadOptions, Next, Order, Ring};
 pub use crate::source::{Advice, ByteSource};
