@@ -2,7 +2,7 @@
 
 use super::arg;
 use super::open::{deliver, zt_file};
-use super::open_options::{open_options, verified, zt_open_options};
+use super::open_options::{opened, zt_open_options};
 use super::status::zt_status;
 use crate::reader::File;
 use std::ffi::c_char;
@@ -30,8 +30,7 @@ pub unsafe extern "C" fn zt_open_model(
 ) -> zt_status {
     deliver(file, || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
-        let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
-        verified(File::open_model(path, &open_options(&options)?)?, &options)
+        unsafe { opened(options, |wanted| File::open_model(arg::path(path)?, wanted)) }
     })
 }
 
@@ -47,15 +46,16 @@ pub unsafe extern "C" fn zt_open_parts(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, || {
-        // SAFETY: "paths, count"; options NULL or of the size it says.
-        let (given, options) = unsafe { (arg::slice(paths, count, "paths")?, arg::options(options)?) };
+        // SAFETY: "paths, count: at least one".
+        let given = unsafe { arg::slice(paths, count, "paths")? };
         let mut paths: Vec<&Path> = Vec::new();
         paths.try_reserve_exact(given.len())?;
         for path in given {
             // SAFETY: each is NULL or NUL-ended, and used only here.
             paths.push(unsafe { arg::path(*path)? });
         }
-        verified(File::open_parts(&paths, &open_options(&options)?)?, &options)
+        // SAFETY: options NULL or of the size it says.
+        unsafe { opened(options, |wanted| File::open_parts(&paths, wanted)) }
     })
 }
 

@@ -4,7 +4,7 @@ use super::arg;
 use super::guard::{guard, guard_value};
 pub use super::handle_table::zt_file;
 use super::handle_table::zt_object;
-use super::open_options::{open_options, verified, zt_open_options};
+use super::open_options::{opened, zt_open_options};
 use super::status::zt_status;
 use super::value_record::{address, zt_value};
 use crate::error::{fail, Result};
@@ -48,8 +48,7 @@ pub unsafe extern "C" fn zt_open(
 ) -> zt_status {
     deliver(file, || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
-        let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
-        verified(File::open(path, &open_options(&options)?)?, &options)
+        unsafe { opened(options, |wanted| File::open(arg::path(path)?, wanted)) }
     })
 }
 
@@ -71,8 +70,7 @@ pub unsafe extern "C" fn zt_open_fd(
 ) -> zt_status {
     deliver(file, || {
         // SAFETY: options NULL or of the size it says.
-        let options = unsafe { arg::options(options)? };
-        verified(File::open_file(duplicate(fd)?, offset, length, &open_options(&options)?)?, &options)
+        unsafe { opened(options, |wanted| File::open_file(duplicate(fd)?, offset, length, wanted)) }
     })
 }
 
@@ -123,13 +121,11 @@ pub unsafe extern "C" fn zt_open_memory(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, || {
-        // SAFETY: options NULL or of the size it says; data has size bytes.
-        let (options, bytes) =
-            unsafe { (arg::options(options)?, arg::slice(data.cast::<u8>(), size, "data")?) };
-        verified(
-            File::open_memory(Borrowed(bytes.as_ptr(), bytes.len()), &open_options(&options)?)?,
-            &options,
-        )
+        // SAFETY: "data, size: its bytes".
+        let bytes = unsafe { arg::slice(data.cast::<u8>(), size, "data")? };
+        let bytes = Borrowed(bytes.as_ptr(), bytes.len());
+        // SAFETY: options NULL or of the size it says.
+        unsafe { opened(options, |wanted| File::open_memory(bytes, wanted)) }
     })
 }
 

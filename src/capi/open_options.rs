@@ -59,12 +59,12 @@ sized_struct!(zt_open_options:
     max_memory, context, progress, name, allocator, thread_hooks
 );
 
-pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
+fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     let default = OpenOptions::default();
     Ok(OpenOptions {
         mode: mode::mode(options.mode)?,
-        // Where progress is asked for, `verified` does it.
+        // Where progress is asked for, `opened` does it.
         verify: arg::flag(options.verify, "zt_open_options.verify")? && options.progress.is_none(),
         strict: arg::flag(options.strict, "zt_open_options.strict")?,
         max_manifest_size: or_default(options.max_manifest_size, default.max_manifest_size),
@@ -86,8 +86,17 @@ pub(super) fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     })
 }
 
-/// A file whose digests are checked, if the options say so.
-pub(super) fn verified(file: File, options: &zt_open_options) -> Result<File> {
+/// What `open` opens with the caller's options, its digests checked if they say so.
+///
+/// # Safety
+/// `options` is NULL or of the size it says, as is what it points to.
+pub(super) unsafe fn opened(
+    options: *const zt_open_options,
+    open: impl FnOnce(&OpenOptions) -> Result<File>,
+) -> Result<File> {
+    // SAFETY: passed on.
+    let options = unsafe { arg::options(options)? };
+    let file = open(&open_options(&options)?)?;
     if options.verify != 0 && options.progress.is_some() {
         let wanted =
             VerifyOptions { contents: false, threads: options.threads as usize, ..VerifyOptions::default() };

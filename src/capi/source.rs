@@ -2,13 +2,13 @@
 
 use super::arg;
 use super::open::{deliver, zt_file};
-use super::open_options::{open_options, verified, zt_open_options};
+use super::open_options::{opened, zt_open_options};
 use super::progress::{outcome, Context};
 use super::sized::sized_struct;
 use super::status::zt_status;
 use crate::error::{fail, try_format, Result};
 use crate::memory::try_box;
-use crate::reader::File;
+use crate::reader::{File, OpenOptions};
 use crate::source::{ByteSource, Profile, ReadMany, ReadRange};
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -208,14 +208,15 @@ pub unsafe extern "C" fn zt_open_source(
         // SAFETY: source of the size it says.
         let functions: zt_source = unsafe { arg::required_struct(source)? };
         let source = CallbackSource::new(functions)?;
-        // SAFETY: options NULL or of the size it says.
-        let options = unsafe { arg::options(options)? };
-        let wanted = open_options(&options)?;
-        let label = match (&wanted.name, label_of(&functions)?) {
-            (Some(name), _) => try_format(format_args!("{name}"))?,
-            (None, Some(label)) => label,
-            (None, None) => try_format(format_args!("the caller's source"))?,
+        let open = |wanted: &OpenOptions| {
+            let label = match (&wanted.name, label_of(&functions)?) {
+                (Some(name), _) => try_format(format_args!("{name}"))?,
+                (None, Some(label)) => label,
+                (None, None) => try_format(format_args!("the caller's source"))?,
+            };
+            File::from_source(try_box(source)?, wanted, label)
         };
-        verified(File::from_source(try_box(source)?, &wanted, label)?, &options)
+        // SAFETY: options NULL or of the size it says.
+        unsafe { opened(options, open) }
     })
 }

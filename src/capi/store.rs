@@ -3,7 +3,7 @@
 use super::arg;
 use super::guard::guard;
 use super::open::{deliver, zt_file};
-use super::open_options::{open_options, verified, zt_open_options};
+use super::open_options::{opened, zt_open_options};
 use super::progress::{outcome, Context};
 use super::sized::sized_struct;
 use super::source::{label_of, zt_source, CallbackSource};
@@ -157,11 +157,11 @@ pub unsafe extern "C" fn zt_open_model_from(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, || {
-        // SAFETY: store and options of the size they say; "name: NUL-ended".
-        let (functions, name, options) =
-            unsafe { (arg::required_struct::<zt_store>(store)?, arg::path(name)?, arg::options(options)?) };
+        // SAFETY: store of the size it says; "name: NUL-ended".
+        let (functions, name) = unsafe { (arg::required_struct::<zt_store>(store)?, arg::path(name)?) };
         let Some(open) = functions.open else { return Err(fail!(InvalidArgument, "zt_store.open is NULL")) };
         let store = CallbackStore { context: Context(functions.context), open, functions };
-        verified(File::open_model_from(&store, name, &open_options(&options)?)?, &options)
+        // SAFETY: options NULL or of the size it says.
+        unsafe { opened(options, |wanted| File::open_model_from(&store, name, wanted)) }
     })
 }
