@@ -54,14 +54,9 @@ impl Identity {
 
 /// What the sources of two parts say, as one number; 0 where both say nothing.
 pub(super) fn both(one: u64, other: u64) -> u64 {
-    let mut bytes = [0; 16];
-    for (place, byte) in bytes.iter_mut().zip(one.to_be_bytes().into_iter().chain(other.to_be_bytes())) {
-        *place = byte;
-    }
-    if (one, other) == (0, 0) {
-        0
-    } else {
-        hash(&bytes)
+    match u128::from(one) << 64 | u128::from(other) {
+        0 => 0,
+        both => hash(&both.to_be_bytes()),
     }
 }
 
