@@ -237,7 +237,7 @@ static void test_refusals(const zt_file *file)
     zt_load_options o;
     zt_load_event event;
     zt_load *load = NULL;
-    unsigned char bytes[4096];
+    unsigned char bytes[4096], other[4096];
     INIT(request), INIT(event);
     request.component = component_of(file, "t2", "data");
     request.length = ZT_WHOLE;
@@ -262,6 +262,10 @@ static void test_refusals(const zt_file *file)
     request.dst = bytes;
     request.dst_size = 4095;
     CHECK_STATUS(zt_load_start(&request, 1, NULL, &load), ZT_ERROR_BUFFER_SIZE);
+    request.dst_size = sizeof bytes;
+    INIT(o);
+    o.ring = other, o.slot_count = 1; /* without the size of its slots, also where no request needs it */
+    CHECK_STATUS(zt_load_start(&request, 1, &o, &load), ZT_ERROR_INVALID_ARGUMENT);
     request.dst = NULL;
     CHECK_STATUS(zt_load_start(&request, 1, NULL, &load), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(load == NULL);

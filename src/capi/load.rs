@@ -262,9 +262,8 @@ const MIN_SLOT_SIZE: usize = 64 << 10;
 /// The caller's ring is as large as the options say, and the load's until it ends.
 unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<Option<Ring<'static>>> {
     let zt_load_options { ring, slot_size, slot_count, .. } = *options;
-    let least = if ring.is_null() { 0 } else { 1 };
-    let is_small = slot_size < MIN_SLOT_SIZE && slot_size >= least.min(slot_size.max(1));
-    if (slot_size != 0 || !ring.is_null()) && is_small {
+    let is_default = slot_size == 0 && ring.is_null();
+    if slot_size < MIN_SLOT_SIZE && !is_default {
         return Err(fail!(InvalidArgument, "slots of {slot_size} bytes are below {MIN_SLOT_SIZE}"));
     }
     if !ring.is_null() && slot_count == 0 {
