@@ -170,8 +170,8 @@ int32_t zt_last_os_error(void);
 const char *zt_last_error_rule(void);
 
 /// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
-/// that this one calls. What such a function sets before it returns a status of failure is what the failing call says,
-/// behind the names that it knows.
+/// that this one calls. If such a function sets a message and returns a failure, the call that fails gives this message,
+/// after the names of the file and the object.
 ///
 /// message: one line of NUL-ended UTF-8, copied, as much of it as there is room for (2,047 bytes); NULL does nothing.
 /// Threads: any; each has its own. Since 0.9.
@@ -314,10 +314,10 @@ typedef enum zt_advice_value {
     /// Now, and keeps just these bytes (their pages) in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the
     /// process's limit on locked memory. Of a mapping only.
     ZT_ADVICE_LOCK = 5,
-    /// Not again by anybody, soon: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
+    /// Not needed soon by any process: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
     /// back, too, unless another process has them mapped or they were not written yet. Linux only.
     ZT_ADVICE_EVICT = 6,
-    /// Not again by this process, soon: it gives back its pages of the mapping, which are mapped anew when they are
+    /// Not needed soon by this process: it gives back its pages of the mapping, which are mapped anew when they are
     /// touched. The page cache keeps them. Of a mapping only, and not in ZT_MODE_PRIVATE: it would undo changes.
     ZT_ADVICE_RELEASE = 7,
     /// Undoes ZT_ADVICE_LOCK of just these bytes; a page stays locked as long as any byte of it is.
@@ -511,14 +511,14 @@ typedef struct zt_identity {
     int64_t modified_ns;
     uint64_t manifest_offset; ///< First byte of the manifest.
     uint64_t manifest_hash; ///< Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
-    /// What the source says (zt_source.identity), of a model what all of them say; 0 where they say nothing.
+    /// zt_source.identity; of a model a hash of those of all parts. 0 where it is not known.
     uint64_t source_identity;
 } zt_identity;
 
 /// The identity of an open file, for caches: another one means another content. A component that was changed in
-/// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their bytes together, the
-/// latest change, a hash of their hashes; the index by which it was opened is no part of it. Reads the manifests'
-/// bytes.
+/// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their
+/// bytes together, the latest change, a hash of their hashes; the index by which it was opened is no part of it.
+/// Reads the manifests' bytes.
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
@@ -1122,16 +1122,16 @@ typedef struct zt_read_request {
     void *dst;
     size_t dst_size; ///< Bytes at dst: at least as many as the request reads.
     uint64_t tag; ///< Given to on_done; means nothing here.
-    /// Evenly spaced rows instead of a range, so many; 0 for none. length and count are 0 and NULL then. Row i is
-    /// row_length bytes at offset + i * row_stride, and goes to dst + i * dst_stride.
+    /// How many evenly spaced rows to read instead of a range; 0 for none. With rows length is 0, and start, count and
+    /// step are NULL. Row i is row_length bytes at offset + i * row_stride, and goes to dst + i * dst_stride.
     uint64_t rows;
-    /// Bytes of a row among the decoded ones; whole elements where these are turned, converted or gathered.
+    /// Decoded bytes of a row; whole elements if their byte order changes, or they are converted or gathered.
     uint64_t row_length;
     uint64_t row_stride; ///< From one row to the next in the component; 0 for row_length.
     /// From one row to the next at dst, whose bytes between rows are left alone; 0 for rows that follow each other.
     uint64_t dst_stride;
-    uint32_t verify; ///< 1: check the digest, as zt_read_options.verify does; of what is read whole.
-    /// The dtype that elements are converted to, as zt_component_read_as does; 0 for none. Sizes at dst count them as it.
+    uint32_t verify; ///< 1: check the digest if the component is read whole, as zt_read_options.verify does.
+    /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
     zt_dtype convert;
 } zt_read_request;
 
@@ -1227,11 +1227,11 @@ typedef struct zt_load_event {
     uint32_t piece; ///< For zt_load_release.
 } zt_load_event;
 
-/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what is
-/// there. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
+/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what was
+/// read. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
 /// that is in it was given back by zt_load_release; small requests share slots. What does not fit a slot comes in
-/// several, in any order. If it is compressed, strided, converted or verified it is made whole in temporary memory first,
-/// one such request at a time: ZT_ERROR_LIMIT if it is larger than in_flight.
+/// several, in any order. If that is compressed, strided, converted or verified, it is first read whole into
+/// temporary memory, one such request at a time: ZT_ERROR_LIMIT if it is larger than in_flight.
 ///
 /// requests, count: the reads, used during the call; each may be of another file, which stays open until
 /// zt_load_finish. options: NULL for the defaults. load: receives the handle, NULL on failure; end it with
@@ -1245,13 +1245,13 @@ zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_
 /// Waits for what is next of a load.
 ///
 /// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
-/// next: bytes, a failure, nothing within the time, or the end, which it then has for every thread and every call.
-/// It waits for a slot that only callers can give back, too: do not wait for ever with all slots in one hand.
+/// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
+/// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
 /// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any, several at once: each event goes to one of them. Since 0.9.
 zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
 
-/// Gives back the bytes of an event, which end with it: when all that is in their slot was given back it is filled again.
+/// Gives back the bytes of an event, which are not used after that. A slot of which all was given back is filled again.
 ///
 /// load, event: as zt_load_next gave it, or a copy; NULL is fine, as is an event without a slot, or one that was
 /// given back.
@@ -1259,7 +1259,7 @@ zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *e
 void zt_load_release(const zt_load *load, const zt_load_event *event);
 
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
-/// ZT_ERROR_CANCELLED. Of one whose end was given nothing is left to be stopped.
+/// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
 ///
 /// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
@@ -1291,13 +1291,13 @@ typedef size_t (*zt_cache_choose_callback)(void *context,
 typedef struct zt_cache_options {
     size_t struct_size; ///< sizeof (zt_cache_options)
     /// Most bytes of the slots and of the tables that keep track of them (zt_cache_stats.overhead); nothing else is
-    /// kept. What a read takes while it lasts, as for decoding, and the stacks of the threads are not of it.
+    /// kept. The temporary memory of a read, as for decoding, and the threads' stacks are not counted.
     uint64_t budget;
     /// Bytes of the largest slice, rounded up to a multiple of 64: each takes one slot, however small it is. Slices of
     /// very different sizes are best kept in a cache each.
     uint64_t slot_size;
-    /// Where the slots are: budget bytes of the caller's (pinned for a device, say), 64-byte aligned, until
-    /// zt_cache_free; all of them are slots, the tables are beside it. NULL: the library's own.
+    /// The caller's memory for the slots: budget bytes (pinned for a device, say), 64-byte aligned, until
+    /// zt_cache_free. The tables are then in other memory, which is not counted. NULL: the library's own.
     void *memory;
     uint32_t threads; ///< Threads that read what is prefetched; 0 for a few.
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
@@ -1347,10 +1347,10 @@ zt_status zt_cache_create(const zt_cache_options *options, zt_cache **cache);
 /// another thread reads it, so that it is read once. A failure is given to each that waits, and the next call tries
 /// again.
 ///
-/// slice: what, as for zt_read_batch, of any file; dst means nothing. Two slices are the same if all their other
-/// fields but tag are. timeout_ns: negative waits as long as it takes, and the calling thread reads; else a thread of
-/// the cache does, ahead of all prefetches, for a later call if this one has gone, and 0 just asks. out: set
-/// struct_size; filled on success, then end it with zt_cache_unpin.
+/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here. Two slices are the same if all other
+/// fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it takes. Else a thread
+/// of the cache reads, before all prefetches, and this call waits no longer than that: the read goes on for a later
+/// call. out: set struct_size; filled on success, then end it with zt_cache_unpin.
 /// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
 /// it is larger than a slot; else as zt_read_batch.
 /// Threads: any. Since 0.9.
@@ -1364,7 +1364,7 @@ zt_status zt_cache_get(const zt_cache *cache, const zt_read_request *slice, int6
 /// slices, count: as for zt_cache_get; (NULL, 0) does nothing. A slice of a zt_source that has to be read by the
 /// caller's threads is left out.
 /// Returns as zt_read_batch for arguments that no read could make right, and ZT_ERROR_LIMIT as zt_cache_get: the
-/// slices in front of that one are prefetched. A read that fails is told to nobody: zt_cache_get tries again.
+/// slices in front of that one are prefetched. A read that fails is not reported: zt_cache_get tries again.
 /// Threads: any; the call waits for no read, but it finds out sizes that are not declared. Since 0.9.
 zt_status zt_cache_prefetch(const zt_cache *cache, const zt_read_request *slices, size_t count, uint32_t priority);
 
@@ -1882,13 +1882,14 @@ zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
 
 /// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
-/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: whoever gives a file up has
-/// nothing to decide, and what is left of it the next zt_open tells.
+/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
+/// says what is left of the file.
 ///
 /// writer: NULL is fine. Threads: one at a time. Since 0.9.
 void zt_writer_abort(zt_writer *writer);
 
-/// The same with another encoding, digest or dtype: the bytes are decoded and written anew, a part at a time.
+/// Copies an object as zt_writer_add_copy does, with another encoding, digest or dtype: the bytes are decoded and
+/// encoded again, a part at a time.
 ///
 /// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
 /// floats: the dtype of the data of a dense object of f64, f32, f16 or bf16; ZT_DTYPE_OTHER for the one that it has. A
@@ -2053,7 +2054,7 @@ zt_status zt_writer_set_attribute(zt_writer *writer, const char *key, const zt_a
 /// Sets an attribute of the object that is open, between zt_writer_begin_object and zt_writer_end_object.
 ///
 /// key, attribute: as for zt_writer_set_attribute.
-/// Returns the same, and ZT_ERROR_STATE if no object is open.
+/// Returns ZT_ERROR_STATE if no object is open, else as zt_writer_set_attribute.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_open_object_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
 
@@ -2069,20 +2070,20 @@ zt_status zt_writer_set_open_object_attribute(zt_writer *writer, const char *key
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_remove_object(zt_writer *writer, const char *name, size_t name_length);
 
-/// Gives such an object another name; it keeps its place among the others. May be called again, so that two objects
-/// can exchange their names by a third one.
+/// Gives an object of the file that zt_writer_append opened another name; it keeps its place among the others. May be
+/// called again, so that two objects can exchange their names by a third one.
 ///
 /// name, name_length, new_name, new_name_length: as for zt_writer_remove_object.
-/// Returns the same, ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB.
+/// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_writer_remove_object.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_rename_object(zt_writer *writer, const char *name, size_t name_length, const char *new_name,
     size_t new_name_length);
 
-/// Sets an attribute of such an object, or takes it away by ZT_ATTRIBUTE_REMOVE. One that is there keeps its place, a
-/// new one comes last.
+/// Sets an attribute of an object of the file that zt_writer_append opened, or removes it with ZT_ATTRIBUTE_REMOVE.
+/// One that is there keeps its place, a new one comes last.
 ///
-/// name, name_length: as for zt_writer_remove_object, and it returns the same. key, attribute: as for
-/// zt_writer_set_attribute; ZT_ERROR_NOT_FOUND also if there is no attribute to remove.
+/// name, name_length: as for zt_writer_remove_object. key, attribute: as for zt_writer_set_attribute.
+/// Returns what these two functions return: ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_set_object_attribute(zt_writer *writer, const char *name, size_t name_length, const char *key,
     const zt_attribute *attribute);
@@ -2123,7 +2124,7 @@ typedef struct zt_source {
     /// 0: the functions may be called from any thread. 1: only from threads that call the library; close alone may come
     /// from a thread of a zt_cache that evicts the last slice of a file that was closed.
     uint32_t callers_thread;
-    /// A number that is another one when the bytes are, a hash of an ETag, say: zt_file_identity gives it. 0: not known.
+    /// A number that changes when the bytes do, as a hash of an ETag, for zt_file_identity. 0: not known.
     uint64_t identity;
 } zt_source;
 

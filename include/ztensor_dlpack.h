@@ -40,12 +40,12 @@ struct DLManagedTensor;
 /// Threads: any. Since 0.9.
 zt_status zt_object_to_dlpack(const zt_object *object, struct DLManagedTensorVersioned **tensor);
 
-/// The same for one component, as a tensor of one dimension: the values, indices, scales of any object.
+/// One component as a DLPack tensor of one dimension: the values, indices, scales of any object.
 ///
 /// component, tensor, statuses: as zt_object_to_dlpack. Threads: any. Since 0.9.
 zt_status zt_component_to_dlpack(const zt_component *component, struct DLManagedTensorVersioned **tensor);
 
-/// The same as zt_object_to_dlpack for consumers that know only the DLPack of before version 1.0.
+/// zt_object_to_dlpack for consumers that know only DLPack before version 1.0.
 ///
 /// That has no flags: no flag tells the consumer that mapped memory is read-only. Give it only to code that does not
 /// write, or open with ZT_MODE_READ, where memory is fresh.
@@ -55,15 +55,15 @@ zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLMana
 /// Writes a DLPack tensor as a dense object.
 ///
 /// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. tensor: in the host's memory
-/// (kDLCPU, kDLCUDAHost, kDLROCMHost), lanes 1, of any strides: what is not row-major is packed into memory of the library first. It is used during the call and stays the caller's:
-/// its deleter is not called.
+/// (kDLCPU, kDLCUDAHost, kDLROCMHost), lanes 1, of any strides: what is not row-major is packed into memory of the
+/// library first. It is used during the call and stays the caller's: its deleter is not called.
 /// Returns ZT_ERROR_UNSUPPORTED for another device, major version or type, ZT_ERROR_INVALID_ARGUMENT for dimensions that
 /// cannot be, ZT_ERROR_OUT_OF_MEMORY, else as zt_writer_add_dense.
 /// Threads: one at a time for writer. Since 0.9.
 zt_status zt_writer_add_dlpack(zt_writer *writer, const char *name, size_t name_length,
     const struct DLManagedTensorVersioned *tensor);
 
-/// The same for an unversioned tensor.
+/// zt_writer_add_dlpack for an unversioned tensor.
 ///
 /// Threads: one at a time for writer. Since 0.9.
 zt_status zt_writer_add_dlpack_unversioned(zt_writer *writer, const char *name, size_t name_length,

@@ -205,7 +205,7 @@ pub unsafe extern "C" fn zt_writer_set_attribute(
 /// Sets an attribute of the object that is open, between zt_writer_begin_object and zt_writer_end_object.
 ///
 /// key, attribute: as for zt_writer_set_attribute.
-/// Returns the same, and ZT_ERROR_STATE if no object is open.
+/// Returns ZT_ERROR_STATE if no object is open, else as zt_writer_set_attribute.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_open_object_attribute(

@@ -41,18 +41,18 @@ pub struct zt_read_request {
     pub dst_size: usize,
     /// Given to on_done; means nothing here.
     pub tag: u64,
-    /// Evenly spaced rows instead of a range, so many; 0 for none. length and count are 0 and NULL then. Row i is
-    /// row_length bytes at offset + i * row_stride, and goes to dst + i * dst_stride.
+    /// How many evenly spaced rows to read instead of a range; 0 for none. With rows length is 0, and start, count and
+    /// step are NULL. Row i is row_length bytes at offset + i * row_stride, and goes to dst + i * dst_stride.
     pub rows: u64,
-    /// Bytes of a row among the decoded ones; whole elements where these are turned, converted or gathered.
+    /// Decoded bytes of a row; whole elements if their byte order changes, or they are converted or gathered.
     pub row_length: u64,
     /// From one row to the next in the component; 0 for row_length.
     pub row_stride: u64,
     /// From one row to the next at dst, whose bytes between rows are left alone; 0 for rows that follow each other.
     pub dst_stride: u64,
-    /// 1: check the digest, as zt_read_options.verify does; of what is read whole.
+    /// 1: check the digest if the component is read whole, as zt_read_options.verify does.
     pub verify: u32,
-    /// The dtype that elements are converted to, as zt_component_read_as does; 0 for none. Sizes at dst count them as it.
+    /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
     pub convert: zt_dtype,
 }
 

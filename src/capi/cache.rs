@@ -50,13 +50,13 @@ pub struct zt_cache_options {
     /// sizeof (zt_cache_options)
     pub struct_size: usize,
     /// Most bytes of the slots and of the tables that keep track of them (zt_cache_stats.overhead); nothing else is
-    /// kept. What a read takes while it lasts, as for decoding, and the stacks of the threads are not of it.
+    /// kept. The temporary memory of a read, as for decoding, and the threads' stacks are not counted.
     pub budget: u64,
     /// Bytes of the largest slice, rounded up to a multiple of 64: each takes one slot, however small it is. Slices of
     /// very different sizes are best kept in a cache each.
     pub slot_size: u64,
-    /// Where the slots are: budget bytes of the caller's (pinned for a device, say), 64-byte aligned, until
-    /// zt_cache_free; all of them are slots, the tables are beside it. NULL: the library's own.
+    /// The caller's memory for the slots: budget bytes (pinned for a device, say), 64-byte aligned, until
+    /// zt_cache_free. The tables are then in other memory, which is not counted. NULL: the library's own.
     pub memory: *mut c_void,
     /// Threads that read what is prefetched; 0 for a few.
     pub threads: u32,
@@ -198,10 +198,10 @@ unsafe fn made(options: &zt_cache_options) -> Result<zt_cache> {
 /// another thread reads it, so that it is read once. A failure is given to each that waits, and the next call tries
 /// again.
 ///
-/// slice: what, as for zt_read_batch, of any file; dst means nothing. Two slices are the same if all their other
-/// fields but tag are. timeout_ns: negative waits as long as it takes, and the calling thread reads; else a thread of
-/// the cache does, ahead of all prefetches, for a later call if this one has gone, and 0 just asks. out: set
-/// struct_size; filled on success, then end it with zt_cache_unpin.
+/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here. Two slices are the same if all other
+/// fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it takes. Else a thread
+/// of the cache reads, before all prefetches, and this call waits no longer than that: the read goes on for a later
+/// call. out: set struct_size; filled on success, then end it with zt_cache_unpin.
 /// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
 /// it is larger than a slot; else as zt_read_batch.
 /// Threads: any. Since 0.9.
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn zt_cache_get(
 /// slices, count: as for zt_cache_get; (NULL, 0) does nothing. A slice of a zt_source that has to be read by the
 /// caller's threads is left out.
 /// Returns as zt_read_batch for arguments that no read could make right, and ZT_ERROR_LIMIT as zt_cache_get: the
-/// slices in front of that one are prefetched. A read that fails is told to nobody: zt_cache_get tries again.
+/// slices in front of that one are prefetched. A read that fails is not reported: zt_cache_get tries again.
 /// Threads: any; the call waits for no read, but it finds out sizes that are not declared. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_prefetch(

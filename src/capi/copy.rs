@@ -11,7 +11,8 @@ use super::writer_options::{self as description, zt_digest};
 use crate::writer::Recode;
 use std::ffi::c_char;
 
-/// The same with another encoding, digest or dtype: the bytes are decoded and written anew, a part at a time.
+/// Copies an object as zt_writer_add_copy does, with another encoding, digest or dtype: the bytes are decoded and
+/// encoded again, a part at a time.
 ///
 /// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
 /// floats: the dtype of the data of a dense object of f64, f32, f16 or bf16; ZT_DTYPE_OTHER for the one that it has. A

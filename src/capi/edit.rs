@@ -30,11 +30,11 @@ pub unsafe extern "C" fn zt_writer_remove_object(
     })
 }
 
-/// Gives such an object another name; it keeps its place among the others. May be called again, so that two objects
-/// can exchange their names by a third one.
+/// Gives an object of the file that zt_writer_append opened another name; it keeps its place among the others. May be
+/// called again, so that two objects can exchange their names by a third one.
 ///
 /// name, name_length, new_name, new_name_length: as for zt_writer_remove_object.
-/// Returns the same, ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB.
+/// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_writer_remove_object.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_rename_object(
@@ -53,11 +53,11 @@ pub unsafe extern "C" fn zt_writer_rename_object(
     })
 }
 
-/// Sets an attribute of such an object, or takes it away by ZT_ATTRIBUTE_REMOVE. One that is there keeps its place, a
-/// new one comes last.
+/// Sets an attribute of an object of the file that zt_writer_append opened, or removes it with ZT_ATTRIBUTE_REMOVE.
+/// One that is there keeps its place, a new one comes last.
 ///
-/// name, name_length: as for zt_writer_remove_object, and it returns the same. key, attribute: as for
-/// zt_writer_set_attribute; ZT_ERROR_NOT_FOUND also if there is no attribute to remove.
+/// name, name_length: as for zt_writer_remove_object. key, attribute: as for zt_writer_set_attribute.
+/// Returns what these two functions return: ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_object_attribute(

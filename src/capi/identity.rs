@@ -22,7 +22,7 @@ pub struct zt_identity {
     pub manifest_offset: u64,
     /// Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
     pub manifest_hash: u64,
-    /// What the source says (zt_source.identity), of a model what all of them say; 0 where they say nothing.
+    /// zt_source.identity; of a model a hash of those of all parts. 0 where it is not known.
     pub source_identity: u64,
 }
 
@@ -30,9 +30,9 @@ pub struct zt_identity {
 sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash, source_identity);
 
 /// The identity of an open file, for caches: another one means another content. A component that was changed in
-/// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their bytes together, the
-/// latest change, a hash of their hashes; the index by which it was opened is no part of it. Reads the manifests'
-/// bytes.
+/// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their
+/// bytes together, the latest change, a hash of their hashes; the index by which it was opened is no part of it.
+/// Reads the manifests' bytes.
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.

@@ -68,8 +68,8 @@ pub extern "C" fn zt_last_error_rule() -> *const c_char {
 }
 
 /// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
-/// that this one calls. What such a function sets before it returns a status of failure is what the failing call says,
-/// behind the names that it knows.
+/// that this one calls. If such a function sets a message and returns a failure, the call that fails gives this message,
+/// after the names of the file and the object.
 ///
 /// message: one line of NUL-ended UTF-8, copied, as much of it as there is room for (2,047 bytes); NULL does nothing.
 /// Threads: any; each has its own. Since 0.9.

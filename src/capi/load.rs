@@ -64,11 +64,11 @@ impl Drop for Files {
     }
 }
 
-/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what is
-/// there. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
+/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what was
+/// read. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
 /// that is in it was given back by zt_load_release; small requests share slots. What does not fit a slot comes in
-/// several, in any order. If it is compressed, strided, converted or verified it is made whole in temporary memory first,
-/// one such request at a time: ZT_ERROR_LIMIT if it is larger than in_flight.
+/// several, in any order. If that is compressed, strided, converted or verified, it is first read whole into
+/// temporary memory, one such request at a time: ZT_ERROR_LIMIT if it is larger than in_flight.
 ///
 /// requests, count: the reads, used during the call; each may be of another file, which stays open until
 /// zt_load_finish. options: NULL for the defaults. load: receives the handle, NULL on failure; end it with
@@ -114,8 +114,8 @@ pub unsafe extern "C" fn zt_load_start(
 /// Waits for what is next of a load.
 ///
 /// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
-/// next: bytes, a failure, nothing within the time, or the end, which it then has for every thread and every call.
-/// It waits for a slot that only callers can give back, too: do not wait for ever with all slots in one hand.
+/// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
+/// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
 /// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any, several at once: each event goes to one of them. Since 0.9.
 #[unsafe(no_mangle)]
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn zt_load_next(
     })
 }
 
-/// Gives back the bytes of an event, which end with it: when all that is in their slot was given back it is filled again.
+/// Gives back the bytes of an event, which are not used after that. A slot of which all was given back is filled again.
 ///
 /// load, event: as zt_load_next gave it, or a copy; NULL is fine, as is an event without a slot, or one that was
 /// given back.
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
 }
 
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
-/// ZT_ERROR_CANCELLED. Of one whose end was given nothing is left to be stopped.
+/// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
 ///
 /// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any, at the same time as other calls on load. Since 0.9.

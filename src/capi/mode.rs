@@ -46,10 +46,10 @@ pub enum zt_advice_value {
     /// Now, and keeps just these bytes (their pages) in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the
     /// process's limit on locked memory. Of a mapping only.
     ZT_ADVICE_LOCK = 5,
-    /// Not again by anybody, soon: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
+    /// Not needed soon by any process: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
     /// back, too, unless another process has them mapped or they were not written yet. Linux only.
     ZT_ADVICE_EVICT = 6,
-    /// Not again by this process, soon: it gives back its pages of the mapping, which are mapped anew when they are
+    /// Not needed soon by this process: it gives back its pages of the mapping, which are mapped anew when they are
     /// touched. The page cache keeps them. Of a mapping only, and not in ZT_MODE_PRIVATE: it would undo changes.
     ZT_ADVICE_RELEASE = 7,
     /// Undoes ZT_ADVICE_LOCK of just these bytes; a page stays locked as long as any byte of it is.

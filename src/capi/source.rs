@@ -63,7 +63,7 @@ pub struct zt_source {
     /// 0: the functions may be called from any thread. 1: only from threads that call the library; close alone may come
     /// from a thread of a zt_cache that evicts the last slice of a file that was closed.
     pub callers_thread: u32,
-    /// A number that is another one when the bytes are, a hash of an ETag, say: zt_file_identity gives it. 0: not known.
+    /// A number that changes when the bytes do, as a hash of an ETag, for zt_file_identity. 0: not known.
     pub identity: u64,
 }
 

@@ -307,8 +307,8 @@ pub unsafe extern "C" fn zt_writer_finish(
 
 /// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
-/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: whoever gives a file up has
-/// nothing to decide, and what is left of it the next zt_open tells.
+/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
+/// says what is left of the file.
 ///
 /// writer: NULL is fine. Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
