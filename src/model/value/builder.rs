@@ -95,16 +95,9 @@ impl<'t> ValueBuilder<'t> {
         let count = elements.len().checked_div(size).unwrap_or_default();
         let items = u32::try_from(count).map_err(|_| too_many())?;
         self.count_items(items)?;
-        let element = self.tape.open.last().and_then(|open| self.tape.records().get(open.element_at()));
-        if element == Some(&layout::number_tag(dtype)) {
-            self.tape
-                .open
-                .last_mut()
-                .into_iter()
-                .for_each(|open| open.elements = open.elements.saturating_add(items));
-        }
-        let places = self.fill(count.saturating_mul(size.saturating_add(1)))?;
         let tag = layout::number_tag(dtype);
+        self.tape.count_elements(tag, items);
+        let places = self.fill(count.saturating_mul(size.saturating_add(1)))?;
         match size {
             1 => tag_each::<1>(tag, elements, places),
             2 => tag_each::<2>(tag, elements, places),

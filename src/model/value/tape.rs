@@ -19,13 +19,6 @@ pub(super) struct Open {
     pub elements: u32,
 }
 
-impl Open {
-    /// Where its record says what its items are.
-    pub fn element_at(&self) -> usize {
-        self.start.saturating_add(layout::ELEMENT_AT)
-    }
-}
-
 /// Values in one buffer; each is at its position. At most 4 GiB.
 #[derive(Debug, Default)]
 pub struct Tape {
@@ -157,6 +150,14 @@ impl Tape {
     /// The bytes of all records.
     pub(super) fn records(&self) -> &[u8] {
         &self.records
+    }
+
+    /// Counts elements with that tag of what is open, if its items are stated to be such.
+    pub(super) fn count_elements(&mut self, tag: u8, count: u32) {
+        let Some(open) = self.open.last_mut() else { return };
+        if self.records.get(open.start.saturating_add(layout::ELEMENT_AT)) == Some(&tag) {
+            open.elements = open.elements.saturating_add(count);
+        }
     }
 
     /// The bytes of all records, to be changed.
