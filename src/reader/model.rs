@@ -13,11 +13,20 @@ use crate::lock::Mutex;
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::Manifest;
 use crate::threads;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file that was read by itself.
 type ReadPart = (FilePart, Manifest);
+
+/// What the files of a model are read with.
+struct Reading<'a> {
+    store: &'a dyn Store,
+    paths: &'a [PathBuf],
+    options: &'a OpenOptions,
+    limits: &'a Limits,
+    budget: &'a Budget,
+}
 
 impl File {
     /// Opens the model at `path`: a file; an index `*.index.json`, with the files that it names; one file of several named
@@ -65,7 +74,7 @@ fn open_files(
     let places = bytes_of::<ReadPart>(files.paths.len()).saturating_mul(2);
     budget.charge(places, "the parts of the model").map_err(in_model)?;
     let fixed = budget.held();
-    let mut read = read_all(store, files, options, limits, budget)?;
+    let mut read = read_all(&Reading { store, paths: &files.paths, options, limits, budget })?;
     check_splits(&read).map_err(in_model)?;
     let shown = match &files.index {
         Some(index) => shown_objects(&mut read, index, budget).map_err(in_model)?,
@@ -78,53 +87,41 @@ fn open_files(
 /// Reads the manifests of all files, on several threads where that is worth it. The error is that of the first file
 /// that has one.
 #[inline(never)] // the stack of a step is not there in the next
-fn read_all(
-    store: &dyn Store,
-    files: &ModelFiles,
-    options: &OpenOptions,
-    limits: &Limits,
-    budget: &Budget,
-) -> Result<Vec<ReadPart>> {
-    let count = files.paths.len();
+fn read_all(reading: &Reading<'_>) -> Result<Vec<ReadPart>> {
+    let Reading { store, paths, options, budget, .. } = *reading;
+    let count = paths.len();
     let threads = match options.threads {
         _ if threads::is_worker() => 1,
         0 => store.threads(count),
         wanted => threads::count(wanted),
     };
     let before = budget.held();
-    match read_by(threads.min(count), store, files, options, limits, budget) {
+    match read_by(threads.min(count), reading) {
         // Whether several at once fit in the memory depends on their order: one after the other does not.
         Err(e) if e.cause() == Cause::Limit && threads > 1 => {
             budget.give_back(budget.held().saturating_sub(before));
-            read_by(1, store, files, options, limits, budget)
+            read_by(1, reading)
         }
         outcome => outcome,
     }
 }
 
 #[inline(never)] // the stack of a step is not there in the next
-fn read_by(
-    threads: usize,
-    store: &dyn Store,
-    files: &ModelFiles,
-    options: &OpenOptions,
-    limits: &Limits,
-    budget: &Budget,
-) -> Result<Vec<ReadPart>> {
-    let count = files.paths.len();
+fn read_by(threads: usize, reading: &Reading<'_>) -> Result<Vec<ReadPart>> {
+    let count = reading.paths.len();
     let mut places: Vec<Mutex<Option<Result<ReadPart>>>> = Vec::new();
     places.try_reserve_exact(count)?;
     places.resize_with(count, Mutex::default);
     let (next, failed_at) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
-    threads::run(threads, options.thread_hooks, &|| loop {
+    threads::run(threads, reading.options.thread_hooks, &|| loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         // Those before the first that failed are taken by somebody, who looks at them.
         let (Some(path), Some(place), true) =
-            (files.paths.get(at), places.get(at), at < failed_at.load(Ordering::Relaxed))
+            (reading.paths.get(at), places.get(at), at < failed_at.load(Ordering::Relaxed))
         else {
             return;
         };
-        let part = read_one(store, path, options, limits, budget);
+        let part = read_one(path, reading);
         if part.is_err() {
             failed_at.fetch_min(at, Ordering::Relaxed);
         }
@@ -140,13 +137,8 @@ fn read_by(
 }
 
 #[inline(never)] // the stack of a step is not there in the next
-fn read_one(
-    store: &dyn Store,
-    path: &Path,
-    options: &OpenOptions,
-    limits: &Limits,
-    budget: &Budget,
-) -> Result<ReadPart> {
+fn read_one(path: &Path, reading: &Reading<'_>) -> Result<ReadPart> {
+    let Reading { store, options, limits, budget, .. } = *reading;
     let label = match &options.name {
         Some(name) => try_format(format_args!("{name}: {}", path.display()))?,
         None => try_format(format_args!("{}", path.display()))?,
