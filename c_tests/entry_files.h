@@ -1,0 +1,121 @@
+/* The files that the scenes of entry_points.h read and write. */
+#ifndef ENTRY_FILES_H
+#define ENTRY_FILES_H
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "attributes.h"
+#include "writing.h"
+#include "ztensor_dlpack.h"
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        if ((status = (call)) != ZT_OK)                                                                                \
+            goto end;                                                                                                  \
+    } while (0)
+
+enum { ENTRY_BIG = 300000, ENTRY_FEW = 5000, ENTRY_BUFFER_SIZE = 1 << 20 };
+
+static char entry_folder[4000];
+static char entry_good[4096];    /* a file to read */
+static char entry_damaged[4096]; /* the same, with one byte of "plain" changed */
+static char entry_cut[4096];     /* its first half */
+static char entry_old[4096];     /* what the target is before each scene */
+static char entry_torn[4096];    /* an append to it that was cut off */
+static char entry_target[4096];  /* what is written to */
+static char entry_long[4096];    /* a path of more than 384 bytes, of no file */
+static unsigned char entry_data[ENTRY_BIG], entry_buffer[ENTRY_BUFFER_SIZE];
+static unsigned char *entry_bytes; /* of entry_good */
+static size_t entry_size;
+
+static zt_status entry_tensors(zt_writer *w)
+{
+    const uint64_t big = ENTRY_BIG, few = ENTRY_FEW, square[2] = {3, 3}, matrix[2] = {16, 8}, four = 4;
+    const uint64_t indptr[4] = {0, 2, 2, 4}, indices[4] = {0, 2, 1, 2}, coords[8] = {0, 0, 1, 2, 0, 2, 1, 0};
+    const float values[4] = {1, 2, 3, 4};
+    zt_write_request batch[3];
+    zt_quantized_desc q;
+    zt_component_desc part;
+    zt_object_desc object;
+    const char *const words[3] = {"one", "two", "three"};
+    const zt_attribute null = attribute(ZT_ATTRIBUTE_NULL);
+    zt_status status;
+    size_t i;
+    INIT(q), INIT(part), INIT(object);
+    TRY(zt_writer_add_dense(w, "plain", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
+    TRY(zt_writer_add_dense(w, "floats", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, values, sizeof values));
+    for (i = 0; i < 3; i++) {
+        INIT(batch[i]);
+        batch[i].name = i == 0 ? "batch 0" : i == 1 ? "batch 1" : "batch 2";
+        batch[i].shape = i == 1 ? &big : &few, batch[i].rank = 1;
+        batch[i].data = entry_data, batch[i].size = (size_t)*batch[i].shape;
+        batch[i].dtype = ZT_DTYPE_U8;
+        batch[i].encoding = i == 1 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT;
+    }
+    TRY(zt_writer_add_batch(w, batch, 3));
+    TRY(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
+    TRY(zt_writer_add_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
+    q.packed_weight = q.scales = entry_data, q.packed_weight_size = 64, q.scales_size = 32;
+    q.packed_weight_dtype = ZT_DTYPE_I32, q.scales_dtype = ZT_DTYPE_F16, q.bits = 4, q.group_size = 8;
+    q.zeros = entry_data, q.zeros_size = 32, q.zeros_dtype = ZT_DTYPE_F16;
+    TRY(zt_writer_add_quantized(w, "quantized", 0, matrix, 2, &q));
+    part.role = "data", part.dtype = ZT_DTYPE_U8, part.data = entry_data, part.size = ENTRY_FEW;
+    object.name = "object", object.format = ZT_FORMAT_DENSE, object.shape = &few, object.rank = 1;
+    object.components = &part, object.component_count = 1;
+    object.attributes_json = "{\"a\":[1,2.5,{\"b\":null}]}";
+    TRY(zt_writer_add_object(w, &object));
+    object.name = "streamed", object.shape = &big, object.components = NULL, object.component_count = 0;
+    TRY(zt_writer_begin_object(w, &object));
+    TRY(zt_writer_set_open_object_attribute(w, "null", &null));
+    TRY(write_remove(w, "null"));
+    TRY(write_strings(w, "strings", words, NULL, 3));
+    TRY(write_bool(w, "flag", 1));
+    TRY(write_i64(w, "below", -3));
+    TRY(write_u64(w, "above", 3));
+    TRY(write_f64(w, "real", 1.5));
+    TRY(write_string(w, "unit", "metre"));
+    TRY(write_bytes(w, "raw", entry_data, 10));
+    TRY(write_json(w, "json", "{\"k\":[1,2,3]}"));
+    part.data = NULL, part.size = 0, part.encoding = ZT_ENCODING_ZSTD;
+    TRY(zt_writer_add_component(w, &part));
+    TRY(zt_writer_add_data(w, entry_data, ENTRY_BIG / 2));
+    TRY(zt_writer_add_data(w, entry_data + ENTRY_BIG / 2, ENTRY_BIG - ENTRY_BIG / 2));
+    TRY(zt_writer_end_object(w));
+    TRY(zt_writer_set_attribute(w, "null", &null));
+    TRY(set_remove(w, "null"));
+    TRY(set_numbers(w, "numbers", ZT_DTYPE_U16, entry_data, 100));
+    TRY(set_bool(w, "flag", 0));
+    TRY(set_i64(w, "below", -3));
+    TRY(set_u64(w, "above", 3));
+    TRY(set_f64(w, "real", 1.5));
+    TRY(set_string(w, "unit", "second"));
+    TRY(set_bytes(w, "raw", entry_data, 10));
+    TRY(set_json(w, "config", "{\"layers\":[1,2,3],\"name\":\"test\",\"deep\":[[[[1.25e3]]]]}"));
+end:
+    return status;
+}
+
+static zt_status entry_finish(zt_writer *w, zt_status status)
+{
+    zt_write_summary summary;
+    INIT(summary);
+    if (status == ZT_OK)
+        return zt_writer_finish(w, &summary);
+    zt_writer_abort(w);
+    return status;
+}
+
+static zt_status entry_create(const char *path, zt_encoding encoding, zt_digest digest, uint32_t threads, uint32_t durable)
+{
+    zt_writer_options options;
+    zt_writer *w = NULL;
+    zt_status status;
+    INIT(options);
+    options.encoding = encoding, options.digest = digest, options.threads = threads, options.durable = durable;
+    options.frame_size = 65536, options.large_size = 100000, options.large_alignment = 4096;
+    status = zt_writer_create(path, &options, &w);
+    return status == ZT_OK ? entry_finish(w, entry_tensors(w)) : status;
+}
+
+#endif
