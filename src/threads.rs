@@ -1,7 +1,7 @@
 //! A few threads for one call, or for as long as something is there: started, waited for, gone. No pool, no globals.
 
 #[allow(unsafe_code)] // shares a value with threads that it waits for
-mod crew;
+mod group;
 #[allow(unsafe_code)] // calls functions of the host's
 mod hooks;
 #[cfg(not(unix))]
@@ -17,7 +17,7 @@ use portable as platform;
 #[cfg(unix)]
 use posix as platform;
 
-pub use crew::{Crew, Work};
+pub use group::{ThreadGroup, Work};
 pub use hooks::ThreadHooks;
 pub use worker::is_worker;
 

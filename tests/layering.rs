@@ -188,7 +188,7 @@ const UNSAFE_FILES: [&str; 26] = [
     "src/source/map.rs",
     "src/source/network.rs",
     "src/source/residence.rs",
-    "src/threads/crew.rs",
+    "src/threads/group.rs",
     "src/threads/hooks.rs",
     "src/threads/portable.rs",
     "src/threads/posix.rs",

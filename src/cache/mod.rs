@@ -27,7 +27,7 @@ pub use stats::Stats;
 
 use crate::error::{fail, Result};
 use crate::memory::{try_box, Slot, SlotMemory};
-use crate::threads::{Crew, ThreadHooks, Work};
+use crate::threads::{ThreadGroup, ThreadHooks, Work};
 use shared::Shared;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -82,7 +82,7 @@ pub enum Memory {
 }
 
 /// Slices in slots, and the threads that read ahead.
-pub struct Cache<S: Slice>(Crew<Shared<S>>);
+pub struct Cache<S: Slice>(ThreadGroup<Shared<S>>);
 
 /// Most slots: their numbers have 32 bits.
 const MAX_SLOTS: u64 = 1 << 24;
@@ -123,7 +123,7 @@ impl<S: Slice> Cache<S> {
             ));
         }
         let shared = Shared::new(Table::new(slots, choose)?, memory, slot_size);
-        Ok(Cache(Crew::start(try_box(Work::new(shared, hooks, Shared::work))?, threads)))
+        Ok(Cache(ThreadGroup::start(try_box(Work::new(shared, hooks, Shared::work))?, threads)))
     }
 
     fn shared(&self) -> &Shared<S> {

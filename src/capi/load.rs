@@ -13,23 +13,23 @@ use super::status::zt_status;
 use crate::error::{fail, Result};
 use crate::memory::try_box;
 use crate::reader::{BatchStats, Load, Request, Ring};
-use crate::threads::{Crew, Work};
+use crate::threads::{ThreadGroup, Work};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::time::Duration;
 
 /// Requests that are being read.
 pub struct zt_load {
-    /// In front of the files, which its requests are of.
-    crew: Crew<Load<'static>>,
+    /// Dropped before the files, which its requests are of.
+    group: ThreadGroup<Load<'static>>,
     _files: Files,
 }
 
 impl Drop for zt_load {
     /// Also where a handle could not be made: threads that wait for a consumer would never end.
     fn drop(&mut self) {
-        if self.crew.is_here() {
-            self.crew.value().end();
+        if self.group.is_here() {
+            self.group.value().end();
         }
     }
 }
@@ -104,9 +104,9 @@ pub unsafe extern "C" fn zt_load_start(
         };
         let load = Load::new(plan, ring, &how)?;
         let (threads, hooks) = (load.threads(), hooks.unwrap_or_else(|| load.thread_hooks()));
-        let crew = Crew::start(try_box(Work::new(load, hooks, Load::work))?, threads);
-        crew.value().set_threads(crew.threads());
-        out.write(Box::into_raw(try_box(zt_load { crew, _files: files })?));
+        let group = ThreadGroup::start(try_box(Work::new(load, hooks, Load::work))?, threads);
+        group.value().set_threads(group.threads());
+        out.write(Box::into_raw(try_box(zt_load { group, _files: files })?));
         Ok(())
     })
 }
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn zt_load_next(
         unsafe { arg::struct_size(event.cast_const())? };
         load.check_here()?;
         let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
-        let next = event_of(load.crew.value().next(timeout));
+        let next = event_of(load.group.value().next(timeout));
         // SAFETY: as above.
         unsafe { arg::fill(event, next) }
     })
@@ -145,11 +145,11 @@ pub unsafe extern "C" fn zt_load_next(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const zt_load_event) {
     guard_value((), || {
-        let Some(load) = load.filter(|load| !event.is_null() && load.crew.is_here()) else { return };
+        let Some(load) = load.filter(|load| !event.is_null() && load.group.is_here()) else { return };
         // SAFETY: of the size it says.
         if let Ok(event) = unsafe { arg::options(event) } {
             if event.kind == zt_load_kind_value::ZT_LOAD_DATA as zt_load_kind && event.slot != ZT_NO_SLOT {
-                load.crew.value().release(event.piece, event.slot);
+                load.group.value().release(event.piece, event.slot);
             }
         }
     });
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
     guard(|| {
         let load = arg::required(load, "load")?;
         load.check_here()?;
-        load.crew.value().cancel();
+        load.group.value().cancel();
         Ok(())
     })
 }
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_
 impl zt_load {
     /// Refuses what would wait for threads that a fork left behind.
     fn check_here(&self) -> Result<()> {
-        match self.crew.is_here() {
+        match self.group.is_here() {
             true => Ok(()),
             false => Err(fail!(State, "the load is of another process, in which its threads are")),
         }
@@ -211,10 +211,10 @@ impl zt_load {
 
     /// Stops, waits, and says how it went.
     fn end(mut self, did: &mut BatchStats) -> Result<()> {
-        let threads = self.crew.threads();
-        self.crew.value().end();
-        self.crew.join();
-        let outcome = self.crew.value().report(did);
+        let threads = self.group.threads();
+        self.group.value().end();
+        self.group.join();
+        let outcome = self.group.value().report(did);
         did.threads = u32::try_from(threads.max(1)).unwrap_or(u32::MAX);
         outcome
     }

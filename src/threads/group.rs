@@ -26,8 +26,8 @@ impl<T> Work<T> {
     }
 }
 
-/// Threads that share a value. When a crew is dropped it waits for them.
-pub struct Crew<T: Send + Sync + 'static> {
+/// Threads that share a value. When a group is dropped it waits for them.
+pub struct ThreadGroup<T: Send + Sync + 'static> {
     /// From a box, to which it returns when no thread is left.
     work: NonNull<Work<T>>,
     threads: Vec<Thread>,
@@ -36,22 +36,22 @@ pub struct Crew<T: Send + Sync + 'static> {
 }
 
 // SAFETY: owns what may be sent, and shares what may be shared; the rest are handles of threads.
-unsafe impl<T: Send + Sync + 'static> Send for Crew<T> {}
+unsafe impl<T: Send + Sync + 'static> Send for ThreadGroup<T> {}
 // SAFETY: as above: nothing but the value is lent.
-unsafe impl<T: Send + Sync + 'static> Sync for Crew<T> {}
+unsafe impl<T: Send + Sync + 'static> Sync for ThreadGroup<T> {}
 
-impl<T: Send + Sync + 'static> Crew<T> {
+impl<T: Send + Sync + 'static> ThreadGroup<T> {
     /// Starts as many of `count` threads as the system gives.
-    pub fn start(work: Box<Work<T>>, count: usize) -> Crew<T> {
+    pub fn start(work: Box<Work<T>>, count: usize) -> ThreadGroup<T> {
         let work = NonNull::from(Box::leak(work));
-        let mut crew = Crew { work, threads: Vec::new(), process: std::process::id() };
+        let mut group = ThreadGroup { work, threads: Vec::new(), process: std::process::id() };
         let count = count.min(MAX_THREADS);
-        if crew.threads.try_reserve_exact(count).is_ok() {
+        if group.threads.try_reserve_exact(count).is_ok() {
             // SAFETY: what the threads are given is there until `drop` has joined them.
             let start = || unsafe { Thread::start(enter::<T>, work.as_ptr().cast()) };
-            crew.threads.extend(std::iter::repeat_with(start).take(count).map_while(|thread| thread));
+            group.threads.extend(std::iter::repeat_with(start).take(count).map_while(|thread| thread));
         }
-        crew
+        group
     }
 
     /// What they share.
@@ -76,7 +76,7 @@ impl<T: Send + Sync + 'static> Crew<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Drop for Crew<T> {
+impl<T: Send + Sync + 'static> Drop for ThreadGroup<T> {
     fn drop(&mut self) {
         if !self.is_here() {
             // What they held they hold for ever: it is left as it is, with their handles.
@@ -90,7 +90,7 @@ impl<T: Send + Sync + 'static> Drop for Crew<T> {
 }
 
 extern "C" fn enter<T>(argument: *mut c_void) -> *mut c_void {
-    // SAFETY: from `start`, for a crew of this `T`, which waits for this thread before it frees it.
+    // SAFETY: from `start`, for a group of this `T`, which waits for this thread before it frees it.
     let work = unsafe { &*argument.cast::<Work<T>>() };
     name_thread();
     worker::begin();
@@ -117,10 +117,10 @@ mod tests {
         };
         for threads in [0, 1, 5] {
             let work = Work::new(Arc::clone(&count), ThreadHooks::default(), body);
-            let crew = Crew::start(Box::new(work), threads);
-            assert!(crew.threads() == threads && crew.is_here());
-            assert!(Arc::ptr_eq(crew.value(), &count));
-            drop(crew);
+            let group = ThreadGroup::start(Box::new(work), threads);
+            assert!(group.threads() == threads && group.is_here());
+            assert!(Arc::ptr_eq(group.value(), &count));
+            drop(group);
             assert_eq!((count.swap(0, Ordering::SeqCst), Arc::strong_count(&count)), (threads, 1));
         }
     }
@@ -128,8 +128,9 @@ mod tests {
     #[test]
     fn a_panic_of_one_ends_just_that_one() {
         let body: fn(&AtomicUsize) = |count| assert!(count.fetch_add(1, Ordering::SeqCst) > 0, "the first");
-        let crew = Crew::start(Box::new(Work::new(AtomicUsize::new(0), ThreadHooks::default(), body)), 3);
-        while crew.value().load(Ordering::SeqCst) < 3 {
+        let group =
+            ThreadGroup::start(Box::new(Work::new(AtomicUsize::new(0), ThreadHooks::default(), body)), 3);
+        while group.value().load(Ordering::SeqCst) < 3 {
             std::thread::yield_now();
         }
     }
