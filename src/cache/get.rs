@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 
 /// How long a call may wait.
 #[derive(Clone, Copy)]
-struct Patience {
+struct Deadline {
     timeout: Option<Duration>,
     /// None for as long as it takes.
     end: Option<Instant>,
 }
 
-impl Patience {
+impl Deadline {
     /// From now on.
-    fn begin(timeout: Option<Duration>) -> Patience {
-        Patience { timeout, end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)) }
+    fn after(timeout: Option<Duration>) -> Deadline {
+        Deadline { timeout, end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)) }
     }
 
-    /// What is left of it; none for as long as it takes.
+    /// The time that is left; none for as long as it takes.
     fn left(&self) -> Option<Duration> {
         self.end.map(|end| end.saturating_duration_since(Instant::now()))
     }
@@ -49,7 +49,7 @@ impl<S: Slice> Shared<S> {
                 return table.pinned(at, &self.memory);
             }
         }
-        self.get_absent(key, Patience::begin(timeout), has_threads, make)
+        self.get_absent(key, Deadline::after(timeout), has_threads, make)
     }
 
     #[cold]
@@ -57,7 +57,7 @@ impl<S: Slice> Shared<S> {
     fn get_absent(
         &self,
         key: &Key,
-        patience: Patience,
+        deadline: Deadline,
         has_threads: bool,
         make: &mut dyn FnMut() -> Result<S>,
     ) -> Result<Pinned> {
@@ -66,7 +66,7 @@ impl<S: Slice> Shared<S> {
         loop {
             // The caller reads, unless it has other things to do after some time.
             let only_callers = made.as_ref().is_some_and(Slice::is_callers_thread);
-            let is_callers = patience.end.is_none() || !has_threads || only_callers;
+            let is_callers = deadline.end.is_none() || !has_threads || only_callers;
             match table.step(key, &mut made, is_callers) {
                 Step::There(at) => return table.pinned(at, &self.memory),
                 Step::Read(at, claim) => {
@@ -75,13 +75,13 @@ impl<S: Slice> Shared<S> {
                     let pinned = reading.run(1)?;
                     return pinned.ok_or_else(|| fail!(Internal, "a slice was read and is not there"));
                 }
-                Step::Join(at) => return self.wait_until_read(table, at, &patience),
+                Step::Join(at) => return self.wait_until_read(table, at, &deadline),
                 Step::Make => {
                     drop(table);
                     made = Some(self.fitting(make()?)?);
                     table = self.table.lock();
                 }
-                Step::Full => table = self.wait_for_slot(table, &patience)?,
+                Step::Full => table = self.wait_for_slot(table, &deadline)?,
             }
         }
     }
@@ -91,7 +91,7 @@ impl<S: Slice> Shared<S> {
         &'l self,
         mut table: MutexGuard<'l, Table<S>>,
         at: u32,
-        patience: &Patience,
+        deadline: &Deadline,
     ) -> Result<Pinned> {
         table.entries.get_mut(at).waiters += 1;
         self.work.notify_one();
@@ -109,10 +109,10 @@ impl<S: Slice> Shared<S> {
                 _ => {}
             }
             let is_over;
-            (table, is_over) = self.wait(table, patience);
+            (table, is_over) = self.wait(table, deadline);
             if is_over && matches!(table.entries.get(at).phase, Phase::Queued | Phase::Reading) {
                 table.leave(at);
-                return Err(patience.exceeded(format_args!("the slice is not read yet")));
+                return Err(deadline.exceeded(format_args!("the slice is not read yet")));
             }
         }
     }
@@ -121,10 +121,10 @@ impl<S: Slice> Shared<S> {
     fn wait_for_slot<'l>(
         &'l self,
         mut table: MutexGuard<'l, Table<S>>,
-        patience: &Patience,
+        deadline: &Deadline,
     ) -> Result<MutexGuard<'l, Table<S>>> {
         table.starving += 1;
-        let (mut table, is_over) = self.wait(table, patience);
+        let (mut table, is_over) = self.wait(table, deadline);
         table.starving -= 1;
         if table.starving == 0 && table.has_queued() {
             self.work.notify_all(); // they had to wait
@@ -132,25 +132,25 @@ impl<S: Slice> Shared<S> {
         match is_over {
             true => {
                 let count = table.now().slots;
-                Err(patience.exceeded(format_args!("all {count} slots are pinned or being read")))
+                Err(deadline.exceeded(format_args!("all {count} slots are pinned or being read")))
             }
             false => Ok(table),
         }
     }
 
-    /// Waits for a change, or until no patience is left: whether that is so.
+    /// Waits for a change, or until no time is left: whether none is.
     fn wait<'l>(
         &'l self,
         mut table: MutexGuard<'l, Table<S>>,
-        patience: &Patience,
+        deadline: &Deadline,
     ) -> (MutexGuard<'l, Table<S>>, bool) {
+        let left = deadline.left();
+        if left == Some(Duration::ZERO) {
+            return (table, true);
+        }
         table.waiting += 1;
-        let mut table = match patience.left() {
+        let mut table = match left {
             None => table.wait(&self.changed),
-            Some(Duration::ZERO) => {
-                table.waiting -= 1;
-                return (table, true);
-            }
             Some(left) => table.wait_for(&self.changed, left),
         };
         table.waiting -= 1;
