@@ -1,6 +1,6 @@
 //! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
 
-use crate::arguments::{Add, Compact, Merge};
+use crate::arguments::{is_chosen, Add, Compact, Merge};
 use crate::convert::check_free;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -65,9 +65,7 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let (path, input) = (&arguments.file, &arguments.input);
     let interrupt = Interrupt::listen();
     let file = remote::open_model(input, &OpenOptions::default()).map_err(|e| Failure::at(input, e))?;
-    let wanted = |object: &Object<'_>| {
-        arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))
-    };
+    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
     let objects: Vec<_> = file.objects().filter(wanted).map(|object| (object, input.as_path())).collect();
     if objects.is_empty() {
         return Err(Failure::at(input, "no object is chosen"));

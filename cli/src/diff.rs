@@ -4,7 +4,7 @@
 mod pairs;
 mod values;
 
-use crate::arguments::Diff;
+use crate::arguments::{is_chosen, Diff};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{Output, Tone};
@@ -42,9 +42,7 @@ fn compare(arguments: &Diff) -> Outcome<()> {
     let open =
         |path: &Path| remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e));
     let (a, b) = (open(path)?, open(other_path)?);
-    let wanted = |object: &Object<'_>| {
-        arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))
-    };
+    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
     let found_in = |file, object: &Object<'_>| find(file, object).is_some();
     let pairs: Vec<Pair<'_>> =
         a.objects().filter(wanted).filter_map(|object| Some((object, find(&b, &object)?))).collect();

@@ -1,6 +1,6 @@
 //! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
 
-use crate::arguments::{Cat, Extract};
+use crate::arguments::{is_chosen, Cat, Extract};
 use crate::convert::{check_free, Elements, NewFile};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -49,9 +49,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let file = remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
-    let wanted = |object: &Object<'_>| {
-        arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(object.name()))
-    };
+    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
     // Everything that cannot be written is known before anything is.
     let (mut planned, mut targets) = (Vec::new(), HashSet::new());
     for object in file.objects().filter(wanted) {

@@ -1,6 +1,6 @@
 //! `zt ls`: what files hold, as a table, as sums or as JSON.
 
-use crate::arguments::{GlobOrPath, Ls, Sort};
+use crate::arguments::{is_chosen, GlobOrPath, Ls, Sort};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
 use crate::remote;
@@ -99,8 +99,7 @@ fn chosen<'f>(file: &'f File, arguments: &Ls) -> Vec<Object<'f>> {
             GlobOrPath::Path(_) => None,
         })
     };
-    let wanted = |name: &str| globs().next().is_none() || globs().any(|glob| glob.is_match(name));
-    let mut objects: Vec<_> = file.objects().filter(|object| wanted(object.name())).collect();
+    let mut objects: Vec<_> = file.objects().filter(|object| is_chosen(object.name(), globs())).collect();
     match arguments.sort {
         Some(Sort::Name) => objects.sort_by(|a, b| a.name().cmp(b.name())),
         Some(Sort::Offset) => objects.sort_by_key(first_offset),

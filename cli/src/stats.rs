@@ -2,7 +2,7 @@
 
 mod summary;
 
-use crate::arguments::Stats;
+use crate::arguments::{is_chosen, Stats};
 use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -24,9 +24,7 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let file = remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
-    let wanted =
-        |name: &str| arguments.globs.is_empty() || arguments.globs.iter().any(|glob| glob.is_match(name));
-    let objects = file.objects().filter(|object| wanted(object.name()));
+    let objects = file.objects().filter(|object| is_chosen(object.name(), &arguments.globs));
     let (numbers, others): (Vec<_>, Vec<_>) = objects
         .flat_map(|object| object.components().map(move |component| (object, component)))
         .partition(|(_, component)| elements::are_numbers(component));

@@ -1,6 +1,7 @@
 //! The command line of what looks into files, and of what changes one in place.
 
-use super::{glob, Edit};
+use super::values::glob;
+use super::Edit;
 use clap::{Args, Subcommand};
 use globset::GlobMatcher;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Which objects are converted, and their names in what is written.
 
 use super::input::Input;
-use crate::arguments::{Convert, Rename};
+use crate::arguments::{is_chosen, Convert, Rename};
 use crate::failure::{Failure, Outcome};
 use std::collections::HashSet;
 use ztensor::reader::Object;
@@ -32,10 +32,7 @@ impl<'f> Choice<'f> {
 /// The objects that the options choose, in their order.
 pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'f>>> {
     let (include, exclude) = (&arguments.include, &arguments.exclude);
-    let wanted = |name: &str| {
-        (include.is_empty() || include.iter().any(|glob| glob.is_match(name)))
-            && !exclude.iter().any(|glob| glob.is_match(name))
-    };
+    let wanted = |name: &str| is_chosen(name, include) && !exclude.iter().any(|glob| glob.is_match(name));
     let mut choices = Vec::new();
     for object in input.file.objects() {
         let name = object.name_bytes();
