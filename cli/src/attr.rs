@@ -9,7 +9,7 @@ use std::path::Path;
 use ztensor::container::json;
 use ztensor::error::{Cause, Error, Result};
 use ztensor::model::value::{Kind, OwnedValue, Value};
-use ztensor::reader::{File, OpenOptions};
+use ztensor::reader::File;
 use ztensor::writer::{Writer, WriterOptions};
 
 pub fn run(action: &AttrAction) -> Outcome<()> {
@@ -54,7 +54,7 @@ fn object_and_key(path: &[String]) -> (Option<&String>, &str) {
 
 fn get(path: &Path, names: &[String]) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
-    let file = remote::open_model(path, &OpenOptions::default()).map_err(at_path)?;
+    let file = remote::open(path)?;
     let mut out = Output::new();
     if names.is_empty() {
         let all = json::write(file.attributes().unwrap_or(Value::EMPTY_MAP)).map_err(at_path)?;

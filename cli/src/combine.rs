@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::remote;
 use crate::{progress, text};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 use ztensor::container::SPLIT_KEYS;
 use ztensor::error::{Error, Result};
@@ -64,7 +64,7 @@ fn report(path: &Path, what: &str, summary: &Summary) -> Outcome<()> {
 pub fn add(arguments: &Add) -> Outcome<()> {
     let (path, input) = (&arguments.file, &arguments.input);
     let interrupt = Interrupt::listen();
-    let file = remote::open_model(input, &OpenOptions::default()).map_err(|e| Failure::at(input, e))?;
+    let file = remote::open(input)?;
     let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
     let objects: Vec<_> = file.objects().filter(wanted).map(|object| (object, input.as_path())).collect();
     if objects.is_empty() {
@@ -88,10 +88,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let Some((output, inputs)) = arguments.paths.split_last() else { return Ok(()) };
     let interrupt = Interrupt::listen();
     check_free(output, arguments.force)?;
-    let open = |path: &PathBuf| -> Outcome<File> {
-        remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
-    };
-    let files = inputs.iter().map(open).collect::<Outcome<Vec<_>>>()?;
+    let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
     let mut names: HashMap<&[u8], &Path> = HashMap::new();
     let mut attributes = Attributes::default();

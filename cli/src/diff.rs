@@ -11,12 +11,11 @@ use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{elements, parallel, progress, text};
 use serde_json::{json, Value as Json};
-use std::path::Path;
 use values::Values;
 use ztensor::container::{json, SPLIT_KEYS};
 use ztensor::error::{Error, Result};
 use ztensor::model::value::Value;
-use ztensor::reader::{Advice, File, Object, OpenOptions};
+use ztensor::reader::{Advice, File, Object};
 
 /// Something that differs.
 enum Difference {
@@ -39,9 +38,7 @@ pub fn run(arguments: &Diff) -> Outcome<()> {
 fn compare(arguments: &Diff) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let (path, other_path) = (&arguments.a, &arguments.b);
-    let open =
-        |path: &Path| remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e));
-    let (a, b) = (open(path)?, open(other_path)?);
+    let (a, b) = (remote::open(path)?, remote::open(other_path)?);
     let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
     let found_in = |file, object: &Object<'_>| find(file, object).is_some();
     let pairs: Vec<Pair<'_>> =

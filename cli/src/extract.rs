@@ -11,14 +11,14 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use ztensor::error::{Cause, Error};
-use ztensor::reader::{Advice, Component, Object, OpenOptions};
+use ztensor::reader::{Advice, Component, Object};
 
 /// Writes one component to standard output.
 pub fn cat(arguments: &Cat) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
-    let file = remote::open_model(path, &OpenOptions::default()).map_err(at_path)?;
+    let file = remote::open(path)?;
     let object = file.required(&arguments.name).map_err(at_path)?;
     let roles =
         || object.components().map(|c| text::name(c.role()).into_owned()).collect::<Vec<_>>().join(", ");
@@ -48,7 +48,7 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
 pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
-    let file = remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let file = remote::open(path)?;
     let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
     // Everything that cannot be written is known before anything is.
     let (mut planned, mut targets) = (Vec::new(), HashSet::new());

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use ztensor::container::json;
 use ztensor::error::Result;
 use ztensor::model::value::Value;
-use ztensor::reader::{Component, File, Object, OpenOptions};
+use ztensor::reader::{Component, File, Object};
 
 pub fn run(arguments: &Info) -> Outcome<()> {
     let path = &arguments.file;
     let at_path = |e| Failure::at(path, e);
-    let file = remote::open_model(path, &OpenOptions::default()).map_err(at_path)?;
+    let file = remote::open(path)?;
     let mut out = Output::new();
     if arguments.names.is_empty() {
         of_file(&mut out, &file).map_err(|e| e.at(path))?;

@@ -10,7 +10,7 @@ use crate::{elements, info, json, text};
 use std::collections::BTreeMap;
 use std::path::Path;
 use ztensor::model::manifest::Format;
-use ztensor::reader::{Component, File, Object, OpenOptions};
+use ztensor::reader::{Component, File, Object};
 
 pub fn run(arguments: &Ls) -> Outcome<()> {
     let more = arguments.more.iter().filter_map(|given| match given {
@@ -44,7 +44,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
 }
 
 fn list(out: &mut Output, path: &Path, arguments: &Ls) -> Outcome<()> {
-    let file = remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let file = remote::open(path)?;
     let objects = chosen(&file, arguments);
     if arguments.json {
         return json::write(out, path, &file, &objects, arguments.sha256);

@@ -1,6 +1,7 @@
 //! Models behind a URL. libztensor_remote is loaded at the moment when one is named, so that `zt` by itself carries no
 //! network: it gives sources, which are read as any other.
 
+use crate::failure::{Failure, Outcome};
 use std::ffi::OsStr;
 use std::path::Path;
 use ztensor::error::Result;
@@ -50,7 +51,12 @@ pub fn shown(path: &Path) -> String {
 }
 
 /// Opens a model, by its path or its URL.
-pub fn open_model(path: &Path, options: &OpenOptions) -> Result<File> {
+pub fn open(path: &Path) -> Outcome<File> {
+    open_with(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
+}
+
+/// Opens it with options.
+pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
     match path.to_str().is_some_and(|path| path.contains("://")) && !path.exists() {
         false => File::open_model(path, options),
         true => library::open(path, options),

@@ -12,7 +12,7 @@ use crate::{elements, parallel, progress, text};
 use serde_json::{json, Value};
 use summary::{Histogram, Summary};
 use ztensor::error::{Cause, Error, Result};
-use ztensor::reader::{Advice, Component, Object, OpenOptions};
+use ztensor::reader::{Advice, Component, Object};
 
 /// What was found of one component.
 struct Found {
@@ -23,7 +23,7 @@ struct Found {
 pub fn run(arguments: &Stats) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
-    let file = remote::open_model(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let file = remote::open(path)?;
     let objects = file.objects().filter(|object| is_chosen(object.name(), &arguments.globs));
     let (numbers, others): (Vec<_>, Vec<_>) = objects
         .flat_map(|object| object.components().map(move |component| (object, component)))

@@ -119,7 +119,7 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
 type Listed<'a> = dyn Fn(&File, Option<usize>, Option<usize>, &Error) + Sync + 'a;
 
 fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Listed<'_>) -> Result<()> {
-    let file = remote::open_model(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
+    let file = remote::open_with(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
     let stored = file.objects().flat_map(|o| o.components()).map(|c| c.stored_size());
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
     let reads = !arguments.quick;

@@ -27,9 +27,9 @@ impl Input {
                     return Err(Failure::at(path, "neither a regular file nor a folder"));
                 }
                 // Mapped: compressed components need no memory for their stored bytes.
-                match remote::open_model(path, &OpenOptions::default()) {
+                match remote::open(path) {
                     Ok(file) => file,
-                    Err(e) => other_formats::open(path, interrupt)?.ok_or_else(|| Failure::at(path, e))?,
+                    Err(why) => other_formats::open(path, interrupt)?.ok_or(why)?,
                 }
             }
         };
