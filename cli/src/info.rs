@@ -6,6 +6,7 @@ use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{elements, text};
 use std::collections::BTreeMap;
+use std::path::Path;
 use ztensor::container::json;
 use ztensor::error::Result;
 use ztensor::model::value::Value;
@@ -13,47 +14,19 @@ use ztensor::reader::{Component, File, Object};
 
 pub fn run(arguments: &Info) -> Outcome<()> {
     let path = &arguments.file;
-    let at_path = |e| Failure::at(path, e);
     let file = remote::open(path)?;
     let mut out = Output::new();
     if arguments.names.is_empty() {
-        of_file(&mut out, &file).map_err(|e| e.at(path))?;
+        of_file(&mut out, path, &file)?;
     }
     for (at, name) in arguments.names.iter().enumerate() {
-        let object = file.required(name).map_err(at_path)?;
+        let object = file.required(name).map_err(|e| Failure::at(path, e))?;
         if at > 0 {
             out.put("\n")?;
         }
-        of_object(&mut out, &object).map_err(|e| e.at(path))?;
+        of_object(&mut out, path, &object)?;
     }
     out.flush()
-}
-
-/// A failure of the output, or one of the file whose path is not known yet.
-enum Why {
-    Output(Failure),
-    File(ztensor::error::Error),
-}
-
-impl Why {
-    fn at(self, path: &std::path::Path) -> Failure {
-        match self {
-            Why::Output(failure) => failure,
-            Why::File(error) => Failure::at(path, error),
-        }
-    }
-}
-
-impl From<Failure> for Why {
-    fn from(failure: Failure) -> Why {
-        Why::Output(failure)
-    }
-}
-
-impl From<ztensor::error::Error> for Why {
-    fn from(error: ztensor::error::Error) -> Why {
-        Why::File(error)
-    }
 }
 
 /// One thing that is known, under its name.
@@ -61,11 +34,11 @@ fn fact(out: &mut Output, name: &str, value: impl std::fmt::Display) -> Outcome<
     out.line(format_args!("{name:<12} {value}"))
 }
 
-fn of_file(out: &mut Output, file: &File) -> std::result::Result<(), Why> {
+fn of_file(out: &mut Output, path: &Path, file: &File) -> Outcome<()> {
     fact(out, "container", file.container().name())?;
     fact(out, "version", text::name(file.version()))?;
     fact(out, "size", exact(file.size()))?;
-    let identity = file.identity()?;
+    let identity = file.identity().map_err(|e| Failure::at(path, e))?;
     fact(out, "manifest", format_args!("{:016x} (its hash)", identity.manifest_hash))?;
     for (number, part) in file.parts().enumerate().filter(|_| file.part_count() > 1) {
         fact(
@@ -82,7 +55,7 @@ fn of_file(out: &mut Output, file: &File) -> std::result::Result<(), Why> {
         let name = text::name(&name);
         fact(out, "", format_args!("{name}: {count}, {elements} elements, {} stored", text::size(stored)))?;
     }
-    attributes(out, file.attributes())
+    attributes(out, path, file.attributes())
 }
 
 /// Components, elements and stored bytes of each type. What is in blocks has the elements of its shape.
@@ -102,7 +75,7 @@ fn by_type(file: &File) -> BTreeMap<String, (u64, u64, u64)> {
     types
 }
 
-fn of_object(out: &mut Output, object: &Object<'_>) -> std::result::Result<(), Why> {
+fn of_object(out: &mut Output, path: &Path, object: &Object<'_>) -> Outcome<()> {
     let name = out.toned(Tone::Heading, &text::name(object.name()));
     out.line(format_args!("{name}"))?;
     fact(out, "format", text::name(object.format_name()))?;
@@ -111,7 +84,7 @@ fn of_object(out: &mut Output, object: &Object<'_>) -> std::result::Result<(), W
     for component in object.components() {
         of_component(out, &component)?;
     }
-    attributes(out, object.attributes())
+    attributes(out, path, object.attributes())
 }
 
 fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
@@ -134,11 +107,10 @@ fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
     Ok(())
 }
 
-fn attributes(out: &mut Output, map: Option<Value<'_>>) -> std::result::Result<(), Why> {
-    let lines = attributes_shown(map)?;
+fn attributes(out: &mut Output, path: &Path, map: Option<Value<'_>>) -> Outcome<()> {
+    let lines = attributes_shown(map).map_err(|e| Failure::at(path, e))?;
     fact(out, "attributes", lines.len())?;
-    lines.iter().try_for_each(|line| out.line(format_args!("  {line}")))?;
-    Ok(())
+    lines.iter().try_for_each(|line| out.line(format_args!("  {line}")))
 }
 
 /// A line for each attribute, with its value as JSON.
