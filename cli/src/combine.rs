@@ -2,18 +2,19 @@
 
 use crate::arguments::{is_chosen, Add, Compact, Merge};
 use crate::convert::check_free;
+use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::remote;
-use crate::{progress, text};
+use crate::{elements, progress, text};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::SystemTime;
 use ztensor::container::SPLIT_KEYS;
 use ztensor::error::{Error, Result};
 use ztensor::model::value::{Attributes, Value};
-use ztensor::reader::{Advice, File, Object, OpenOptions};
+use ztensor::reader::{File, Object, OpenOptions};
 use ztensor::writer::{Summary, Writer, WriterOptions};
 
 /// A signal stops it between two pieces, and then the file is as it was.
@@ -25,18 +26,14 @@ fn copy_all<'f>(
 ) -> Outcome<()> {
     let listener = interrupt.clone();
     writer.on_progress(move |_| listener.check().is_ok()).map_err(|e| Failure::at(output, e))?;
-    let stored =
-        |object: &Object<'_>| object.components().map(|c| c.stored_size()).fold(0, u64::saturating_add);
-    let bar =
-        progress::bar(objects.iter().map(|(object, _)| stored(object)).fold(0, u64::saturating_add), output);
+    let stored = objects.iter().map(|(object, _)| stored_size(object));
+    let bar = progress::bar(stored.fold(0, u64::saturating_add), output);
     for (object, input) in objects {
         interrupt.check()?;
         let copied = object.text_name().and_then(|name| writer.copy(*object, name));
         copied.map_err(|e| failure(interrupt, input, output, e))?;
-        for component in object.components() {
-            let _ = component.advise(Advice::Release); // a hint: it will not be looked at again
-        }
-        bar.inc(stored(object));
+        object.components().for_each(|component| elements::release(&component));
+        bar.inc(stored_size(object));
     }
     bar.finish_and_clear();
     interrupt.check()

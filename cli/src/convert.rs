@@ -23,6 +23,7 @@ mod to_zt;
 mod zip;
 
 use crate::arguments::{Convert, Target};
+use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -72,7 +73,7 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
         verify(&input, arguments.threads, &interrupt)?;
     }
     let choices = choice::choose(&input, arguments)?;
-    let total = choices.iter().map(Choice::stored_size).fold(0, u64::saturating_add);
+    let total = choices.iter().map(|choice| stored_size(&choice.object)).fold(0, u64::saturating_add);
     let bar = progress::bar(total, &arguments.output);
     let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar };
     let written = match target {

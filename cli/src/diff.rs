@@ -5,6 +5,7 @@ mod pairs;
 mod values;
 
 use crate::arguments::{is_chosen, Diff};
+use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{Output, Tone};
@@ -15,7 +16,7 @@ use values::Values;
 use ztensor::container::{json, SPLIT_KEYS};
 use ztensor::error::{Error, Result};
 use ztensor::model::value::Value;
-use ztensor::reader::{Advice, File, Object};
+use ztensor::reader::{File, Object};
 
 /// Something that differs.
 enum Difference {
@@ -45,15 +46,12 @@ fn compare(arguments: &Diff) -> Outcome<()> {
         a.objects().filter(wanted).filter_map(|object| Some((object, find(&b, &object)?))).collect();
     let only_a: Vec<_> = a.objects().filter(wanted).filter(|object| !found_in(&b, object)).collect();
     let only_b: Vec<_> = b.objects().filter(wanted).filter(|object| !found_in(&a, object)).collect();
-    let stored =
-        |object: &Object<'_>| object.components().map(|c| c.stored_size()).fold(0, u64::saturating_add);
-    let bar = progress::bar(pairs.iter().map(|(a, _)| stored(a)).fold(0, u64::saturating_add), path);
+    let stored = pairs.iter().map(|(a, _)| stored_size(a));
+    let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
     let results = parallel::map(&pairs, arguments.threads, |(a, b)| {
         let differences = of_objects(a, b, arguments.attributes, &interrupt);
-        for component in a.components().chain(b.components()) {
-            let _ = component.advise(Advice::Release); // a hint: it will not be looked at again
-        }
-        bar.inc(stored(a));
+        a.components().chain(b.components()).for_each(|component| elements::release(&component));
+        bar.inc(stored_size(a));
         differences
     });
     bar.finish_and_clear();

@@ -3,7 +3,7 @@
 use ztensor::error::Result;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, LogicalType};
-use ztensor::reader::{Component, Object};
+use ztensor::reader::{Advice, Component, Object};
 
 /// What its elements are called.
 pub fn type_name<'f>(component: &Component<'f>) -> &'f str {
@@ -16,6 +16,16 @@ pub fn full_type_name(component: &Component<'_>) -> String {
         Some(name) => format!("{} ({name})", component.dtype_name()),
         None => component.dtype_name().to_owned(),
     }
+}
+
+/// Stored bytes of all components of an object.
+pub fn stored_size(object: &Object<'_>) -> u64 {
+    object.components().map(|component| component.stored_size()).fold(0, u64::saturating_add)
+}
+
+/// Gives memory back that holds what was read of a component, which is not read again.
+pub fn release(component: &Component<'_>) {
+    let _ = component.advise(Advice::Release); // a hint
 }
 
 /// Whether an attribute of an object says no more than the type of its blocks.

@@ -1,6 +1,7 @@
 //! `zt ls`: what files hold, as a table, as sums or as JSON.
 
 use crate::arguments::{is_chosen, GlobOrPath, Ls, Sort};
+use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
 use crate::remote;
@@ -115,10 +116,6 @@ fn chosen<'f>(file: &'f File, arguments: &Ls) -> Vec<Object<'f>> {
 /// Which file of a model, and where in it.
 fn first_offset(object: &Object<'_>) -> (usize, u64) {
     object.components().map(|c| (c.part_number(), c.offset())).min().unwrap_or((0, 0))
-}
-
-fn stored_size(object: &Object<'_>) -> u64 {
-    object.components().map(|c| c.stored_size()).fold(0, u64::saturating_add)
 }
 
 /// None where a component's size is unknown.

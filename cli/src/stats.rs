@@ -12,7 +12,7 @@ use crate::{elements, parallel, progress, text};
 use serde_json::{json, Value};
 use summary::{Histogram, Summary};
 use ztensor::error::{Cause, Error, Result};
-use ztensor::reader::{Advice, Component, Object};
+use ztensor::reader::{Component, Object};
 
 /// What was found of one component.
 struct Found {
@@ -33,7 +33,7 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
     let bar = progress::bar(bytes.fold(0, u64::saturating_add), path);
     let found = parallel::map(&numbers, arguments.threads, |(_, component)| {
         let found = find(component, arguments.histogram, &interrupt);
-        let _ = component.advise(Advice::Release); // a hint: it will not be looked at again
+        elements::release(component);
         bar.inc(component.stored_size().saturating_mul(passes));
         found
     });

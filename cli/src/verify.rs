@@ -1,6 +1,7 @@
 //! `zt verify`: a line for each file and one for each failure, a summary, an exit status.
 
 use crate::arguments::Verify;
+use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
 use crate::remote;
@@ -120,7 +121,7 @@ type Listed<'a> = dyn Fn(&File, Option<usize>, Option<usize>, &Error) + Sync + '
 
 fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Listed<'_>) -> Result<()> {
     let file = remote::open_with(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
-    let stored = file.objects().flat_map(|o| o.components()).map(|c| c.stored_size());
+    let stored = file.objects().map(|object| stored_size(&object));
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
     let reads = !arguments.quick;
     let options = VerifyOptions {

@@ -23,10 +23,6 @@ impl<'f> Choice<'f> {
     pub fn shown(&self) -> String {
         format!("object {:?}", String::from_utf8_lossy(&self.name))
     }
-
-    pub fn stored_size(&self) -> u64 {
-        self.object.components().map(|c| c.stored_size()).fold(0, u64::saturating_add)
-    }
 }
 
 /// The objects that the options choose, in their order.

@@ -5,13 +5,13 @@ use super::output::NewFile;
 use super::{is_standard, shards, Job, Written};
 use crate::arguments::{self, Convert, Floats};
 use crate::failure::{report, Failure, Outcome};
-use crate::remote;
+use crate::{elements, remote};
 use std::io::Write;
 use ztensor::error::{Error, Result};
 use ztensor::model::dtype::{Class, Dtype};
 use ztensor::model::manifest::{Encoding, Format};
 use ztensor::model::value::{Attributes, OwnedValue};
-use ztensor::reader::{Advice, Component, File};
+use ztensor::reader::{Component, File};
 use ztensor::sink::ByteSink;
 use ztensor::writer::{Algorithm, Recode, Summary, Writer, WriterOptions};
 
@@ -69,7 +69,7 @@ fn write_file(
         })?;
         writer.copy_as(object, name, &recode).map_err(at_output)?;
         for component in object.components() {
-            let _ = component.advise(Advice::Release); // a hint: it will not be looked at again
+            elements::release(&component);
             job.bar.inc(component.stored_size());
         }
     }
