@@ -34,7 +34,7 @@ use input::Input;
 pub use output::{check_free, NewFile};
 use std::path::Path;
 use std::time::Instant;
-pub use tensor::Elements;
+pub use tensor::{emit, Elements};
 use ztensor::container::SPLIT_KEYS;
 use ztensor::error::Error;
 use ztensor::model::value::{OwnedValue, Value};

@@ -1,7 +1,7 @@
 //! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
 
 use crate::arguments::{is_chosen, Cat, Extract};
-use crate::convert::{check_free, Elements, NewFile};
+use crate::convert::{check_free, emit, Elements, NewFile};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -10,8 +10,7 @@ use crate::{npy, text};
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use ztensor::error::{Cause, Error};
-use ztensor::reader::{Advice, Component, Object};
+use ztensor::reader::{Component, Object};
 
 /// Writes one component to standard output.
 pub fn cat(arguments: &Cat) -> Outcome<()> {
@@ -35,13 +34,11 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     };
     let stdout = std::io::stdout();
     let mut out = stdout.lock();
-    let broken = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Failure::Pipe,
-        _ => Failure::output(error),
-    };
-    out.write_all(&header).map_err(broken)?;
-    emit(path, &component, &interrupt, &mut |bytes| out.write_all(bytes).map_err(broken))?;
-    out.flush().map_err(broken)
+    out.write_all(&header).map_err(Failure::output)?;
+    let mut put =
+        |bytes: &[u8]| interrupt.check().and_then(|()| out.write_all(bytes).map_err(Failure::output));
+    emit(&component, None, false, &mut put, &at_path)?;
+    out.flush().map_err(Failure::output)
 }
 
 /// Writes a file for each component.
@@ -78,10 +75,12 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     for (component, header, target) in planned {
         let new = NewFile::create(&target, arguments.force, false)?;
         new.write(&header)?;
-        emit(path, &component, &interrupt, &mut |chunk| {
+        let mut put = |chunk: &[u8]| {
+            interrupt.check()?;
             bytes += chunk.len() as u64;
             new.write(chunk)
-        })?;
+        };
+        emit(&component, None, false, &mut put, &|e| Failure::at(path, e))?;
         new.close()?;
         new.publish()?;
     }
@@ -132,35 +131,4 @@ fn header(path: &Path, object: &Object<'_>, component: &Component<'_>) -> Outcom
         _ => return Err(refused(&format!("{size} bytes in the shape {:?}", object.shape()))),
     };
     Ok(npy::header(elements, &shape))
-}
-
-/// Its decoded bytes, little-endian, front to back.
-fn emit(
-    path: &Path,
-    component: &Component<'_>,
-    interrupt: &Interrupt,
-    out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
-) -> Outcome<()> {
-    let width = Elements::of(component).map_or(1, Elements::width);
-    let (mut failure, mut turned) = (None, Vec::new());
-    let done = component.for_each_decoded(&mut |chunk| {
-        let given = interrupt.check().and_then(|()| match cfg!(target_endian = "big") && width > 1 {
-            true => {
-                turned.clear();
-                turned.extend_from_slice(chunk);
-                turned.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-                out(&turned)
-            }
-            false => out(chunk),
-        });
-        given.map_err(|why| {
-            failure = Some(why);
-            Error::new(Cause::Cancelled, format_args!("stopped"))
-        })
-    });
-    let _ = component.advise(Advice::Release); // a hint: it will not be looked at again
-    match failure {
-        Some(failure) => Err(failure),
-        None => done.map_err(|e| Failure::at(path, e)),
-    }
 }

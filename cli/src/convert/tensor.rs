@@ -1,12 +1,12 @@
 //! One tensor as containers of one array for each have it: its elements, their type, their bytes.
 
 use super::Job;
-use crate::elements::restates_type;
+use crate::elements::{release, restates_type};
 use crate::failure::{Failure, Outcome};
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Block, Class, Dtype, Logical};
 use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
-use ztensor::reader::{Advice, Component};
+use ztensor::reader::Component;
 
 /// What its elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,11 +59,6 @@ impl Elements {
     /// Bytes of which each element is aligned to so many: 1 for what has several in a block.
     pub fn alignment(self) -> u64 {
         Some(self.block()).filter(|block| block.elements == 1).map_or(1, |block| block.bytes)
-    }
-
-    /// Bytes that are turned together where the byte order is another one.
-    pub fn width(self) -> usize {
-        self.dtype().size()
     }
 }
 
@@ -154,33 +149,44 @@ impl<'f> Tensor<'f> {
         big_endian: bool,
         out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
     ) -> Outcome<()> {
-        let width = self.elements.width();
-        let swaps = width > 1 && big_endian != cfg!(target_endian = "big");
-        let (mut failure, mut turned) = (None, Vec::new());
-        let mut body = |chunk: &[u8]| {
-            let given = match swaps {
-                false => out(chunk),
-                true => {
-                    turned.clear();
-                    turned.extend_from_slice(chunk);
-                    turned.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-                    out(&turned)
-                }
-            };
-            given.map_err(|why| {
-                failure = Some(why);
-                Error::new(Cause::Cancelled, format_args!("stopped"))
-            })
+        emit(&self.component, self.converted, big_endian, out, &|e| job.failure(e))
+    }
+}
+
+/// Gives `out` the bytes of a component front to back, converted to a dtype and in the byte order that are asked for.
+pub fn emit(
+    component: &Component<'_>,
+    converted: Option<Dtype>,
+    big_endian: bool,
+    out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
+    failed: &dyn Fn(Error) -> Failure,
+) -> Outcome<()> {
+    let width = converted.or(component.dtype()).map_or(1, Dtype::size);
+    let swaps = width > 1 && big_endian != cfg!(target_endian = "big");
+    let (mut failure, mut turned) = (None, Vec::new());
+    let mut body = |chunk: &[u8]| {
+        let given = match swaps {
+            false => out(chunk),
+            true => {
+                turned.clear();
+                turned.extend_from_slice(chunk);
+                turned.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+                out(&turned)
+            }
         };
-        let done = match self.converted {
-            Some(to) => self.component.for_each_converted(to, &mut body),
-            None => self.component.for_each_decoded(&mut body),
-        };
-        let _ = self.component.advise(Advice::Release); // a hint: it will not be looked at again
-        match (done, failure) {
-            (_, Some(failure)) => Err(failure),
-            (done, None) => done.map_err(|e| job.failure(e)),
-        }
+        given.map_err(|why| {
+            failure = Some(why);
+            Error::new(Cause::Cancelled, format_args!("stopped"))
+        })
+    };
+    let done = match converted {
+        Some(to) => component.for_each_converted(to, &mut body),
+        None => component.for_each_decoded(&mut body),
+    };
+    release(component);
+    match (done, failure) {
+        (_, Some(failure)) => Err(failure),
+        (done, None) => done.map_err(failed),
     }
 }
 
