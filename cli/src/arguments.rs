@@ -76,8 +76,8 @@ pub struct ReadWithCompat {
 pub struct Ls {
     /// The file; or a model of several: an index, one of several numbered files, a folder
     pub file: PathBuf,
-    /// Only objects whose name matches one of these; `*` matches dots and slashes, too. What is there as a file or folder
-    /// is one more to list
+    /// Only objects whose name matches one of these; `*` matches dots and slashes, too. What is there as a file or folder,
+    /// and a URL, is one more to list
     #[arg(value_name = "GLOB", value_parser = glob_or_path)]
     pub more: Vec<GlobOrPath>,
     /// Sums by name prefix, to this depth [default: 3]

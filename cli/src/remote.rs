@@ -44,6 +44,11 @@ impl<'u> WebUrl<'u> {
     }
 }
 
+/// Whether it is no path of a file or folder but a URL.
+pub fn is_url(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path.contains("://")) && !path.exists()
+}
+
 /// How messages show a path or a URL: without user and query.
 pub fn shown(path: &Path) -> String {
     let text = path.display().to_string();
@@ -57,7 +62,7 @@ pub fn open(path: &Path) -> Outcome<File> {
 
 /// Opens it with options.
 pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
-    match path.to_str().is_some_and(|path| path.contains("://")) && !path.exists() {
+    match is_url(path) {
         false => File::open_model(path, options),
         true => library::open(path, options),
     }

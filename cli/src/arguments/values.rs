@@ -1,6 +1,7 @@
 //! Values on the command line: what is chosen by name, sizes, new names.
 
 use super::{GlobOrPath, Rename};
+use crate::remote;
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::Path;
 use ztensor::model::manifest::Encoding;
@@ -23,7 +24,7 @@ pub fn glob(text: &str) -> Result<GlobMatcher, String> {
 
 pub fn glob_or_path(text: &str) -> Result<GlobOrPath, String> {
     let path = Path::new(text);
-    match path.exists() {
+    match path.exists() || remote::is_url(path) {
         true => Ok(GlobOrPath::Path(path.to_owned())),
         false => glob(text).map(GlobOrPath::Glob),
     }
@@ -95,6 +96,13 @@ mod tests {
         let globs = ["a*", "*z"].map(|text| glob(text).unwrap());
         let chosen = ["ab", "bz", "b"].map(|name| (is_chosen(name, &globs), is_chosen(name, &[])));
         assert_eq!(chosen, [(true, true), (true, true), (false, true)]);
+    }
+
+    #[test]
+    fn a_file_that_is_there_and_a_url_are_no_globs() {
+        let is_path = |text: &str| matches!(glob_or_path(text), Ok(GlobOrPath::Path(_)));
+        let texts = ["Cargo.toml", "https://host/b.zt?a=[", "Cargo.*", "layers.0"];
+        assert_eq!(texts.map(is_path), [true, true, false, false]);
     }
 
     #[test]
