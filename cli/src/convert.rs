@@ -35,7 +35,6 @@ pub use output::{check_free, NewFile};
 use std::path::Path;
 use std::time::Instant;
 pub use tensor::{emit, Elements};
-use ztensor::container::SPLIT_KEYS;
 use ztensor::error::Error;
 use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::{File, VerifyOptions, VerifyReport};
@@ -213,11 +212,11 @@ impl<'a> Job<'a> {
     /// The attributes of the file that are to be written, without what it was made from.
     pub fn attributes(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
         let wanted = !self.arguments.no_attributes;
-        let is_cut = self.file().part_count() > 1 || self.arguments.shard_size.is_some();
+        let part_keys = self.file().part_keys();
         let pairs = self.file().attributes().unwrap_or(Value::EMPTY_MAP).pairs();
         pairs.filter(move |(key, value)| {
             let is_origin = key.is_text(File::ORIGIN) && value.as_map().is_some();
-            let is_of_part = is_cut && SPLIT_KEYS.iter().any(|split| key.is_text(split));
+            let is_of_part = part_keys.iter().any(|other| key.is_text(other));
             wanted && !is_origin && !is_of_part
         })
     }

@@ -11,6 +11,13 @@ fn names(path: &Path) -> Vec<String> {
     objects.iter().map(|object| object["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// These objects of both files have the same values.
+fn assert_same(a: &Path, b: &Path, names: &[String]) {
+    let mut words: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"diff", &a, &b];
+    words.extend(names.iter().map(|name| name as &dyn AsRef<std::ffi::OsStr>));
+    assert_eq!(run(&words).good(), format!("{} objects the same\n", names.len()));
+}
+
 fn copied(name: &str) -> PathBuf {
     let path = folder(name).join("file.zt");
     std::fs::copy(data().join("v1.2/py-1.2.3-all-dtypes.zt"), &path).unwrap();
@@ -84,14 +91,16 @@ fn objects_of_other_files_are_added_and_merged() {
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "what failed changed nothing");
     run(&[&"add", &path, &input, &"--replace"]).good();
     assert_eq!(names(&path), [before.clone(), more.clone()].concat());
+    assert_same(&input, &path, &more);
     run(&[&"add", &path, &input, &"none*"]).bad(&["no object is chosen"]);
 
     let merged = path.with_file_name("merged.zt");
     let one = data().join("v1.2/py-1.2.3-all-dtypes.zt");
     let out = run(&[&"merge", &one, &input, &merged]).good();
     assert!(out.contains("2 files merged"), "{out}");
+    assert_same(&one, &merged, &before);
+    assert_same(&input, &merged, &more);
     assert_eq!(names(&merged), [before, more].concat());
-    run(&[&"diff", &input, &merged, &"no-such-name"]).good();
     run(&[&"merge", &one, &input, &merged]).bad(&["there already"]);
     run(&[&"merge", &one, &path, &merged, &"--force"]).bad(&["is also in"]);
     assert_eq!(names_in(path.parent().unwrap()), ["file.zt", "merged.zt"]);
@@ -99,9 +108,13 @@ fn objects_of_other_files_are_added_and_merged() {
 
 #[test]
 fn completions_name_every_command() {
+    let help = run(&[&"--help"]).good();
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands: Vec<_> = commands.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert!(commands.contains(&"merge"), "{commands:?}");
     for shell in ["bash", "zsh", "fish"] {
         let script = run(&[&"completions", &shell]).good();
-        for command in ["convert", "diff", "stats", "merge"] {
+        for command in &commands {
             assert!(script.contains(command), "{shell}: {command}");
         }
     }
@@ -116,6 +129,10 @@ fn a_merged_model_is_no_part_of_one() {
     run(&[&"convert", &merged, &back]).good();
     assert_eq!(names(&back).len(), names(&merged).len());
     run(&[&"diff", &part, &back]).good();
+    assert!(run(&[&"attr", &"get", &part]).good().contains("\"split.count\":3"));
+    for made in [&merged, &back] {
+        assert!(!run(&[&"attr", &"get", made]).good().contains("split."));
+    }
 }
 
 #[test]

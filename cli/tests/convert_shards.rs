@@ -34,8 +34,15 @@ fn a_model_is_cut_into_shards_with_an_index() {
 }
 
 /// GGUF files of several tensors, two of which do not lie as writers put them.
-const WHOLE: [&str; 6] =
-    ["all-types-py", "all-types-hand", "tensors-gap", "tensors-unordered", "align-4096", "kv-all-be3"];
+const WHOLE: [&str; 7] = [
+    "all-types-py",
+    "all-types-hand",
+    "tensors-gap",
+    "tensors-unordered",
+    "align-4096",
+    "kv-all-be3",
+    "split-count-1",
+];
 
 #[test]
 fn shards_of_zt_become_the_file_again_that_they_were_made_of() {
@@ -92,13 +99,25 @@ fn shards_of_gguf_say_what_they_are_a_part_of() {
 }
 
 #[test]
+fn a_size_that_all_fits_in_changes_nothing() {
+    let folder = folder("shards-one");
+    for name in WHOLE.map(|name| format!("amber-{name}.gguf")) {
+        let source = data().join("foreign/valid").join(&name);
+        run(&[&"convert", &"--force", &source, &folder.join("m.gguf"), &"--shard-size=1G"]).good();
+        assert_eq!(names_in(&folder), ["m.gguf"]);
+        assert!(std::fs::read(folder.join("m.gguf")).unwrap() == std::fs::read(&source).unwrap(), "{name}");
+    }
+}
+
+#[test]
 fn a_split_model_becomes_one_file_with_the_types_of_its_keys() {
     let folder = folder("shards-split");
     for name in ["hand/llm-00001-of-00003", "py/model-00001-of-00003", "empty-first/efamber-00001-of-00003"] {
         let first = data().join(format!("foreign/valid/amber-gguf-split-{name}.gguf"));
         let (direct, zt, back) = (folder.join("a.gguf"), folder.join("a.zt"), folder.join("b.gguf"));
         run(&[&"convert", &"--force", &first, &direct, &"--verify"]).good();
-        assert_eq!(typed(&direct), typed(&first));
+        assert_eq!((content(&direct), typed(&direct)), (content(&first), typed(&first)), "{name}");
+        assert_eq!(split_keys(&direct), 0, "{name}");
         run(&[&"convert", &"--force", &first, &zt, &"--verify"]).good();
         run(&[&"convert", &"--force", &zt, &back, &"--verify"]).good();
         assert!(std::fs::read(&back).unwrap() == std::fs::read(&direct).unwrap(), "{name}");
@@ -127,6 +146,13 @@ fn open(path: &Path) -> File {
 /// Bytes of each tensor.
 fn sizes(path: &Path) -> Vec<u64> {
     open(path).objects().map(|object| object.component("data").unwrap().size().unwrap()).collect()
+}
+
+/// How many keys say which file of a model it is.
+fn split_keys(path: &Path) -> usize {
+    let file = open(path);
+    let pairs = file.attributes().into_iter().flat_map(|map| map.pairs());
+    pairs.filter(|(key, _)| key.as_text().is_some_and(|key| key.starts_with("split."))).count()
 }
 
 /// Keys, values and their types, without those of a part.

@@ -62,7 +62,20 @@ fn statistics_are_those_of_the_numbers() {
 }
 
 #[test]
-fn every_container_has_statistics_and_blocks_are_left_out_by_name() {
+fn tensors_of_numbers_have_statistics_and_blocks_are_left_out_by_name() {
+    let gguf = data().join("foreign/valid/amber-all-types-py.gguf");
+    let listed = common::listing(&gguf);
+    let names = |is_of_blocks: bool| -> Vec<Value> {
+        let objects = listed["objects"].as_array().unwrap().iter();
+        let chosen = objects.filter(|o| o["components"][0]["type"].is_string() == is_of_blocks);
+        chosen.map(|o| o["name"].clone()).collect()
+    };
+    let out = json_of(&run(&[&"stats", &"--json", &gguf]).good());
+    let found = |key: &str| -> Vec<Value> {
+        out[key].as_array().unwrap().iter().map(|tensor| tensor["name"].clone()).collect()
+    };
+    assert_eq!((found("tensors"), found("left_out")), (names(false), names(true)));
+    assert!(names(false).len() > 5 && names(true).len() > 5, "{listed}");
     for file in ["v1.1/py-1.1.1-all-dtypes.zt", "v0.1/py-0.1.4-shapes.zt", "v1.2/py-1.2.3-sparse.zt"] {
         let out = json_of(&run(&[&"stats", &"--json", &data().join(file)]).good());
         assert!(!out["tensors"].as_array().unwrap().is_empty(), "{file}");
@@ -138,12 +151,27 @@ fn what_was_converted_is_the_same_in_another_container() {
         "{}",
         ran.out
     );
-    let gguf = data().join("foreign/valid");
-    let model = std::fs::read_dir(gguf).unwrap().map(|e| e.unwrap().path());
-    let model = model
-        .filter(|p| p.extension().is_some_and(|e| e == "gguf"))
-        .find(|p| run(&[&"diff", p, p]).status == 0);
-    assert!(model.is_some(), "a file of blocks is the same as itself");
+}
+
+#[test]
+fn bytes_of_blocks_are_compared() {
+    let model = data().join("foreign/valid/amber-all-types-py.gguf");
+    let changed = folder("diff-changed-blocks").join("b.gguf");
+    let listed = common::listing(&model);
+    let objects = listed["objects"].as_array().unwrap();
+    let of_blocks = objects.iter().find(|o| o["components"][0]["type"] == "ggml.q4_0").unwrap();
+    let offset = of_blocks["components"][0]["offset"].as_u64().unwrap() as usize;
+    let mut bytes = std::fs::read(&model).unwrap();
+    bytes[offset + 3] ^= 1;
+    std::fs::write(&changed, bytes).unwrap();
+    assert_eq!(run(&[&"diff", &model, &model]).good(), format!("{} objects the same\n", objects.len()));
+    let ran = run(&[&"diff", &model, &changed]);
+    let line = format!(
+        "~ {}: 1 of {} bytes differ, the first at byte 3",
+        of_blocks["name"].as_str().unwrap(),
+        of_blocks["components"][0]["length"]
+    );
+    assert!(ran.status == 1 && ran.out.lines().any(|l| l == line), "{line}: {ran:?}");
 }
 
 #[test]

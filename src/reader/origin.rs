@@ -22,8 +22,7 @@ impl File {
             return Ok(Some(said));
         }
         let Some(noted) = self.attributes().and_then(|map| map.get(Self::ORIGIN)) else { return Ok(None) };
-        let parts = noted.get(Self::ORIGIN_PARTS).and_then(Value::as_u64).unwrap_or(1);
-        let is_of_all = parts == self.part_count() as u64;
+        let is_of_all = self.is_of_all(Some(noted));
         if !is_of_all && noted.get("keys").is_none() {
             return Ok(None);
         }
@@ -71,12 +70,24 @@ impl File {
                 attributes.remove(Self::ORIGIN);
             }
         }
-        if self.part_count() > 1 {
-            // Which of the parts the first is.
-            for key in container::SPLIT_KEYS {
-                attributes.remove(key);
-            }
+        for key in self.part_keys() {
+            attributes.remove(key);
         }
         Ok(attributes)
+    }
+
+    /// The keys of its attributes that speak of its first file alone, and are not to be copied: which file of a model that
+    /// is. Files that were written as one model have the attributes of the whole in the first.
+    pub fn part_keys(&self) -> &'static [&'static str] {
+        match self.is_of_all(self.attributes().and_then(|map| map.get(Self::ORIGIN))) {
+            true => &[],
+            false => &container::SPLIT_KEYS,
+        }
+    }
+
+    /// Whether a note, or the lack of one, speaks of as many files as these are.
+    fn is_of_all(&self, noted: Option<Value<'_>>) -> bool {
+        let parts = noted.and_then(|noted| noted.get(Self::ORIGIN_PARTS)?.as_u64()).unwrap_or(1);
+        parts == self.part_count() as u64
     }
 }

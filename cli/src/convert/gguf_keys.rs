@@ -246,10 +246,15 @@ impl<'a> Keys<'a> {
         self.alignment
     }
 
-    /// Those that a file has. Of several files the first has all, the others what places depend on; each says which it is.
+    /// Those that a file has. Of several files the first has all, the others what places depend on; each says itself which
+    /// it is.
     fn in_file(&self, part: Option<&Part>) -> impl Iterator<Item = &Key<'a>> {
         let has_all = part.is_none_or(|part| part.number == 0);
-        self.keys.iter().filter(move |key| has_all || key.name == ALIGNMENT)
+        let is_cut = part.is_some();
+        self.keys.iter().filter(move |key| {
+            let is_of_part = is_cut && SPLIT_KEYS.iter().any(|split| key.name == split.as_bytes());
+            !is_of_part && (has_all || key.name == ALIGNMENT)
+        })
     }
 
     /// How many a file has.

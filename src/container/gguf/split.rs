@@ -3,7 +3,7 @@
 use crate::error::{broken, Result, Rule};
 use crate::model::manifest::Manifest;
 
-/// The keys. A file that is a whole model has none of them.
+/// The keys. A file that is a whole model has none of them, or a count of 1.
 pub const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
 
 /// What a file says of the model that it is a part of.
