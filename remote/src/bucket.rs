@@ -2,7 +2,7 @@
 //! gives are used by themselves: of the environment's none goes along.
 
 use crate::address::{Address, Service};
-use crate::connect::{options, refused, retry};
+use crate::connect::{refused, retry};
 use crate::core::status;
 use crate::failure::Failure;
 use crate::profile::{self, Profile};
@@ -12,7 +12,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::PaginatedListStore;
-use object_store::ObjectStore;
+use object_store::{ClientConfigKey, ObjectStore};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -80,6 +80,16 @@ impl Variables {
     }
 }
 
+/// A flag that is set, as object_store reads it.
+fn yes(is_set: bool) -> Option<String> {
+    is_set.then(|| "true".into())
+}
+
+/// Those that have a value.
+fn set<K, const N: usize>(given: [(Option<String>, K); N]) -> impl Iterator<Item = (K, String)> {
+    given.into_iter().filter_map(|(value, key)| Some((key, value?)))
+}
+
 fn s3(address: &Address, settings: &Settings, variables: &Variables) -> Result<AmazonS3Builder, Failure> {
     use AmazonS3ConfigKey as Key;
     let is_given = settings.key_id.is_some() || settings.secret.is_some() || settings.token.is_some();
@@ -128,16 +138,10 @@ fn s3(address: &Address, settings: &Settings, variables: &Variables) -> Result<A
         (token, Key::Token),
         (settings.region.clone().or(found.region.filter(|_| !has_region)), Key::Region),
         (settings.endpoint.clone(), Key::S3Endpoint), // goes before Endpoint
+        (yes(settings.allow_http), Key::Client(ClientConfigKey::AllowHttp)),
+        (yes(settings.anonymous), Key::SkipSignature),
     ];
-    for (value, key) in given {
-        builder = value.into_iter().fold(builder, |builder, value| builder.with_config(key, value));
-    }
-    for (key, value) in options(settings) {
-        builder = builder.with_config(Key::Client(key), value);
-    }
-    if settings.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
+    let builder = set(given).fold(builder, |builder, (key, value)| builder.with_config(key, value));
     Ok(builder.with_bucket_name(&address.root))
 }
 
@@ -162,19 +166,13 @@ fn google(address: &Address, settings: &Settings, variables: &Variables) -> Goog
         builder = builder.with_config(key, value);
     }
     let given = [
-        (&settings.secret, Key::ServiceAccountKey),
-        (&settings.token, Key::BearerToken),
-        (&settings.endpoint, Key::BaseUrl),
+        (settings.secret.clone(), Key::ServiceAccountKey),
+        (settings.token.clone(), Key::BearerToken),
+        (settings.endpoint.clone(), Key::BaseUrl),
+        (yes(settings.allow_http), Key::Client(ClientConfigKey::AllowHttp)),
+        (yes(settings.anonymous), Key::SkipSignature),
     ];
-    for (value, key) in given {
-        builder = value.iter().fold(builder, |builder, value| builder.with_config(key, value));
-    }
-    for (key, value) in options(settings) {
-        builder = builder.with_config(Key::Client(key), value);
-    }
-    if settings.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
+    let builder = set(given).fold(builder, |builder, (key, value)| builder.with_config(key, value));
     builder.with_bucket_name(&address.root)
 }
 
@@ -213,20 +211,14 @@ fn azure(address: &Address, settings: &Settings, variables: &Variables) -> Micro
         }
     }
     let given = [
-        (&settings.key_id, Key::AccountName),
-        (&settings.secret, Key::AccessKey),
-        (&settings.token, Key::Token),
-        (&settings.endpoint, Key::Endpoint),
+        (settings.key_id.clone(), Key::AccountName),
+        (settings.secret.clone(), Key::AccessKey),
+        (settings.token.clone(), Key::Token),
+        (settings.endpoint.clone(), Key::Endpoint),
+        (yes(settings.allow_http), Key::Client(ClientConfigKey::AllowHttp)),
+        (yes(settings.anonymous), Key::SkipSignature),
     ];
-    for (value, key) in given {
-        builder = value.iter().fold(builder, |builder, value| builder.with_config(key, value));
-    }
-    for (key, value) in options(settings) {
-        builder = builder.with_config(Key::Client(key), value);
-    }
-    if settings.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
+    let builder = set(given).fold(builder, |builder, (key, value)| builder.with_config(key, value));
     builder.with_container_name(&address.root)
 }
 

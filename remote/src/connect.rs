@@ -11,9 +11,7 @@ use object_store::client::HttpClient;
 use object_store::http::HttpBuilder;
 use object_store::list::PaginatedListStore;
 use object_store::path::Path;
-use object_store::{
-    BackoffConfig, ClientConfigKey, ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig,
-};
+use object_store::{BackoffConfig, ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -142,14 +140,6 @@ pub fn retry(settings: &Settings) -> RetryConfig {
         },
         max_retries: settings.retries,
         retry_timeout: settings.timeout.saturating_mul(10).saturating_mul(settings.retries as u32 + 1),
-    }
-}
-
-/// What object_store has to know of the options; the clients of [`crate::service`] are made by them.
-pub fn options(settings: &Settings) -> Vec<(ClientConfigKey, String)> {
-    match settings.allow_http {
-        true => vec![(ClientConfigKey::AllowHttp, "true".into())],
-        false => Vec::new(),
     }
 }
 
