@@ -158,7 +158,8 @@ fn google(address: &Address, settings: &Settings, variables: &Variables) -> Goog
                 | Key::SkipSignature
         )
     };
-    let mut builder = GoogleCloudStorageBuilder::new();
+    let no_http = Key::Client(ClientConfigKey::AllowHttp); // which object_store allows here
+    let mut builder = GoogleCloudStorageBuilder::new().with_config(no_http, "false");
     let of_account = variables.named("SERVICE_ACCOUNT").map(|value| (Key::ServiceAccount, value)).into_iter();
     for (key, value) in
         of_account.chain(variables.known("GOOGLE_")).filter(|(key, _)| !is_given || !is_credential(key))
@@ -306,5 +307,27 @@ mod tests {
         let builder = azure(&address, &Settings::default(), &all);
         assert_eq!(builder.get_config_value(&A::MsiEndpoint).unwrap(), "env IDENTITY_ENDPOINT");
         assert_eq!(builder.get_config_value(&A::Token).unwrap(), "env AZURE_STORAGE_TOKEN");
+    }
+
+    #[test]
+    fn flags_reach_every_service() {
+        use {AmazonS3ConfigKey as S, AzureConfigKey as A, GoogleConfigKey as G};
+        let (none, address) = (variables(&[]), Address::parse("s3://b/k").unwrap());
+        for is_set in [false, true] {
+            let settings = Settings { allow_http: is_set, anonymous: is_set, ..given() };
+            let (s3, google) = (s3(&address, &settings, &none).unwrap(), google(&address, &settings, &none));
+            let azure = azure(&address, &settings, &none);
+            let http = ClientConfigKey::AllowHttp;
+            for value in [
+                s3.get_config_value(&S::Client(http)),
+                s3.get_config_value(&S::SkipSignature),
+                google.get_config_value(&G::Client(http)),
+                google.get_config_value(&G::SkipSignature),
+                azure.get_config_value(&A::Client(http)),
+                azure.get_config_value(&A::SkipSignature),
+            ] {
+                assert_eq!(value.unwrap(), is_set.to_string());
+            }
+        }
     }
 }
