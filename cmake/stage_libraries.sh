@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lays out what cargo built as it is installed: names with the version, links, the archive relinked.
+# Lays out what cargo built as it is installed: names with the version, links, and nothing but zt_* that others see.
 #     sh stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [--strip-debug]
 # LIBRARY names the library: libztensor, or libztensor_remote.
 # What did not change keeps its time stamp, so that nothing is linked anew for it. Used by CMakeLists.txt and Makefile.
@@ -22,11 +22,6 @@ elif [ -f "$from/$library.dylib" ]; then
 else
     full=
 fi
-if [ -n "$full" ]; then
-    cmp -s "$from/$plain" "$to/$full" || cp "$from/$plain" "$to/$full"
-    [ "$(readlink "$to/$abi")" = "$full" ] || ln -sf "$full" "$to/$abi"
-    [ "$(readlink "$to/$plain")" = "$abi" ] || ln -sf "$abi" "$to/$plain"
-fi
 
 archive=$from/$library.a
 if [ -f "$archive" ]; then
@@ -40,4 +35,21 @@ if [ -f "$archive" ]; then
         fi
         echo "$relinked" >"$to/.$library.relinked"
     fi
+fi
+
+if [ -n "$full" ]; then
+    built=$from/$plain
+    # rustc also exports what crates below define for C (crc-fast does): linked anew, from the relinked archive.
+    if [ "$full" = "libztensor_remote.so.$version" ]; then
+        built=$to/.$library.linked
+        # shellcheck disable=SC2086 # CC may hold options
+        ${CC:-cc} -shared -o "$built" -Wl,--whole-archive "$to/$library.a" -Wl,--no-whole-archive -Wl,-soname,"$abi" \
+            -Wl,-z,relro,-z,now,-z,nodelete -L"$to" -lztensor -lgcc_s -lm -lpthread -ldl
+        ! "${NM:-nm}" -D --defined-only "$built" | grep -v ' zt_' >&2 ||
+            { echo "stage_libraries.sh: $plain exports other symbols than zt_*" >&2; exit 1; }
+    fi
+    cmp -s "$built" "$to/$full" || cp "$built" "$to/$full"
+    rm -f "$to/.$library.linked"
+    [ "$(readlink "$to/$abi")" = "$full" ] || ln -sf "$full" "$to/$abi"
+    [ "$(readlink "$to/$plain")" = "$abi" ] || ln -sf "$abi" "$to/$plain"
 fi
