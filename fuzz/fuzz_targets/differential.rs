@@ -5,7 +5,6 @@
 use ztensor_fuzz::{differential, generate, read};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    differential::quiet();
     let bytes = if input.starts_with(b"ZTEN") {
         input.to_vec()
     } else {

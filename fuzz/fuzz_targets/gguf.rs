@@ -6,7 +6,6 @@ use ztensor_fuzz::{peers, read};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let bytes = [b"GGUF", input.strip_prefix(b"GGUF").unwrap_or(input)].concat();
-    peers::quiet();
     if let Some((file, _)) = read::everything_but_copies(&bytes) {
         peers::compare_compat(&bytes, &file);
         #[cfg(feature = "candle")]

@@ -21,7 +21,6 @@ fn member(name: &[u8], method: u16, data: &[u8], size: u32, at: u32) -> (Vec<u8>
 }
 
 fn look(bytes: &[u8]) {
-    peers::quiet();
     if let Some((file, _)) = read::everything_but_copies(bytes) {
         peers::compare_compat(bytes, &file);
         peers::compare_npyz(bytes, &file);

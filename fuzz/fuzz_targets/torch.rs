@@ -6,7 +6,6 @@ use ztensor_fuzz::archive::checkpoint;
 use ztensor_fuzz::{peers, read};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    peers::quiet();
     let bytes = checkpoint(input);
     if let Some((file, _)) = read::everything_but_copies(&bytes) {
         peers::compare_compat(&bytes, &file);

@@ -10,6 +10,7 @@ pub mod copy;
 pub mod differential;
 pub mod file;
 pub mod generate;
+pub mod guarded;
 pub mod item;
 pub mod memory;
 pub mod peers;

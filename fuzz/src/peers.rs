@@ -1,37 +1,16 @@
 //! Our readers of GGUF, npz and PyTorch's files against released ones: what both take is the same.
 //!
-//! None of them is made for files of strangers: they are called behind a guard, and only on files that we opened, so that
+//! None of them is made for files of strangers: they are called by `guarded`, and only on files that we opened, so that
 //! no size that they ask memory for is a lie. `README.md` says which are not called at all.
 
+use crate::guarded::guarded;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 use ztensor::reader::{Component, File};
 
 /// No archive with more than this decoded is given to another reader.
 const MOST: u64 = 1 << 20;
-
-/// A guarded call of a released reader: none where it fails in whatever way.
-fn guarded<T, E>(call: impl FnOnce() -> Result<T, E>) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(call)).ok()?.ok()
-}
-
-/// Panics of released readers are none of this library, and are not reported.
-pub fn quiet() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let own = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let file = info.location().map_or("", |l| l.file());
-            let is_own = file.starts_with("src/") || file.starts_with("fuzz_targets/") || file.contains("/ztensor-c");
-            if is_own || !(file.contains("/registry/") || file.contains("/rustc/") || file.contains("library/")) {
-                own(info);
-                std::process::abort();
-            }
-        }));
-    });
-}
 
 /// A tensor: dtype, shape, and its bytes where they were read.
 #[derive(Debug, PartialEq)]
@@ -150,7 +129,8 @@ fn same_array(member: &[u8], own: &Tensor) {
 /// Candle's readers: where the tensors are. It reads no bytes of GGUF unless they are asked for.
 #[cfg(feature = "candle")]
 pub mod candle {
-    use super::{guarded, is_small, own_dtype, path_of};
+    use super::{is_small, own_dtype, path_of};
+    use crate::guarded::guarded;
     use candle_core::quantized::gguf_file::Content;
     use std::io::Cursor;
     use ztensor::reader::File;
