@@ -159,7 +159,7 @@ fn bytes_of_blocks_are_compared() {
     let changed = folder("diff-changed-blocks").join("b.gguf");
     let listed = common::listing(&model);
     let objects = listed["objects"].as_array().unwrap();
-    let of_blocks = objects.iter().find(|o| o["components"][0]["type"] == "ggml.q4_0").unwrap();
+    let of_blocks = objects.iter().find(|o| o["components"][0]["type"] == "gguf.q4_0").unwrap();
     let offset = of_blocks["components"][0]["offset"].as_u64().unwrap() as usize;
     let mut bytes = std::fs::read(&model).unwrap();
     bytes[offset + 3] ^= 1;
