@@ -190,10 +190,11 @@ static zt_status entry_load(const zt_file *file, uint32_t threads)
     zt_load_options how;
     zt_read_request requests[4];
     zt_load_event event;
+    zt_load_part_stats parts;
     zt_load *load = NULL;
     zt_status status;
     size_t i;
-    INIT(how);
+    INIT(how), INIT(parts);
     for (i = 0; i < 4; i++) {
         INIT(requests[i]);
         requests[i].component = zt_component_find(zt_object_find(file, "plain"), "data");
@@ -210,6 +211,7 @@ static zt_status entry_load(const zt_file *file, uint32_t threads)
     } while (event.kind != ZT_LOAD_DONE);
     if (event.status != ZT_OK)
         zt_load_cancel(load); /* too late */
+    TRY(zt_load_get_part_stats(load, 0, &parts, 1, &i));
 end:
     i = (size_t)zt_load_finish(load, NULL);
     return status != ZT_OK ? status : (zt_status)i;

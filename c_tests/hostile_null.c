@@ -274,7 +274,10 @@ static void views_and_batch(void)
     {
         zt_load *load = NULL;
         zt_load_event event;
+        zt_load_part_stats parts;
+        size_t filled = 7;
         INIT(event);
+        INIT(parts);
         CHECK_STATUS(zt_load_start(NULL, 0, NULL, NULL), INVALID);
         CHECK_STATUS(zt_load_start(NULL, 1, NULL, &load), INVALID);
         r.component = NULL, r.dst_size = 0;
@@ -287,6 +290,12 @@ static void views_and_batch(void)
         CHECK_STATUS(zt_load_start(NULL, 0, NULL, &load), ZT_OK);
         CHECK_STATUS(zt_load_next(load, 0, NULL), INVALID);
         zt_load_release(load, NULL);
+        CHECK_STATUS(zt_load_get_part_stats(NULL, 0, &parts, 1, &filled), INVALID);
+        CHECK_STATUS(zt_load_get_part_stats(load, 0, NULL, 1, &filled), INVALID);
+        CHECK_STATUS(zt_load_get_part_stats(load, 0, &parts, 1, NULL), INVALID);
+        CHECK(filled == 7);
+        CHECK_STATUS(zt_load_get_part_stats(load, 0, NULL, 0, &filled), ZT_OK);
+        CHECK(filled == 0);
         CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
         CHECK_STATUS(zt_load_finish(NULL, NULL), ZT_OK);
         CHECK_STATUS(zt_load_finish(NULL, &stats), ZT_OK);

@@ -270,6 +270,7 @@ int main(void)
     OUTPUT(zt_cache_slice, call_cache_slice);
     OUTPUT(zt_cache_stats, call_cache_stats);
     OUTPUT(zt_load_event, call_load_next);
+    OUTPUT(zt_load_part_stats, call_load_part_stats);
     OUTPUT(zt_verify_report, call_verify_report);
     OUTPUT(zt_repair_report, call_repair_report);
     OUTPUT(zt_write_summary, call_summary);

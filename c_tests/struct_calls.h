@@ -133,6 +133,21 @@ static zt_status call_load_next(void *s)
     return status;
 }
 
+static zt_status call_load_part_stats(void *s)
+{
+    zt_load *load = NULL;
+    zt_status status;
+    size_t n = 0;
+    zt_read_request request;
+    INIT(request);
+    request.component = zt_component_at(zt_object_at(dense_file, 0), 0);
+    request.length = ZT_WHOLE;
+    REQUIRE(zt_load_start(&request, 1, NULL, &load) == ZT_OK);
+    status = zt_load_get_part_stats(load, 0, (zt_load_part_stats *)s, 1, &n);
+    zt_load_finish(load, NULL);
+    return status;
+}
+
 static zt_status call_verify_options(void *s)
 {
     return zt_verify(dense_file, (zt_verify_options *)s, NULL);

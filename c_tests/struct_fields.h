@@ -56,6 +56,9 @@ static const field zt_load_event_fields[] = {
     F(zt_load_event, struct_size), F(zt_load_event, kind), F(zt_load_event, status), F(zt_load_event, message),
     F(zt_load_event, tag), F(zt_load_event, data), F(zt_load_event, size), F(zt_load_event, offset),
     F(zt_load_event, last), F(zt_load_event, slot), F(zt_load_event, piece)};
+static const field zt_load_part_stats_fields[] = {
+    F(zt_load_part_stats, struct_size), F(zt_load_part_stats, file), F(zt_load_part_stats, stored_bytes),
+    F(zt_load_part_stats, direct_bytes), F(zt_load_part_stats, reason), F(zt_load_part_stats, part)};
 static const field zt_read_stats_fields[] = {
     F(zt_read_stats, struct_size), F(zt_read_stats, bytes), F(zt_read_stats, stored_bytes),
     F(zt_read_stats, requests), F(zt_read_stats, digests_verified), F(zt_read_stats, nanoseconds),

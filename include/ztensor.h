@@ -1273,6 +1273,28 @@ zt_status zt_load_cancel(const zt_load *load);
 /// Threads: any; no other thread may be using load. Since 0.9.
 zt_status zt_load_finish(zt_load *load, zt_read_stats *stats);
 
+/// What a load read of one file, or of one part of a model, and how.
+typedef struct zt_load_part_stats {
+    /// sizeof (zt_load_part_stats): set by the caller in the first struct of an array, filled in the others.
+    size_t struct_size;
+    const zt_file *file; ///< The file; zt_part_path of it and part is the path.
+    uint64_t stored_bytes; ///< Stored bytes that were read of it; zt_read_stats.stored_bytes is the sum.
+    uint64_t direct_bytes; ///< Bytes that were read past the page cache, with those between that nobody asked for.
+    const char *reason; ///< Why they were read so: as zt_read_stats.reason.
+    uint32_t part; ///< Which of its parts; 0 if it is one file.
+} zt_load_part_stats;
+
+/// Fills a struct for each file, or part of a model, that a load reads, with what was read of it so far: in the order
+/// in which the requests name the files, and of parts. After zt_load_next gave ZT_LOAD_DONE nothing changes any more.
+///
+/// load: not NULL; before zt_load_finish. first: where to begin. stats, count: as many structs, of which the first
+/// one's struct_size is set; (NULL, 0) fills nothing. filled: receives how many were filled; not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_STATE in a child of the process that started the load, and
+/// ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any, at the same time as other calls on load. Since 0.9.
+zt_status zt_load_get_part_stats(const zt_load *load, size_t first, zt_load_part_stats *stats, size_t count,
+    size_t *filled);
+
 /// A slice that may be evicted.
 typedef struct zt_cache_candidate {
     uint64_t tag; ///< zt_read_request.tag of the call that brought it.

@@ -156,6 +156,34 @@ func (l *Load) Cancel() error {
 	return call(func() C.zt_status { return C.zt_load_cancel(l.handle) })
 }
 
+// LoadPartStats is what a load read of a file, or of a part of a model.
+type LoadPartStats struct {
+	Path                     string // "" where it was not opened by one.
+	Part                     int
+	StoredBytes, DirectBytes uint64 // DirectBytes came past the page cache.
+	Reason                   string // Why so.
+}
+
+// PartStats tells of each file and part what was read of it so far. Before Close.
+func (l *Load) PartStats() (all []LoadPartStats, err error) {
+	var m memory
+	defer m.free()
+	infos := sized[C.zt_load_part_stats](&m, listed)
+	for {
+		var filled C.size_t
+		if err := call(func() C.zt_status {
+			return C.zt_load_get_part_stats(l.handle, C.size_t(len(all)), &infos[0], listed, &filled)
+		}); err != nil || filled == 0 {
+			return all, err
+		}
+		for i := range infos[:int(filled)] {
+			s := &infos[i]
+			path := C.GoString(C.zt_part_path(s.file, C.size_t(s.part)))
+			all = append(all, LoadPartStats{path, int(s.part), uint64(s.stored_bytes), uint64(s.direct_bytes), C.GoString(s.reason)})
+		}
+	}
+}
+
 // Close stops what is not done, and tells what was read and how it ended. No goroutine may be using the load.
 func (l *Load) Close() (Stats, error) {
 	stats := &sized[C.zt_read_stats](&l.memory, 1)[0]

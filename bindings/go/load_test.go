@@ -54,8 +54,13 @@ func TestLoad(t *testing.T) {
 				}
 				return true
 			})
+			parts, err := load.PartStats()
+			must(t, err)
 			stats, err := load.Close()
 			must(t, err)
+			if len(parts) != 1 || parts[0].Path != path || parts[0].StoredBytes != stats.StoredBytes || parts[0].Reason == "" {
+				t.Errorf("%v of %v", parts, stats)
+			}
 			if last != len(want) || int(stats.Requests) != len(want) {
 				t.Errorf("%d of %d ended", last, stats.Requests)
 			}

@@ -41,6 +41,14 @@ pub const Load = struct {
     pub fn cancel(self: Load) Error!void {
         try base.check(c.zt_load_cancel(self.handle));
     }
+    /// What was read of files and their parts so far, from first on, into infos; the part of it that was filled. Before `finish`.
+    pub fn partStats(self: Load, first: usize, infos: []c.zt_load_part_stats) Error![]const c.zt_load_part_stats {
+        if (infos.len == 0) return &.{};
+        infos[0].struct_size = @sizeOf(c.zt_load_part_stats);
+        var filled: usize = 0;
+        try base.check(c.zt_load_get_part_stats(self.handle, first, infos.ptr, infos.len, &filled));
+        return infos[0..filled];
+    }
     /// Stops what is not done, and frees the load, also where it fails with what ended it. No other thread may be using it.
     pub fn finish(self: Load) Error!c.zt_read_stats {
         var stats = base.sized(c.zt_read_stats);

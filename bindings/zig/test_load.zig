@@ -48,7 +48,12 @@ fn receiveAll(requests: []const c.zt_read_request, options: c.zt_load_options) !
     }
     try equal(sizes, got);
     try equal(sizes.len, ended);
-    try equal(@as(u64, sizes.len), (try load.finish()).requests);
+    var infos: [2]c.zt_load_part_stats = undefined;
+    const read = try load.partStats(0, &infos);
+    const stats = try load.finish();
+    try equal(@as(usize, 1), read.len);
+    try equal(stats.stored_bytes, read[0].stored_bytes);
+    try equal(@as(u64, sizes.len), stats.requests);
 }
 
 test "loads" {

@@ -275,6 +275,13 @@ AT(zt_load_event, offset, 48);
 AT(zt_load_event, last, 56);
 AT(zt_load_event, slot, 60);
 AT(zt_load_event, piece, 64);
+SIZE(zt_load_part_stats, 48);
+AT(zt_load_part_stats, struct_size, 0);
+AT(zt_load_part_stats, file, 8);
+AT(zt_load_part_stats, stored_bytes, 16);
+AT(zt_load_part_stats, direct_bytes, 24);
+AT(zt_load_part_stats, reason, 32);
+AT(zt_load_part_stats, part, 40);
 
 SIZE(zt_verify_options, 56);
 AT(zt_verify_options, struct_size, 0);

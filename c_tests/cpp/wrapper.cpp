@@ -321,6 +321,9 @@ void loading()
     }
     CHECK(tags == 3 && total == 28);
     CHECK(load.next(0).kind() == ZT_LOAD_DONE);
+    const std::vector<zt::load_part_stats> parts = load.part_stats();
+    CHECK(parts.size() == 1 && parts[0].file == file.get() && parts[0].part == 0);
+    CHECK(parts[0].stored_bytes == 28 && parts[0].direct_bytes == 0 && parts[0].reason != nullptr);
     CHECK_U64(load.finish().bytes, 28);
     CHECK(!load);
 

@@ -39,6 +39,21 @@ template <class P, class F> struct verifying : progress<P> {
         return self->thrown.run([&] { return said(self->on_failure, ZT_ERROR_CANCELLED, failure{o, c, s, message}); });
     }
 };
+/* All that a listing function fills, of which 256 at a time. */
+template <class Info, class Fill> returns<std::vector<Info>> listed(Fill fill)
+{
+    std::vector<Info> all;
+    std::size_t filled = 1;
+    zt_status status = ZT_OK;
+    while (status == ZT_OK && filled != 0) {
+        const std::size_t first = all.size();
+        all.resize(first + 256);
+        filled = 0;
+        status = fill(first, all.data() + first, 256, &filled);
+        all.resize(first + filled);
+    }
+    return give(status, std::move(all));
+}
 } // namespace detail
 
 /* An open file. A range over its objects, in the manifest's order. */
@@ -167,13 +182,13 @@ class file {
     /* What is known of all objects, and of all components (of one object), by few calls. */
     [[nodiscard]] returns<std::vector<object_info>> objects() const
     {
-        return listed<object_info>([this](std::size_t first, object_info *to, std::size_t count, std::size_t *filled) {
+        return detail::listed<object_info>([this](std::size_t first, object_info *to, std::size_t count, std::size_t *filled) {
             return zt_object_list(get(), first, to, count, filled);
         });
     }
     [[nodiscard]] returns<std::vector<component_info>> components(object of = {}) const
     {
-        return listed<component_info>([this, of](std::size_t first, component_info *to, std::size_t count, std::size_t *filled) {
+        return detail::listed<component_info>([this, of](std::size_t first, component_info *to, std::size_t count, std::size_t *filled) {
             return zt_component_list(get(), of.get(), first, to, count, filled);
         });
     }
@@ -253,20 +268,6 @@ class file {
     }
 
   private:
-    template <class Info, class Fill> static returns<std::vector<Info>> listed(Fill fill)
-    {
-        std::vector<Info> all;
-        std::size_t filled = 1;
-        zt_status status = ZT_OK;
-        while (status == ZT_OK && filled != 0) {
-            const std::size_t first = all.size();
-            all.resize(first + 256);
-            filled = 0;
-            status = fill(first, all.data() + first, 256, &filled);
-            all.resize(first + filled);
-        }
-        return detail::give(status, std::move(all));
-    }
     struct closer { void operator()(zt_file *f) const noexcept { zt_close(f); } };
     std::unique_ptr<zt_file, closer> owned_;
 };

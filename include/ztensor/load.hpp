@@ -10,6 +10,8 @@ namespace zt {
 inline namespace ZTENSOR_MODE {
 
 using load_options = sized<zt_load_options>;
+using load_part_stats = sized<zt_load_part_stats>;
+static_assert(sizeof(load_part_stats) == sizeof(zt_load_part_stats), "an array of them is one of C");
 
 /* What a load has next. Its bytes are given back when this ends, which has to be before its load. */
 class load_event {
@@ -103,6 +105,13 @@ class load {
     [[nodiscard]] iterator begin() const { return iterator(get()); }
     [[nodiscard]] iterator end() const noexcept { return {}; }
     returns<void> cancel() const { return detail::give(zt_load_cancel(get())); }
+    /* What was read of each file and part so far, and why so; before finish. */
+    [[nodiscard]] returns<std::vector<load_part_stats>> part_stats() const
+    {
+        return detail::listed<load_part_stats>([this](std::size_t first, load_part_stats *to, std::size_t count, std::size_t *filled) {
+            return zt_load_get_part_stats(get(), first, to, count, filled);
+        });
+    }
     /* Ends it, and says how it went. */
     returns<read_stats> finish()
     {

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub struct zt_load {
     /// Dropped before the files, which its requests are of.
     group: ThreadGroup<Load<'static>>,
-    _files: Files,
+    files: Files,
 }
 
 impl Drop for zt_load {
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn zt_load_start(
         let (threads, hooks) = (load.threads(), hooks.unwrap_or_else(|| load.thread_hooks()));
         let group = ThreadGroup::start(try_box(Work::new(load, hooks, Load::work))?, threads);
         group.value().set_threads(group.threads());
-        out.write(Box::into_raw(try_box(zt_load { group, _files: files })?));
+        out.write(Box::into_raw(try_box(zt_load { group, files })?));
         Ok(())
     })
 }
@@ -201,8 +201,14 @@ pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_
 }
 
 impl zt_load {
+    /// The load, and the files that it reads.
+    pub(super) fn reading(&self) -> (&Load<'static>, impl Iterator<Item = &zt_file>) {
+        // SAFETY: references that `files` holds.
+        (self.group.value(), self.files.0.iter().map(|file| unsafe { &**file }))
+    }
+
     /// Refuses what would wait for threads that a fork left behind.
-    fn check_here(&self) -> Result<()> {
+    pub(super) fn check_here(&self) -> Result<()> {
         match self.group.is_here() {
             true => Ok(()),
             false => Err(fail!(State, "the load is of another process, in which its threads are")),

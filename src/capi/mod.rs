@@ -43,6 +43,7 @@ mod library;
 mod list;
 mod load;
 mod load_event;
+mod load_stats;
 mod mapping;
 mod mode;
 mod model;

@@ -10,8 +10,10 @@ use super::strategy::{self, ReadStrategy};
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
 use crate::source::direct::{Bounce, BLOCK};
+use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 use std::collections::VecDeque;
+use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
 /// Reads past the page cache that are under way at once, where the caller leaves it to us: a disk wants more of them than
@@ -28,6 +30,15 @@ pub struct Executor<'a> {
     pub shared: Shared,
     /// Requests that are handed out piece by piece.
     pub oversized: Vec<Oversized<'a>>,
+}
+
+/// How one source was read so far.
+pub struct SourceStats<'a> {
+    pub source: &'a dyn ByteSource,
+    pub stored_bytes: u64,
+    pub direct_bytes: u64,
+    /// Why so.
+    pub reason: &'static CStr,
 }
 
 /// What a thread keeps from one step to the next.
@@ -142,7 +153,7 @@ impl<'a> Executor<'a> {
         let Tools { bounce, taken } = tools;
         let fetched = if extent.count > 1 { fetch(strategy, taken, &extent, bounce).ok() } else { None };
         if fetched.is_some() {
-            self.shared.count_stored(extent.stored);
+            strategy.count_stored(extent.stored);
         }
         // Where one read for all fails, each for itself says why.
         let mut fetched = fetched;
@@ -190,7 +201,7 @@ impl<'a> Executor<'a> {
 
     /// Whether reads went past the page cache, and why they went the way that they went. Of several sources, that of one
     /// whose reads did.
-    pub fn route_taken(&self) -> (bool, &'static std::ffi::CStr) {
+    pub fn route_taken(&self) -> (bool, &'static CStr) {
         let direct = self.strategies.iter().find(|s| s.went_direct());
         let reason = direct.or(self.strategies.first()).map_or(c"", ReadStrategy::reason);
         (direct.is_some(), reason)
@@ -198,6 +209,16 @@ impl<'a> Executor<'a> {
 
     /// Stored bytes that were read.
     pub fn stored_bytes(&self) -> u64 {
-        self.shared.stored_bytes.load(Ordering::Relaxed)
+        self.strategies.iter().map(ReadStrategy::stored_bytes).fold(0, u64::saturating_add)
+    }
+
+    /// What was read of each source, and how.
+    pub fn source_stats(&self) -> impl Iterator<Item = SourceStats<'a>> + '_ {
+        self.sources.iter().zip(&self.strategies).map(|(source, strategy)| SourceStats {
+            source: source.bytes,
+            stored_bytes: strategy.stored_bytes(),
+            direct_bytes: strategy.direct_bytes(),
+            reason: strategy.reason(),
+        })
     }
 }

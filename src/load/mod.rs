@@ -40,6 +40,7 @@ mod temporary;
 pub(crate) use batch::run;
 pub(crate) use blob::{check_bool_bytes, decoded_limit, Blob, FrameIndexCache, LaidOut, Owner};
 
+pub(crate) use executor::SourceStats;
 pub(crate) use pieces::Order;
 pub(crate) use progress::Event;
 pub(crate) use request::Part;

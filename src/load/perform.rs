@@ -14,7 +14,7 @@ use crate::lock::Mutex;
 use crate::memory::AlignedBuffer;
 use crate::source::direct::{Bounce, BOUNCE_SIZE};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Condvar;
 
 /// Read and hashed at a time through the page cache, so that the bytes are hot when hashed.
@@ -79,18 +79,12 @@ pub struct Shared {
     pub budget: Budget,
     /// Jobs that go on for long look at it.
     pub stop: AtomicBool,
-    /// Stored bytes that were read.
-    pub stored_bytes: AtomicU64,
 }
 
 impl Shared {
     pub const fn new(limit: u64) -> Shared {
         let budget = Budget { limit, used: Mutex::new(Used { by_jobs: 0, held: 0 }), freed: Condvar::new() };
-        Shared { budget, stop: AtomicBool::new(false), stored_bytes: AtomicU64::new(0) }
-    }
-
-    pub fn count_stored(&self, bytes: u64) {
-        self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Shared { budget, stop: AtomicBool::new(false) }
     }
 }
 
@@ -107,7 +101,7 @@ impl Performer<'_, '_> {
         let blob = &request.blob;
         match &job.kind {
             JobKind::Copy => {
-                self.shared.count_stored(job.bytes());
+                self.strategy.count_stored(job.bytes());
                 let route = self.strategy.route(job.offset, job.bytes());
                 self.strategy.read(route, job.offset, job.dst, self.bounce)?;
                 finish(request, job.offset, job.dst, &JobKind::Copy, None)
@@ -127,7 +121,7 @@ impl Performer<'_, '_> {
             JobKind::Serial => self.perform_serial(request, job.dst),
             JobKind::Convert(to) => {
                 let _reservation = self.shared.budget.take(blob.unborrowed_size());
-                self.shared.count_stored(blob.entry.stored_size);
+                self.strategy.count_stored(blob.entry.stored_size);
                 blob.convert_into(*to, job.dst)
             }
             JobKind::Temporary(_) => self.perform_temporary(request, job.dst),
@@ -137,7 +131,7 @@ impl Performer<'_, '_> {
 
     /// Fills `dst` and compares the digest of what it gets, a little at a time.
     fn read_hashed(&mut self, offset: u64, dst: &mut [u8], expected: &Digest) -> Result<()> {
-        self.shared.count_stored(dst.len() as u64);
+        self.strategy.count_stored(dst.len() as u64);
         let route = self.strategy.route(offset, dst.len() as u64);
         let mut hasher = expected.hasher()?;
         let step = if route.is_direct() { BOUNCE_SIZE } else { HASH_CHUNK };
@@ -156,7 +150,7 @@ impl Performer<'_, '_> {
         let place = |window: &StridedBlocks| blob.entry.offset.saturating_add(window.source_offset);
         let route = self.strategy.route(place(window), window.source_size());
         if let Some(bytes) = self.strategy.borrow_resident(route, place(window), window.source_size()) {
-            self.shared.count_stored(window.dest_size());
+            self.strategy.count_stored(window.dest_size());
             return take_blocks(blob, window, bytes, dst);
         }
         // What comes from memory is taken apart while it is hot; from memory what is far apart is
@@ -165,7 +159,7 @@ impl Performer<'_, '_> {
         let gap = if route.in_memory { MIN_SKIPPED_GAP } else { u64::MAX };
         for window in window.pieces(piece_limit, gap) {
             let now = window.take_front(&mut dst)?;
-            self.shared.count_stored(window.source_size());
+            self.strategy.count_stored(window.source_size());
             let size = usize::try_from(window.source_size()).unwrap_or(usize::MAX);
             if window.count == 1 {
                 self.strategy.read(route, place(&window), now, self.bounce)?;
@@ -187,7 +181,7 @@ impl Performer<'_, '_> {
     ) -> Result<T> {
         let offset = blob.entry.offset.saturating_add(range.start);
         let size = range.end.saturating_sub(range.start);
-        self.shared.count_stored(size);
+        self.strategy.count_stored(size);
         if let Some(bytes) = blob.source.slice(offset..offset.saturating_add(size)) {
             return body(bytes);
         }
@@ -219,7 +213,7 @@ impl Performer<'_, '_> {
             }
             (Part::Whole | Part::Range { .. }, Coding::Raw) => {
                 let mut whole = zeroed(in_memory(length)?)?;
-                self.shared.count_stored(length);
+                self.strategy.count_stored(length);
                 let offset = blob.entry.offset.saturating_add(start);
                 let route = self.strategy.route(offset, length);
                 self.strategy.read(route, offset, &mut whole, self.bounce)?;

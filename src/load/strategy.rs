@@ -53,6 +53,7 @@ pub struct ReadStrategy<'a> {
     pinned: bool,
     in_memory: Residency,
     refused: AtomicBool,
+    stored_bytes: AtomicU64,
     direct_bytes: AtomicU64,
     cached_bytes: AtomicU64,
     /// Why no direct read was tried.
@@ -115,6 +116,7 @@ impl<'a> ReadStrategy<'a> {
             pinned: false,
             in_memory: Residency::Unknown,
             refused: AtomicBool::new(false),
+            stored_bytes: AtomicU64::new(0),
             direct_bytes: AtomicU64::new(0),
             cached_bytes: AtomicU64::new(0),
             no_direct_reason: c"page cache: as asked",
@@ -201,15 +203,28 @@ impl<'a> ReadStrategy<'a> {
 
     /// Whether reads went past the page cache.
     pub fn went_direct(&self) -> bool {
-        self.direct_bytes.load(Ordering::Relaxed) > 0
-            || (self.always && !self.refused.load(Ordering::Relaxed))
+        self.direct_bytes() > 0 || (self.always && !self.refused.load(Ordering::Relaxed))
+    }
+
+    /// Counts stored bytes that are read for a job.
+    pub fn count_stored(&self, bytes: u64) {
+        self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Those that were counted.
+    pub fn stored_bytes(&self) -> u64 {
+        self.stored_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were read past the page cache.
+    pub fn direct_bytes(&self) -> u64 {
+        self.direct_bytes.load(Ordering::Relaxed)
     }
 
     /// Why they went the way that they went.
     pub fn reason(&self) -> &'static CStr {
-        let (direct_bytes, cached_bytes) =
-            (self.direct_bytes.load(Ordering::Relaxed), self.cached_bytes.load(Ordering::Relaxed));
-        match (direct_bytes > 0, cached_bytes > 0) {
+        let cached_bytes = self.cached_bytes.load(Ordering::Relaxed);
+        match (self.direct_bytes() > 0, cached_bytes > 0) {
             _ if self.refused.load(Ordering::Relaxed) => {
                 self.direct.as_ref().map_or(self.no_direct_reason, |direct| direct.file.refusal())
             }

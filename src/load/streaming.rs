@@ -1,7 +1,7 @@
 //! A load: requests whose bytes are delivered while others are read, to memory of their own or in the slots of a ring.
 //! What the consumer has not given back is not filled again: the ring is all the memory that a slow one takes.
 
-use super::executor::{Executor, Tools};
+use super::executor::{Executor, SourceStats, Tools};
 use super::pieces::{self, Cut, Order};
 use super::progress::{Event, Pending, Placed, Report};
 use super::request::{BatchOptions, BatchStats, Request};
@@ -227,6 +227,11 @@ impl<'a> Load<'a> {
         stats.stored_bytes = self.executor.stored_bytes();
         stats.nanoseconds = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         pending.outcome()
+    }
+
+    /// How each source was read so far.
+    pub fn source_stats(&self) -> impl Iterator<Item = SourceStats<'a>> + '_ {
+        self.executor.source_stats()
     }
 
     fn wake_all(&self) {

@@ -56,9 +56,7 @@ impl Performer<'_, '_> {
             true => Err(fail!(Cancelled, "stopped")),
             false => inner.perform(&mut Job { source: 0, request: 0, offset, dst, kind }, request),
         };
-        let outcome = split::split_packed(request, dst, expected, &OPTIONS, capacity, &mut perform);
-        outer.count_stored(shared.stored_bytes.load(Ordering::Relaxed));
-        outcome
+        split::split_packed(request, dst, expected, &OPTIONS, capacity, &mut perform)
     }
 }
 

@@ -54,5 +54,5 @@ pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
 pub(crate) use crate::load::RowsMut;
 pub use crate::load::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request, Wanted};
-pub(crate) use crate::load::{Event, Load, LoadOptions, Next, Order, Ring};
+pub(crate) use crate::load::{Event, Load, LoadOptions, Next, Order, Ring, SourceStats};
 pub use crate::source::{Advice, ByteSource};

@@ -70,7 +70,7 @@ pub const CHAPTERS: &[Chapter] = &[
     Chapter { title: "7. Many at once", intro: "zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and\n\
                 slices at once, on several threads, in the order of the file; a load (zt_load_start) does it while its results are\n\
                 used already, in as much memory as is given to it. A zt_cache keeps slices of a model that is larger than\n\
-                memory.", files: &["list.rs", "component_list.rs", "batch.rs", "load_event.rs", "load.rs", "cache.rs"], opens_c_linkage: false },
+                memory.", files: &["list.rs", "component_list.rs", "batch.rs", "load_event.rs", "load.rs", "load_stats.rs", "cache.rs"], opens_c_linkage: false },
     Chapter { title: "8. Attributes", intro: "Attributes of a file or an object: a tree of values in CBOR's data model.", files: &["value.rs", "value_find.rs"], opens_c_linkage: false },
     Chapter { title: "9. Verification and repair", intro: "zt_verify checks what opening does not read. zt_repair cuts an unfinished append back.", files: &["verify.rs"], opens_c_linkage: false },
     Chapter {

@@ -364,6 +364,15 @@ struct zt_load_event
     piece::UInt32
 end
 
+struct zt_load_part_stats
+    struct_size::Csize_t
+    file::Ptr{Cvoid}
+    stored_bytes::UInt64
+    direct_bytes::UInt64
+    reason::Ptr{UInt8}
+    part::UInt32
+end
+
 struct zt_cache_candidate
     tag::UInt64
     size::UInt64
@@ -673,6 +682,7 @@ zt_load_next(load, timeout_ns, event) = ccall((:zt_load_next, libztensor), Int32
 zt_load_release(load, event) = ccall((:zt_load_release, libztensor), Cvoid, (Ptr{Cvoid}, Ptr{zt_load_event}), load, event)
 zt_load_cancel(load) = ccall((:zt_load_cancel, libztensor), Int32, (Ptr{Cvoid},), load)
 zt_load_finish(load, stats) = ccall((:zt_load_finish, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_stats}), load, stats)
+zt_load_get_part_stats(load, first, stats, count, filled) = ccall((:zt_load_get_part_stats, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_load_part_stats}, Csize_t, Ptr{Csize_t}), load, first, stats, count, filled)
 zt_cache_create(options, cache) = ccall((:zt_cache_create, libztensor), Int32, (Ptr{zt_cache_options}, Ptr{Ptr{Cvoid}}), options, cache)
 zt_cache_get(cache, slice, timeout_ns, out) = ccall((:zt_cache_get, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Int64, Ptr{zt_cache_slice}), cache, slice, timeout_ns, out)
 zt_cache_prefetch(cache, slices, count, priority) = ccall((:zt_cache_prefetch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, UInt32), cache, slices, count, priority)

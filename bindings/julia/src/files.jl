@@ -136,7 +136,7 @@ function Base.getindex(file::File, name::AbstractString)
     return found === nothing ? throw(KeyError(name)) : found
 end
 
-"What zt_object_list and zt_component_list fill."
+"All that a listing function fills."
 function listed(fill, ::Type{T}) where {T}
     all, chunk, filled = T[], Vector{T}(undef, 256), Ref{Csize_t}(1)
     while filled[] > 0

@@ -111,6 +111,8 @@ end
                     copyto!(got[event.number], event.offset + 1, event.bytes, 1, length(event.bytes))
                     ended += event.last
                 end
+                read = ZT.part_stats(load)
+                @test length(read) == 1 && read[1].path == path && read[1].stored_bytes == sum(length, want) && !isempty(read[1].reason)
             end
             @test got == want && all(i -> !(targets[i] isa Pair) || targets[i][2] == want[i], eachindex(targets))
         end

@@ -20,7 +20,7 @@ from ._file import CONTAINERS, ComponentInfo, Failure, File, Part, Read, open
 from ._library import (BufferSize, Cancelled, Corrupt, DigestMismatch, Exists, InternalError, InvalidArgument,
                        InvalidState, IOFailure, LimitExceeded, NoFile, NotFound, NotMappable, NotZTensor, OutOfMemory,
                        TimedOut, Unsupported, ZTensorError, block_of, dtype_size, lib)
-from ._load import Load, LoadEvent
+from ._load import Load, LoadEvent, PartStats
 from ._object import Coo, Csr, Object, Quantized
 from ._value import Tag, Value
 from ._writer import OpenObject, Writer, append, create, repair
@@ -29,5 +29,5 @@ __version__ = lib.zt_version().decode()
 __all__ = ["BufferSize", "CONTAINERS", "Cache", "Cancelled", "Caps", "Component", "ComponentInfo", "Coo", "Corrupt", "Csr",
            "DigestMismatch", "Exists", "Failure", "File", "IOFailure", "InternalError", "InvalidArgument", "InvalidState",
            "LimitExceeded", "Load", "LoadEvent", "NoFile", "NotFound", "NotMappable", "NotZTensor", "Object", "OpenObject",
-           "OutOfMemory", "Part", "Quantized", "Read", "Tag", "TimedOut", "Unsupported", "Value", "Writer", "ZTensorError",
+           "OutOfMemory", "Part", "PartStats", "Quantized", "Read", "Tag", "TimedOut", "Unsupported", "Value", "Writer", "ZTensorError",
            "allocator", "append", "block_of", "create", "dtype_size", "numpy_dtype", "open", "repair", "thread_hooks"]

@@ -418,6 +418,17 @@ class zt_load_event(Structure):
     ]
 
 
+class zt_load_part_stats(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("file", c_void_p),
+        ("stored_bytes", c_uint64),
+        ("direct_bytes", c_uint64),
+        ("reason", c_char_p),
+        ("part", c_uint32),
+    ]
+
+
 class zt_cache_candidate(Structure):
     _fields_ = [
         ("tag", c_uint64),
@@ -769,6 +780,7 @@ FUNCTIONS = {
     "zt_load_release": (None, [c_void_p, POINTER(zt_load_event)]),
     "zt_load_cancel": (zt_status, [c_void_p]),
     "zt_load_finish": (zt_status, [c_void_p, POINTER(zt_read_stats)]),
+    "zt_load_get_part_stats": (zt_status, [c_void_p, c_size_t, POINTER(zt_load_part_stats), c_size_t, POINTER(c_size_t)]),
     "zt_cache_create": (zt_status, [POINTER(zt_cache_options), POINTER(c_void_p)]),
     "zt_cache_get": (zt_status, [c_void_p, POINTER(zt_read_request), c_int64, POINTER(zt_cache_slice)]),
     "zt_cache_prefetch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, c_uint32]),

@@ -199,8 +199,8 @@ class File(Mapping):
         return lib.zt_object_count(self._live())
 
     def __iter__(self) -> Iterator[str]:
-        listed = lambda *to: lib.zt_object_list(self._live(), *to)  # noqa: E731
-        return (field_text(info, "name") for info in _listed(listed, c.zt_object_info))
+        fill = lambda *to: lib.zt_object_list(self._live(), *to)  # noqa: E731
+        return (field_text(info, "name") for info in listed(fill, c.zt_object_info))
 
     def __getitem__(self, name: str) -> Object:
         found = lib.zt_object_find_n(self._live(), *sized(name))
@@ -218,8 +218,8 @@ class File(Mapping):
     def components(self, object: Optional[Object] = None) -> Iterator[ComponentInfo]:
         """What is known of every component, or those of an object, without touching their bytes."""
         of = None if object is None else object._live()
-        listed = lambda *to: lib.zt_component_list(self._live(), of, *to)  # noqa: E731
-        for info in _listed(listed, c.zt_component_info):
+        fill = lambda *to: lib.zt_component_list(self._live(), of, *to)  # noqa: E731
+        for info in listed(fill, c.zt_component_info):
             part = Component(self, info.component)
             name = lambda named, number, own: text(named(number)) or own  # noqa: E731
             yield ComponentInfo(part, Object(self, info.object), field_text(info, "role"),
@@ -304,8 +304,8 @@ def requests_of(reads: Iterable[Read]) -> tuple:
     return requests, targets
 
 
-def _listed(fill, kind) -> Iterator:
-    """What zt_object_list and zt_component_list fill, one by one."""
+def listed(fill, kind) -> Iterator:
+    """What a listing function fills, one by one."""
     infos = (kind * 64)()
     infos[0].struct_size = ctypes.sizeof(kind)
     first, filled = 0, ctypes.c_size_t(1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterable
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from . import _declarations as c
 from ._component import DIRECT, buffer_of
-from ._file import Read, requests_of
-from ._library import InvalidState, ZTensorError, check, chosen, failure, lib, options, report
+from ._file import Read, listed, requests_of
+from ._library import InvalidState, ZTensorError, check, chosen, failure, lib, options, report, text
 
 _ORDERS = {"position": c.ZT_LOAD_ORDER_POSITION, "given": c.ZT_LOAD_ORDER_GIVEN, "largest": c.ZT_LOAD_ORDER_LARGEST}
 
@@ -47,6 +48,17 @@ class LoadEvent:
 
     def __exit__(self, *_: Any) -> None:
         self.release()
+
+
+class PartStats(NamedTuple):
+    """What a load read of a file, or of a part of a model. path: None if it was not opened by one. direct_bytes: those that came past
+    the page cache. reason: why they came so."""
+
+    path: Optional[str]
+    part: int
+    stored_bytes: int
+    direct_bytes: int
+    reason: str
 
 
 class Load:
@@ -103,6 +115,13 @@ class Load:
     def cancel(self) -> None:
         """Has what waits in another thread raise Cancelled."""
         check(lib.zt_load_cancel(self._live()))
+
+    def part_stats(self) -> list:
+        """PartStats of each file and part that it reads, so far; before close()."""
+        fill = lambda *to: lib.zt_load_get_part_stats(self._live(), *to)  # noqa: E731
+        path = lambda s: lib.zt_part_path(s.file, s.part)  # noqa: E731
+        return [PartStats(path(s) and os.fsdecode(path(s)), s.part, s.stored_bytes, s.direct_bytes, text(s.reason))
+                for s in listed(fill, c.zt_load_part_stats)]
 
     def close(self) -> None:
         """Stops what is not done; what events lent is gone, but for targets. stats tells what was read. No other thread may be using

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 
 from . import _declarations as c
 from ._elements import Retained
-from ._file import File, _listed
+from ._file import File, listed
 from ._library import NotFound, Unsupported, ZTensorError, block_of, check, lib, options, sized, text
 from ._object import numbers
 from ._writer import Writer
@@ -37,9 +37,9 @@ class Weight(NamedTuple):
 
 def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
     """All tensors in file order. What is no array (sparse, groups) is left out, or refused."""
-    listed = lambda *to: lib.zt_object_list(file._live(), *to)  # noqa: E731
+    fill = lambda *to: lib.zt_object_list(file._live(), *to)  # noqa: E731
     several = lib.zt_part_count(file._live()) > 1
-    for info in _listed(listed, c.zt_object_info):
+    for info in listed(fill, c.zt_object_info):
         if info.format in (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS):
             yield _weight(info, several)
         elif refuse:

@@ -359,6 +359,8 @@ def test_loads(path):
         with libztensor.Load(whole) as load:  # into memory of their own, and of the library's
             for event in load:
                 assert event.last and event.offset == 0 and bytes(event.data) == arrays[event.number].tobytes()
+            [read] = load.part_stats()
+        assert read[:3] == (str(path), 0, load.stats["stored_bytes"]) and read.direct_bytes == 0 and "page cache" in read.reason
         assert load.stats["requests"] == len(sizes) and all(own[i] == arrays[i].tobytes() for i in range(1, len(sizes), 2))
         ring = bytearray(2 << 16)
         for given in (None, ring):

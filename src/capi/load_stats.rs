@@ -1,0 +1,109 @@
+//! How a load reads each of its files.
+
+use super::arg;
+use super::guard::guard;
+use super::list::stride;
+use super::load::zt_load;
+use super::open::zt_file;
+use super::sized::{sized_struct, SizedStruct};
+use super::status::zt_status;
+use crate::error::Result;
+use crate::reader::SourceStats;
+use crate::source::ByteSource;
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::ptr::null;
+
+/// What a load read of one file, or of one part of a model, and how.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_load_part_stats {
+    /// sizeof (zt_load_part_stats): set by the caller in the first struct of an array, filled in the others.
+    pub struct_size: usize,
+    /// The file; zt_part_path of it and part is the path.
+    pub file: *const zt_file,
+    /// Stored bytes that were read of it; zt_read_stats.stored_bytes is the sum.
+    pub stored_bytes: u64,
+    /// Bytes that were read past the page cache, with those between that nobody asked for.
+    pub direct_bytes: u64,
+    /// Why they were read so: as zt_read_stats.reason.
+    pub reason: *const c_char,
+    /// Which of its parts; 0 if it is one file.
+    pub part: u32,
+}
+
+// SAFETY: repr(C); integers and pointers, all of which may be zero.
+sized_struct!(zt_load_part_stats: file, stored_bytes, direct_bytes, reason, part);
+
+/// Fills a struct for each file, or part of a model, that a load reads, with what was read of it so far: in the order
+/// in which the requests name the files, and of parts. After zt_load_next gave ZT_LOAD_DONE nothing changes any more.
+///
+/// load: not NULL; before zt_load_finish. first: where to begin. stats, count: as many structs, of which the first
+/// one's struct_size is set; (NULL, 0) fills nothing. filled: receives how many were filled; not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_STATE in a child of the process that started the load, and
+/// ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any, at the same time as other calls on load. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_get_part_stats(
+    load: Option<&zt_load>,
+    first: usize,
+    stats: *mut zt_load_part_stats,
+    count: usize,
+    filled: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let load = arg::required(load, "load")?;
+        let filled = arg::required(filled, "filled")?;
+        load.check_here()?;
+        // SAFETY: passed on.
+        filled.write(if count == 0 { 0 } else { unsafe { fill(load, first, stats, count)? } });
+        Ok(())
+    })
+}
+
+/// How many were filled.
+///
+/// # Safety
+/// "count: as many structs"; `stats` is NULL or begins with the size of its struct.
+unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, count: usize) -> Result<usize> {
+    // SAFETY: passed on.
+    let stride = unsafe { stride(stats, count)? };
+    let (load, files) = load.reading();
+    let mut sources: Vec<SourceStats<'_>> = Vec::new();
+    for source in load.source_stats() {
+        sources.try_reserve(1)?;
+        sources.push(source);
+    }
+    sources.sort_unstable_by_key(|source| address(source.source));
+    let parts =
+        files.flat_map(|file| file.file().parts().zip(0u32..).map(move |(part, at)| (file, part, at)));
+    let read = parts.filter_map(|(file, part, at)| {
+        let place = sources.binary_search_by_key(&address(part.source()), |s| address(s.source)).ok()?;
+        sources.get(place).map(|source| (file, at, source))
+    });
+    let mut filled = 0usize;
+    for (file, part, source) in read.skip(first).take(count) {
+        let reason = source.reason;
+        let found = zt_load_part_stats {
+            struct_size: stride,
+            file,
+            stored_bytes: source.stored_bytes,
+            direct_bytes: source.direct_bytes,
+            reason: if reason.is_empty() { null() } else { reason.as_ptr() },
+            part,
+        };
+        let place = stats.wrapping_byte_add(filled.wrapping_mul(stride));
+        // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its size.
+        unsafe {
+            let known = stride.min(zt_load_part_stats::SIZE);
+            std::ptr::copy_nonoverlapping((&raw const found).cast::<u8>(), place.cast::<u8>(), known);
+            arg::zero_unknown(place, stride);
+        }
+        filled = filled.saturating_add(1);
+    }
+    Ok(filled)
+}
+
+fn address(source: &dyn ByteSource) -> usize {
+    std::ptr::from_ref(source).addr()
+}
