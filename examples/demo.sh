@@ -77,7 +77,7 @@ for file in $source model.zt model-zstd.zt; do
 done
 echo
 show zt diff $source model-zstd.zt
-title "Three commands to try: zt ls --tree FILE, zt stats FILE, zt diff FILE OTHER; zt is target/release/zt"
+show zt report --force model-zstd.zt --stats -o report.html
 # A model on a server, where libztensor_remote was built; never in the way of the rest.
 serve() {
     "$python" "$root/examples/range_server.py" "$cache" >"$cache/port" 2>/dev/null &
@@ -97,3 +97,9 @@ else
 fi
 
 title "Every tensor came back bit for bit. The programs are examples/*.c, a page each; the manual is include/ztensor.h."
+echo "  Open $cache/report.html in a browser: the model as a page. Three commands to try:"
+echo
+zt=$zt_folder/$(basename "$2")
+echo "    $zt ls --tree $cache/model-zstd.zt"
+echo "    $zt stats $cache/model.zt '*.layer.0.*' --histogram 20"
+echo "    $zt diff $cache/model.zt $cache/model-zstd.zt"

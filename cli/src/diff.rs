@@ -12,6 +12,7 @@ use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{elements, parallel, progress, text};
 use serde_json::{json, Value as Json};
+use std::path::Path;
 use values::Values;
 use ztensor::container::{json, SPLIT_KEYS};
 use ztensor::error::{Error, Result};
@@ -40,16 +41,37 @@ fn compare(arguments: &Diff) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let (path, other_path) = (&arguments.a, &arguments.b);
     let (a, b) = (remote::open(path)?, remote::open(other_path)?);
+    let found = between((path, &a), (other_path, &b), arguments, &interrupt)?;
+    let mut out = Output::new();
+    match arguments.json {
+        true => out.line(format_args!("{:#}", found.as_json()))?,
+        false => found.write(&mut out)?,
+    }
+    out.flush()?;
+    match (found.unknown, found.are_none()) {
+        (0, true) => Ok(()),
+        (0, false) => Err(Failure::Reported),
+        _ => Err(Failure::Trouble(Box::new(Failure::Reported))),
+    }
+}
+
+/// All that two files have that differs. What cannot be compared is reported, and counted.
+pub fn between<'f>(
+    (path, a): (&Path, &'f File),
+    (other_path, b): (&Path, &'f File),
+    arguments: &Diff,
+    interrupt: &Interrupt,
+) -> Outcome<Findings<'f>> {
     let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
     let found_in = |file, object: &Object<'_>| find(file, object).is_some();
     let pairs: Vec<Pair<'_>> =
-        a.objects().filter(wanted).filter_map(|object| Some((object, find(&b, &object)?))).collect();
-    let only_a: Vec<_> = a.objects().filter(wanted).filter(|object| !found_in(&b, object)).collect();
-    let only_b: Vec<_> = b.objects().filter(wanted).filter(|object| !found_in(&a, object)).collect();
+        a.objects().filter(wanted).filter_map(|object| Some((object, find(b, &object)?))).collect();
+    let only_a: Vec<_> = a.objects().filter(wanted).filter(|object| !found_in(b, object)).collect();
+    let only_b: Vec<_> = b.objects().filter(wanted).filter(|object| !found_in(a, object)).collect();
     let stored = pairs.iter().map(|(a, _)| stored_size(a));
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
     let results = parallel::map(&pairs, arguments.threads, |(a, b)| {
-        let differences = of_objects(a, b, arguments.attributes, &interrupt);
+        let differences = of_objects(a, b, arguments.attributes, interrupt);
         a.components().chain(b.components()).for_each(|component| elements::release(&component));
         bar.inc(stored_size(a));
         differences
@@ -72,18 +94,7 @@ fn compare(arguments: &Diff) -> Outcome<()> {
         false => Vec::new(),
     };
     let same = pairs.len() as u64 - differing.len() as u64 - unknown;
-    let found = Findings { only_a, only_b, differing, of_files, same, unknown };
-    let mut out = Output::new();
-    match arguments.json {
-        true => out.line(format_args!("{:#}", found.as_json()))?,
-        false => found.write(&mut out)?,
-    }
-    out.flush()?;
-    match (unknown, found.are_none()) {
-        (0, true) => Ok(()),
-        (0, false) => Err(Failure::Reported),
-        _ => Err(Failure::Trouble(Box::new(Failure::Reported))),
-    }
+    Ok(Findings { only_a, only_b, differing, of_files, same, unknown })
 }
 
 fn find<'f>(file: &'f File, object: &Object<'_>) -> Option<Object<'f>> {
@@ -164,13 +175,13 @@ fn of_attributes(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Result<Vec<Diffe
 }
 
 /// All that was found.
-struct Findings<'f> {
+pub struct Findings<'f> {
     only_a: Vec<Object<'f>>,
     only_b: Vec<Object<'f>>,
     differing: Vec<(Object<'f>, Vec<Difference>)>,
     of_files: Vec<Difference>,
     same: u64,
-    unknown: u64,
+    pub unknown: u64,
 }
 
 impl Findings<'_> {
@@ -209,7 +220,7 @@ impl Findings<'_> {
         out.line(format_args!("{}", summary.join(", ")))
     }
 
-    fn as_json(&self) -> Json {
+    pub fn as_json(&self) -> Json {
         fn names<'f>(objects: &[Object<'f>]) -> Vec<&'f str> {
             objects.iter().map(|object| object.name()).collect()
         }

@@ -22,6 +22,7 @@ mod parallel;
 mod progress;
 mod remote;
 mod repair;
+mod report;
 mod stats;
 mod table;
 mod text;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
         Command::Stats(arguments) => stats::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
         Command::Cat(arguments) => extract::cat(arguments),
         Command::Extract(arguments) => extract::extract(arguments),
         Command::Attr(arguments) => attr::run(&arguments.action),

@@ -10,14 +10,15 @@ use crate::remote;
 use crate::table::{Align, Table};
 use crate::{elements, parallel, progress, text};
 use serde_json::{json, Value};
+use std::path::Path;
 use summary::{Histogram, Summary};
 use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::{Component, Object};
 
 /// What was found of one component.
-struct Found {
-    summary: Summary,
-    histogram: Option<Histogram>,
+pub struct Found {
+    pub summary: Summary,
+    pub histogram: Option<Histogram>,
 }
 
 pub fn run(arguments: &Stats) -> Outcome<()> {
@@ -28,17 +29,8 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
     let (numbers, others): (Vec<_>, Vec<_>) = objects
         .flat_map(|object| object.components().map(move |component| (object, component)))
         .partition(|(_, component)| elements::are_numbers(component));
-    let passes = if arguments.histogram.is_some() { 2 } else { 1 };
-    let bytes = numbers.iter().map(|(_, component)| component.stored_size().saturating_mul(passes));
-    let bar = progress::bar(bytes.fold(0, u64::saturating_add), path);
-    let found = parallel::map(&numbers, arguments.threads, |(_, component)| {
-        let found = find(component, arguments.histogram, &interrupt);
-        elements::release(component);
-        bar.inc(component.stored_size().saturating_mul(passes));
-        found
-    });
-    bar.finish_and_clear();
-    interrupt.check()?;
+    let components: Vec<_> = numbers.iter().map(|(_, component)| *component).collect();
+    let found = of_components(path, &components, arguments.histogram, arguments.threads, &interrupt)?;
     let (mut rows, mut failed) = (Vec::new(), false);
     for ((object, component), found) in numbers.iter().zip(found) {
         match found {
@@ -59,6 +51,27 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
         true => Err(Failure::Reported),
         false => Ok(()),
     }
+}
+
+/// What is found of each of these components, whose elements are numbers.
+pub fn of_components(
+    path: &Path,
+    components: &[Component<'_>],
+    bins: Option<u16>,
+    threads: usize,
+    interrupt: &Interrupt,
+) -> Outcome<Vec<Result<Found>>> {
+    let passes = if bins.is_some() { 2 } else { 1 };
+    let bytes = components.iter().map(|component| component.stored_size().saturating_mul(passes));
+    let bar = progress::bar(bytes.fold(0, u64::saturating_add), path);
+    let found = parallel::map(components, threads, |component| {
+        let found = find(component, bins, interrupt);
+        elements::release(component);
+        bar.inc(component.stored_size().saturating_mul(passes));
+        found
+    });
+    bar.finish_and_clear();
+    interrupt.check().map(|()| found)
 }
 
 fn find(component: &Component<'_>, bins: Option<u16>, interrupt: &Interrupt) -> Result<Found> {

@@ -57,6 +57,29 @@ pub struct Diff {
 }
 
 #[derive(Args)]
+#[command(after_help = "Example: zt report model.safetensors --stats -o report.html")]
+pub struct Report {
+    /// The files or models, as of ls
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The page that is written; `-` for standard output
+    #[arg(long, short, value_name = "PAGE")]
+    pub output: PathBuf,
+    /// Also what values each tensor has, with a histogram: reads all data
+    #[arg(long)]
+    pub stats: bool,
+    /// Also how the two files differ: reads all data
+    #[arg(long)]
+    pub diff: bool,
+    /// Replace the page if it is there
+    #[arg(long)]
+    pub force: bool,
+    /// Threads; 0 for as many as there are processors
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+#[derive(Args)]
 #[command(after_help = "Example: zt cat model.zt embed.weight | head -c 64 | xxd")]
 pub struct Cat {
     /// The file or model, as of ls

@@ -1,0 +1,101 @@
+//! `zt report`: a page that shows what files hold, to be opened in a browser. It is one file that asks for no other.
+
+mod data;
+mod page;
+
+use crate::arguments::{Diff, Report};
+use crate::convert::check_free;
+use crate::diff;
+use crate::elements;
+use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::remote;
+use crate::stats;
+use crate::text;
+use data::{FileData, StatsOf};
+use page::Page;
+use std::path::Path;
+use ztensor::reader::{Component, File};
+
+/// Ranges of a histogram.
+const BINS: u16 = 40;
+
+pub fn run(arguments: &Report) -> Outcome<()> {
+    let interrupt = Interrupt::listen();
+    let page_path = &arguments.output;
+    check_free(page_path, arguments.force)?;
+    if arguments.diff && arguments.files.len() != 2 {
+        let why = format!("--diff compares two files, and there are {}", arguments.files.len());
+        return Err(Failure::Message(why));
+    }
+    let opened = arguments.files.iter().map(|path| remote::open(path));
+    let files: Vec<File> = opened.collect::<Outcome<_>>()?;
+    let mut page = Page::create(page_path, arguments.force)?;
+    page.put_json(&format!(r#"{{"program":"zt {}","files":["#, env!("CARGO_PKG_VERSION")))?;
+    let mut failed = false;
+    for (at, (path, file)) in arguments.files.iter().zip(&files).enumerate() {
+        let stats = match arguments.stats {
+            true => Some(stats_of(path, file, arguments.threads, &interrupt, &mut failed)?),
+            false => None,
+        };
+        page.put_json(if at > 0 { ",\n" } else { "\n" })?;
+        FileData::new(path, file).write(&mut page, stats, &interrupt)?;
+    }
+    page.put_json("],\n\"diff\":")?;
+    match (arguments.diff, &arguments.files[..], &files[..]) {
+        (true, [a, b], [file, other]) => {
+            let wanted = Diff {
+                a: a.clone(),
+                b: b.clone(),
+                globs: Vec::new(),
+                attributes: true,
+                json: false,
+                threads: arguments.threads,
+            };
+            let found = diff::between((a, file), (b, other), &wanted, &interrupt)?;
+            failed |= found.unknown > 0;
+            page.put_json(&found.as_json().to_string())?;
+        }
+        _ => page.put_json("null")?,
+    }
+    page.put_json("}")?;
+    let size = page.publish(&interrupt)?;
+    if page_path.as_os_str() != "-" {
+        let shown = page_path.display().to_string();
+        let mut out = Output::new();
+        let what = text::count(files.len() as u64, "file");
+        out.line(format_args!("{}: {what}, {}", text::one_line(&shown), text::size(size)))?;
+        out.flush()?;
+    }
+    match failed {
+        true => Err(Failure::Reported),
+        false => Ok(()),
+    }
+}
+
+/// What values each component has, in the order of the file; none of what is no number. What cannot be read is reported.
+fn stats_of(
+    path: &Path,
+    file: &File,
+    threads: usize,
+    interrupt: &Interrupt,
+    failed: &mut bool,
+) -> Outcome<StatsOf> {
+    let all = || file.objects().flat_map(|object| object.components());
+    let numbers: Vec<Component<'_>> = all().filter(elements::are_numbers).collect();
+    let found = stats::of_components(path, &numbers, Some(BINS), threads, interrupt)?;
+    let mut found = found.into_iter();
+    let mut each = |component: Component<'_>| match elements::are_numbers(&component) {
+        false => None,
+        true => match found.next()? {
+            Ok(found) => Some(found),
+            Err(error) => {
+                *failed = true;
+                Failure::at(path, error).report();
+                None
+            }
+        },
+    };
+    Ok(all().map(&mut each).collect())
+}
