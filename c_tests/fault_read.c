@@ -214,6 +214,90 @@ done:
     zt_close(file);
 }
 
+/* Everything through a ring of two slots, but for one request that has memory of its own. */
+static void loading(struct outcome *out)
+{
+    static unsigned char places[8][PACKED * 4];
+    zt_read_request r[8];
+    zt_load_options o;
+    zt_load_event event;
+    zt_read_stats stats;
+    zt_load *load = NULL;
+    zt_file *file = NULL;
+    size_t i, k, n = 0;
+    INIT(o), INIT(stats);
+    o.threads = how.threads;
+    o.direct = how.direct;
+    o.chunk_size = 16384;
+    o.slot_size = 65536;
+    o.slot_count = 2;
+    o.verify = 1;
+    TRY(open_source(&file));
+    for (i = 0; i < zt_object_count(file); i++)
+        for (k = 0; k < zt_component_count(zt_object_at(file, i)); k++, n++) {
+            INIT(r[n]);
+            r[n].component = zt_component_at(zt_object_at(file, i), k);
+            r[n].length = ZT_WHOLE;
+            r[n].tag = n;
+            if (n == 0)
+                r[n].dst = places[n], r[n].dst_size = sizeof places[n];
+        }
+    CHECK(n <= COUNT(r));
+    TRY(zt_load_start(r, n, &o, &load));
+    for (;;) {
+        INIT(event);
+        TRY(zt_load_next(load, -1, &event));
+        if (event.kind == ZT_LOAD_DONE)
+            break;
+        if (event.kind == ZT_LOAD_DATA && event.slot != ZT_NO_SLOT)
+            memcpy(places[event.tag] + event.offset, event.data, event.size);
+        zt_load_release(load, &event);
+    }
+    out->status = event.status;
+    snprintf(out->message, sizeof out->message, "%s", event.message);
+    CHECK(zt_load_finish(load, &stats) == out->status);
+    load = NULL;
+    if (out->status != ZT_OK)
+        goto done;
+    for (i = 0; i < n; i++)
+        hash_bytes(out, places[i], (size_t)measured_size(r[i].component));
+    CHECK(stats.requests == n && stats.digests_verified == 2);
+done:
+    zt_load_finish(load, NULL);
+    zt_close(file);
+}
+
+/* What is read ahead by the cache's thread and what by the caller: a slice whose reading failed is read again. */
+static void caching(struct outcome *out)
+{
+    zt_cache_options o;
+    zt_cache_slice slice;
+    zt_read_request r;
+    zt_cache *cache = NULL;
+    zt_file *file = NULL;
+    size_t i;
+    INIT(o), INIT(r);
+    o.slot_size = PACKED * 4;
+    o.budget = 2 * (PACKED * 4 + 8192);
+    o.threads = 1;
+    o.verify = 1;
+    TRY(open_source(&file));
+    TRY(zt_cache_create(&o, &cache));
+    r.length = ZT_WHOLE;
+    for (i = 0; i < zt_object_count(file); i++) {
+        r.component = zt_component_at(zt_object_at(file, i), 0);
+        if (i % 2)
+            TRY(zt_cache_prefetch(cache, &r, 1, 0));
+        INIT(slice);
+        TRY(zt_cache_get(cache, &r, -1, &slice));
+        hash_bytes(out, slice.data, slice.size);
+        CHECK_STATUS(zt_cache_unpin(cache, &slice), ZT_OK);
+    }
+done:
+    zt_cache_free(cache);
+    zt_close(file);
+}
+
 static int direct_works(void)
 {
     struct outcome out;
@@ -254,16 +338,20 @@ int main(void)
         scenario("read, range, load, verify, convert, slice, views", reading);
         scenario("verify", verifying);
         scenario("batch", batch);
+        scenario("load", loading);
+        scenario("cache", caching);
     }
     how.mode = ZT_MODE_READ;
     how.direct = ZT_DIRECT_ALWAYS;
-    if (direct_works())
+    if (direct_works()) {
         scenario("batch past the page cache", batch);
-    else
+        scenario("load past the page cache", loading);
+    } else
         printf("fault_read: past the page cache: skipped: the file system cannot: %s\n", zt_last_error());
     how.direct = ZT_DIRECT_AUTO;
     how.threads = 3;
     scenario("batch on threads", batch);
+    scenario("load on threads", loading);
     /* They did stand in front: what reading must ask was asked here. */
     CHECK(fault.met[CALL_OPEN] && fault.met[CALL_PREAD] && fault.met[CALL_MMAP] && fault.met[CALL_FADVISE] && fault.met[CALL_DUP]);
     CHECK(fault.met[CALL_STATX] + fault.met[CALL_FSTAT] + fault.met[CALL_STAT] > 0);
