@@ -16,7 +16,7 @@ use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
 
 /// List, verify, convert, edit and repair zTensor .zt files (spec 0.1, 1.0, 1.1 and 1.2)
 #[derive(Parser)]
-#[command(name = "zt", version)]
+#[command(name = "zt", version, after_help = "Example: zt ls model.safetensors")]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -75,6 +75,7 @@ pub struct ReadWithCompat {
 }
 
 #[derive(Args)]
+#[command(after_help = "Example: zt ls model.zt 'layer.*.weight'")]
 pub struct Ls {
     /// The file; or a model of several: an index, one of several numbered files, a folder
     pub file: PathBuf,
@@ -126,6 +127,7 @@ pub enum Sort {
 }
 
 #[derive(Args)]
+#[command(after_help = "Example: zt verify *.zt")]
 pub struct Verify {
     /// The files or models, as of ls
     #[arg(required = true, value_name = "FILE")]
@@ -145,6 +147,7 @@ pub struct Verify {
 }
 
 #[derive(Args)]
+#[command(after_help = "Example: zt convert model.safetensors model.zt --zstd --digest sha256")]
 pub struct Convert {
     /// A file or a model of any container that `zt` opens; `-` for standard input. Also an old checkpoint of PyTorch
     /// (before 1.6) and, if zt was built with the cargo feature compat, HDF5 and the weights of ONNX
@@ -258,6 +261,7 @@ pub enum Digest {
 }
 
 #[derive(Args)]
+#[command(after_help = "Example: zt edit model.zt --remove old.bias --rename a.weight b.weight")]
 pub struct Edit {
     /// The file, of version 1.1 or later
     pub file: PathBuf,
@@ -279,6 +283,7 @@ pub struct Edit {
 }
 
 #[derive(Args)]
+#[command(after_help = "Example: zt repair model.zt --dry-run")]
 pub struct Repair {
     /// The file
     pub file: PathBuf,

@@ -14,6 +14,70 @@ fn help_and_version_are_results() {
     assert_eq!(run(&[&"--version"]).good(), format!("zt {}\n", env!("CARGO_PKG_VERSION")));
 }
 
+/// The commands that a help text lists.
+fn commands_in(help: &str) -> Vec<String> {
+    let listed = help.split_once("Commands:\n").map_or("", |(_, listed)| listed);
+    let listed = listed.lines().take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_help_ends_with_an_example_of_its_command() {
+    let mut due: Vec<Vec<String>> = vec![Vec::new()];
+    let mut seen = 0;
+    while let Some(path) = due.pop() {
+        let help = Ran::of(zt().args(&path).arg("--help").output().unwrap()).good();
+        let example = help.trim_end().lines().last().unwrap();
+        let begin = format!("Example: zt {}", path.join(" "));
+        assert!(example.starts_with(&begin) && example.len() > begin.len(), "{path:?}: {example:?}");
+        due.extend(commands_in(&help).into_iter().map(|command| [&path[..], &[command]].concat()));
+        seen += 1;
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_and_a_closed_pipe_are_noticed_by_each_command_that_prints() {
+    let (path, other) = (data().join("v1.2/py-1.2.3-digests.zt"), data().join("v1.2/py-1.2.3-zstd.zt"));
+    let (path, other) = (path.to_str().unwrap(), other.to_str().unwrap());
+    let commands: [&[&str]; 12] = [
+        &["ls", path],
+        &["ls", "--json", path],
+        &["info", path],
+        &["diff", path, path],
+        &["diff", "--json", path, other],
+        &["stats", path],
+        &["stats", "--json", path],
+        &["report", path, "-o", "-"],
+        &["cat", path, "zstd-sha256"],
+        &["verify", path],
+        &["convert", path, "-", "--to", "zt"],
+        &["completions", "bash"],
+    ];
+    for arguments in commands {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = zt().args(arguments).stdout(full).output().unwrap();
+        let message = String::from_utf8_lossy(&ran.stderr);
+        assert!([1, 2].contains(&ran.status.code().unwrap()), "{arguments:?}: {message}");
+        assert!(message.starts_with("zt: ") && message.lines().count() == 1, "{arguments:?}: {message}");
+        let mut child = zt();
+        child.args(arguments).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        let message = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code().is_some(), "{arguments:?}: it is not killed");
+        // A file that is cut short is a failure, and nothing else is.
+        assert_eq!(
+            message.lines().count(),
+            usize::from(arguments[0] == "convert"),
+            "{arguments:?}: {message}"
+        );
+    }
+}
+
 #[test]
 fn wrong_usage_is_status_2_on_standard_error() {
     let file = data().join("v1.2/py-1.2.3-zstd.zt");

@@ -141,6 +141,7 @@ pub struct Move {
 }
 
 #[derive(Args)]
+#[command(after_help = "Example: zt attr get model.gguf general.name")]
 pub struct Attr {
     #[command(subcommand)]
     pub action: AttrAction,
