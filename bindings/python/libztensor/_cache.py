@@ -9,10 +9,10 @@ from typing import Any, Callable, Iterator, Optional
 
 from . import _declarations as c
 from ._file import Read, requests_of
-from ._library import InvalidState, check, lib, options, report
+from ._library import Handle, InvalidState, check, lib, options, report
 
 
-class Cache:
+class Cache(Handle):
     """At most budget bytes in slots of slot_size bytes, one for each slice. Use it in a ``with`` block, or close() it.
 
     choose([(tag, size, uses), ...]) -> number of the one that is evicted, the longest unused first; it must not use the cache. hooks:

@@ -9,7 +9,7 @@ from typing import Optional
 from . import _declarations as c
 from ._callbacks import Carrier, Progress
 from ._elements import Loaded, array, dtype_number, numpy_dtype, stored_dtype
-from ._library import address, check, chosen, lib, options, text
+from ._library import Handle, address, check, chosen, lib, options, text
 
 _role = address("zt_component_role")
 DIRECT = {"auto": c.ZT_DIRECT_AUTO, "never": c.ZT_DIRECT_NEVER, "always": c.ZT_DIRECT_ALWAYS}
@@ -34,7 +34,7 @@ def read_options(carrier: Carrier, threads: int, verify: bool, direct: str, prog
                    progress=carrier.progress(progress), **more)
 
 
-class Component:
+class Component(Handle):
     """One blob of an object. Keeps its file open."""
 
     def __init__(self, file, handle: int):

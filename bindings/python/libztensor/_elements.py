@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from . import _declarations as c
-from ._library import Unsupported, check, dtype_number, lib
+from ._library import Handle, Unsupported, check, dtype_number, lib
 
 NUMPY = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "|i1", "u64": "<u8",
          "u32": "<u4", "u16": "<u2", "u8": "|u1", "bool": "|b1", "complex64": "<c8", "complex128": "<c16"}
@@ -70,7 +70,7 @@ def array(keep, data, read_only, dtype, shape):
     return made if made.dtype == dtype else made.view(dtype)
 
 
-class Retained:
+class Retained(Handle):
     """A reference to an open file, for what is borrowed from it."""
 
     def __init__(self, file):
@@ -80,7 +80,7 @@ class Retained:
         lib.zt_close(self.handle)
 
 
-class Loaded:
+class Loaded(Handle):
     """A buffer of the library."""
 
     def __init__(self, handle):

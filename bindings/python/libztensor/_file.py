@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple, Optional
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, source, store
 from ._component import ADVICE, Component, buffer_of, read_options
-from ._library import NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote, report, sized, text
+from ._library import Handle, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote, report, sized, text
 from ._object import Object, numbers
 from ._value import Value, attributes
 
@@ -65,7 +65,7 @@ class Read(NamedTuple):
     step: Optional[tuple] = None
 
 
-class File(Mapping):
+class File(Handle, Mapping):
     """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it. Of a
     URL (s3://, gs://, az://, https://) a file or a model, if libztensor_remote is installed.
 

@@ -61,6 +61,13 @@ def remote():
     return library
 
 
+class Handle:
+    """What stands for something in the library. A copy would stand for the same thing and give it back twice, so there is none."""
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(f"{type(self).__name__} cannot be pickled or copied: pickle the path, and open the file where it is needed")
+
+
 class ZTensorError(Exception):
     """What went wrong. ``status`` is the ZT_ERROR_ number, ``rule`` the rule of the format that a file broke ("" if it
     broke none), ``os_error`` the number of the system's error (0 if it was none of the system's)."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Optional
 from . import _declarations as c
 from ._component import DIRECT, buffer_of
 from ._file import Read, listed, requests_of
-from ._library import InvalidState, ZTensorError, check, chosen, failure, lib, options, report, text
+from ._library import Handle, InvalidState, ZTensorError, check, chosen, failure, lib, options, report, text
 
 _ORDERS = {"position": c.ZT_LOAD_ORDER_POSITION, "given": c.ZT_LOAD_ORDER_GIVEN, "largest": c.ZT_LOAD_ORDER_LARGEST}
 
@@ -61,7 +61,7 @@ class PartStats(NamedTuple):
     reason: str
 
 
-class Load:
+class Load(Handle):
     """Reads, of any files, that begin at once: each into its target, or, without one, into slots of a ring, which are filled again
     when they are given back. Iterating gives LoadEvents until all is read, and releases each at the next step; next() leaves that
     to its caller. Use it in a ``with`` block, or close() it; targets are the load's until then.

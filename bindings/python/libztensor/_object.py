@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 from . import _declarations as c
 from ._component import Component, Unversioned, versioned
 from ._elements import Retained, array, numpy_dtype, stored_dtype
-from ._library import InvalidArgument, NotFound, Unsupported, address, check, lib, options, sized, text
+from ._library import Handle, InvalidArgument, NotFound, Unsupported, address, check, lib, options, sized, text
 from ._value import Value, attributes
 
 _name = address("zt_object_name")
@@ -44,7 +44,7 @@ class Quantized(NamedTuple):
     zeros: Any
 
 
-class Object(Mapping):
+class Object(Handle, Mapping):
     """A named tensor: a mapping from role to Component. Keeps its file open."""
 
     def __init__(self, file, handle: int):

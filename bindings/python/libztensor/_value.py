@@ -6,7 +6,7 @@ import ctypes
 from typing import Any, Iterator, NamedTuple, Optional, Union
 
 from . import _declarations as c
-from ._library import InvalidArgument, NotFound, check, dtype_number, lib, sized, text
+from ._library import Handle, InvalidArgument, NotFound, check, dtype_number, lib, sized, text
 
 
 class Tag(NamedTuple):
@@ -21,7 +21,7 @@ _KINDS = {number: name[len("ZT_VALUE_"):].lower() for name, number in vars(c).it
 _ARRAY_BY_FIRST = {c.ZT_VALUE_INT: "i64"}
 
 
-class Value:
+class Value(Handle):
     """A value of an attribute. Keeps its file open; a sequence of the items of an array, or of the pairs of a map."""
 
     def __init__(self, file, handle: int):

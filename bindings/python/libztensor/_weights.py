@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Optional
 from . import _declarations as c
 from ._elements import Retained
 from ._file import File, listed
-from ._library import NotFound, Unsupported, ZTensorError, block_of, check, lib, options, sized, text
+from ._library import Handle, NotFound, Unsupported, ZTensorError, block_of, check, lib, options, sized, text
 from ._object import numbers
 from ._writer import Writer
 
@@ -161,7 +161,7 @@ def slab(index, shape: tuple) -> tuple:
     return start, count, step, tuple(kept)
 
 
-class Slice:
+class Slice(Handle):
     """A tensor of which parts are read: ``[...]`` as of an array, forward steps alone. Only what is needed is read."""
 
     def __init__(self, opened: "Opened", of: Weight):
@@ -190,7 +190,7 @@ class Slice:
         return self._opened._framework.finished(made)
 
 
-class Opened:
+class Opened(Handle):
     """An open file or model, as ``safe_open`` of safetensors gives it. Use it in a ``with`` block."""
 
     def __init__(self, filename, framework, mapped: bool):
@@ -203,9 +203,6 @@ class Opened:
 
     def __exit__(self, *_) -> None:
         self._file.close()
-
-    def __reduce__(self):
-        raise TypeError("an open file cannot be pickled: pickle its path")
 
     def keys(self) -> list:
         """The names of all tensors, sorted."""

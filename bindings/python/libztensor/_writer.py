@@ -11,7 +11,7 @@ from ._callbacks import Carrier, Progress, sink
 from ._component import taken
 from ._elements import types
 from ._file import File
-from ._library import InvalidState, Unsupported, check, chosen, lib, options, report, sized
+from ._library import Handle, InvalidState, Unsupported, check, chosen, lib, options, report, sized
 from ._object import Object, numbers
 from ._value import Value
 
@@ -30,7 +30,7 @@ def _contiguous(array, dtype=None):
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-class Writer:
+class Writer(Handle):
     """Writes a file that appears whole when the ``with`` block ends well, and not at all when it raises.
 
     path: or ``stream``, an object with write(bytes). version: "0.1.0", "1.1.0" or "1.2.0". encoding: "raw" or "zstd". digest:
@@ -213,7 +213,7 @@ class Writer:
             self.abort()
 
 
-class OpenObject:
+class OpenObject(Handle):
     """An object that is written piece by piece."""
 
     def __init__(self, writer: Writer):

@@ -1,5 +1,8 @@
 """libztensor.numpy: save_file, load_file and safe_open, with the signatures of safetensors."""
+import copy
 import inspect
+import json
+import os
 import pickle
 import threading
 from pathlib import Path
@@ -159,3 +162,52 @@ def test_the_signatures_are_those_of_safetensors():
         given = inspect.signature(function).parameters
         assert [name for name, one in given.items() if one.kind is not inspect.Parameter.KEYWORD_ONLY] == names
         assert function.__doc__
+
+
+def test_what_stands_for_something_open_is_neither_pickled_nor_copied(tmp_path):
+    path = tmp_path / "a.zt"
+    with libztensor.create(path) as w:
+        w.add("x", np.arange(4.0), attributes={"unit": "m"})
+        for make in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="Writer cannot be pickled or copied: pickle the path"):
+                make(w)
+    with libztensor.open(path) as f, safe_open(path, "np") as opened:
+        object = f["x"]
+        refused = [f, object, object["data"], opened, opened.get_slice("x")]
+        for one in refused:
+            for make in (pickle.dumps, copy.copy, copy.deepcopy):
+                with pytest.raises(TypeError, match="cannot be pickled or copied"):
+                    make(one)
+        array = object.numpy()
+    assert np.array_equal(pickle.loads(pickle.dumps(array)), np.arange(4.0)), "an array is one"
+
+
+def test_a_sparse_file_of_100_gib_is_read_in_parts(tmp_path):
+    path, size = tmp_path / "sparse.safetensors", 100 << 30
+    rows = size // 4096
+    header = json.dumps({"big": {"dtype": "F32", "shape": [rows, 1024], "data_offsets": [0, size]}}).encode()
+    header += b" " * (-(8 + len(header)) % 64)  # where the library borrows what is mapped
+    last = np.arange(1024, dtype="f4")
+    try:
+        with open(path, "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header)
+            file.truncate(8 + len(header) + size)
+            file.seek(-4096, os.SEEK_END)
+            file.write(last.tobytes())
+    except OSError as why:
+        pytest.skip(f"no file of 100 GiB here: {why}")
+    with safe_open(path, "np") as f:
+        part = f.get_slice("big")
+        assert part.get_shape() == [rows, 1024]
+        assert np.array_equal(part[rows - 1], last) and not part[rows // 2, :8].any()
+        found = [None] * 8
+
+        def read(at):
+            found[at] = part[rows - 1 - at:, -1].max()
+
+        threads = [threading.Thread(target=read, args=[at]) for at in range(8)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        assert found == [1023] * 8
+    with libztensor.open(path) as f:
+        assert f["big"].numpy()[-1, -1] == 1023, "it is mapped"
