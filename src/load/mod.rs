@@ -1,15 +1,23 @@
 //! Reading: from a request for decoded bytes to the bytes in their place.
 //!
 //! ```text
-//! split      a request is checked and cut into jobs                            split.rs, frame_runs.rs, slab.rs
-//! schedule   jobs in the file's order, on some threads                         executor.rs
-//! coalesce   short jobs that lie near each other are read as one               executor.rs
+//! split      a request is checked and cut into jobs                            split.rs, frame_runs.rs, slab.rs, rows.rs
+//! schedule   jobs that wait, and the threads' steps that take them             executor.rs
+//! coalesce   short jobs that lie near each other are read as one               coalesce.rs
 //! read       through the page cache or past it                                 strategy.rs
-//! finish     hash, decode, gather, turn to the host's order, check, convert    perform.rs
+//! finish     hash, decode, gather, turn to the host's order, check, convert    perform.rs, gather.rs, laid_out.rs
+//!            what has to be whole before that is put in memory of its own      temporary.rs, oversized.rs
 //! ```
 //!
-//! A single read is one request: [`run_one`] does its jobs as they are cut, without a queue or memory of its own.
-//! [`run`] does many, of one file or of several.
+//! Three ways lead through it. [`run_one`] (single.rs) does the jobs of one request as they are cut, without a queue or
+//! memory of its own. [`run`] (batch.rs) does many requests, of one file or of several, and returns when all are done.
+//! A [`Load`] (streaming.rs) delivers what is done while the rest is read:
+//!
+//! ```text
+//! pieces     what is larger than a slot is cut; what is begun first            pieces.rs
+//! place      slots of memory that are filled again and again                   ring.rs
+//! tell       what is begun, done, heard of and given back                      progress.rs
+//! ```
 
 mod batch;
 mod blob;

@@ -106,8 +106,8 @@ impl Performer<'_, '_> {
                 self.strategy.read(route, job.offset, job.dst, self.bounce)?;
                 finish(request, job.offset, job.dst, &JobKind::Copy, None)
             }
-            JobKind::Hash(expected) => {
-                self.read_hashed(job.offset, job.dst, expected)?;
+            JobKind::Hash => {
+                self.read_hashed(blob, job.dst)?;
                 finish(request, job.offset, job.dst, &JobKind::Copy, None)
             }
             JobKind::Strided(window) => self.read_strided(window, blob, job.dst),
@@ -130,7 +130,8 @@ impl Performer<'_, '_> {
     }
 
     /// Fills `dst` and compares the digest of what it gets, a little at a time.
-    fn read_hashed(&mut self, offset: u64, dst: &mut [u8], expected: &Digest) -> Result<()> {
+    fn read_hashed(&mut self, blob: &Blob<'_>, dst: &mut [u8]) -> Result<()> {
+        let (offset, expected) = (blob.entry.offset, declared_digest(blob)?);
         self.strategy.count_stored(dst.len() as u64);
         let route = self.strategy.route(offset, dst.len() as u64);
         let mut hasher = expected.hasher()?;
@@ -142,7 +143,7 @@ impl Performer<'_, '_> {
                 return Err(fail!(Cancelled, "stopped"));
             }
         }
-        digest::check(expected, &hasher.finish())
+        digest::check(&expected, &hasher.finish())
     }
 
     /// Evenly spaced blocks: out of the source's memory, or read with what is between them and taken apart.
@@ -242,12 +243,12 @@ pub fn finish(
     let blob = &request.blob;
     let start = offset.saturating_sub(blob.entry.offset);
     match kind {
-        JobKind::Copy | JobKind::Hash(_) => {
+        JobKind::Copy | JobKind::Hash => {
             if let Some(bytes) = bytes.filter(|bytes| bytes.len() == dst.len()) {
                 dst.copy_from_slice(bytes);
             }
-            if let JobKind::Hash(expected) = kind {
-                check_digest(expected, dst)?;
+            if let JobKind::Hash = kind {
+                check_digest(blob, dst)?;
             }
             blob.finish(dst, |at| start.saturating_add(at))
         }
@@ -257,10 +258,10 @@ pub fn finish(
             codec.decode_into(StoredPart { bytes: bytes.unwrap_or_default(), from }, dst)?;
             blob.finish(dst, |at| decoded_start.saturating_add(at))
         }
-        JobKind::Decode { codec, expected, .. } => {
+        JobKind::Decode { codec, has_digest, .. } => {
             let stored = bytes.unwrap_or_default();
-            if let Some(expected) = expected {
-                check_digest(expected, stored)?;
+            if *has_digest {
+                check_digest(blob, stored)?;
             }
             if let Part::Whole = request.part {
                 blob.check_size(*codec, codec.known_size(stored)?)?;
@@ -278,10 +279,17 @@ pub fn finish(
     }
 }
 
-fn check_digest(expected: &Digest, bytes: &[u8]) -> Result<()> {
+/// The digest of stored bytes that are checked: whoever made the job has seen that there is one.
+fn declared_digest(blob: &Blob<'_>) -> Result<Digest> {
+    let digest = blob.expected_digest()?;
+    digest.ok_or_else(|| fail!(Internal, "a digest was to be checked, and there is none"))
+}
+
+fn check_digest(blob: &Blob<'_>, bytes: &[u8]) -> Result<()> {
+    let expected = declared_digest(blob)?;
     let mut hasher = expected.hasher()?;
     hasher.update(bytes);
-    digest::check(expected, &hasher.finish())
+    digest::check(&expected, &hasher.finish())
 }
 
 /// Takes evenly spaced blocks out of the bytes that cover them.

@@ -8,7 +8,6 @@ use super::split;
 use crate::codec::Coding;
 use crate::error::{fail, Error, Result};
 use std::cmp::Reverse;
-use std::sync::atomic::Ordering;
 
 /// In which order requests are begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +96,7 @@ fn parts<'a>(
     oversized: &mut Vec<Oversized<'a>>,
 ) -> Result<()> {
     let blob = whole.blob;
-    let has_digest = split::expected_digest(&whole, options)?.is_some();
+    let has_digest = split::checks_digest(&whole, options)?;
     let is_plain = blob.coding == Coding::Raw
         && blob.laid_out.is_none()
         && !has_digest
@@ -173,11 +172,17 @@ pub fn place(ring: &Ring<'_>, slot: usize, used: usize, request: &Request<'_>) -
         .map(|start| (PAGE, request.blob.entry.offset.saturating_add(start)));
     let aligned = [in_page, Some((64, 0)), Some((1, 0)).filter(|_| used == 0)];
     aligned.into_iter().flatten().find_map(|(unit, phase)| {
-        let phase = usize::try_from(phase).unwrap_or(0);
-        let lead = phase.wrapping_sub(next) & unit.saturating_sub(1);
+        let lead = lead(next, unit, phase);
         let at = used.checked_add(lead)?;
         ring.address(slot, at, size).map(|_| at)
     })
+}
+
+/// Bytes from an address to the next one that lies in its unit, a power of two, as `place` lies in one.
+fn lead(address: usize, unit: usize, place: u64) -> usize {
+    let mask = unit.saturating_sub(1);
+    let phase = usize::try_from(place & mask as u64).unwrap_or(0); // less than the unit
+    phase.wrapping_sub(address) & mask
 }
 
 /// Stored bytes of a request.
@@ -208,7 +213,7 @@ impl StoredRange {
             request.blob.coding == Coding::Raw && request.blob.laid_out.is_none() && request.piece.is_none();
         let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
         StoredRange {
-            source: u32::try_from(request.source).unwrap_or(u32::MAX),
+            source: request.source,
             offset: entry.offset.saturating_add(covering.start),
             stored_bytes: covering.end.saturating_sub(covering.start),
         }
@@ -265,7 +270,8 @@ pub fn own_jobs<'a>(
     let (mut jobs, mut refused) = (Vec::new(), Vec::new());
     for (number, request) in (0u32..).zip(requests.iter_mut()).filter(|(_, request)| !request.in_ring) {
         let dst = split::take_front(request).map_err(|e| request.blob.named(e))?;
-        if let Err(error) = jobs_of(number, request, dst, executor, &mut jobs) {
+        let Executor { sources, options, .. } = executor;
+        if let Err(error) = split::add_jobs(&mut jobs, number, request, dst, sources, options) {
             refused.try_reserve(1)?;
             refused.push((number, error));
         }
@@ -279,32 +285,19 @@ pub fn own_jobs<'a>(
     Ok((jobs, refused))
 }
 
-/// Cuts a request into the jobs that fill `dst`, and counts them. Where that fails it counts as one, which is to fail.
-pub fn jobs_of<'a>(
-    number: u32,
-    request: &Request<'a>,
-    dst: &'a mut [u8],
-    executor: &Executor<'a>,
-    jobs: &mut Vec<Job<'a>>,
-) -> Result<()> {
-    let capacity = executor.sources.get(request.source).map_or(0, |source| source.capacity);
-    let source = u32::try_from(request.source).unwrap_or(u32::MAX);
-    let before = jobs.len();
-    let mut push = |offset, dst, kind| -> Result<()> {
-        jobs.try_reserve(1)?;
-        jobs.push(Job { source, request: number, offset, dst, kind });
-        Ok(())
-    };
-    match split::split(request, dst, &executor.options, capacity, &mut push) {
-        Ok(has_digest) => {
-            request.has_digest.store(has_digest, Ordering::Relaxed);
-            request.left.store(jobs.len().saturating_sub(before), Ordering::Release);
-            Ok(())
-        }
-        Err(error) => {
-            jobs.truncate(before);
-            request.left.store(1, Ordering::Release);
-            Err(request.blob.named(error))
+#[cfg(test)]
+mod tests {
+    use super::{lead, PAGE};
+
+    /// Also of places that an address of 32 bits could not count.
+    #[test]
+    fn a_lead_brings_an_address_to_the_place_s_phase() {
+        for place in [0, 64, 4095, 4096, u64::from(u32::MAX), (5 << 32) + 1000, u64::MAX] {
+            for address in [0, 1, 4000, 4096, 123_456_789] {
+                let at = address + lead(address, PAGE, place);
+                assert_eq!(at as u64 % PAGE as u64, place % PAGE as u64, "{address} for {place}");
+                assert!(at - address < PAGE);
+            }
         }
     }
 }

@@ -5,7 +5,6 @@ use super::rows::RowsMut;
 use super::slab::{Slab, StridedBlocks};
 use crate::codec::Codec;
 use crate::convert;
-use crate::digest::Digest;
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
 use crate::memory::try_box;
@@ -150,7 +149,7 @@ pub struct Request<'a> {
     /// Its digest is checked.
     pub(super) has_digest: AtomicBool,
     /// Which of the sources of its batch it is of.
-    pub(super) source: usize,
+    pub(super) source: u32,
 }
 
 impl<'a> Request<'a> {
@@ -309,14 +308,14 @@ pub struct Job<'a> {
 pub enum JobKind {
     /// Stored bytes, as they are, to their place.
     Copy,
-    /// A whole component, hashed while it is copied; the digest that the manifest declares.
-    Hash(Digest),
+    /// A whole component, hashed while it is copied.
+    Hash,
     /// Evenly spaced blocks that are read together and taken apart.
     Strided(StridedBlocks),
     /// Some frames of a compressed component, so many stored bytes, which decode to `dst`.
     Frames { codec: Codec, stored: u64, decoded_start: u64, borrowed: bool },
-    /// All of its stored bytes, out of which the request's part is decoded; their digest.
-    Decode { codec: Codec, stored: u64, borrowed: bool, expected: Option<Digest> },
+    /// All of its stored bytes, out of which the request's part is decoded, and whether their digest is checked.
+    Decode { codec: Codec, stored: u64, borrowed: bool, has_digest: bool },
     /// All else, by one thread: what has to be looked for, or is of very many pieces.
     Serial,
     /// A whole component, converted on the way.
@@ -342,7 +341,7 @@ impl Job<'_> {
     /// How many stored bytes it reads from its place on, if it reads the file itself.
     pub fn stored_bytes(&self) -> u64 {
         match &self.kind {
-            JobKind::Copy | JobKind::Hash(_) => self.bytes(),
+            JobKind::Copy | JobKind::Hash => self.bytes(),
             JobKind::Strided(window) => window.source_size(),
             JobKind::Frames { stored, borrowed: false, .. }
             | JobKind::Decode { stored, borrowed: false, .. } => *stored,
@@ -353,7 +352,7 @@ impl Job<'_> {
 
     /// Whether the stored bytes are what `dst` receives.
     pub fn is_in_place(&self) -> bool {
-        matches!(self.kind, JobKind::Copy | JobKind::Hash(_))
+        matches!(self.kind, JobKind::Copy | JobKind::Hash)
     }
 
     /// Its stored bytes, if they are at most `most` and may be read together with its neighbours.
@@ -362,7 +361,7 @@ impl Job<'_> {
         let alone = match self.kind {
             JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) | JobKind::Piece { .. } => true,
             JobKind::Frames { borrowed, .. } | JobKind::Decode { borrowed, .. } => borrowed,
-            JobKind::Copy | JobKind::Hash(_) | JobKind::Strided(_) => false,
+            JobKind::Copy | JobKind::Hash | JobKind::Strided(_) => false,
         };
         (!alone && stored <= most).then_some(stored)
     }

@@ -6,12 +6,11 @@ use super::request::{BatchOptions, Direct, Job, JobKind, Part, Push, Request};
 use super::rows::RowsMut;
 use super::slab::Slab;
 use crate::codec::Coding;
-use crate::digest::Digest;
 use crate::error::{fail, Result};
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::Ordering;
 
 /// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the page cache
 /// longer ones may, too.
@@ -39,7 +38,7 @@ pub fn sources<'a>(requests: &mut [Request<'a>]) -> Result<Vec<Source<'a>>> {
     for request in requests {
         let bytes = request.blob.source;
         request.source = numbers.of(std::ptr::from_ref(bytes).addr())?;
-        if request.source == sources.len() {
+        if request.source as usize == sources.len() {
             sources.try_reserve(1)?;
             sources.push(Source { bytes, owner: request.blob.owner, profile: bytes.profile(), capacity: 0 });
         }
@@ -49,8 +48,8 @@ pub fn sources<'a>(requests: &mut [Request<'a>]) -> Result<Vec<Source<'a>>> {
 
 /// Addresses, numbered from 0 in the order in which they first come.
 struct Numbers {
-    last: Option<(usize, usize)>,
-    all: HashMap<usize, usize, SeedableRandomState>,
+    last: Option<(usize, u32)>,
+    all: HashMap<usize, u32, SeedableRandomState>,
 }
 
 impl Numbers {
@@ -58,13 +57,13 @@ impl Numbers {
         Numbers { last: None, all: HashMap::with_hasher(crate::hash::state()) }
     }
 
-    fn of(&mut self, address: usize) -> Result<usize> {
+    fn of(&mut self, address: usize) -> Result<u32> {
         match self.last {
             // Requests of one file mostly follow each other.
             Some((last, number)) if last == address => return Ok(number),
             _ => self.all.try_reserve(1).map_err(|_| fail!(OutOfMemory, "memory could not be had"))?,
         }
-        let next = self.all.len();
+        let next = u32::try_from(self.all.len()).map_err(|_| fail!(Limit, "more than 2^32 sources"))?;
         let number = *self.all.entry(address).or_insert(next); // within what was reserved
         self.last = Some((address, number));
         Ok(number)
@@ -79,24 +78,44 @@ pub fn plan<'a>(
 ) -> Result<Vec<Job<'a>>> {
     let mut jobs = Vec::new();
     jobs.try_reserve(requests.len())?;
-    let too_many = |_| fail!(Limit, "a batch of more than 2^32 requests");
     for (at, request) in requests.iter_mut().enumerate() {
-        let number = u32::try_from(at).map_err(too_many)?;
-        let source = u32::try_from(request.source).map_err(too_many)?;
-        let capacity = sources.get(request.source).map_or(0, |source| source.capacity);
-        let before = jobs.len();
-        let mut push = |offset, dst, kind| -> Result<()> {
-            jobs.try_reserve(1)?;
-            jobs.push(Job { source, request: number, offset, dst, kind });
-            Ok(())
-        };
-        let has_digest = take_front(request)
-            .and_then(|dst| split(request, dst, options, capacity, &mut push))
-            .map_err(|e| request.blob.named(e))?;
-        request.has_digest = AtomicBool::new(has_digest);
-        request.left = AtomicUsize::new(jobs.len().saturating_sub(before));
+        let number = u32::try_from(at).map_err(|_| fail!(Limit, "a batch of more than 2^32 requests"))?;
+        let dst = take_front(request).map_err(|e| request.blob.named(e))?;
+        add_jobs(&mut jobs, number, request, dst, sources, options)?;
     }
     Ok(jobs)
+}
+
+/// Adds the jobs that fill `dst` with what a request asks for; it learns how many they are. Where that fails they count as
+/// one, which is to fail.
+pub fn add_jobs<'a>(
+    jobs: &mut Vec<Job<'a>>,
+    number: u32,
+    request: &Request<'a>,
+    dst: &'a mut [u8],
+    sources: &[Source<'a>],
+    options: &BatchOptions,
+) -> Result<()> {
+    let source = request.source;
+    let capacity = sources.get(source as usize).map_or(0, |source| source.capacity);
+    let before = jobs.len();
+    let mut push = |offset, dst, kind| -> Result<()> {
+        jobs.try_reserve(1)?;
+        jobs.push(Job { source, request: number, offset, dst, kind });
+        Ok(())
+    };
+    match split(request, dst, options, capacity, &mut push) {
+        Ok(has_digest) => {
+            request.has_digest.store(has_digest, Ordering::Relaxed);
+            request.left.store(jobs.len().saturating_sub(before), Ordering::Relaxed);
+            Ok(())
+        }
+        Err(error) => {
+            jobs.truncate(before);
+            request.left.store(1, Ordering::Relaxed);
+            Err(request.blob.named(error))
+        }
+    }
 }
 
 /// The front of a request's destination, which it fills.
@@ -123,10 +142,9 @@ pub fn split<'a>(
         push(request.blob.entry.offset, dst, JobKind::Piece { of, offset })?;
         return Ok(request.wanted.verify && offset == 0);
     }
-    let expected = expected_digest(request, options)?;
-    let (start, has_digest) = (request.blob.entry.offset, expected.is_some());
+    let (start, has_digest) = (request.blob.entry.offset, checks_digest(request, options)?);
     match (request.wanted.convert, &request.rows, &request.part) {
-        (None, None, _) => split_packed(request, dst, expected, options, capacity, push)?,
+        (None, None, _) => split_packed(request, dst, has_digest, options, capacity, push)?,
         (Some(to), None, Part::Whole) if !has_digest => push(start, dst, JobKind::Convert(to))?,
         (None, Some(rows), _) if !has_digest && is_plain(request) => {
             let mut rows = rows.lock();
@@ -140,13 +158,13 @@ pub fn split<'a>(
     Ok(has_digest)
 }
 
-/// The digest that is checked with a request.
-pub fn expected_digest(request: &Request<'_>, options: &BatchOptions) -> Result<Option<Digest>> {
+/// Whether a digest is checked with a request.
+pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bool> {
     match &request.part {
         Part::Whole if (options.verify || request.wanted.verify) && request.blob.laid_out.is_none() => {
-            request.blob.expected_digest()
+            Ok(request.blob.expected_digest()?.is_some())
         }
-        _ => Ok(None),
+        _ => Ok(false),
     }
 }
 
@@ -178,7 +196,7 @@ fn row_jobs<'a>(
 pub fn split_packed<'a>(
     request: &Request<'_>,
     dst: &'a mut [u8],
-    expected: Option<Digest>,
+    has_digest: bool,
     options: &BatchOptions,
     capacity: usize,
     push: &mut Push<'_, 'a>,
@@ -187,10 +205,8 @@ pub fn split_packed<'a>(
     let start = blob.entry.offset;
     match (&request.part, blob.coding) {
         _ if blob.laid_out.is_some() => push(start, dst, JobKind::Serial)?,
-        (Part::Whole, Coding::Raw) => match expected {
-            Some(expected) => push(start, dst, JobKind::Hash(expected))?,
-            None => copy_jobs(start, dst, options, push)?,
-        },
+        (Part::Whole, Coding::Raw) if has_digest => push(start, dst, JobKind::Hash)?,
+        (Part::Whole, Coding::Raw) => copy_jobs(start, dst, options, push)?,
         (Part::Range { offset, .. }, Coding::Raw) if !blob.entry.swaps() => {
             copy_jobs(start.saturating_add(*offset), dst, options, push)?;
         }
@@ -202,7 +218,7 @@ pub fn split_packed<'a>(
             let stored = blob.entry.stored_size;
             let borrowed = blob.stored().borrow().is_some();
             let runs = match part {
-                Part::Whole if expected.is_none() => frame_runs(blob, codec, options.chunk_size)?,
+                Part::Whole if !has_digest => frame_runs(blob, codec, options.chunk_size)?,
                 Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
             };
             match (part, runs) {
@@ -210,7 +226,7 @@ pub fn split_packed<'a>(
                 (Part::Range { .. } | Part::Slab(_), None) if !blob.is_read_whole() => {
                     push(start, dst, JobKind::Serial)?;
                 }
-                (_, None) => push(start, dst, JobKind::Decode { codec, stored, borrowed, expected })?,
+                (_, None) => push(start, dst, JobKind::Decode { codec, stored, borrowed, has_digest })?,
             }
         }
     }
@@ -303,8 +319,8 @@ mod tests {
         let mut numbers = Numbers::new();
         for round in 0..2 {
             for at in 0..SOURCES {
-                assert_eq!(numbers.of(at << 6).unwrap(), at, "round {round}");
-                assert_eq!(numbers.of(at << 6).unwrap(), at, "round {round}, once more");
+                assert_eq!(numbers.of(at << 6).unwrap() as usize, at, "round {round}");
+                assert_eq!(numbers.of(at << 6).unwrap() as usize, at, "round {round}, once more");
             }
         }
         assert_eq!(numbers.all.len(), SOURCES);

@@ -6,6 +6,7 @@ use super::pieces::{self, Cut, Order};
 use super::progress::{Event, Pending, Placed, Report};
 use super::request::{BatchOptions, BatchStats, Request};
 use super::ring::Ring;
+use super::split;
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use crate::threads::ThreadHooks;
@@ -314,7 +315,9 @@ impl<'a> Load<'a> {
                 // given back, which is after all of its jobs are done.
                 match unsafe { ring.slice_mut(*slot as usize, *at, size) } {
                     Some(dst) => {
-                        if let Err(error) = pieces::jobs_of(*piece, request, dst, &self.executor, &mut jobs) {
+                        let Executor { sources, options, .. } = &self.executor;
+                        let made = split::add_jobs(&mut jobs, *piece, request, dst, sources, options);
+                        if let Err(error) = made {
                             report.add(*piece, request, 0, Err(error));
                         }
                     }

@@ -43,12 +43,8 @@ impl Performer<'_, '_> {
     /// Fills `dst` with the decoded bytes of a request, one after the other, on this thread.
     pub(super) fn read_packed(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
         // What it takes beside is counted by the caller.
-        let expected =
-            split::expected_digest(request, &OPTIONS)?.or(if request.has_digest.load(Ordering::Relaxed) {
-                request.blob.expected_digest()?
-            } else {
-                None
-            });
+        let has_digest =
+            split::checks_digest(request, &OPTIONS)? || request.has_digest.load(Ordering::Relaxed);
         let (shared, capacity) = (Shared::new(OPTIONS.in_flight), self.bounce.capacity());
         let (outer, strategy, bounce) = (self.shared, self.strategy, &mut *self.bounce);
         let mut inner = Performer { strategy, shared: &shared, bounce };
@@ -56,7 +52,7 @@ impl Performer<'_, '_> {
             true => Err(fail!(Cancelled, "stopped")),
             false => inner.perform(&mut Job { source: 0, request: 0, offset, dst, kind }, request),
         };
-        split::split_packed(request, dst, expected, &OPTIONS, capacity, &mut perform)
+        split::split_packed(request, dst, has_digest, &OPTIONS, capacity, &mut perform)
     }
 }
 
