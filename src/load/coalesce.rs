@@ -26,13 +26,16 @@ impl Extent {
     }
 }
 
-/// The jobs at the front of the queue that may be done together.
-pub fn adjacent(queue: &[Job<'_>], many: &Coalescing) -> Extent {
-    let start = queue.first().map_or(0, |first| first.offset);
+/// Which of the jobs that come next, `first` and those behind it, may be done together.
+pub fn adjacent<'j, 'a: 'j>(
+    first: &Job<'a>,
+    next: impl Iterator<Item = &'j Job<'a>>,
+    many: &Coalescing,
+) -> Extent {
+    let start = first.offset;
     let mut extent = Extent { count: 0, stored: 0, end: start, how: many.how, ..Extent::of_one(start) };
-    let source = queue.first().map(|first| first.source);
     let mut last = start;
-    for job in queue.iter().take(many.count).take_while(|job| Some(job.source) == source) {
+    for job in next.take(many.count).take_while(|job| job.source == first.source) {
         let Some(stored) = job.coalescable(many.short) else { break };
         // Not always by place: a load may have an order of its own.
         if job.offset < last {

@@ -12,7 +12,6 @@ use crate::lock::Mutex;
 use crate::source::direct::{Bounce, BLOCK};
 use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
-use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
@@ -25,8 +24,8 @@ pub struct Executor<'a> {
     pub options: BatchOptions,
     pub sources: Vec<Source<'a>>,
     strategies: Vec<ReadStrategy<'a>>,
-    /// Jobs that no thread has taken yet.
-    queue: Mutex<VecDeque<Job<'a>>>,
+    /// Jobs that no thread has taken yet: the next one is the last.
+    queue: Mutex<Vec<Job<'a>>>,
     pub shared: Shared,
     /// Requests that are handed out piece by piece.
     pub oversized: Vec<Oversized<'a>>,
@@ -66,7 +65,7 @@ impl<'a> Executor<'a> {
             options,
             sources,
             strategies: Vec::new(),
-            queue: Mutex::new(VecDeque::new()),
+            queue: Mutex::new(Vec::new()),
             shared: Shared::new(options.in_flight.saturating_sub(bounces)),
             oversized: Vec::new(),
         })
@@ -112,23 +111,22 @@ impl<'a> Executor<'a> {
     }
 
     /// Jobs that are done when all that are there already were taken.
-    pub fn fill(&mut self, jobs: Vec<Job<'a>>) {
-        self.queue = Mutex::new(VecDeque::from(jobs));
+    pub fn fill(&mut self, mut jobs: Vec<Job<'a>>) {
+        jobs.reverse();
+        self.queue = Mutex::new(jobs);
     }
 
     /// Jobs that are done before all that are there already.
     pub fn put_first(&self, jobs: &mut Vec<Job<'a>>) -> Result<()> {
         let mut queue = self.queue.lock();
         queue.try_reserve(jobs.len())?;
-        while let Some(job) = jobs.pop() {
-            queue.push_front(job);
-        }
+        queue.extend(jobs.drain(..).rev());
         Ok(())
     }
 
     /// The request of the next job.
     pub fn next_request(&self) -> Option<u32> {
-        self.queue.lock().front().map(|job| job.request)
+        self.queue.lock().last().map(|job| job.request)
     }
 
     /// Whether to end: a job failed, or the caller asked for it.
@@ -187,15 +185,15 @@ impl<'a> Executor<'a> {
     /// The next job, and those that may be done with it, among the tools.
     fn take(&self, tools: &mut Tools<'a>) -> Result<Option<(&ReadStrategy<'a>, Extent)>> {
         let mut queue = self.queue.lock();
-        let (front, _) = queue.as_slices();
-        let Some(first) = front.first() else { return Ok(None) };
+        let Some(first) = queue.last() else { return Ok(None) };
         let Some(strategy) = self.strategies.get(first.source as usize) else { return Ok(None) };
         let extent = match strategy.coalescing(tools.bounce.capacity()) {
-            Some(many) => adjacent(front, &many),
+            Some(many) => adjacent(first, queue.iter().rev(), &many),
             None => Extent::of_one(first.offset),
         };
         tools.taken.try_reserve(extent.count)?;
-        tools.taken.extend(queue.drain(..extent.count));
+        let left = queue.len().saturating_sub(extent.count);
+        tools.taken.extend(queue.drain(left..).rev());
         Ok(Some((strategy, extent)))
     }
 

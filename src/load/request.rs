@@ -154,6 +154,7 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// A part that the component has, and the bytes that it fills, converted where a dtype is given.
+    #[inline]
     pub(crate) fn checked(blob: &Blob<'_>, part: Part, convert: Option<Dtype>) -> Result<(Part, u64)> {
         let part = match part {
             Part::Range { offset, length } => {
@@ -199,6 +200,7 @@ impl<'a> Request<'a> {
     }
 
     /// A request for a part that was [`checked`](Request::checked).
+    #[inline(always)]
     pub(crate) fn of(
         blob: Blob<'a>,
         part: Part,

@@ -116,6 +116,7 @@ impl<'f> Component<'f> {
     }
 
     /// A request for a part of it, done as is wanted.
+    #[inline(always)] // into its place, not moved there: a request is large
     pub fn request_as<'a>(
         &self,
         part: &Selection<'_>,

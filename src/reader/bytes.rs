@@ -138,6 +138,7 @@ impl<'f> Component<'f> {
     }
 
     /// What the executor needs to read it.
+    #[inline]
     pub(super) fn blob(&self) -> Result<Blob<'f>> {
         let (file, entry) = (self.file, self.entry);
         Ok(Blob {
