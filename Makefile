@@ -202,6 +202,7 @@ test-remote: libs
 # The benchmark links the library that make libs stages, as a C program would.
 bench-build: libs zt
 	@sh tools/need.sh bench || true
+	@if sh tools/need.sh runai; then sh tools/fetch_runai.sh $(T)/runai; fi
 	cd benches && $(CARGO) fetch --locked
 	cd benches && ZT_LIB_DIR=$(T)/lib CARGO_TARGET_DIR=$(T)/bench-build $(CARGO) build --release --locked
 	@mkdir -p $(T)/bench

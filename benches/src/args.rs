@@ -16,6 +16,7 @@ WORKLOAD is one of these, by name or number; without one all run:
   w5  small_tensors  write and load small tensors   w12  append    append one object
   w6  compress       zstd                           w13  threads   other numbers of threads
   w7  digests                                       w14  convert_file  safetensors to .zt
+  w15 stream         loads: rings, shards, slices   w16  cache     a cache of experts
 
 Options:
   --quick      small files and few rounds: shows that everything works, not how fast
@@ -38,7 +39,7 @@ What cannot be measured on this machine is printed as \"not measured: WHY\", and
 ";
 
 /// Number and name of each workload, in the order of the runs.
-pub const WORKLOADS: [(&str, &str); 14] = [
+pub const WORKLOADS: [(&str, &str); 16] = [
     ("w1", "open"),
     ("w2", "load"),
     ("w3", "cold_load"),
@@ -53,6 +54,8 @@ pub const WORKLOADS: [(&str, &str); 14] = [
     ("w12", "append"),
     ("w13", "threads"),
     ("w14", "convert_file"),
+    ("w15", "stream"),
+    ("w16", "cache"),
 ];
 
 pub enum Command {
@@ -139,7 +142,7 @@ mod tests {
     #[test]
     fn what_is_not_an_argument_is_one_line() {
         for args in
-            [&["--fast"][..], &["w15"], &["w0"], &["--dir"], &["--reps", "many"], &["--reps", "0"], &["x"]]
+            [&["--fast"][..], &["w17"], &["w0"], &["--dir"], &["--reps", "many"], &["--reps", "0"], &["x"]]
         {
             let Err(line) = of(args) else { panic!("{args:?}") };
             assert!(line.contains(args.last().unwrap()) && !line.contains('\n'), "{line}");

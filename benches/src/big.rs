@@ -18,7 +18,7 @@ pub struct Big {
     pub gguf: PathBuf,
     /// The index of the same model in safetensors files of about the same size.
     pub index: PathBuf,
-    shards: Vec<PathBuf>,
+    pub shards: Vec<PathBuf>,
 }
 
 const SHARDS: usize = 8;
@@ -93,6 +93,19 @@ impl Big {
         for f in self.files() {
             sys::open_read(f, false).sync_all().unwrap();
         }
+    }
+
+    /// Writes the files of the loads that are not there yet: one, and its shards.
+    pub fn prepare_for_loads(&self, data: &[u8]) {
+        crate::balloon::make_free(2 * self.len);
+        if !self.zt.exists() {
+            let (d, o) = (&data[..self.len], zt::writer_options());
+            zt::write(&self.zt, &self.specs, &self.cnames, d, zt::BF16, &o);
+        }
+        if !self.index.exists() {
+            self.write_shards(&data[..self.len]);
+        }
+        self.shards.iter().chain([&self.zt]).for_each(|f| sys::open_read(f, false).sync_all().unwrap());
     }
 
     pub fn note(&self) -> String {

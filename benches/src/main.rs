@@ -50,7 +50,7 @@ impl Drop for Cleanup {
 /// Its number (see args::WORKLOADS), and what it does.
 type Workload = (&'static str, fn(&Cfg) -> Vec<Value>);
 
-const TABLE: [Workload; 16] = [
+const TABLE: [Workload; 18] = [
     ("w1", workloads::open::run),
     ("w1", workloads::open_kinds::run),
     ("w1", workloads::vocabulary::run),
@@ -67,6 +67,8 @@ const TABLE: [Workload; 16] = [
     ("w12", workloads::append::run),
     ("w13", workloads::threads::run),
     ("w14", workloads::convert_file::run),
+    ("w15", workloads::stream::run),
+    ("w16", workloads::cache::run),
 ];
 
 fn main() -> ExitCode {

@@ -98,6 +98,17 @@ pub const TARGETS: &[Target] = &[
     t("W9a/cold", "2 ranks", "libztensor slices", "limit: pread", 1.15),
     t("W9a/cold", "8 ranks", "libztensor slices", "limit: pread", 1.15),
     t("W14", "convert", "zt convert --raw --digest crc32c", "limit: cp", 1.15),
+    // What the ring costs: the consumer is the same.
+    t("W15/warm", "load", "libztensor load, ring", "libztensor load, the same", 1.05),
+    t("W15/cold", "load", "libztensor load, ring", "libztensor load, into", 1.05),
+    t("W15/warm", "load", "libztensor load, ring", "Run:ai, copied", 1.0),
+    t("W15/cold", "load", "libztensor load, ring", "Run:ai, copied", 1.0),
+    t("W15/shards warm", "load", "libztensor load, 2 threads", "limit: pread", 0.55),
+    t("W15/shards cold", "load", "libztensor load, the library's", "limit: O_DIRECT pread, 2", 1.08),
+    t("W15/shards warm", "load", "libztensor load, 2 threads", "Run:ai, 2 threads", 1.0),
+    t("W15/shards cold", "load", "libztensor load, 2 threads", "Run:ai, 2 threads", 1.0),
+    t("W15/rank", "load", "libztensor load of slices", "limit: O_DIRECT", 2.5),
+    t("W16", "visit", "libztensor zt_cache, the next", "limit: pread", 0.95),
 ];
 
 #[derive(Clone, Copy, PartialEq)]

@@ -1,5 +1,13 @@
 //! libztensor, called as a C program calls it: declarations after include/ztensor.h, and thin helpers.
 
+mod cache;
+mod load;
+mod writer;
+
+pub use cache::*;
+pub use load::*;
+pub use writer::*;
+
 use crate::data::Spec;
 use crate::sys::Shared;
 use std::ffi::{c_char, c_void, CStr, CString};
@@ -49,20 +57,9 @@ pub struct Request {
     pub dst: *mut c_void,
     pub dst_size: usize,
     pub tag: u64,
-}
-
-#[repr(C)]
-struct WriteRequest {
-    size: usize,
-    name: *const c_char,
-    shape: *const u64,
-    rank: usize,
-    data: *const c_void,
-    data_size: usize,
-    dtype: i32,
-    type_: i32,
-    encoding: i32,
-    digest: i32,
+    pub rows: [u64; 4],
+    pub verify: u32,
+    pub convert: i32,
 }
 
 #[repr(C)]
@@ -113,31 +110,6 @@ pub struct ReadStats {
     pub reason: *const c_char,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct WriterOptions {
-    pub size: usize,
-    pub spec_version: u32,
-    pub encoding: i32,
-    pub alignment: u64,
-    pub large_alignment: u64,
-    pub large_size: u64,
-    pub zstd_level: i32,
-    pub digest: i32,
-    pub threads: u32,
-    pub durable: u32,
-    pub frame_size: u64,
-}
-
-#[repr(C)]
-struct Sink {
-    pub size: usize,
-    context: *mut c_void,
-    write: extern "C" fn(*mut c_void, *const c_void, usize) -> i32,
-    finish: *const c_void,
-    close: *const c_void,
-}
-
 extern "C" {
     pub fn zt_open(path: *const c_char, options: *const OpenOptions, file: *mut *mut File) -> i32;
     fn zt_open_model(path: *const c_char, options: *const OpenOptions, file: *mut *mut File) -> i32;
@@ -178,22 +150,6 @@ extern "C" {
         o: *const ReadOptions,
         s: *mut ReadStats,
     ) -> i32;
-    pub fn zt_writer_create(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
-    pub fn zt_writer_append(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
-    fn zt_writer_create_sink(sink: *const Sink, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
-    pub fn zt_writer_add_dense(
-        w: *mut Writer,
-        name: *const c_char,
-        name_length: usize,
-        dtype: i32,
-        type_: i32,
-        shape: *const u64,
-        rank: usize,
-        data: *const c_void,
-        n: usize,
-    ) -> i32;
-    fn zt_writer_add_batch(w: *mut Writer, r: *const WriteRequest, n: usize) -> i32;
-    pub fn zt_writer_finish(w: *mut Writer, summary: *mut c_void) -> i32;
 }
 
 /// Stops the benchmark with the library's own message.
@@ -258,6 +214,12 @@ impl Zt {
         c
     }
 
+    /// Where the tensor's bytes are in the file, if it is there.
+    pub fn offset(&self, name: &CStr) -> Option<usize> {
+        let o = unsafe { zt_object_find(self.0, name.as_ptr()) };
+        (!o.is_null()).then(|| unsafe { zt_component_offset(zt_component_at(o, 0)) } as usize)
+    }
+
     /// The tensor's bytes, borrowed from the mapping.
     pub fn view(&self, name: &CStr) -> &[u8] {
         let (mut p, mut n) = (null(), 0);
@@ -272,10 +234,22 @@ impl Zt {
         s
     }
 
-    /// A request for each whole tensor, to its place in `out`.
+    /// A request for each whole tensor, to a slot of a ring; its tag is the tensor's number.
+    pub fn streamed(&self, names: &[CString]) -> Vec<Request> {
+        let one = |(at, n): (usize, &CString)| {
+            let to_ring = request(self.component(n), &mut []);
+            Request { tag: at as u64, dst: null_mut(), ..to_ring }
+        };
+        names.iter().enumerate().map(one).collect()
+    }
+
+    /// A request for each whole tensor, to its place in `out`; its tag is the tensor's number.
     pub fn whole(&self, specs: &[Spec], names: &[CString], out: Shared) -> Vec<Request> {
-        let one = |(s, n): (&Spec, &CString)| request(self.component(n), unsafe { out.range(s.at, s.len) });
-        specs.iter().zip(names).map(one).collect()
+        let one = |(at, (s, n)): (usize, (&Spec, &CString))| {
+            let to_place = request(self.component(n), unsafe { out.range(s.at, s.len) });
+            Request { tag: at as u64, ..to_place }
+        };
+        specs.iter().zip(names).enumerate().map(one).collect()
     }
 }
 
@@ -304,6 +278,9 @@ pub fn request(component: *const Component, dst: &mut [u8]) -> Request {
         dst: dst.as_mut_ptr().cast(),
         dst_size: dst.len(),
         tag: 0,
+        rows: [0; 4],
+        verify: 0,
+        convert: 0,
     }
 }
 
@@ -318,95 +295,6 @@ pub fn read_options(threads: u32, direct: i32) -> ReadOptions {
     ReadOptions { size: std::mem::size_of::<ReadOptions>(), threads, direct, ..o }
 }
 
-pub fn writer_options() -> WriterOptions {
-    let o: WriterOptions = unsafe { std::mem::zeroed() };
-    WriterOptions { size: std::mem::size_of::<WriterOptions>(), ..o }
-}
-
 pub fn cnames(specs: &[Spec]) -> Vec<CString> {
     specs.iter().map(|s| CString::new(s.name.as_str()).unwrap()).collect()
-}
-
-fn fill(w: *mut Writer, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32) {
-    for (s, n) in specs.iter().zip(names) {
-        let bytes = &data[s.at..s.at + s.len];
-        let (p, len) = (bytes.as_ptr().cast(), bytes.len());
-        ok(unsafe {
-            zt_writer_add_dense(w, n.as_ptr(), 0, dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len)
-        });
-    }
-    ok(unsafe { zt_writer_finish(w, null_mut()) });
-}
-
-pub fn write(path: &Path, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32, o: &WriterOptions) {
-    let mut w = null_mut();
-    ok(unsafe { zt_writer_create(cpath(path).as_ptr(), o, &mut w) });
-    fill(w, specs, names, data, dtype);
-}
-
-/// Writes a file in one call.
-pub fn write_batch(
-    path: &Path,
-    specs: &[Spec],
-    names: &[CString],
-    data: &[u8],
-    dtype: i32,
-    o: &WriterOptions,
-) {
-    let one = |(s, n): (&Spec, &CString)| WriteRequest {
-        size: std::mem::size_of::<WriteRequest>(),
-        name: n.as_ptr(),
-        shape: s.shape.as_ptr(),
-        rank: s.shape.len(),
-        data: data[s.at..s.at + s.len].as_ptr().cast(),
-        data_size: s.len,
-        dtype,
-        type_: 0,
-        encoding: 0,
-        digest: 0,
-    };
-    let requests: Vec<WriteRequest> = specs.iter().zip(names).map(one).collect();
-    let mut w = null_mut();
-    ok(unsafe { zt_writer_create(cpath(path).as_ptr(), o, &mut w) });
-    ok(unsafe { zt_writer_add_batch(w, requests.as_ptr(), requests.len()) });
-    ok(unsafe { zt_writer_finish(w, null_mut()) });
-}
-
-pub fn append(path: &Path, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32) {
-    let mut w = null_mut();
-    ok(unsafe { zt_writer_append(cpath(path).as_ptr(), null(), &mut w) });
-    fill(w, specs, names, data, dtype);
-}
-
-extern "C" fn take(context: *mut c_void, data: *const c_void, n: usize) -> i32 {
-    let v = unsafe { &mut *context.cast::<Taken>() };
-    v.bytes += n as u64;
-    if let Some(keep) = &mut v.kept {
-        keep.extend_from_slice(unsafe { std::slice::from_raw_parts(data.cast(), n) });
-    }
-    0
-}
-
-struct Taken {
-    bytes: u64,
-    kept: Option<Vec<u8>>,
-}
-
-/// Writes to memory, or (`keep` false) to nothing: the size and the bytes.
-pub fn write_sink(
-    specs: &[Spec],
-    names: &[CString],
-    data: &[u8],
-    dtype: i32,
-    o: &WriterOptions,
-    keep: bool,
-) -> (u64, Vec<u8>) {
-    let mut t = Taken { bytes: 0, kept: keep.then(Vec::new) };
-    let context = std::ptr::from_mut(&mut t).cast();
-    let size = std::mem::size_of::<Sink>();
-    let sink = Sink { size, context, write: take, finish: null(), close: null() };
-    let mut w = null_mut();
-    ok(unsafe { zt_writer_create_sink(&sink, o, &mut w) });
-    fill(w, specs, names, data, dtype);
-    (t.bytes, t.kept.unwrap_or_default())
 }

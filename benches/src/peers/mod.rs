@@ -8,6 +8,7 @@ pub mod ggml;
 pub mod gguf_candle;
 pub mod gguf_file;
 pub mod limits;
+pub mod runai;
 pub mod safetensors;
 pub mod zt1;
 

@@ -9,12 +9,12 @@ use serde_json::{json, Value};
 use std::collections::VecDeque;
 use std::ffi::CString;
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-const EXPERT: usize = 8 << 20;
+pub const EXPERT: usize = 8 << 20;
 /// Experts of a layer that are visited.
-const CHOSEN: usize = 2;
-const READ: &str = "limit: pread of each expert into one buffer";
+pub const CHOSEN: usize = 2;
+pub const READ: &str = "limit: pread of each expert into one buffer";
 
 /// What is visited, and how many experts there is memory for.
 struct Visits<'a> {
@@ -96,39 +96,62 @@ impl Visits<'_> {
         }
         most
     }
+}
 
-    /// A buffer for one expert and the page cache for as many as it likes: what a budget costs is seen against it.
-    fn by_pread(&self, offsets: &[u64], buffer: &mut [u8]) {
-        use std::os::unix::fs::FileExt;
-        let f = sys::open_read(self.path, false);
-        for &e in self.order {
-            f.read_exact_at(buffer, offsets[e]).unwrap();
-        }
+/// A file of experts, in layers, and the order in which they are visited.
+pub struct Model {
+    pub path: PathBuf,
+    pub names: Vec<CString>,
+    pub order: Vec<usize>,
+}
+
+impl Model {
+    pub fn write(cfg: &Cfg) -> Model {
+        let (layers, per_layer) = if cfg.quick { (4, 8) } else { (16, 16) };
+        let count = if cfg.quick { 200 } else { 2000 };
+        let spec = |i| Spec { name: format!("e{i:03}"), shape: vec![EXPERT as u64 / 2], at: 0, len: EXPERT };
+        let specs: Vec<Spec> = (0..layers * per_layer).map(spec).collect();
+        let names = zt::cnames(&specs);
+        let path = cfg.dir.join("experts.zt");
+        let data = crate::data::gauss_buf(EXPERT, 9);
+        let o = zt::WriterOptions { large_alignment: 4096, ..zt::writer_options() };
+        zt::write(&path, &specs, &names, &data.slice()[..EXPERT], zt::BF16, &o);
+        let mut r = Rng(5);
+        let order = (0..count).map(|i| i / CHOSEN % layers * per_layer + r.below(per_layer)).collect();
+        Model { path, names, order }
+    }
+
+    pub fn offsets(&self) -> Vec<u64> {
+        let f = zt::Zt::open(&self.path);
+        self.names.iter().map(|n| unsafe { zt::zt_component_offset(f.component(n)) }).collect()
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Each expert that is visited, by pread into one buffer and the page cache for as many as it likes: what a budget costs
+/// is seen against it.
+pub fn pread_each(model: &Model, offsets: &[u64], buffer: &mut [u8]) {
+    use std::os::unix::fs::FileExt;
+    let f = sys::open_read(&model.path, false);
+    for &e in &model.order {
+        f.read_exact_at(buffer, offsets[e]).unwrap();
     }
 }
 
 pub fn run(cfg: &Cfg) -> Value {
-    let (layers, per_layer) = if cfg.quick { (4, 8) } else { (16, 16) };
-    let count = if cfg.quick { 200 } else { 2000 };
-    let n = layers * per_layer;
-    let spec = |i| Spec { name: format!("e{i:03}"), shape: vec![EXPERT as u64 / 2], at: 0, len: EXPERT };
-    let specs: Vec<Spec> = (0..n).map(spec).collect();
-    let names = zt::cnames(&specs);
-    let path = cfg.dir.join("w9-experts.zt");
-    let data = crate::data::gauss_buf(EXPERT, 9);
-    let o = zt::WriterOptions { large_alignment: 4096, ..zt::writer_options() };
-    zt::write(&path, &specs, &names, &data.slice()[..EXPERT], zt::BF16, &o);
-    let mut r = Rng(5);
-    let order: Vec<usize> =
-        (0..count).map(|i| i / CHOSEN % layers * per_layer + r.below(per_layer)).collect();
-    let visits = Visits { path: &path, names: &names, order: &order, capacity: n / 4 };
-    let offsets: Vec<u64> = {
-        let f = zt::Zt::open(&path);
-        names.iter().map(|n: &CString| unsafe { zt::zt_component_offset(f.component(n)) }).collect()
-    };
+    let model = Model::write(cfg);
+    let Model { path, names, order } = &model;
+    let (n, count) = (names.len(), order.len());
+    let visits = Visits { path, names, order, capacity: n / 4 };
+    let offsets = model.offsets();
     let mut buffer = Buf::new(EXPERT, false);
     let cold = |f: &mut dyn FnMut()| {
-        sys::evict_whole(&path);
+        sys::evict_whole(path);
         secs(f).0
     };
     let (mut views, mut batches) = (0, 0);
@@ -141,7 +164,7 @@ pub fn run(cfg: &Cfg) -> Value {
         metrics: vec![Metric { name: "visit", unit: Unit::Items(count as f64), limit: READ }],
         cases: vec![
             timed(Role::Limit, READ, || {
-                cold(&mut || visits.by_pread(&offsets, &mut buffer.slice_mut()[..EXPERT]))
+                cold(&mut || pread_each(&model, &offsets, &mut buffer.slice_mut()[..EXPERT]))
             }),
             timed(Role::Libztensor, "libztensor views, WILLNEED ahead, DONTNEED behind", || {
                 cold(&mut || views = views.max(visits.by_views()))
@@ -163,6 +186,5 @@ pub fn run(cfg: &Cfg) -> Value {
         );
     }
     v["memory"] = json!({"views_kib": views, "batches_kib": batches, "budget_mib": budget});
-    let _ = std::fs::remove_file(&path);
     v
 }

@@ -1,6 +1,7 @@
 //! One file for each workload; docs/benchmarks.md says what it measures.
 
 pub mod append;
+pub mod cache;
 pub mod cold_load;
 pub mod compress;
 pub mod convert;
@@ -14,6 +15,7 @@ pub mod scale;
 pub mod slices;
 pub mod small_tensors;
 pub mod startup;
+pub mod stream;
 pub mod threads;
 pub mod vocabulary;
 pub mod write;

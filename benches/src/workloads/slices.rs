@@ -11,16 +11,24 @@ use serde_json::Value;
 const LIMIT: &str = "limit: pread of as many bytes, contiguous, 2 threads";
 
 /// The part of a matrix that a rank needs: starts and counts.
-struct Slice {
-    tensor: usize,
+pub struct Slice {
+    pub tensor: usize,
     start: [u64; 2],
     count: [u64; 2],
     at: usize,
     len: usize,
 }
 
+impl Slice {
+    /// To its place in `dst`.
+    pub fn request(&self, component: *const zt::Component, dst: Shared) -> zt::Request {
+        let r = zt::request(component, unsafe { dst.range(self.at, self.len) });
+        zt::Request { length: 0, start: self.start.as_ptr(), count: self.count.as_ptr(), ..r }
+    }
+}
+
 /// Column-parallel matrices are cut by rows, row-parallel ones (o_proj, down_proj) by columns, as engines do.
-fn plan(specs: &[Spec], rank: u64, ranks: u64) -> (Vec<Slice>, usize) {
+pub fn plan(specs: &[Spec], rank: u64, ranks: u64) -> (Vec<Slice>, usize) {
     let (mut v, mut at) = (Vec::new(), 0);
     for (tensor, s) in specs.iter().enumerate().filter(|(_, s)| s.shape.len() == 2) {
         let by_columns = s.name.contains("o_proj") || s.name.contains("down_proj");
@@ -70,10 +78,7 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
     };
     let libztensor = |(slices, need): &(Vec<Slice>, usize)| {
         let f = zt::Zt::open(&b.zt);
-        let one = |s: &Slice| {
-            let r = zt::request(f.component(&b.cnames[s.tensor]), unsafe { dst.range(s.at, s.len) });
-            zt::Request { start: s.start.as_ptr(), count: s.count.as_ptr(), ..r }
-        };
+        let one = |s: &Slice| s.request(f.component(&b.cnames[s.tensor]), dst);
         let requests: Vec<zt::Request> = slices.iter().map(one).collect();
         let stats = f.batch(&requests, &zt::read_options(2, 0));
         assert_eq!(stats.bytes, *need as u64);
