@@ -50,6 +50,31 @@ static void test_ring(const zt_file *file)
     free(memory);
 }
 
+/* What is larger than a slot comes as a thread reads it, so that the first of it is there soon. */
+static void test_first_bytes(const zt_file *file)
+{
+    zt_read_request requests[TENSORS];
+    zt_load_options o;
+    zt_load_event event;
+    zt_load *load;
+    uint64_t all = 0;
+    INIT(o);
+    REQUIRE(request_all(file, requests, 0) == TENSORS);
+    o.slot_size = 16 * SLOT, o.slot_count = 2, o.chunk_size = 2 * SLOT;
+    load = start(&requests[15], 1, &o);
+    for (;;) {
+        INIT(event);
+        REQUIRE(zt_load_next(load, -1, &event) == ZT_OK && event.status == ZT_OK);
+        if (event.kind == ZT_LOAD_DONE)
+            break;
+        CHECK(event.size <= o.chunk_size);
+        all += event.size;
+        zt_load_release(load, &event);
+    }
+    CHECK_U64(all, sizes[15]);
+    CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
+}
+
 /* Memory of their own, with some in the ring. */
 static void test_destinations(const zt_file *file)
 {
@@ -357,6 +382,7 @@ int main(void)
     write_tensors(path, sizes, TENSORS, ZT_ENCODING_RAW, ZT_DIGEST_NONE);
     file = open_path(path);
     test_ring(file);
+    test_first_bytes(file);
     test_destinations(file);
     test_back_pressure(file);
     test_shared_slots(file);
