@@ -31,8 +31,8 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     let b = Big::new(cfg);
     let data = b.data();
     b.prepare_for_loads(data.slice());
-    let room = b.len + (16 << 20);
-    let (mut dst, mut device) = (Buf::new(room, true), Buf::new(room, true));
+    let capacity = b.len + (16 << 20);
+    let (mut dst, mut device) = (Buf::new(capacity, true), Buf::new(capacity, true));
     let mut ring = Buf::new(SLOTS * SLOT, true);
     let s = Setting {
         cfg,
@@ -205,9 +205,9 @@ fn shards(s: &Setting<'_>, id: &str, cold: bool) -> Value {
         let mut at = 0;
         for f in files {
             let size = std::fs::metadata(f).unwrap().len() as usize;
-            let room = size.next_multiple_of(sys::PAGE);
-            sys::read_parallel(f, unsafe { s.dst.range(at, room) }, size, threads, 4 << 20, direct);
-            at += room;
+            let capacity = size.next_multiple_of(sys::PAGE);
+            sys::read_parallel(f, unsafe { s.dst.range(at, capacity) }, size, threads, 4 << 20, direct);
+            at += capacity;
         }
     };
     let load = |threads| s.buffer(&s.b.index, threads, |_, _, _| ());
