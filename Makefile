@@ -15,7 +15,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build remote test-remote install-remote
 
 help:
@@ -37,6 +37,7 @@ help:
 	@echo 'make test-ggml      examples/ggml: a real model in the real ggml, held against plain C'
 	@echo 'make test-models    what NumPy and PyTorch write, and real models there and back; ZT_FETCH=1 fetches 253 MB'
 	@echo 'make test-llama     llama.cpp with examples/gguf in it: fetches 330 MB, builds, same tokens from GGUF and .zt'
+	@echo 'make test-safetensors-suite  the Python tests of safetensors, with our module in its place; fetches them'
 	@echo 'make test-report    the page of zt report in a headless Chromium'
 	@echo 'make remote         libztensor_remote: models in buckets and on web servers (docs/remote.md); fetches 130 crates'
 	@echo 'make test-remote    its tests; fetches programs that speak as S3, Google Cloud Storage and Azure do'
@@ -178,6 +179,9 @@ test-models: libs zt
 	@sh tools/need.sh torch || true
 	@model=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$model" ] && export ZT_MODEL="$$model"; \
 	sh tests/models/run.sh $(T)/lib $(T)/release/zt $(T)/demo $(T)/ggml $(T)/models
+
+test-safetensors-suite: libs
+	@sh bindings/python/safetensors_suite/run.sh $(T)/lib $(T)/safetensors_suite
 
 # The program is what the Rust tests build; the picture of the README is made of the model of the demo, where that is there.
 test-report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Optional
@@ -154,7 +155,7 @@ def slab(index, shape: tuple) -> tuple:
             many = len(range(first, last, by))
             start.append(first if many else 0), count.append(many), step.append(by), kept.append(many)
         else:
-            place = int(one.__index__())
+            place = operator.index(one)  # TypeError of what is none: lists of places are not read
             if not -dimension <= place < dimension:
                 raise IndexError(f"index {place} is out of bounds for a dimension of {dimension}")
             start.append(place % dimension), count.append(1), step.append(1)

@@ -211,3 +211,9 @@ def test_a_sparse_file_of_100_gib_is_read_in_parts(tmp_path):
         assert found == [1023] * 8
     with libztensor.open(path) as f:
         assert f["big"].numpy()[-1, -1] == 1023, "it is mapped"
+
+
+def test_a_list_of_places_is_no_slice(tmp_path):
+    save_file({"a": np.arange(6.0)}, tmp_path / "a.zt")
+    with safe_open(tmp_path / "a.zt", "np") as f, pytest.raises(TypeError):
+        f.get_slice("a")[[0, 1]]

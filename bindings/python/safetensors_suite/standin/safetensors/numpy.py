@@ -1,0 +1,1 @@
+from libztensor.numpy import *  # noqa: F403
