@@ -4,6 +4,7 @@
 pub mod append;
 pub mod archive;
 pub mod c;
+pub mod c_load;
 pub mod c_read;
 pub mod c_write;
 pub mod copy;
