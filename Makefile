@@ -160,7 +160,7 @@ deb:
 
 # Of the libraries that the other tests built, so that nothing is built twice.
 test-packages:
-	@if sh tools/need.sh packages; then sh tools/need.sh lintian || true; \
+	@if sh tools/need.sh packages; then sh tools/need.sh lintian || true; sh tools/need.sh abi || true; \
 	    ZTENSOR_QUICK=1 sh packaging/test.sh $(T)/packages; \
 	else echo "packages: skipped: there is no cmake"; fi
 

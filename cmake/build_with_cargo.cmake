@@ -47,7 +47,7 @@ add_custom_target(ztensor_cargo ALL
     COMMAND ${CMAKE_COMMAND} -E env "CARGO_TARGET_DIR=${ZTENSOR_CARGO_TARGET_DIR}"
         "${ZTENSOR_CARGO}" rustc --lib --package ztensor-c --profile ${profile} --crate-type cdylib,staticlib
         ${target_flag} ${ZTENSOR_CARGO_FLAGS}
-    COMMAND ${CMAKE_COMMAND} -E env "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
+    COMMAND ${CMAKE_COMMAND} -E env "CC=${CMAKE_C_COMPILER}" "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
         sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
         "${cargo_output}" "${ztensor_stage_dir}" ${PROJECT_VERSION} ${strip}
     BYPRODUCTS ${ztensor_shared_files} "${ztensor_static_file}"

@@ -39,17 +39,22 @@ fi
 
 if [ -n "$full" ]; then
     built=$from/$plain
-    # rustc also exports what crates below define for C (crc-fast does): linked anew, from the relinked archive.
-    if [ "$full" = "libztensor_remote.so.$version" ]; then
-        built=$to/.$library.linked
-        # shellcheck disable=SC2086 # CC may hold options
-        ${CC:-cc} -shared -o "$built" -Wl,--whole-archive "$to/$library.a" -Wl,--no-whole-archive -Wl,-soname,"$abi" \
-            -Wl,-z,relro,-z,now,-z,nodelete -L"$to" -lztensor -lgcc_s -lm -lpthread -ldl
-        ! "${NM:-nm}" -D --defined-only "$built" | grep -v ' zt_' >&2 ||
-            { echo "stage_libraries.sh: $plain exports other symbols than zt_*" >&2; exit 1; }
+    # rustc gives symbols no versions, and exports what crates below define for C: linked anew, from the relinked archive.
+    if [ "$plain" = "$library.so" ]; then
+        keep=
+        [ "$library" = libztensor ] || keep=,-z,nodelete # it starts threads that stay
+        linked=$(cksum "$to/$library.a" "$here/$library.map" "$here/stage_libraries.sh"; echo "${CC:-cc}")
+        if [ ! -f "$to/$full" ] || [ "$(cat "$to/.$library.linked" 2>/dev/null)" != "$linked" ]; then
+            rm -f "$to/$full"
+            # shellcheck disable=SC2086 # CC may hold options
+            ${CC:-cc} -shared -o "$to/$full" -Wl,--whole-archive "$to/$library.a" -Wl,--no-whole-archive \
+                "-Wl,-soname,$abi,--version-script=$here/$library.map,--gc-sections,-O1,-z,relro,-z,now$keep" \
+                $([ "$library" = libztensor ] || echo "-L$to -lztensor") -lgcc_s -lm -lpthread -ldl
+            echo "$linked" >"$to/.$library.linked"
+        fi
+        built=$to/$full
     fi
-    cmp -s "$built" "$to/$full" || cp "$built" "$to/$full"
-    rm -f "$to/.$library.linked"
+    [ "$built" = "$to/$full" ] || cmp -s "$built" "$to/$full" || cp "$built" "$to/$full"
     [ "$(readlink "$to/$abi")" = "$full" ] || ln -sf "$full" "$to/$abi"
     [ "$(readlink "$to/$plain")" = "$abi" ] || ln -sf "$abi" "$to/$plain"
 fi

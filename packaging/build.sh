@@ -23,6 +23,8 @@ strip "$out/root/bin/zt" "$out/root/lib/libztensor.so.$version"
 strip --strip-unneeded "$out/root/lib/libztensor.a"
 cp README.md SECURITY.md "$out/root/share/doc/ztensor"
 sh packaging/third_party_licences.sh >"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
+"$cargo" metadata --format-version 1 --locked --offline --filter-platform "$(rustc -vV | sed -n 's/^host: //p')" |
+    python3 packaging/sbom.py >"$out/root/share/doc/ztensor/sbom.cdx.json"
 if [ "${ZTENSOR_QUICK-}" != 1 ] && grep -lrF -e "$home" -e "$here" "$out/root"; then
     echo "build.sh: these name a folder of this machine" >&2
     exit 1

@@ -55,6 +55,9 @@ mkdir -p "$tree/$libdir"
 cp -a "$lib/libztensor.so.$version" "$lib/libztensor.so.0" "$tree/$libdir"
 chmod 644 "$tree/$libdir/libztensor.so.$version"
 printf 'libztensor 0 libztensor0 (>= %s)\n' "$version" >"$tree/DEBIAN/shlibs"
+# Since which version of the package each function is there.
+{ printf 'libztensor.so.0 libztensor0 #MINVER#\n'
+  objdump -T "$lib/libztensor.so.$version" | sed -n 's/.* \(ZTENSOR_\([0-9.]*\)\) *\(zt_.*\)$/ \3@\1 \2/p' | LC_ALL=C sort; } >"$tree/DEBIAN/symbols"
 printf 'activate-noawait ldconfig\n' >"$tree/DEBIAN/triggers"
 finish
 

@@ -69,8 +69,22 @@ check "tarball, find_package without Rust" find_package "$prefix" "$out/consumer
 runs() { "$prefix/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt" && "$prefix/bin/zt" ls "$data/v0.1/py-0.1.4-all-dtypes.zt"; }
 check "tarball, zt" runs
 
+if command -v abidw >/dev/null; then
+    check "binary interface" python3 "$here/abi.py" check "$here/../include" "$out/abi"
+else
+    skipped=$((skipped + 1))
+fi
+check "SBOM" python3 -c '
+import json, sys
+sbom = json.load(open(sys.argv[1]))
+names = {part["name"]: part for part in sbom["components"]}
+assert sbom["bomFormat"] == "CycloneDX" and sbom["metadata"]["component"]["name"] == "ztensor-c", sbom["metadata"]
+assert "zstd-sys" in names and "cbindgen" not in names, sorted(names)
+assert all(part["licenses"] and part["purl"].startswith("pkg:cargo/") for part in names.values())
+' "$prefix/share/doc/ztensor/sbom.cdx.json"
+
 if ! command -v dpkg-deb >/dev/null; then
-    skipped=1
+    skipped=$((skipped + 1))
     finish
 fi
 check "Debian packages" sh "$here/deb.sh" "$out"
@@ -90,6 +104,11 @@ listed() {
         ! find "$root/usr" -type f -perm /022 | grep .
 }
 check "three packages are installed" listed
+symbols_file() { # a line for each function, with its version
+    file=$root/var/lib/dpkg/info/libztensor0:$(dpkg --print-architecture).symbols
+    [ -f "$file" ] && [ "$(grep -c '^ zt_.*@ZTENSOR_' "$file")" = "$(grep -c . "$here/../c_tests/abi/symbols.txt")" ]
+}
+check "Debian, symbols" symbols_file
 check "Debian, find_package" find_package "$root/usr" "$out/debian-consumer"
 compiled() {
     flags=$(PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/$libdir/pkgconfig" PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \

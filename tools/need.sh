@@ -31,6 +31,7 @@ package() {
     go) echo golang-go ;;
     valgrind) echo valgrind libc6-dbg ;;
     libzstd) echo libzstd-dev ;;
+    abidw) echo abigail-tools ;;
     xz) echo xz-utils ;;
     ld | nm | objcopy | objdump | readelf) echo binutils ;;
     *) echo "$1" ;;

@@ -12,7 +12,7 @@ rm -rf "$logs"
 mkdir -p "$logs"
 
 # Said once, before anything is installed; each part asks for its own.
-sh tools/need.sh --plan interop man c++ valgrind cmake consumers pkg-config zstd packages lintian python torch go zig ggml model \
+sh tools/need.sh --plan interop man c++ valgrind cmake consumers pkg-config zstd packages lintian abi python torch go zig ggml model \
     fuzz sanitizers
 
 failures='' summary=''

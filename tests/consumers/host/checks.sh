@@ -7,8 +7,8 @@ mkdir -p "$host"
 archive=$prefix/lib/libztensor.a
 shared=$prefix/lib/libztensor.so
 
-foreign() { # LINES OF NM: those that define something not ours
-    awk 'NF == 3 && $3 !~ /^zt_/ { print $3; bad = 1 } $3 ~ /^zt_/ { ours = 1 } END { exit bad || !ours }'
+foreign() { # LINES OF NM: those that define something not ours; the names of symbol versions are absolute
+    awk '$2 == "A" { next } NF == 3 && $3 !~ /^zt_/ { print $3; bad = 1 } $3 ~ /^zt_/ { ours = 1 } END { exit bad || !ours }'
 }
 
 only_zt_shared() { nm -D --defined-only "$shared" | foreign; }
@@ -16,9 +16,13 @@ only_zt_static() { nm -g --defined-only "$archive" | foreign; }
 
 same_functions() { # as the header declares, in both libraries
     sed -n 's/^[a-z].*[ *]\(zt_[a-z0-9_]*\)(.*/\1/p' "$prefix"/include/ztensor*.h | grep -v '^typedef' | sort -u >"$host/header"
-    nm -D --defined-only "$shared" | awk 'NF == 3 { print $3 }' | sort -u >"$host/shared"
+    nm -D --defined-only "$shared" | awk 'NF == 3 && $2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$host/shared"
     nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | sort -u >"$host/static"
     diff "$host/header" "$host/shared" && diff "$host/header" "$host/static"
+}
+
+versioned() { # a program that needs a newer library is refused when it is loaded
+    nm -D --defined-only "$shared" | awk '$2 == "A" { next } $3 !~ /^zt_.*@@ZTENSOR_[0-9.]+$/ { print $3; bad = 1 } END { exit bad }'
 }
 
 hardened() { # SONAME; all relocations before main and then read-only; no executable stack
@@ -67,6 +71,7 @@ interposed() { # the host's zstd names are visible to the shared library, and it
 check "exports of the shared library" only_zt_shared
 check "exports of the static library" only_zt_static
 check "exports are the header's functions" same_functions
+check "symbol versions" versioned
 check "hardening" hardened
 check "host parts" parts
 if [ $pkg_config = yes ]; then
