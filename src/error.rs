@@ -65,6 +65,8 @@ pub enum Cause {
 /// A failure: its cause and one line of text.
 pub struct Error {
     cause: Cause,
+    /// The rule as the file's container calls it, where the cause does not say that.
+    called: Option<Rule>,
     /// The number of the operating system's error; 0 if it is none of its.
     os: i32,
     text: String,
@@ -73,7 +75,12 @@ pub struct Error {
 impl Error {
     /// A failure with its detail: the rule and the numbers that disagree, no path, no object.
     pub fn new(cause: Cause, detail: fmt::Arguments<'_>) -> Self {
-        Error { cause, os: 0, text: bounded_text(detail, DETAIL_LIMIT).unwrap_or_else(|cut| cut) }
+        Error {
+            cause,
+            called: None,
+            os: 0,
+            text: bounded_text(detail, DETAIL_LIMIT).unwrap_or_else(|cut| cut),
+        }
     }
 
     /// Memory for `bytes` bytes could not be had.
@@ -99,7 +106,8 @@ impl Error {
     /// The same failure once more, for another caller.
     #[cold]
     pub(crate) fn again(&self) -> Self {
-        let mut again = Error { os: self.os, ..Error::new(self.cause, format_args!("")) };
+        let blank = Error::new(self.cause, format_args!(""));
+        let mut again = Error { called: self.called, os: self.os, ..blank };
         push_bounded(&mut again.text, &self.text, MESSAGE_LIMIT);
         again
     }
@@ -135,14 +143,22 @@ impl Error {
     /// The broken rule, where the cause is one.
     pub fn rule(&self) -> Option<Rule> {
         match self.cause {
-            Cause::Broken(rule) => Some(rule),
+            Cause::Broken(rule) => Some(self.called.unwrap_or(rule)),
             _ => None,
         }
+    }
+
+    /// The same failure of a file whose container has a name of its own for what is broken.
+    #[must_use]
+    #[cold]
+    pub fn called(self, rule: Rule) -> Self {
+        Error { called: self.called.or(Some(rule)), ..self }
     }
 
     /// The short name of the broken rule; "" where the cause is no rule of the format.
     pub fn rule_name(&self) -> &'static std::ffi::CStr {
         match self.cause {
+            _ if self.called.is_some() => self.called.map_or(c"", Rule::name),
             Cause::Broken(rule) => rule.name(),
             Cause::DigestMismatch => c"digest-mismatch",
             _ => c"",

@@ -23,6 +23,7 @@ impl FrameFormat for Deflate {
     type FrameDecoder = Decoder;
     type StreamDecoder = Stream;
     type Encoder = NoEncoder;
+    type Frames = Deflate;
 
     const MAX_WINDOW: u64 = WINDOW as u64;
 

@@ -1,13 +1,13 @@
 //! Where some of the frames begin, found in one walk: a range of a component of very many frames is
 //! then found without the headers of all of them.
 
-use super::frames::{Header, KnownSize};
+use super::frames::KnownSize;
+use super::interface::FrameFormat;
+use super::seek_table::FrameSizes;
+use super::walk::Walk;
 use crate::error::Result;
 use crate::model::encoding::Codec;
 use std::ops::Range;
-
-/// Places that are kept at most, of however many frames: 4 KiB.
-const MAX_POINTS: usize = 256;
 
 /// Where a frame begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) struct FrameIndex {
     size: KnownSize,
     /// In order; evenly spaced, counted in frames, as far as every frame says its size.
     points: Vec<FramePoint>,
+    /// What each decodes to, where a table says it.
+    sizes: Option<FrameSizes>,
 }
 
 /// What a walk found, for one range.
@@ -34,6 +36,8 @@ pub(crate) struct Seek {
     pub(crate) size: KnownSize,
     /// Not after the range, and not far before it.
     pub(super) point: FramePoint,
+    /// What each frame decodes to, where a table says it.
+    pub(super) sizes: Option<FrameSizes>,
     /// Where the stored bytes of the range have ended, not far behind it; none: perhaps with the last.
     end: Option<usize>,
 }
@@ -47,15 +51,15 @@ impl Seek {
 
 impl FrameIndex {
     /// Of all frames, in order.
-    pub(super) fn of(codec: Codec, walk: impl Iterator<Item = Result<Header>>) -> Result<FrameIndex> {
-        let mut found = FrameIndex { size: KnownSize::NONE, points: Vec::new() };
+    pub(super) fn of<F: FrameFormat>(codec: Codec, mut walk: Walk<'_, F>) -> Result<FrameIndex> {
+        let mut found = FrameIndex { size: KnownSize::NONE, points: Vec::new(), sizes: None };
         let (mut frame, mut step) = (0usize, 1usize);
-        for header in walk {
+        for header in walk.by_ref() {
             let header = header?;
             if let (KnownSize::Exact(decoded), false) = (found.size, header.skippable) {
                 // The step is a power of two.
                 if frame & step.saturating_sub(1) == 0 {
-                    if found.points.len() == MAX_POINTS {
+                    if found.points.len() == F::MAX_POINTS {
                         step = step.saturating_mul(2);
                         found.drop_every_other();
                     }
@@ -66,6 +70,7 @@ impl FrameIndex {
             }
             found.size = found.size.with(codec, &header)?;
         }
+        found.sizes = walk.sizes();
         Ok(found)
     }
 
@@ -90,6 +95,6 @@ impl FrameIndex {
             0 => Some(point.stored),
             _ => self.points.get(range_end).map(|point| point.stored),
         };
-        Seek { size: self.size, point, end }
+        Seek { size: self.size, point, sizes: self.sizes, end }
     }
 }

@@ -1,6 +1,7 @@
 //! What a codec has to have. All that is asked of one is made of this: see `whole.rs`, `range.rs` and `chunks.rs`.
 
 use super::frames::{Header, Stored};
+use super::seek_table::SeekTable;
 use crate::error::{Error, Result};
 use crate::model::encoding::Codec;
 
@@ -13,13 +14,23 @@ pub(super) trait FrameFormat {
     type StreamDecoder: StreamDecoder;
     /// Compresses.
     type Encoder: FrameEncoder;
+    /// The format of some of its frames, which is this one where there is no table of all.
+    type Frames: FrameFormat;
 
     /// A stream decoder takes no frame that refers back further.
     const MAX_WINDOW: u64;
 
+    /// Places that an index of frames keeps at most, however many there are: 16 bytes each.
+    const MAX_POINTS: usize = 256;
+
     /// What the headers of the frame say that begins at `at`, without decoding anything. No memory is sized by a header
     /// alone: what it promises, the rest of the frame must be able to hold. Also asked where there are no bytes at all.
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header>;
+
+    /// The table of all frames, where they have one: their headers are not asked then.
+    fn table(_: &mut dyn Stored) -> Result<Option<SeekTable>> {
+        Ok(None)
+    }
 }
 
 /// Decodes frames one by one, each at once.
@@ -70,7 +81,6 @@ pub(super) trait FrameEncoder: Sized + Send + 'static {
 }
 
 /// The encoder of a codec that has none.
-#[allow(dead_code)] // all encodings that are read are written today
 pub(super) enum NoEncoder {}
 
 impl FrameEncoder for NoEncoder {

@@ -25,6 +25,7 @@ mod frame_index;
 mod frames;
 mod interface;
 mod range;
+mod seek_table;
 mod walk;
 mod whole;
 mod zstd;
@@ -52,8 +53,22 @@ macro_rules! with_format {
                 type $format = deflate::Deflate;
                 $call
             }
+            Encoding::ZstdSeekable => {
+                type $format = zstd::Seekable;
+                $call
+            }
             Encoding::Raw | Encoding::Other => Err(fail!(Internal, "that encoding has no codec")),
         }
+    };
+}
+
+/// The same with that of its frames alone, without the table that all of them may have.
+macro_rules! with_frames {
+    ($codec:expr, $format:ident => $call:expr) => {
+        with_format!($codec, Whole => {
+            type $format = <Whole as FrameFormat>::Frames;
+            $call
+        })
     };
 }
 
@@ -89,6 +104,11 @@ impl Codec {
         with_format!(self, F => whole::decode_into::<F>(self, stored.into(), dst))
     }
 
+    /// Decodes a run of neighbouring frames into `dst`, likewise.
+    pub(crate) fn decode_run(self, stored: StoredPart<'_>, dst: &mut [u8]) -> Result<()> {
+        with_frames!(self, F => whole::decode_into::<F>(self, stored, dst))
+    }
+
     /// Decodes the bytes from `offset` on of the `size` that there are, as many as `dst` has. `start` is what the index
     /// gives for them, and `stored` has what that needs.
     pub(crate) fn decode_range(
@@ -99,7 +119,7 @@ impl Codec {
         offset: u64,
         dst: &mut [u8],
     ) -> Result<()> {
-        with_format!(self, F => range::decode_range::<F>(self, stored, start, size, offset, dst))
+        with_frames!(self, F => range::decode_range::<F>(self, stored, start, size, offset, dst))
     }
 
     /// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was. More than `limit`

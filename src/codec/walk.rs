@@ -2,6 +2,7 @@
 
 use super::frames::{Header, Stored};
 use super::interface::FrameFormat;
+use super::seek_table::{FrameSizes, SeekTable};
 use crate::error::Result;
 use std::marker::PhantomData;
 
@@ -13,13 +14,48 @@ pub(super) struct Walk<'s, F> {
     at: usize,
     /// Nothing follows an error.
     failed: bool,
+    table: Table,
     format: PhantomData<F>,
 }
 
+/// The table of all frames.
+enum Table {
+    /// Not looked for so far.
+    Unread,
+    /// There is none.
+    None,
+    /// It says where they are.
+    Read(SeekTable),
+}
+
 impl<'s, F: FrameFormat> Walk<'s, F> {
-    /// Begins where a frame does.
+    /// Begins where a frame does; with the first, where all have a table.
     pub(super) fn from(stored: &'s mut dyn Stored, at: usize) -> Self {
-        Walk { stored, at, failed: false, format: PhantomData }
+        Walk { stored, at, failed: false, table: Table::Unread, format: PhantomData }
+    }
+
+    /// What all frames decode to, where their table was read.
+    pub(super) fn sizes(&self) -> Option<FrameSizes> {
+        match &self.table {
+            Table::Read(table) => Some(table.sizes()),
+            Table::Unread | Table::None => None,
+        }
+    }
+
+    fn step(&mut self) -> Result<Option<Header>> {
+        if let Table::Unread = self.table {
+            self.table = F::table(self.stored)?.map_or(Table::None, Table::Read);
+        }
+        if let Table::Read(table) = &mut self.table {
+            return table.next(self.stored);
+        }
+        // No bytes at all are for the codec to judge.
+        if self.at > 0 && self.at >= self.stored.size() {
+            return Ok(None);
+        }
+        let header = F::header(self.stored, self.at)?;
+        self.at = header.stored.end;
+        Ok(Some(header))
     }
 }
 
@@ -27,15 +63,11 @@ impl<F: FrameFormat> Iterator for Walk<'_, F> {
     type Item = Result<Header>;
 
     fn next(&mut self) -> Option<Result<Header>> {
-        // No bytes at all are for the codec to judge.
-        if self.failed || (self.at > 0 && self.at >= self.stored.size()) {
+        if self.failed {
             return None;
         }
-        let header = F::header(self.stored, self.at);
-        match &header {
-            Ok(header) => self.at = header.stored.end,
-            Err(_) => self.failed = true,
-        }
-        Some(header)
+        let header = self.step();
+        self.failed = header.is_err();
+        header.transpose()
     }
 }

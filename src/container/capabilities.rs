@@ -1,7 +1,7 @@
 //! What a container can represent, and which rules its files keep. Whoever asks what may be done with a file asks here,
 //! and never which version it is.
 
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Cause, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::Container;
 use crate::model::value::Attributes;
@@ -43,6 +43,8 @@ pub enum IndexDtypes {
     Integers,
     /// Only u64.
     U64,
+    /// u32 or u64.
+    Unsigned,
 }
 
 impl IndexDtypes {
@@ -51,6 +53,7 @@ impl IndexDtypes {
         match self {
             IndexDtypes::Integers => dtype.is_integer(),
             IndexDtypes::U64 => dtype == Dtype::U64,
+            IndexDtypes::Unsigned => matches!(dtype, Dtype::U32 | Dtype::U64),
         }
     }
 
@@ -59,6 +62,7 @@ impl IndexDtypes {
         match self {
             IndexDtypes::Integers => "an integer",
             IndexDtypes::U64 => "u64, as spec 1.2 demands",
+            IndexDtypes::Unsigned => "u32 or u64",
         }
     }
 }
@@ -101,6 +105,8 @@ pub struct Capabilities {
     pub logical_types: LogicalTypes,
     /// Whether dtypes and encodings may have names that are unknown here.
     pub unknown_names: bool,
+    /// Whether elements of an unknown type are handed out as those of their dtype.
+    pub reads_unknown_types: bool,
     /// Whether a component says how many bytes it has, so that one of an unknown type can be copied.
     pub states_sizes: bool,
     /// Which dtypes positions have.
@@ -117,6 +123,8 @@ pub struct Capabilities {
     pub any_byte_is_true: bool,
     /// Whether what is between components is padding, and zero.
     pub zero_gaps: bool,
+    /// What its own rules call what the rest of the library finds to be wrong with its files.
+    pub rule_of: fn(Cause) -> Option<Rule>,
 }
 
 /// A base for containers that are only read: one component for each object, which stands anywhere.
@@ -133,6 +141,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     roles: Roles::Only("data"),
     logical_types: LogicalTypes::Any,
     unknown_names: false,
+    reads_unknown_types: true,
     states_sizes: false,
     index_dtypes: IndexDtypes::Integers,
     declares_sizes: false,
@@ -141,9 +150,23 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     big_endian: false,
     any_byte_is_true: true,
     zero_gaps: true,
+    rule_of: no_rule,
 };
 
+/// For a container whose rules the rest of the library names.
+pub(crate) fn no_rule(_: Cause) -> Option<Rule> {
+    None
+}
+
 impl Capabilities {
+    /// An error, with the rule as the container calls it.
+    pub fn call(&self, error: Error) -> Error {
+        match (self.rule_of)(error.cause()) {
+            Some(rule) => error.called(rule),
+            None => error,
+        }
+    }
+
     /// Whether components may share a part of their bytes: then no page is known to be that of one alone.
     pub fn has_views(&self) -> bool {
         self.shared_bytes == SharedBytes::Any

@@ -5,6 +5,7 @@
 //! | 0.1 | `ZTEN0001` | manifest size (u64, little-endian) |
 //! | 1.0 | `ZTEN1000` | manifest size |
 //! | 1.1, 1.2 | `ZTEN1000` | manifest size, `ZTEN1000` |
+//! | 2 | `\x89ZT2\r\n\x1a\n` | where the manifest is and its hash, the version, the magic |
 //! | safetensors | header size (u64, little-endian), `{` | |
 //! | GGUF | `GGUF` | |
 //! | npy | `\x93NUMPY` | |
@@ -12,25 +13,18 @@
 
 use super::frame::{Detected, Ends, Limits};
 use super::row::Row;
-use super::ztensor_1;
-use crate::error::{broken, fail, Error, Result, Rule};
+use super::{ztensor_1, ztensor_2};
+use crate::error::{broken, fail, Result, Rule};
 use std::fmt;
 
-/// First bytes of the container that came after 1.x.
-const MAGIC_2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
-
 /// Bytes of a file's end that [`detect`] wants to see.
-pub(crate) const END_BYTES: usize = 16;
+pub(crate) const END_BYTES: usize = 40;
 
 /// Decides by what is seen of a file: what the first row says that knows it.
 pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
     for row in table {
         match (row.detect)(ends, limits)? {
             Detected::Other => {}
-            _ if row.decode.is_none() => {
-                let name = row.capabilities.container.name();
-                return Err(fail!(Unsupported, "this is a file of {name}; {} are read here", Read(table)));
-            }
             found => return Ok(found),
         }
     }
@@ -45,6 +39,12 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
             Rule::HeaderMagic,
             "the file ends in ZTEN1000 but begins with {} instead of ZTEN1000",
             EscapedBytes(head)
+        ),
+        _ if ends.tail.ends_with(ztensor_2::ends::MAGIC) => broken!(
+            Rule::Zt2HeaderMagic,
+            "the file ends as one of zTensor 2 does but begins with {} instead of {}",
+            EscapedBytes(head),
+            EscapedBytes(ztensor_2::ends::MAGIC)
         ),
         _ if ends.file_size == 0 => fail!(NotZtensor, "the file is empty"),
         _ => fail!(
@@ -72,31 +72,6 @@ impl fmt::Display for Read<'_> {
             write!(f, "{between}{}", row.capabilities.container.name())?;
         }
         Ok(())
-    }
-}
-
-/// The container that came after 1.x: its footer has the version, 16 bytes from the end (spec 2 section 1).
-pub fn later_container(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
-    match ends.head.starts_with(MAGIC_2) {
-        true => Err(not_read_so_far(ends.tail)),
-        false => Ok(Detected::Other),
-    }
-}
-
-#[cold]
-fn not_read_so_far(tail: &[u8]) -> Error {
-    let footer = tail.last_chunk::<16>().and_then(|footer| footer.split_first_chunk::<4>());
-    match footer.filter(|(_, rest)| rest.ends_with(MAGIC_2)) {
-        Some((version, _)) => fail!(
-            Unsupported,
-            "this is a zTensor version {} container; versions 0.1, 1.0, 1.1 and 1.2 are read here",
-            u32::from_le_bytes(*version)
-        ),
-        None => fail!(
-            Unsupported,
-            "this begins like a zTensor version 2 container but does not end like one; versions 0.1, 1.0, 1.1 and 1.2 \
-             are read here"
-        ),
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Frame {
     pub data: Range<u64>,
     /// Bytes of the whole file.
     pub file_size: u64,
+    /// The XXH3 of the manifest, where the file says it.
+    pub manifest_hash: Option<u64>,
 }
 
 /// What is seen of a file that may be of any container.
@@ -86,7 +88,7 @@ impl Default for Limits {
 impl Frame {
     /// Of a `.zt` file: the data is in front of the manifest.
     pub fn with_data_first(container: Container, manifest: Range<u64>, file_size: u64) -> Frame {
-        Frame { container, data: ALIGNMENT..manifest.start, manifest, file_size }
+        Frame { container, data: ALIGNMENT..manifest.start, manifest, file_size, manifest_hash: None }
     }
 
     /// Of a file whose data begins behind its manifest and goes to its end.
@@ -96,7 +98,7 @@ impl Frame {
         data_start: u64,
         file_size: u64,
     ) -> Frame {
-        Frame { container, manifest, data: data_start..file_size, file_size }
+        Frame { container, manifest, data: data_start..file_size, file_size, manifest_hash: None }
     }
 }
 

@@ -40,6 +40,7 @@ mod window;
 mod zip;
 mod ztensor_0_1;
 mod ztensor_1;
+mod ztensor_2;
 
 pub use capabilities::Capabilities;
 pub(crate) use detect::END_BYTES;
@@ -111,7 +112,7 @@ containers! {
     /// `ZTEN1000` at both ends; the manifest says 1.2 or a later minor version.
     V1_2 = 4, "ZT_1_2", c"zTensor 1.2", &ztensor_1::ROW_1_2;
     /// zTensor 2.
-    V2 = 5, "ZT_2", c"zTensor 2", &not_read(Container::V2, detect::later_container);
+    V2 = 5, "ZT_2", c"zTensor 2", &ztensor_2::ROW;
     /// A JSON header in front of the data.
     Safetensors = 6, "SAFETENSORS", c"safetensors", &safetensors::ROW;
     /// ggml's file.
@@ -132,12 +133,6 @@ impl Container {
     pub fn from_number(number: i32) -> Option<Container> {
         Container::ALL.into_iter().find(|container| container.number() == number)
     }
-}
-
-/// The row of a container that is not read so far.
-const fn not_read(container: Container, detect: row::Detect) -> Row {
-    let capabilities = Capabilities { container, ..capabilities::FOREIGN };
-    Row { capabilities, detect, decode: None, encode: None, origin: None }
 }
 
 fn row(container: Container) -> Option<&'static Row> {
@@ -203,11 +198,13 @@ pub(crate) fn decode_within(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Validated> {
-    let Some(Row { decode: Some(Decode::Whole(decode)), .. }) = row(frame.container) else {
-        return Err(fail!(Internal, "files of {} have no manifest of known size", frame.container.name()));
-    };
-    let manifest = decode(frame, bytes, limits, budget)?;
-    validate_within(manifest, frame, limits, budget)
+    match row(frame.container).and_then(|row| row.decode.as_ref()) {
+        Some(Decode::Whole(decode)) => {
+            validate_within(decode(frame, bytes, limits, budget)?, frame, limits, budget)
+        }
+        Some(Decode::Checked(decode)) => decode(frame, bytes, limits, budget),
+        _ => Err(fail!(Internal, "files of {} have no manifest of known size", frame.container.name())),
+    }
 }
 
 /// The manifest of a container that is read from the front of a file, checked likewise; what it takes is charged to

@@ -4,6 +4,7 @@ use super::capabilities::Capabilities;
 use super::edits::{AttributeEdits, ObjectEdits};
 use super::frame::{Detected, Ends, Frame, Limits};
 use super::regions::Regions;
+use super::validate::Validated;
 use super::window::Window;
 use crate::error::Result;
 use crate::memory::Budget;
@@ -23,6 +24,8 @@ pub type DecodeScattered = fn(&mut dyn Regions, &Limits, &Budget) -> Result<(Fra
 pub enum Decode {
     /// From its bytes, those of [`Frame::manifest`].
     Whole(fn(&Frame, &[u8], &Limits, &Budget) -> Result<Manifest>),
+    /// The same, checked against all rules that it can show.
+    Checked(fn(&Frame, &[u8], &Limits, &Budget) -> Result<Validated>),
     /// From the front of a file, where only reading it tells where it ends.
     Front(DecodeFront),
     /// From places all over a file, each of which one before it names.

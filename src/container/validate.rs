@@ -10,11 +10,16 @@ use crate::model::find_duplicate::find_duplicate;
 use crate::model::layout::{Layout, MAX_RANK};
 use crate::model::manifest::{element_count, Component, Encoding, Format, Manifest, Object, TextId};
 
-/// A manifest that keeps every rule which it can show by itself. Only `validate` makes one.
+/// A manifest that keeps every rule which it can show by itself. `validate` makes one, and a container that has all of its own rules.
 #[derive(Debug)]
 pub struct Validated(Manifest);
 
 impl Validated {
+    /// One that its container's own rules were checked of.
+    pub(super) fn by_own_rules(manifest: Manifest) -> Validated {
+        Validated(manifest)
+    }
+
     /// The manifest.
     pub fn into_inner(self) -> Manifest {
         self.0

@@ -1,4 +1,4 @@
-//! Digests over stored bytes: reading the manifest's text, computing, comparing, writing.
+//! Digests over stored or decoded bytes: reading the manifest's text, computing, comparing, writing.
 
 #![cfg_attr(
     not(test),
@@ -29,6 +29,17 @@ pub enum Algorithm {
     Crc32c,
     /// SHA-256.
     Sha256,
+    /// XXH3 of 64 bits, without a seed.
+    Xxh3,
+}
+
+/// What the digests of a container are of, which goes with the algorithms that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DigestOf {
+    /// Stored bytes: `sha256`, `crc32c`.
+    Stored,
+    /// Decoded bytes: `sha256`, `xxh3`.
+    Decoded,
 }
 
 /// What a digest says: the value that a manifest claims, or that was computed.
@@ -38,6 +49,8 @@ pub(crate) enum Digest {
     Crc32c(u32),
     /// A SHA-256 in its usual byte order.
     Sha256([u8; 32]),
+    /// An XXH3 as the number.
+    Xxh3(u64),
     /// An algorithm that this version does not know: neither right nor wrong.
     Unknown,
 }
@@ -48,6 +61,7 @@ impl Digest {
         match self {
             Digest::Crc32c(_) => Some(Algorithm::Crc32c),
             Digest::Sha256(_) => Some(Algorithm::Sha256),
+            Digest::Xxh3(_) => Some(Algorithm::Xxh3),
             Digest::Unknown => None,
         }
     }
@@ -59,7 +73,30 @@ impl Digest {
     }
 }
 
-/// Reads `algorithm:hex`.
+/// Reads `algorithm:hex` of a container whose digests are of those bytes.
+pub(crate) fn parse_of(text: &str, of: DigestOf) -> Result<Digest> {
+    match (of, text.split_once(':')) {
+        (DigestOf::Stored, _) | (_, None | Some(("sha256", _))) => parse(text),
+        (DigestOf::Decoded, Some(("xxh3", hex))) => xxh3_from_hex(hex).map(Digest::Xxh3).ok_or_else(|| {
+            let (quoted, size) = (QuotedDigest(text), hex.len());
+            broken!(Rule::DigestForm, "digest {quoted} has {size} bytes after xxh3:, not 16 hex digits")
+        }),
+        (DigestOf::Decoded, Some(_)) => Ok(Digest::Unknown),
+    }
+}
+
+/// 16 hex digits, lower case.
+fn xxh3_from_hex(hex: &str) -> Option<u64> {
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    (hex.len() == 16 && hex.bytes().all(is_digit)).then(|| u64::from_str_radix(hex, 16).ok()).flatten()
+}
+
+/// The XXH3 of bytes that lie in memory as a whole.
+pub(crate) fn xxh3(bytes: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(bytes)
+}
+
+/// Reads `algorithm:hex`, a digest of stored bytes.
 ///
 /// `sha256:` takes exactly 64 hex digits of any case; `crc32c:` takes 1 to 8, `0x` or `0X` in front
 /// or not: releases write the number without zero padding. Names are case-sensitive.
@@ -142,6 +179,8 @@ enum RunningHash {
     Crc32c(u32),
     /// The hash so far.
     Sha256(sha2::Sha256),
+    /// Likewise.
+    Xxh3(xxhash_rust::xxh3::Xxh3),
 }
 
 impl Hasher {
@@ -150,6 +189,7 @@ impl Hasher {
         Hasher(match algorithm {
             Algorithm::Crc32c => RunningHash::Crc32c(0),
             Algorithm::Sha256 => RunningHash::Sha256(sha2::Sha256::new()),
+            Algorithm::Xxh3 => RunningHash::Xxh3(xxhash_rust::xxh3::Xxh3::new()),
         })
     }
 
@@ -158,6 +198,7 @@ impl Hasher {
         match self.0 {
             RunningHash::Crc32c(_) => Algorithm::Crc32c,
             RunningHash::Sha256(_) => Algorithm::Sha256,
+            RunningHash::Xxh3(_) => Algorithm::Xxh3,
         }
     }
 
@@ -166,6 +207,7 @@ impl Hasher {
         match &mut self.0 {
             RunningHash::Crc32c(value) => *value = crc32c::crc32c_append(*value, bytes),
             RunningHash::Sha256(hasher) => hasher.update(bytes),
+            RunningHash::Xxh3(hasher) => hasher.update(bytes),
         }
     }
 
@@ -174,6 +216,7 @@ impl Hasher {
         match self.0 {
             RunningHash::Crc32c(value) => Digest::Crc32c(value),
             RunningHash::Sha256(hasher) => Digest::Sha256(hasher.finalize().into()),
+            RunningHash::Xxh3(hasher) => Digest::Xxh3(hasher.digest()),
         }
     }
 }
@@ -199,6 +242,7 @@ pub(crate) fn text_size(algorithm: Algorithm) -> usize {
     match algorithm {
         Algorithm::Crc32c => "crc32c:0x".len().saturating_add(8),
         Algorithm::Sha256 => "sha256:".len().saturating_add(64),
+        Algorithm::Xxh3 => "xxh3:".len().saturating_add(16),
     }
 }
 
@@ -239,6 +283,7 @@ pub(crate) fn to_text(digest: &Digest) -> Result<DigestText> {
     match digest {
         Digest::Crc32c(value) => Ok(DigestText::new("crc32c:0x", &value.to_be_bytes(), b"0123456789ABCDEF")),
         Digest::Sha256(value) => Ok(DigestText::new("sha256:", value, b"0123456789abcdef")),
+        Digest::Xxh3(value) => Ok(DigestText::new("xxh3:", &value.to_be_bytes(), b"0123456789abcdef")),
         Digest::Unknown => Err(fail!(Internal, "a digest of an unknown algorithm cannot be written")),
     }
 }
@@ -249,12 +294,8 @@ pub(crate) fn check(digest: &Digest, computed: &Digest) -> Result<()> {
         (Digest::Unknown, _) | (_, Digest::Unknown) => {
             Err(fail!(Unsupported, "the digest is of an algorithm that this version does not know"))
         }
-        (Digest::Crc32c(_), Digest::Crc32c(_)) | (Digest::Sha256(_), Digest::Sha256(_))
-            if digest == computed =>
-        {
-            Ok(())
-        }
-        (Digest::Crc32c(_), Digest::Crc32c(_)) | (Digest::Sha256(_), Digest::Sha256(_)) => {
+        _ if digest == computed => Ok(()),
+        _ if digest.algorithm() == computed.algorithm() => {
             Err(fail!(DigestMismatch, "expected {digest}, computed {computed}"))
         }
         _ => Err(fail!(Internal, "{digest} cannot be compared with {computed}")),

@@ -3,7 +3,7 @@
 use super::stored::StoredBytes;
 use crate::codec::{Codec, Coding, FrameIndex, KnownSize, Seek};
 use crate::convert::byte_order::swap_in_place;
-use crate::digest::{self, Digest};
+use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::model::layout::Layout;
@@ -155,10 +155,19 @@ impl<'f> Blob<'f> {
         self.entry.stored_size < MIN_INDEXED && self.stored().borrow().is_none()
     }
 
-    /// The digest of its stored bytes, if it has one that can be checked.
+    /// Its digest, if it has one that can be checked.
     pub fn expected_digest(&self) -> Result<Option<Digest>> {
-        let digest = self.owner.digest(self).map(digest::parse).transpose()?;
+        let of = digest_of(self.entry);
+        let digest = self.owner.digest(self).map(|text| digest::parse_of(text, of)).transpose()?;
         Ok(digest.filter(|expected| expected.algorithm().is_some()))
+    }
+}
+
+/// What the digest of a component is of.
+pub fn digest_of(entry: &Component) -> DigestOf {
+    match entry.has_digest_of_decoded() {
+        true => DigestOf::Decoded,
+        false => DigestOf::Stored,
     }
 }
 

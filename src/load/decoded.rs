@@ -27,11 +27,16 @@ impl Blob<'_> {
             swap_in_place(&mut turned, self.entry.width());
             body(&turned)
         };
-        if let Some(laid_out) = &self.laid_out {
-            return self.for_each_laid_out(laid_out, &mut give);
+        match &self.laid_out {
+            Some(laid_out) => self.for_each_laid_out(laid_out, &mut give),
+            None => self.for_each_decoded_byte(&mut give),
         }
+    }
+
+    /// Gives `give` what its stored bytes decode to front to back, as they are.
+    pub fn for_each_decoded_byte(&self, give: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let codec = match self.coding {
-            Coding::Raw => return self.stored().for_each_chunk(&mut give),
+            Coding::Raw => return self.stored().for_each_chunk(give),
             Coding::Compressed(codec) => codec,
         };
         let size = self.size;

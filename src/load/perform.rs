@@ -255,17 +255,21 @@ pub fn finish(
         JobKind::Strided(window) => take_blocks(blob, window, bytes.unwrap_or_default(), dst),
         JobKind::Frames { codec, decoded_start, .. } => {
             let from = usize::try_from(start).unwrap_or(usize::MAX);
-            codec.decode_into(StoredPart { bytes: bytes.unwrap_or_default(), from }, dst)?;
+            codec.decode_run(StoredPart { bytes: bytes.unwrap_or_default(), from }, dst)?;
             blob.finish(dst, |at| decoded_start.saturating_add(at))
         }
         JobKind::Decode { codec, has_digest, .. } => {
             let stored = bytes.unwrap_or_default();
-            if *has_digest {
+            let of_decoded = blob.entry.has_digest_of_decoded();
+            if *has_digest && !of_decoded {
                 check_digest(blob, stored)?;
             }
             if let Part::Whole = request.part {
                 blob.check_size(*codec, codec.known_size(stored)?)?;
                 codec.decode_into(stored, dst)?;
+                if *has_digest && of_decoded {
+                    check_digest(blob, dst)?;
+                }
                 return blob.finish(dst, |at| at);
             }
             let Range { start, end } = request.covering();

@@ -17,6 +17,8 @@ pub struct RareNames {
     pub encoding: Option<TextId>,
     /// Its position among the manifest's layouts.
     pub layout: Option<Position>,
+    /// The file that has its bytes, among the manifest's shards.
+    pub shard: Option<Position>,
 }
 
 /// What a component's `type` says.
@@ -58,6 +60,7 @@ const SIZE_KNOWN: u8 = 1;
 const SIZE_DECLARED: u8 = 2;
 const BIG_ENDIAN: u8 = 4;
 const PAGE_EXCLUSIVE: u8 = 8;
+const DIGEST_OF_DECODED: u8 = 16;
 
 impl Component {
     /// Raw bytes, none of them so far.
@@ -121,6 +124,16 @@ impl Component {
     /// Notes the byte order.
     pub fn set_big_endian(&mut self, is: bool) {
         self.set_flag(BIG_ENDIAN, is);
+    }
+
+    /// Its digest is of its decoded bytes, not of its stored ones.
+    pub fn has_digest_of_decoded(&self) -> bool {
+        self.flags & DIGEST_OF_DECODED != 0
+    }
+
+    /// Notes what its digest is of.
+    pub fn set_digest_of_decoded(&mut self, is: bool) {
+        self.set_flag(DIGEST_OF_DECODED, is);
     }
 
     /// Its pages hold no byte of another component (found when the file is opened).

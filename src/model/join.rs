@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::manifest::{Component, Format, Manifest, Object, RareNames};
-use super::manifest::{Position, TextId};
+use super::manifest::{Position, Shard, TextId};
 use crate::error::{fail, Result};
 use crate::memory::bytes_of;
 
@@ -17,6 +17,7 @@ impl Manifest {
             bytes_of::<RareNames>(self.rare_names.len()),
             bytes_of::<Layout>(self.layouts.len()),
             bytes_of::<u64>(self.strides.len()),
+            bytes_of::<Shard>(self.shards.len()),
             self.values.size() as u64,
         ];
         tables.into_iter().fold(0, u64::saturating_add)
@@ -43,6 +44,7 @@ impl Manifest {
             dimension: u32::try_from(self.dimensions.len()).map_err(|_| too_large())?,
             rare: self.rare_names.len(),
             layout: self.layouts.len(),
+            shard: self.shards.len(),
             value: self.values.size(),
         };
         let version = moved.text(other.version_text)?;
@@ -62,7 +64,13 @@ impl Manifest {
                 logical: moved.text(rare.logical)?,
                 encoding: moved.text(rare.encoding)?,
                 layout: moved.position(rare.layout, moved.layout)?,
+                shard: moved.position(rare.shard, moved.shard)?,
             })?;
+        }
+        self.shards.try_reserve(other.shards.len())?;
+        for shard in &other.shards {
+            let (name, digest) = (moved.id(shard.name)?, moved.id(shard.digest)?);
+            self.shards.push(Shard { name, digest, ..*shard });
         }
         let before = u32::try_from(self.strides.len()).map_err(|_| too_large())?;
         for layout in other.layouts.iter() {
@@ -101,6 +109,7 @@ struct Moved {
     dimension: u32,
     rare: usize,
     layout: usize,
+    shard: usize,
     value: usize,
 }
 

@@ -118,6 +118,17 @@ pub struct Object {
     pub attributes: Option<Position>,
 }
 
+/// A file that has bytes of components beside the one whose manifest it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Shard {
+    /// What the manifest calls it.
+    pub name: TextId,
+    /// Bytes of it.
+    pub size: u64,
+    /// The digest of all of it.
+    pub digest: TextId,
+}
+
 /// How far a manifest's tables were filled at some time.
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
@@ -150,6 +161,8 @@ pub struct Manifest {
     pub layouts: HugeVec<Layout>,
     /// Strides, layout by layout.
     pub strides: Vec<u64>,
+    /// The files that components may be in beside this one.
+    pub shards: Vec<Shard>,
     /// The attribute maps of the file and of objects.
     pub values: Tape,
     /// The attribute map of the file.
@@ -210,6 +223,12 @@ impl Manifest {
     pub fn strides(&self, layout: &Layout, rank: usize) -> Option<&[u64]> {
         let start = layout.strides? as usize;
         Some(self.strides.get(start..start.saturating_add(rank)).unwrap_or_default())
+    }
+
+    /// The file that has the component's bytes, where that is not the manifest's own.
+    pub fn shard(&self, component: &Component) -> Option<&Shard> {
+        let at = self.rare_names.get(component.rare?.index())?.shard?;
+        self.shards.get(at.index())
     }
 
     /// The component's digest, as the file has it.

@@ -4,16 +4,16 @@ use super::file::File;
 use super::object::Component;
 use crate::codec::{Coding, KnownSize};
 use crate::convert;
-use crate::digest::{self, Crc32};
+use crate::digest::{self, Crc32, Digest};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, check_bool_bytes, decoded_limit, for_each_chunk, in_memory, BatchOptions, BatchStats, Blob,
-    LaidOut, Part, Request, StoredBytes,
+    self, check_bool_bytes, decoded_limit, digest_of, for_each_chunk, in_memory, BatchOptions, BatchStats,
+    Blob, LaidOut, Part, Request, StoredBytes,
 };
 use crate::memory::HUGE_PAGE;
 use crate::model::dtype::Dtype;
 use crate::model::layout::Checksum;
-use crate::model::manifest::LogicalType;
+use crate::model::manifest::{Encoding, LogicalType};
 use crate::threads;
 
 /// What would work on a component.
@@ -58,7 +58,7 @@ impl<'f> Component<'f> {
             Ok(Coding::Compressed(_)) | Err(_) => false,
         };
         let file_backed = self.source().page_cache().is_some();
-        let expected = self.digest().and_then(|d| digest::parse(d).ok());
+        let expected = self.digest().and_then(|d| self.parse_digest(d).ok());
         Caps {
             map: self.borrow_inner().is_ok(),
             read: readable,
@@ -133,8 +133,20 @@ impl<'f> Component<'f> {
         if self.entry.dtype.is_none() {
             return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
         }
+        if self.is_never_interpreted() {
+            let name = self.logical_name().unwrap_or_default();
+            return Err(fail!(
+                Unsupported,
+                "its type {name:?} is unknown; only its stored bytes can be read"
+            ));
+        }
         let unknown = || fail!(Unsupported, "its encoding {:?} is unknown", self.encoding_name());
         Coding::of(self.entry.encoding).ok_or_else(unknown)
+    }
+
+    /// Whether its elements are of a type that is unknown here, and may not be taken for those of its dtype.
+    pub(super) fn is_never_interpreted(&self) -> bool {
+        self.entry.logical == LogicalType::Other && !self.file_part().capabilities().reads_unknown_types
     }
 
     /// What the executor needs to read it.
@@ -310,11 +322,24 @@ impl<'f> Component<'f> {
             return self.verify_checksum(checksum);
         }
         self.check_digest(&mut |hasher| {
-            self.stored().for_each_chunk(&mut |chunk| {
+            self.for_each_hashed(&mut |chunk| {
                 hasher.update(chunk);
                 Ok(())
             })
         })
+    }
+
+    /// What its digest says.
+    pub(super) fn parse_digest(&self, text: &str) -> Result<Digest> {
+        digest::parse_of(text, digest_of(self.entry))
+    }
+
+    /// Gives `body` the bytes that its digest is of, front to back.
+    pub(super) fn for_each_hashed(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match self.entry.has_digest_of_decoded() && self.entry.encoding != Encoding::Raw {
+            true => self.blob()?.for_each_decoded_byte(body),
+            false => self.stored().for_each_chunk(body),
+        }
     }
 
     /// The CRC-32 that an archive has of its bytes, if it has one.
@@ -339,7 +364,7 @@ impl<'f> Component<'f> {
     /// Checks the digest against what `hash` gives.
     pub(super) fn check_digest(&self, hash: &mut dyn FnMut(&mut digest::Hasher) -> Result<()>) -> Result<()> {
         let Some(text) = self.digest() else { return Err(fail!(Unsupported, "it has no digest to check")) };
-        let expected = digest::parse(text)?;
+        let expected = self.parse_digest(text)?;
         let Ok(mut hasher) = expected.hasher() else {
             return Err(fail!(Unsupported, "the algorithm of its digest {text:?} is unknown"));
         };

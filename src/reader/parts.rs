@@ -107,6 +107,7 @@ impl FilePart {
     /// An error, with the words that name it.
     #[cold]
     pub(super) fn named(&self, error: Error) -> Error {
+        let error = self.capabilities().call(error);
         match self.label.as_str() {
             "" => error,
             label => error.within(format_args!("{label}")),

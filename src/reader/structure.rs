@@ -4,7 +4,6 @@
 use super::file::File;
 use super::object::{Component, Object};
 use super::verified::Verified;
-use crate::digest;
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
@@ -281,7 +280,7 @@ fn strict_component(component: &Component<'_>) -> Result<()> {
         return Err(fail!(Unsupported, "its type {name:?} is unknown"));
     }
     if let Some(text) = component.digest() {
-        digest::parse(text)?;
+        component.parse_digest(text)?;
     }
     if component.object().format().is_index(component.role()) {
         component.check_index_dtype()?;

@@ -7,7 +7,6 @@ use super::parts::FilePart;
 use super::verified::Verified;
 use super::verify_report::{VerifyOptions, VerifyReport};
 use crate::codec::Coding;
-use crate::digest;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::load::{check_bool_bytes, for_each_chunk};
 use crate::lock::Mutex;
@@ -287,7 +286,7 @@ impl Component<'_> {
         report: &mut VerifyReport,
         reported: &mut u64,
     ) -> Result<()> {
-        let checked = match self.digest().map(digest::parse) {
+        let checked = match self.digest().map(|text| self.parse_digest(text)) {
             None => match self.checksum() {
                 Some(checksum) => state.verified.checksum(self, checksum.start, || self.verify_digest()),
                 None => {
@@ -314,7 +313,7 @@ impl Component<'_> {
     /// Checks the digest, and reports what is done where that takes a while.
     fn verify_digest_with_progress(&self, state: &VerifyState<'_>, reported: &mut u64) -> Result<()> {
         let checked = self.check_digest(&mut |hasher| {
-            self.stored().for_each_chunk(&mut |chunk| {
+            self.for_each_hashed(&mut |chunk| {
                 hasher.update(chunk);
                 let bytes = chunk.len() as u64;
                 if reported.saturating_add(bytes) >= self.stored_size() {
@@ -331,6 +330,9 @@ impl Component<'_> {
     fn verify_contents(&self, state: &VerifyState<'_>) -> Result<()> {
         if self.entry.dtype.is_none() && self.file.manifest.layout(self.entry).is_some() {
             return Ok(()); // of a type that is listed and not read: a CRC-32 is all that can be checked
+        }
+        if self.is_never_interpreted() {
+            return Ok(()); // likewise: its digest is all
         }
         self.verify_contents_inner(state).map_err(|error| self.wrap_unless_cancelled(error))
     }

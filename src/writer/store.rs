@@ -19,7 +19,7 @@ const MIN_OFFLOADED_SHA256: usize = 1 << 20;
 pub(super) fn min_offloaded(algorithm: Algorithm) -> usize {
     match algorithm {
         Algorithm::Sha256 => MIN_OFFLOADED_SHA256,
-        Algorithm::Crc32c => MIN_PARALLEL_WRITE,
+        Algorithm::Crc32c | Algorithm::Xxh3 => MIN_PARALLEL_WRITE,
     }
 }
 

@@ -372,6 +372,7 @@ pub fn digest_text(algorithm: Algorithm, stored: &[u8]) -> String {
             let hash = sha2::Sha256::digest(stored);
             hash.iter().fold(String::from("sha256:"), |text, b| text + &format!("{b:02x}"))
         }
+        Algorithm::Xxh3 => format!("xxh3:{:016x}", xxhash_rust::xxh3::xxh3_64(stored)),
     }
 }
 

@@ -11,7 +11,8 @@ mod stream;
 mod walk;
 
 use super::frames::{Header, Stored};
-use super::interface::FrameFormat;
+use super::interface::{FrameFormat, NoEncoder};
+use super::seek_table::SeekTable;
 use crate::error::Result;
 
 /// Zstandard frames (RFC 8878).
@@ -21,11 +22,33 @@ impl FrameFormat for Zstd {
     type FrameDecoder = decode::Decoder;
     type StreamDecoder = stream::Decoder;
     type Encoder = encode::Encoder;
+    type Frames = Zstd;
 
     const MAX_WINDOW: u64 = 1 << stream::WINDOW_LOG;
 
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
         walk::header(stored, at)
+    }
+}
+
+/// Frames with a table of where each begins.
+pub(super) struct Seekable;
+
+impl FrameFormat for Seekable {
+    type FrameDecoder = decode::Decoder;
+    type StreamDecoder = stream::Decoder;
+    type Encoder = NoEncoder;
+    type Frames = Zstd;
+
+    const MAX_WINDOW: u64 = Zstd::MAX_WINDOW;
+    const MAX_POINTS: usize = 4096;
+
+    fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
+        walk::header(stored, at)
+    }
+
+    fn table(stored: &mut dyn Stored) -> Result<Option<SeekTable>> {
+        SeekTable::read(stored).map(Some)
     }
 }
 

@@ -158,6 +158,11 @@ impl<'a> Cursor<'a> {
         Ok(*bytes)
     }
 
+    /// Whether the next item is a text.
+    pub fn is_at_text(&self) -> bool {
+        self.rest.first().is_some_and(|initial| initial >> 5 == 3)
+    }
+
     /// The next item's head, without consuming it.
     pub fn peek(&self) -> Result<Head> {
         self.clone().head()

@@ -95,6 +95,7 @@ pub(super) fn archive(
         data: 0..manifest_range.start,
         manifest: manifest_range,
         file_size,
+        manifest_hash: None,
     };
     Ok((frame, manifest))
 }

@@ -58,7 +58,13 @@ pub fn decode(
     archive.release();
     budget.give_back(inflated.capacity() as u64);
     let range = directory.range.clone();
-    let frame = Frame { container: Container::Torch, data: 0..range.start, manifest: range, file_size };
+    let frame = Frame {
+        container: Container::Torch,
+        data: 0..range.start,
+        manifest: range,
+        file_size,
+        manifest_hash: None,
+    };
     Ok((frame, manifest))
 }
 

@@ -4,7 +4,9 @@ pub mod decode;
 pub mod encode;
 pub mod footer;
 
-use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes};
+use super::capabilities::{
+    no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
+};
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{Decode, Encode, Row};
 use crate::model::manifest::Container;
@@ -23,6 +25,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     roles: Roles::Only(encode::ROLE),
     logical_types: LogicalTypes::None,
     unknown_names: false,
+    reads_unknown_types: true,
     states_sizes: true,
     index_dtypes: IndexDtypes::Integers,
     declares_sizes: false,
@@ -31,6 +34,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     big_endian: true,
     any_byte_is_true: true,
     zero_gaps: true,
+    rule_of: no_rule,
 };
 
 /// Its row.

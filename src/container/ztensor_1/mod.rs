@@ -9,7 +9,9 @@ pub mod footer;
 mod template;
 pub mod v1_0;
 
-use super::capabilities::{AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes};
+use super::capabilities::{
+    no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
+};
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{never, Decode, Encode, Row};
 use crate::model::manifest::Container;
@@ -28,6 +30,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     roles: Roles::Any,
     logical_types: LogicalTypes::Any,
     unknown_names: true,
+    reads_unknown_types: true,
     states_sizes: true,
     index_dtypes: IndexDtypes::U64,
     declares_sizes: true,
@@ -36,6 +39,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     big_endian: false,
     any_byte_is_true: false,
     zero_gaps: true,
+    rule_of: no_rule,
 };
 
 /// What 1.1 can represent. What is appended follows 1.2, for the file may be raised to it.

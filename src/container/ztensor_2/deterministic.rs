@@ -1,0 +1,215 @@
+//! Whether bytes are one item of deterministic CBOR (RFC 8949 section 4.2.1), of the kinds that spec 2 section 2 allows.
+//!
+//! One walk without recursion and without memory: each map remembers where its last key stands, to which the next one is
+//! compared. What has passed can be read without asking any of this again.
+
+use crate::error::{broken, Error, Result, Rule};
+use half::f16;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// Arrays and maps around an item at most.
+const MAX_DEPTH: usize = 32;
+
+/// An array or a map whose items are still to come.
+#[derive(Clone, Copy, Default)]
+struct Open {
+    /// Items that are left; a pair is one.
+    left: u64,
+    is_map: bool,
+    /// Whether it is a map whose next item is a value.
+    is_at_value: bool,
+    /// Where the item of the key begins that comes next or came last.
+    key_start: usize,
+    /// The key before that; nothing before the first.
+    last_key: (usize, usize),
+}
+
+struct Walk<'a> {
+    input: &'a [u8],
+    at: usize,
+    /// Where the input stands in the file.
+    base: u64,
+}
+
+/// Checks that `input`, which stands `base` bytes into the file, is one item and nothing else.
+pub fn check(input: &[u8], base: u64) -> Result<()> {
+    let mut walk = Walk { input, at: 0, base };
+    let mut open = [Open::default(); MAX_DEPTH + 1];
+    let mut depth = 0usize;
+    loop {
+        let Some(place) = open.get_mut(depth) else {
+            return Err(walk.wrong(
+                Rule::Zt2CborDepth,
+                format_args!("an item within more than {MAX_DEPTH} arrays and maps"),
+            ));
+        };
+        let (count, is_map) = walk.item()?;
+        if count > 0 {
+            *place = Open { left: count, is_map, key_start: walk.at, ..Open::default() };
+            depth = depth.saturating_add(1);
+            continue;
+        }
+        // An item is complete, and perhaps what is around it.
+        loop {
+            let Some(around) = depth.checked_sub(1).and_then(|at| open.get_mut(at)) else {
+                return match walk.input.len().saturating_sub(walk.at) {
+                    0 => Ok(()),
+                    left => Err(walk.wrong(
+                        Rule::Zt2CborSyntax,
+                        format_args!("{left} bytes follow the manifest's one item"),
+                    )),
+                };
+            };
+            if around.is_map && !around.is_at_value {
+                walk.check_key(around.last_key, around.key_start..walk.at)?;
+                around.last_key = (around.key_start, walk.at);
+                around.is_at_value = true;
+                break;
+            }
+            around.is_at_value = false;
+            around.key_start = walk.at;
+            around.left = around.left.saturating_sub(1);
+            if around.left > 0 {
+                break;
+            }
+            depth = depth.saturating_sub(1);
+        }
+    }
+}
+
+impl Walk<'_> {
+    #[cold]
+    fn wrong(&self, rule: Rule, what: std::fmt::Arguments<'_>) -> Error {
+        broken!(rule, "CBOR at offset {}: {what}", self.base.saturating_add(self.at as u64))
+    }
+
+    #[cold]
+    fn cut(&self) -> Error {
+        self.wrong(Rule::Zt2CborSyntax, format_args!("the input ends within an item"))
+    }
+
+    #[cold]
+    fn not_shortest(&self) -> Error {
+        self.wrong(Rule::Zt2CborDeterminism, format_args!("a number has a shorter form"))
+    }
+
+    /// The next bytes as a big-endian number, which has no shorter form.
+    fn argument<const N: usize>(&mut self, least: u64) -> Result<u64> {
+        let value = self.fixed::<N>()?;
+        if value < least {
+            return Err(self.not_shortest());
+        }
+        Ok(value)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<u64> {
+        let rest = self.input.get(self.at..).unwrap_or_default();
+        let Some(bytes) = rest.first_chunk::<N>() else { return Err(self.cut()) };
+        self.at = self.at.saturating_add(N);
+        Ok(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    /// Passes over an item, or over the head of an array or a map: how many items follow, and whether they are pairs.
+    #[inline(always)]
+    fn item(&mut self) -> Result<(u64, bool)> {
+        let Some(initial) = self.input.get(self.at).copied() else { return Err(self.cut()) };
+        self.at = self.at.saturating_add(1);
+        let (major, short) = (initial >> 5, initial & 0x1f);
+        if major == 7 {
+            return self.simple_or_float(short).map(|()| (0, false));
+        }
+        let argument = match short {
+            0..=23 => u64::from(short),
+            24 => self.argument::<1>(24)?,
+            25 => self.argument::<2>(1 << 8)?,
+            26 => self.argument::<4>(1 << 16)?,
+            27 => self.argument::<8>(1 << 32)?,
+            31 => {
+                return Err(self.wrong(Rule::Zt2CborSyntax, format_args!("an item of indefinite length")));
+            }
+            _ => return Err(self.wrong(Rule::Zt2CborSyntax, format_args!("a reserved kind of item"))),
+        };
+        let left = self.input.len().saturating_sub(self.at);
+        let capacity = match major {
+            0 | 1 => return Ok((0, false)),
+            5 => left / 2,
+            6 => return Err(self.wrong(Rule::Zt2CborSyntax, format_args!("a tagged item"))),
+            _ => left,
+        };
+        if argument > capacity as u64 {
+            return Err(self.wrong(
+                Rule::Zt2CborSyntax,
+                format_args!("{argument} items or bytes are promised, {left} bytes are left"),
+            ));
+        }
+        if major >= 4 {
+            return Ok((argument, major == 5));
+        }
+        let end = self.at.saturating_add(usize::try_from(argument).unwrap_or(usize::MAX));
+        let bytes = self.input.get(self.at..end).unwrap_or_default();
+        if major == 3 && std::str::from_utf8(bytes).is_err() {
+            return Err(self.wrong(Rule::Zt2CborSyntax, format_args!("a text that is not UTF-8")));
+        }
+        self.at = end;
+        Ok((0, false))
+    }
+
+    #[inline(never)]
+    fn simple_or_float(&mut self, short: u8) -> Result<()> {
+        let shortest = match short {
+            20..=22 => true,
+            25 => {
+                let bits = self.fixed::<2>()?;
+                bits & 0x7fff <= 0x7c00 || bits == 0x7e00
+            }
+            26 => {
+                let value = f32::from_bits(u32::try_from(self.fixed::<4>()?).unwrap_or_default());
+                !value.is_nan() && f16::from_f32(value).to_f32().to_bits() != value.to_bits()
+            }
+            27 => {
+                let value = f64::from_bits(self.fixed::<8>()?);
+                !value.is_nan() && f64::from(narrowed(value)).to_bits() != value.to_bits()
+            }
+            _ => {
+                return Err(
+                    self.wrong(Rule::Zt2CborSyntax, format_args!("an unknown simple value or a break"))
+                )
+            }
+        };
+        match shortest {
+            true => Ok(()),
+            false => Err(self.not_shortest()),
+        }
+    }
+
+    #[inline(always)]
+    fn check_key(&self, last: (usize, usize), key: Range<usize>) -> Result<()> {
+        let (start, end) = last;
+        let last = self.input.get(start..end).unwrap_or_default();
+        // Before the first there is the empty one, which is smaller than any.
+        match last.cmp(self.input.get(key.clone()).unwrap_or_default()) {
+            Ordering::Less => Ok(()),
+            order => Err(self.wrong_key(order, key)),
+        }
+    }
+
+    #[cold]
+    fn wrong_key(&self, order: Ordering, key: Range<usize>) -> Error {
+        let at = self.base.saturating_add(key.start as u64);
+        match order {
+            Ordering::Equal => {
+                broken!(Rule::Zt2CborDuplicateKey, "CBOR at offset {at}: a key stands twice in one map")
+            }
+            _ => broken!(
+                Rule::Zt2CborDeterminism,
+                "CBOR at offset {at}: a key does not come behind the one before it"
+            ),
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "that is what is asked")]
+fn narrowed(value: f64) -> f32 {
+    value as f32
+}

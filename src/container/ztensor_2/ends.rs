@@ -1,0 +1,109 @@
+//! The magic at both ends and the footer: where the manifest is, its hash, the version (spec 2 section 1).
+
+use crate::container::frame::{over_limit, Detected, Ends, Frame, Limits};
+use crate::error::{broken, fail, Result, Rule};
+use crate::model::manifest::Container;
+
+/// First and last bytes.
+pub const MAGIC: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
+/// Bytes of the footer.
+pub const FOOTER_SIZE: u64 = 40;
+/// Blobs and the manifest begin at multiples of this, behind the first.
+pub const PAGE: u64 = 4096;
+/// Most bytes of a manifest.
+pub const MANIFEST_LIMIT: u64 = 1 << 30;
+/// The smallest file: a magic and a footer.
+pub const LEAST_SIZE: u64 = 48;
+const VERSION: u32 = 2;
+
+/// A footer without the magic that it ends in.
+struct Footer {
+    manifest_offset: u64,
+    manifest_length: u64,
+    manifest_hash: u64,
+    version: u32,
+}
+
+impl Footer {
+    fn read(bytes: &[u8; FOOTER_SIZE as usize]) -> Footer {
+        let number = |at: usize| {
+            let eight = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
+            eight.map_or(0, |eight| u64::from_le_bytes(*eight))
+        };
+        let version = bytes.get(24..).and_then(|rest| rest.first_chunk::<4>());
+        Footer {
+            manifest_offset: number(0),
+            manifest_length: number(8),
+            manifest_hash: number(16),
+            version: version.map_or(0, |version| u32::from_le_bytes(*version)),
+        }
+    }
+}
+
+/// Where the manifest is, by the footer of a file that begins with the magic.
+pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Result<Detected> {
+    if !head.starts_with(MAGIC) {
+        return Ok(Detected::Other);
+    }
+    if file_size < LEAST_SIZE {
+        return Err(broken!(
+            Rule::Zt2FileTooSmall,
+            "a file of zTensor 2 of {file_size} bytes; the smallest has {LEAST_SIZE}"
+        ));
+    }
+    let Some(footer) = tail.last_chunk::<{ FOOTER_SIZE as usize }>().filter(|tail| tail.ends_with(MAGIC))
+    else {
+        return Err(broken!(
+            Rule::Zt2FooterMagic,
+            "the file begins as one of zTensor 2 does but does not end with its magic"
+        ));
+    };
+    let Footer { manifest_offset, manifest_length, manifest_hash, version } = Footer::read(footer);
+    if version != VERSION {
+        let unsupported = fail!(
+            Unsupported,
+            "this is a zTensor version {version} container; 0.1 to 1.2 and 2 are read here"
+        );
+        return Err(unsupported.called(Rule::Zt2Version));
+    }
+    let end = file_size.saturating_sub(FOOTER_SIZE);
+    if manifest_length == 0 {
+        if manifest_offset != 0 || manifest_hash != 0 {
+            return Err(broken!(
+                Rule::Zt2ManifestBounds,
+                "the manifest has no bytes, but the footer says that it is at {manifest_offset} and has the hash \
+                 {manifest_hash:#018x}; without a manifest both are 0"
+            ));
+        }
+        return Ok(Detected::Frame(frame(end..end, file_size, None)));
+    }
+    if manifest_length > MANIFEST_LIMIT {
+        return Err(broken!(
+            Rule::Zt2ManifestTooLarge,
+            "the manifest size is {manifest_length}, above the {MANIFEST_LIMIT} bytes that the format allows"
+        ));
+    }
+    if manifest_length > limits.manifest_size {
+        return Err(over_limit(manifest_length, limits));
+    }
+    if manifest_offset < PAGE || manifest_offset % PAGE != 0 {
+        return Err(broken!(
+            Rule::Zt2BlobAlignment,
+            "the manifest is at {manifest_offset}, which is no multiple of {PAGE} from {PAGE} on"
+        ));
+    }
+    match manifest_offset.checked_add(manifest_length).filter(|manifest_end| *manifest_end <= end) {
+        Some(manifest_end) => {
+            Ok(Detected::Frame(frame(manifest_offset..manifest_end, file_size, Some(manifest_hash))))
+        }
+        None => Err(broken!(
+            Rule::Zt2ManifestBounds,
+            "the manifest of {manifest_length} bytes at {manifest_offset} passes the footer at {end}"
+        )),
+    }
+}
+
+fn frame(manifest: std::ops::Range<u64>, file_size: u64, manifest_hash: Option<u64>) -> Frame {
+    let data = PAGE..file_size.saturating_sub(FOOTER_SIZE);
+    Frame { container: Container::V2, manifest, data, file_size, manifest_hash }
+}

@@ -1,0 +1,75 @@
+//! zTensor 2: blobs at whole pages, a manifest in deterministic CBOR, and a footer with its hash.
+//!
+//! What belongs to the container whatever its objects are is apart from what objects say: the ends of a file ([`ends`]),
+//! the encoding of the manifest ([`deterministic`]), names ([`names`]), where blobs may be ([`blobs`]).
+
+mod blobs;
+mod decode;
+mod deterministic;
+pub mod ends;
+mod layouts;
+mod names;
+mod parts;
+mod shards;
+
+use super::capabilities::{
+    AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes, FOREIGN,
+};
+use super::row::{Decode, Row};
+use crate::error::{Cause, Rule};
+use crate::model::manifest::Container;
+
+/// What 2 can represent.
+const CAPABILITIES: Capabilities = Capabilities {
+    container: Container::V2,
+    name: "2",
+    alignment: ends::PAGE,
+    manifest_limit: ends::MANIFEST_LIMIT,
+    attribute_keys: AttributeKeys::TextsExcept(&[]),
+    roles: Roles::Any,
+    logical_types: LogicalTypes::Any,
+    unknown_names: true,
+    reads_unknown_types: false,
+    states_sizes: true,
+    index_dtypes: IndexDtypes::Unsigned,
+    declares_sizes: true,
+    shared_bytes: SharedBytes::All,
+    any_byte_is_true: false,
+    zero_gaps: false,
+    rule_of,
+    ..FOREIGN
+};
+
+/// The row of 2.
+pub(crate) const ROW: Row = Row {
+    capabilities: CAPABILITIES,
+    detect: ends::detect,
+    decode: Some(Decode::Checked(decode::decode)),
+    encode: None,
+    origin: None,
+};
+
+/// What the rest of the library finds to be wrong with bytes, as 2 calls it.
+fn rule_of(cause: Cause) -> Option<Rule> {
+    match cause {
+        Cause::DigestMismatch => Some(Rule::Zt2Digest),
+        Cause::Broken(rule) => match rule {
+            Rule::DigestForm => Some(Rule::Zt2Digest),
+            Rule::ZstdCorrupt | Rule::ZstdLength | Rule::ZstdTrailing => Some(Rule::Zt2Encoding),
+            Rule::BoolByte | Rule::CsrIndptrOrder | Rule::CsrColumn | Rule::CooCoordinate => {
+                Some(Rule::Zt2LayoutData)
+            }
+            Rule::ComponentMissing
+            | Rule::CsrRank
+            | Rule::CsrIndptrCount
+            | Rule::CsrIndicesCount
+            | Rule::CooCount
+            | Rule::IndexDtype
+            | Rule::ElementSize
+            | Rule::QuantizedGeometry
+            | Rule::DenseSize => Some(Rule::Zt2LayoutRule),
+            _ => None,
+        },
+        _ => None,
+    }
+}

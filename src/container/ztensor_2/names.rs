@@ -1,0 +1,55 @@
+//! Names of objects, parts, attributes and shards, and how digests are spelled (spec 2 sections 3.2, 7.2, 8.1).
+
+use crate::error::{broken, Quoted, Result, Rule};
+
+const MAX_NAME: usize = 1024;
+const MAX_SHARD_NAME: usize = 64;
+
+/// Checks the name of an object or a part, or a key of attributes.
+pub fn check_name(what: &str, name: &[u8]) -> Result<()> {
+    let size = name.len();
+    if size == 0 || size > MAX_NAME {
+        return Err(broken!(
+            Rule::Zt2Name,
+            "the name of {what} has {size} bytes; 1 to {MAX_NAME} are allowed"
+        ));
+    }
+    match name.contains(&0) {
+        false => Ok(()),
+        true => Err(broken!(Rule::Zt2Name, "the name {} of {what} has a NUL", Quoted(name))),
+    }
+}
+
+/// Checks the name of a shard, which is safe as one component of a path.
+pub fn check_shard_name(name: &[u8]) -> Result<()> {
+    let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"._-".contains(b);
+    let is_name = (1..=MAX_SHARD_NAME).contains(&name.len()) && name.iter().all(is_plain);
+    match is_name && !name.starts_with(b".") {
+        true => Ok(()),
+        false => Err(broken!(
+            Rule::Zt2ShardName,
+            "the name of the shard {} is not 1 to {MAX_SHARD_NAME} of A-Z, a-z, 0-9, ., _ and -, the first no .",
+            Quoted(name)
+        )),
+    }
+}
+
+/// Checks that a digest is `algorithm:hex`.
+pub fn check_digest(text: &[u8]) -> Result<()> {
+    let is_hex = |b: &u8| b.is_ascii_digit() || (b'a'..=b'f').contains(b);
+    let is_algorithm = |b: &u8| b.is_ascii_digit() || b.is_ascii_lowercase();
+    let colon = text.iter().position(|b| *b == b':').and_then(|at| text.split_at_checked(at));
+    let parts = colon.and_then(|(algorithm, rest)| Some((algorithm, rest.get(1..)?)));
+    let is_digest = parts.is_some_and(|(algorithm, hex)| {
+        !algorithm.is_empty()
+            && !hex.is_empty()
+            && algorithm.iter().all(is_algorithm)
+            && hex.iter().all(is_hex)
+    });
+    match is_digest {
+        true => Ok(()),
+        false => {
+            Err(broken!(Rule::Zt2Schema, "the digest {} is not algorithm:hex, in lower case", Quoted(text)))
+        }
+    }
+}
