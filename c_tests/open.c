@@ -89,9 +89,9 @@ static void what_is_no_ztensor(void)
     expect_failure(path, NULL, ZT_ERROR_NOT_ZTENSOR);
     CHECK(strstr(zt_last_error(), "other.zt") != NULL);
     write_file(path, version_2, sizeof version_2);
-    expect_failure(path, NULL, ZT_ERROR_UNSUPPORTED);
+    expect_failure(path, NULL, ZT_ERROR_CORRUPT);
     CHECK(remove(path) == 0);
-    expect_failure(data_path("invalid/v2-container.zt"), NULL, ZT_ERROR_UNSUPPORTED);
+    expect_failure(data_path("invalid/v3-container.zt"), NULL, ZT_ERROR_UNSUPPORTED);
     expect_failure(data_path("invalid/version-2.zt"), NULL, ZT_ERROR_UNSUPPORTED);
     expect_failure(data_path("invalid/truncated-one-short.zt"), NULL, ZT_ERROR_CORRUPT);
     expect_failure(data_path("invalid/truncated-after-size.zt"), NULL, ZT_ERROR_CORRUPT);

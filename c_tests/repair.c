@@ -158,7 +158,7 @@ static void left_alone(void)
         {"v1.2/py-1.2.3-appended.zt", 4}, {"v1.2/py-1.2.3-empty.zt", 0}, {"valid-odd/gaps.zt", 1}};
     static const struct { const char *file; zt_status status; } bad[] = {
         {"invalid/truncated-in-first-blob.zt", ZT_ERROR_CORRUPT}, {"invalid/truncated-after-manifest.zt", ZT_ERROR_CORRUPT},
-        {"invalid/truncated-one-short.zt", ZT_ERROR_CORRUPT}, {"invalid/v2-container.zt", ZT_ERROR_UNSUPPORTED},
+        {"invalid/truncated-one-short.zt", ZT_ERROR_CORRUPT}, {"invalid/v3-container.zt", ZT_ERROR_UNSUPPORTED},
         {"invalid/version-2.zt", ZT_ERROR_UNSUPPORTED}, {"invalid/empty-file.zt", ZT_ERROR_NOT_ZTENSOR}};
     const char *path = scratch_path("alone.zt");
     size_t i, size;

@@ -256,10 +256,8 @@ typedef enum zt_format_value {
     ZT_FORMAT_DENSE = 1, ///< One row-major array: component "data".
     ZT_FORMAT_SPARSE_CSR = 2, ///< Compressed sparse rows: "values", "indices", "indptr".
     ZT_FORMAT_SPARSE_COO = 3, ///< Coordinate list: "values", "coords".
-    /// Quantized groups: "packed_weight", "scales" and, if there are zero points, "zeros".
-    ZT_FORMAT_QUANTIZED_GROUP = 4,
-    /// Blocks of a ZT_TYPE_GGUF_ type: component "data". The shape counts elements, see zt_type_block.
-    ZT_FORMAT_BLOCKS = 5,
+    ZT_FORMAT_QUANTIZED_GROUP = 4, ///< Quantized groups: "packed_weight", "scales" and perhaps "zeros".
+    ZT_FORMAT_BLOCKS = 5, ///< Blocks of a ZT_TYPE_GGUF_ type: component "data". See zt_type_block.
 } zt_format_value;
 
 /// How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
@@ -272,6 +270,7 @@ typedef enum zt_encoding_value {
     ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
     ZT_ENCODING_OTHER = 3, ///< A name that this version does not know; its bytes cannot be read.
     ZT_ENCODING_DEFLATE = 4, ///< Deflate (RFC 1951), as archives have it. Read only.
+    ZT_ENCODING_ZSTD_SEEKABLE = 5, ///< Zstandard frames and their table, of zTensor 2. Read only.
 } zt_encoding_value;
 
 // -------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import sys
 
 # Of libztensor_remote, whose TLS is BoringSSL's in ring.
 ALLOWED_REMOTE = {"ISC"}
-ALLOWED = {"MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "Unlicense", "Unicode-3.0"}
+ALLOWED = {"MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "Zlib", "Unlicense", "Unicode-3.0"}
 root = pathlib.Path(__file__).resolve().parent.parent
 
 

@@ -91,11 +91,12 @@ type Encoding int32
 
 // Values of Encoding.
 const (
-	EncodingDefault Encoding = C.ZT_ENCODING_DEFAULT
-	EncodingRaw     Encoding = C.ZT_ENCODING_RAW
-	EncodingZstd    Encoding = C.ZT_ENCODING_ZSTD
-	EncodingOther   Encoding = C.ZT_ENCODING_OTHER
-	EncodingDeflate Encoding = C.ZT_ENCODING_DEFLATE
+	EncodingDefault      Encoding = C.ZT_ENCODING_DEFAULT
+	EncodingRaw          Encoding = C.ZT_ENCODING_RAW
+	EncodingZstd         Encoding = C.ZT_ENCODING_ZSTD
+	EncodingOther        Encoding = C.ZT_ENCODING_OTHER
+	EncodingDeflate      Encoding = C.ZT_ENCODING_DEFLATE
+	EncodingZstdSeekable Encoding = C.ZT_ENCODING_ZSTD_SEEKABLE
 )
 
 // Mode is how a file's bytes are reached; ztensor.h says more of each.

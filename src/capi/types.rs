@@ -50,9 +50,9 @@ pub enum zt_format_value {
     ZT_FORMAT_SPARSE_CSR = 2,
     /// Coordinate list: "values", "coords".
     ZT_FORMAT_SPARSE_COO = 3,
-    /// Quantized groups: "packed_weight", "scales" and, if there are zero points, "zeros".
+    /// Quantized groups: "packed_weight", "scales" and perhaps "zeros".
     ZT_FORMAT_QUANTIZED_GROUP = 4,
-    /// Blocks of a ZT_TYPE_GGUF_ type: component "data". The shape counts elements, see zt_type_block.
+    /// Blocks of a ZT_TYPE_GGUF_ type: component "data". See zt_type_block.
     ZT_FORMAT_BLOCKS = 5,
 }
 

@@ -7,9 +7,9 @@ use super::frames::{Header, Stored};
 use crate::error::{broken, Error, Result, Rule};
 
 /// The first four bytes of the skippable frame that is the table.
-const FRAME_MAGIC: u64 = 0x184D_2A5E;
+const FIRST_WORD: u64 = 0x184D_2A5E;
 /// The last four bytes of all.
-const END_MAGIC: u64 = 0x8F92_EAB1;
+const LAST_WORD: u64 = 0x8F92_EAB1;
 /// Bytes behind the entries: how many there are, what they have, the magic number.
 const END_SIZE: usize = 9;
 /// Bytes in front of the entries: the magic number and the size.
@@ -70,8 +70,8 @@ impl SeekTable {
             return Err(wrong(format_args!("{size} stored bytes; the smallest one takes 17")));
         };
         let magic = number(stored, end.saturating_add(5), 4)?;
-        if magic != END_MAGIC {
-            return Err(wrong(format_args!("the stored bytes end in {magic:#010x}, not {END_MAGIC:#010x}")));
+        if magic != LAST_WORD {
+            return Err(wrong(format_args!("the stored bytes end in {magic:#010x}, not {LAST_WORD:#010x}")));
         }
         let descriptor = number(stored, end.saturating_add(4), 1)?;
         if descriptor & 0x7f != 0 {
@@ -87,7 +87,7 @@ impl SeekTable {
         let at = start.saturating_add(HEAD_SIZE);
         let (magic, said) = (number(stored, start, 4)?, number(stored, start.saturating_add(4), 4)?);
         let table_size = entries.saturating_add(END_SIZE);
-        if magic != FRAME_MAGIC || said != table_size as u64 {
+        if magic != FIRST_WORD || said != table_size as u64 {
             return Err(wrong(format_args!(
                 "at {start} of the stored bytes is no table of {count} entries and {table_size} bytes"
             )));

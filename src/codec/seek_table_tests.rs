@@ -13,7 +13,7 @@ fn codec() -> Codec {
 fn table(entries: &[(u32, u32)], descriptor: u8) -> Vec<u8> {
     let entry = if descriptor & 0x80 == 0 { 8 } else { 12 };
     let size = entries.len() * entry + END_SIZE;
-    let mut out = (FRAME_MAGIC as u32).to_le_bytes().to_vec();
+    let mut out = (FIRST_WORD as u32).to_le_bytes().to_vec();
     out.extend((size as u32).to_le_bytes());
     for (stored, decoded) in entries {
         out.extend(stored.to_le_bytes());
@@ -22,7 +22,7 @@ fn table(entries: &[(u32, u32)], descriptor: u8) -> Vec<u8> {
     }
     out.extend((entries.len() as u32).to_le_bytes());
     out.push(descriptor);
-    out.extend((END_MAGIC as u32).to_le_bytes());
+    out.extend((LAST_WORD as u32).to_le_bytes());
     out
 }
 

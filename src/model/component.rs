@@ -61,6 +61,7 @@ const SIZE_DECLARED: u8 = 2;
 const BIG_ENDIAN: u8 = 4;
 const PAGE_EXCLUSIVE: u8 = 8;
 const DIGEST_OF_DECODED: u8 = 16;
+const IN_SHARD: u8 = 32;
 
 impl Component {
     /// Raw bytes, none of them so far.
@@ -134,6 +135,16 @@ impl Component {
     /// Notes what its digest is of.
     pub fn set_digest_of_decoded(&mut self, is: bool) {
         self.set_flag(DIGEST_OF_DECODED, is);
+    }
+
+    /// Its bytes are in another file than the one whose manifest has it: one of `Manifest::shards`.
+    pub fn is_in_shard(&self) -> bool {
+        self.flags & IN_SHARD != 0
+    }
+
+    /// Notes that.
+    pub fn set_in_shard(&mut self, is: bool) {
+        self.set_flag(IN_SHARD, is);
     }
 
     /// Its pages hold no byte of another component (found when the file is opened).

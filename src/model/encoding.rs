@@ -66,7 +66,7 @@ encodings! {
     Zstd = 2, c"zstd", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: true };
     /// Deflate (RFC 1951), as archives have it. Read only.
     Deflate = 4, c"deflate", CodecRow { corrupt: Rule::DeflateCorrupt, length: Rule::DeflateLength, is_written: false };
-    /// Zstandard frames of one size and a table of where each begins, as zTensor 2 has them. Read only.
+    /// Zstandard frames and their table, of zTensor 2. Read only.
     ZstdSeekable = 5, c"zt.zstd-seekable/1", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: false };
 }
 

@@ -6,7 +6,7 @@ use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{self, element_count, Encoding, Format, LogicalType, RareNames};
 use crate::model::value::Value;
-use crate::source::ByteSource;
+use crate::source::{ByteSource, Elsewhere};
 
 impl File {
     /// The object at `index`, in file order.
@@ -199,7 +199,10 @@ impl<'f> Component<'f> {
     /// Where its bytes come from.
     #[inline(always)]
     pub(super) fn source(&self) -> &'f dyn ByteSource {
-        self.file_part().source()
+        match self.entry.is_in_shard() {
+            true => &Elsewhere,
+            false => self.file_part().source(),
+        }
     }
 
     /// Whether its source has to be read by the threads that call the library, and no other.

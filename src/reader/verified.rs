@@ -54,7 +54,10 @@ impl Verified {
     pub fn nothing_of(file: &File, components: Range<usize>) -> Result<Verified> {
         let first = components.start;
         let components = file.manifest.components.get(components).unwrap_or_default();
-        let part_of = |at: usize| file.parts.number_of_component(first.saturating_add(at));
+        let part_of = |at: usize| match components.get(at).is_some_and(|c| c.is_in_shard()) {
+            true => usize::MAX, // whose bytes are never seen
+            false => file.parts.number_of_component(first.saturating_add(at)),
+        };
         let aliases = Aliases::of(components, part_of)?;
         let mut verified = Verified { first, aliases, facts: Vec::new(), checksums: Vec::new() };
         verified.facts.try_reserve_exact(verified.aliases.count())?;

@@ -4,6 +4,7 @@
 pub mod advice;
 mod byte_source;
 pub mod direct;
+mod elsewhere;
 pub mod file;
 mod locked;
 #[allow(unsafe_code)] // maps files
@@ -18,4 +19,5 @@ pub mod residence;
 
 pub use advice::Advice;
 pub use byte_source::ByteSource;
+pub(crate) use elsewhere::Elsewhere;
 pub use profile::{PageCache, Profile, ReadMany, ReadRange};

@@ -9,7 +9,9 @@ type Row = (String, i32, &'static str);
 
 /// An enumeration, what its constants begin with, and those that a table has.
 fn table(name: &str) -> Option<(&'static str, Vec<Row>)> {
-    let row = |name: &str, number, about| (name.to_uppercase().replace('.', "_"), number, about);
+    // "zt.zstd-seekable/1" is ZSTD_SEEKABLE.
+    let word = |name: &str| name.trim_start_matches("zt.").split('/').next().map(str::to_uppercase);
+    let row = |name: &str, number, about| (word(name).unwrap().replace(['.', '-'], "_"), number, about);
     Some(match name {
         "zt_dtype_value" => ("ZT_DTYPE_", Dtype::ALL.map(|d| row(d.name(), d.number(), d.about())).to_vec()),
         "zt_type_value" => ("ZT_TYPE_", Logical::ALL.map(|t| row(t.name(), t.number(), t.about())).to_vec()),

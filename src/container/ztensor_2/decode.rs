@@ -1,6 +1,7 @@
 //! The manifest: a map of shards, objects and attributes (spec 2 section 3). Its bytes were found to be deterministic CBOR
 //! before, so keys are unique and nothing is deeper than is allowed; keys that are not known are passed over.
 
+use super::fields::{key, text};
 use super::parts::parts;
 use super::{blobs, deterministic, layouts, names, shards};
 use crate::container::cbor::fields::Decoder;
@@ -63,30 +64,6 @@ fn check_hash(bytes: &[u8], expected: u64) -> Result<()> {
             "the manifest's {} bytes have the hash {found:#018x}, the footer says {expected:#018x}",
             bytes.len()
         )),
-    }
-}
-
-/// The key of a map's pair as it is and [`packed`]; none where it is no text, and so no known one.
-#[inline(always)]
-pub fn key<'a>(d: &mut Decoder<'a>) -> Result<Option<(u64, &'a [u8])>> {
-    if let Some((text, packed)) = d.cursor.short_text() {
-        return Ok(Some((packed, text)));
-    }
-    if !d.cursor.is_at_text() {
-        d.cursor.pass_over()?;
-        return Ok(None);
-    }
-    Ok(Some((0, text(d, Rule::Zt2Schema, "a key")?)))
-}
-
-/// A text, which has one piece.
-pub fn text<'a>(d: &mut Decoder<'a>, rule: Rule, what: &str) -> Result<&'a [u8]> {
-    if let Some(text) = d.cursor.try_text() {
-        return Ok(text);
-    }
-    match d.cursor.head()? {
-        Head::Text(Some(length)) => d.cursor.take(length),
-        other => Err(broken!(rule, "{what} is {}, not a text string", other.kind())),
     }
 }
 

@@ -5,15 +5,15 @@ use crate::error::{broken, fail, Result, Rule};
 use crate::model::manifest::Container;
 
 /// First and last bytes.
-pub const MAGIC: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
+pub(crate) const MAGIC: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
 /// Bytes of the footer.
-pub const FOOTER_SIZE: u64 = 40;
+pub(crate) const FOOTER_SIZE: u64 = 40;
 /// Blobs and the manifest begin at multiples of this, behind the first.
-pub const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 /// Most bytes of a manifest.
-pub const MANIFEST_LIMIT: u64 = 1 << 30;
+pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
 /// The smallest file: a magic and a footer.
-pub const LEAST_SIZE: u64 = 48;
+pub(crate) const LEAST_SIZE: u64 = 48;
 const VERSION: u32 = 2;
 
 /// A footer without the magic that it ends in.

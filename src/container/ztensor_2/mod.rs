@@ -7,6 +7,7 @@ mod blobs;
 mod decode;
 mod deterministic;
 pub mod ends;
+mod fields;
 mod layouts;
 mod names;
 mod parts;

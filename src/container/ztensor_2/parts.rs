@@ -1,6 +1,6 @@
 //! The parts of an object: blobs, and what their bytes are (spec 2 sections 3, 5 and 7).
 
-use super::decode::{key, text};
+use super::fields::{key, text};
 use super::{blobs, names, shards};
 use crate::container::cbor::fields::Decoder;
 use crate::container::cbor::packed;
@@ -110,6 +110,7 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
     component.set_size(Some(decoded.unwrap_or(length)));
     component.set_size_declared(decoded.is_some());
     component.set_digest_of_decoded(true);
+    component.set_in_shard(rare.shard.is_some());
     let size = match rare.shard.and_then(|at| d.manifest.shards.get(at.index())) {
         Some(shard) => shard.size,
         None => frame.file_size,
@@ -162,7 +163,7 @@ const PACKED_DTYPES: [(u64, Dtype); DTYPES.len()] = {
     table
 };
 
-/// A registered type needs its dtype, whatever the layout is; another one is kept as it is spelled.
+/// A registered type needs its dtype, whatever the layout is; another one is kept as it is.
 fn set_type(
     d: &mut Decoder<'_>,
     component: &mut Component,

@@ -1,6 +1,6 @@
 //! The table of files that parts may be in beside this one (spec 2 section 8.1).
 
-use super::decode::{key, text};
+use super::fields::{key, text};
 use super::{ends, names};
 use crate::container::cbor::fields::Decoder;
 use crate::container::cbor::packed;
