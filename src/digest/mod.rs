@@ -174,6 +174,7 @@ impl std::fmt::Display for QuotedDigest<'_> {
 pub(crate) struct Hasher(RunningHash);
 
 /// The running value.
+#[allow(clippy::large_enum_variant, reason = "a box would ask for memory that cannot be refused")]
 enum RunningHash {
     /// The CRC so far.
     Crc32c(u32),

@@ -7,7 +7,8 @@ use crate::model::manifest::Container;
 /// First and last bytes.
 pub(crate) const MAGIC: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
 /// Bytes of the footer.
-pub(crate) const FOOTER_SIZE: u64 = 40;
+pub(crate) const FOOTER_SIZE: u64 = FOOTER_BYTES as u64;
+const FOOTER_BYTES: usize = 40;
 /// Blobs and the manifest begin at multiples of this, behind the first.
 pub(crate) const PAGE: u64 = 4096;
 /// Most bytes of a manifest.
@@ -25,7 +26,7 @@ struct Footer {
 }
 
 impl Footer {
-    fn read(bytes: &[u8; FOOTER_SIZE as usize]) -> Footer {
+    fn read(bytes: &[u8; FOOTER_BYTES]) -> Footer {
         let number = |at: usize| {
             let eight = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
             eight.map_or(0, |eight| u64::from_le_bytes(*eight))
@@ -51,8 +52,7 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
             "a file of zTensor 2 of {file_size} bytes; the smallest has {LEAST_SIZE}"
         ));
     }
-    let Some(footer) = tail.last_chunk::<{ FOOTER_SIZE as usize }>().filter(|tail| tail.ends_with(MAGIC))
-    else {
+    let Some(footer) = tail.last_chunk::<FOOTER_BYTES>().filter(|tail| tail.ends_with(MAGIC)) else {
         return Err(broken!(
             Rule::Zt2FooterMagic,
             "the file begins as one of zTensor 2 does but does not end with its magic"

@@ -1,4 +1,4 @@
-//! Names of objects, parts, attributes and shards, and how digests are spelled (spec 2 sections 3.2, 7.2, 8.1).
+//! Names of objects, parts, attributes and shards, and the form of digests (spec 2 sections 3.2, 7.2, 8.1).
 
 use crate::error::{broken, Quoted, Result, Rule};
 
