@@ -16,6 +16,10 @@ static void borrowed(void)
             const zt_component *c = zt_component_at(zt_object_at(file, o), 0);
             const void *ptr = NULL, *again = NULL;
             size_t size = 77;
+            if (!borrows_little_endian(zt_dtype_size(zt_component_dtype(c)))) {
+                CHECK_STATUS(zt_component_ptr(c, &ptr, &size), ZT_ERROR_NOT_MAPPABLE);
+                continue;
+            }
             CHECK_STATUS(zt_component_ptr(c, &ptr, &size), ZT_OK);
             CHECK(ptr != NULL); /* also of no bytes */
             CHECK(is_aligned(ptr, 64));
@@ -38,7 +42,7 @@ static void not_borrowed(void)
     };
     size_t i;
     for (i = 0; i < COUNT(rows); i++) {
-        zt_file *file = open_data_mode(rows[i].file, rows[i].mode);
+        zt_file *file = open_data_mode(is_big_endian() && i == 1 ? rows[2].file : rows[i].file, rows[i].mode);
         const void *ptr = &rows;
         size_t size = 77;
         CHECK_STATUS(zt_component_ptr(component_of(file, rows[i].object, "data"), &ptr, &size), ZT_ERROR_NOT_MAPPABLE);
@@ -252,7 +256,7 @@ static void whole_files(void)
     CHECK(zt_file_mode(NULL) == ZT_MODE_MAP);
     for (i = 0; i < COUNT(modes); i++) {
         zt_file *file = open_data_mode(name, modes[i]);
-        const void *ptr = &size, *borrowed;
+        const void *ptr = &size, *borrowed = NULL;
         uint64_t whole = 7;
         const zt_component *c = zt_component_at(zt_object_at(file, 0), 0);
         CHECK(zt_file_mode(file) == modes[i] || modes[i] == ZT_MODE_AUTO);
@@ -269,10 +273,12 @@ static void whole_files(void)
             CHECK_STATUS(zt_file_bytes(file, 0, &ptr, &whole), ZT_OK);
             CHECK_U64(whole, size);
             CHECK(memcmp(ptr, bytes, size) == 0);
-            CHECK_STATUS(zt_component_ptr(c, &borrowed, NULL), ZT_OK);
-            CHECK(borrowed == (const unsigned char *)ptr + zt_component_offset(c));
+            if (borrows_little_endian(zt_dtype_size(zt_component_dtype(c)))) {
+                CHECK_STATUS(zt_component_ptr(c, &borrowed, NULL), ZT_OK);
+                CHECK(borrowed == (const unsigned char *)ptr + zt_component_offset(c));
+            }
         }
-        if (modes[i] == ZT_MODE_PRIVATE) { /* written to: only what is borrowed shows it */
+        if (modes[i] == ZT_MODE_PRIVATE && borrowed != NULL) { /* written to: only what is borrowed shows it */
             unsigned char *here = (unsigned char *)(uintptr_t)borrowed, first = *here, got[1];
             *here ^= 0xff;
             CHECK_STATUS(zt_component_read_range(c, 0, got, 1), ZT_OK);

@@ -31,7 +31,8 @@ static void copied(const char *name, zt_encoding encoding)
     CHECK_U64(zt_object_count(to), zt_object_count(from));
     for (i = 0; i < zt_object_count(to); i++) {
         const zt_object *a = zt_object_at(from, i), *b = zt_object_at(to, i);
-        uint64_t elements = 0, bytes = 0, stated = 0;
+        size_t elements = 0, bytes = 0;
+        uint64_t stated = 0;
         same_bytes(a, b);
         CHECK(zt_component_encoding(zt_component_at(b, 0)) == (encoding ? encoding : ZT_ENCODING_RAW));
         CHECK(zt_component_digest(zt_component_at(b, 0)) != NULL);

@@ -94,7 +94,8 @@ static void round_trip(zt_encoding encoding)
     zt_close(file);
     for (i = 0; i < COUNT(types); i++) {
         const tensor_of *t = &got[i]->dl_tensor;
-        CHECK(got[i]->version.major == 1 && got[i]->flags == (encoding == ZT_ENCODING_RAW ? 1u : 2u));
+        int borrowed = encoding == ZT_ENCODING_RAW && borrows_little_endian(types[i].bits / 8u);
+        CHECK(got[i]->version.major == 1 && got[i]->flags == (borrowed ? 1u : 2u));
         CHECK(t->device.device_type == 1 && t->device.device_id == 0 && t->ndim == 2 && t->byte_offset == 0);
         CHECK(t->dtype.code == types[i].code && t->dtype.bits == types[i].bits && t->dtype.lanes == 1);
         CHECK(t->shape[0] == 2 && t->shape[1] == 3 && t->strides[0] == 3 && t->strides[1] == 1);
@@ -189,7 +190,7 @@ static void refused(void)
     t = tensor(numbers, shape, far, 2, 0, 32);
     CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
     t = tensor(numbers, many, zero, 2, 0, 32); /* 4 EiB of one number over and over */
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_OUT_OF_MEMORY);
+    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), sizeof(size_t) < 8 ? ZT_ERROR_INVALID_ARGUMENT : ZT_ERROR_OUT_OF_MEMORY);
     CHECK_STATUS(zt_object_to_dlpack(zt_object_at(file, 0), &out), ZT_ERROR_UNSUPPORTED);
     CHECK(out == NULL);
     zt_writer_abort(w);

@@ -159,6 +159,17 @@ static zt_status repair_nothing(void) { return repair_path(entry_long, 0); }
 static zt_status repair_a_cut_file(void) { return repair_path(entry_cut, 0); }
 
 /* A DLPack tensor ends by its own deleter, which stands where the struct has it. */
+/* A tensor without a version, as DLPack has it. */
+struct entry_dlpack {
+    void *data;
+    int32_t device[2], ndim;
+    uint32_t dtype;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+    void *context;
+    void (*deleter)(void *);
+};
+
 static void entry_delete_dlpack(void *tensor, size_t place)
 {
     void (*deleter)(void *);
@@ -177,13 +188,13 @@ static zt_status share_dlpack(void)
     TRY(zt_writer_create(entry_target, NULL, &w));
     TRY(zt_object_to_dlpack(zt_object_find(file, "plain"), &tensor));
     status = zt_writer_add_dlpack(w, "a", 0, tensor);
-    entry_delete_dlpack(tensor, 2 * sizeof(void *));
+    entry_delete_dlpack(tensor, 8 + sizeof(void *)); /* behind the version and the context */
     TRY(status);
     TRY(zt_component_to_dlpack(zt_component_find(zt_object_find(file, "batch 1"), "data"), &tensor));
-    entry_delete_dlpack(tensor, 2 * sizeof(void *));
+    entry_delete_dlpack(tensor, 8 + sizeof(void *)); /* behind the version and the context */
     TRY(zt_object_to_dlpack_unversioned(zt_object_find(file, "floats"), &plain));
     status = zt_writer_add_dlpack_unversioned(w, "b", 0, plain);
-    entry_delete_dlpack(plain, 56); /* behind the tensor of 48 bytes and the context */
+    entry_delete_dlpack(plain, offsetof(struct entry_dlpack, deleter));
 end:
     zt_writer_abort(w);
     zt_close(file);

@@ -90,7 +90,7 @@ static void big_endian(void)
     keys(little);
     keys(big);
     REQUIRE(data != NULL);
-    CHECK_STATUS(zt_component_ptr(data, &bytes, &size), ZT_ERROR_NOT_MAPPABLE);
+    CHECK_STATUS(zt_component_ptr(data, &bytes, &size), is_big_endian() ? ZT_OK : ZT_ERROR_NOT_MAPPABLE);
     CHECK_STATUS(zt_component_read(data, floats, sizeof floats), ZT_OK);
     zt_close(little);
     zt_close(big);

@@ -225,9 +225,13 @@ static void tied_weights(void)
 {
     zt_file *file = open_data("valid-odd/alias.zt");
     const void *a = NULL, *alias = NULL;
-    CHECK_STATUS(zt_component_ptr(component_of(file, "a", "data"), &a, NULL), ZT_OK);
-    CHECK_STATUS(zt_component_ptr(component_of(file, "alias", "data"), &alias, NULL), ZT_OK);
-    CHECK(a == alias);
+    const zt_component *component = component_of(file, "a", "data");
+    if (borrows_little_endian(zt_dtype_size(zt_component_dtype(component)))) {
+        CHECK_STATUS(zt_component_ptr(component, &a, NULL), ZT_OK);
+        CHECK_STATUS(zt_component_ptr(component_of(file, "alias", "data"), &alias, NULL), ZT_OK);
+        CHECK(a == alias);
+    }
+    CHECK_U64(zt_component_offset(component), zt_component_offset(component_of(file, "alias", "data")));
     zt_close(file);
 }
 

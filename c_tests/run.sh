@@ -4,7 +4,8 @@
 #
 #   c_tests/run.sh LIBRARIES OUTPUT      LIBRARIES: folder with libztensor.so and libztensor.a
 #
-# CC, CXX, CFLAGS, CXXFLAGS and LDFLAGS are honoured. ONLY="open view" runs only those programs.
+# CC, CXX, NM, CFLAGS, CXXFLAGS and LDFLAGS are honoured. ONLY="open view" runs only those programs.
+# RUNNER: what starts programs that are not for this machine, "qemu-s390x -L /usr/s390x-linux-gnu".
 # LANGUAGES: of "c99 c++17". LIBRARIES: of "shared static". VALGRIND=1 runs each program under valgrind; then one
 # language and one library are enough, and are all that is run where nothing else is asked for.
 # STATIC_LIBS: what the static library needs of the system, as `rustc --print native-static-libs` tells.
@@ -78,7 +79,7 @@ run() {
     if [ "${VALGRIND-}" = 1 ]; then
         valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible -q "$@"
     else
-        "$@"
+        ${RUNNER-} "$@"
     fi
 }
 
@@ -135,7 +136,7 @@ wrapper_compiles() {
 wrapper_costs_nothing() {
     for mode in "" -fno-exceptions; do
         $CXX -std=c++17 -O2 $mode -I"$include" -c -o "$out/zero_cost.o" "$here/cpp/zero_cost.cpp" || return 1
-        nm -u "$out/zero_cost.o" >"$out/zero_cost.txt" || return 1
+        ${NM:-nm} -u "$out/zero_cost.o" >"$out/zero_cost.txt" || return 1
         grep -q ' zt_component_size$' "$out/zero_cost.txt" || return 1
         ! grep -v ' zt_\| _GLOBAL_OFFSET_TABLE_$\| __gxx_personality_v0$' "$out/zero_cost.txt" || return 1
     done

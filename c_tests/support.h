@@ -169,6 +169,42 @@ static inline unsigned char *read_component(const zt_component *component, size_
     return bytes;
 }
 
+/* Whether this machine's numbers begin with their highest byte. */
+static inline int is_big_endian(void)
+{
+    const uint16_t one = 1;
+    return *(const unsigned char *)&one == 0;
+}
+
+/* Whether elements of so many bytes can be lent as a little-endian file has them. */
+static inline int borrows_little_endian(size_t width)
+{
+    return width < 2 || !is_big_endian();
+}
+
+/* Whether elements in this machine's byte order are those of a file in little-endian order; width: bytes of one. */
+static inline int are_elements(const void *elements, const void *of_file, size_t size, size_t width)
+{
+    const unsigned char *a = (const unsigned char *)elements, *b = (const unsigned char *)of_file;
+    size_t i;
+    for (i = 0; i < size; i++)
+        if (a[i] != b[is_big_endian() ? i / width * width + (width - 1 - i % width) : i])
+            return 0;
+    return 1;
+}
+
+/* Whether a mapping may be larger than 2 GiB. */
+static inline int has_large_mappings(void)
+{
+    return sizeof(void *) > 4;
+}
+
+/* Compares what is in memory: registers of some processors hold more digits than a double. */
+static inline int is_double(double value, double wanted)
+{
+    return memcmp(&value, &wanted, sizeof value) == 0;
+}
+
 static inline int is_aligned(const void *pointer, size_t alignment)
 {
     return (uintptr_t)pointer % alignment == 0;

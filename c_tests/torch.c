@@ -38,7 +38,7 @@ static void views(zt_mode mode)
     CHECK_STATUS(zt_component_read_range(turned, 24, part, 8), ZT_OK);
     CHECK(memcmp(part, &transposed[6], 8) == 0);
     CHECK(zt_component_offset(tail) == zt_component_offset(full) + 10 * sizeof(float));
-    if (mode == ZT_MODE_MAP) {
+    if (mode == ZT_MODE_MAP && borrows_little_endian(4)) {
         CHECK_STATUS(zt_component_ptr(full, &bytes, &size), ZT_OK);
         CHECK(size == sizeof matrix && memcmp(bytes, matrix, size) == 0);
         CHECK_STATUS(zt_component_ptr(turned, &bytes, &size), ZT_ERROR_NOT_MAPPABLE);
@@ -60,7 +60,7 @@ static void plain_values(void)
     CHECK_STATUS(zt_value_get_u64(zt_value_find(map, "epoch"), &epoch), ZT_OK);
     CHECK_STATUS(zt_value_get_f64(zt_value_find(map, "optimizer.param_groups.0.lr"), &rate), ZT_OK);
     CHECK_STATUS(zt_value_get_string(zt_value_find(map, "name"), &text, &length), ZT_OK);
-    CHECK(epoch == 3 && rate == 0.001 && length == 5 && strcmp(text, "run\xc3\xa9") == 0);
+    CHECK(epoch == 3 && is_double(rate, 0.001) && length == 5 && strcmp(text, "run\xc3\xa9") == 0);
     CHECK(zt_value_kind(items) == ZT_VALUE_ARRAY && zt_value_count(items) == 2);
     CHECK(zt_object_find(file, "optimizer.state.0.exp_avg") != NULL);
     zt_close(file);
@@ -72,7 +72,7 @@ static void other_byte_order(void)
     const zt_component *data = data_of(file, "enc.0.norm.gain.27");
     const void *bytes = NULL;
     float floats[25];
-    CHECK_STATUS(zt_component_ptr(data, &bytes, NULL), ZT_ERROR_NOT_MAPPABLE);
+    CHECK_STATUS(zt_component_ptr(data, &bytes, NULL), is_big_endian() ? ZT_OK : ZT_ERROR_NOT_MAPPABLE);
     CHECK_STATUS(zt_component_read(data, floats, sizeof floats), ZT_OK);
     zt_close(file);
 }

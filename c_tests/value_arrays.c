@@ -56,7 +56,7 @@ static void numbers(void)
     CHECK(halves[0] == 0x3f00 && halves[1] == 0x4000 && halves[3] == 0xff80);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "floats"), ZT_DTYPE_I64, i64, 4), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "tenth"), ZT_DTYPE_F64, f64, 2), ZT_OK);
-    CHECK(f64[1] == 0.1);
+    CHECK(is_double(f64[1], 0.1));
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "tenth"), ZT_DTYPE_F32, f32, 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(f32[0] == 0.5f);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "mixed"), ZT_DTYPE_U8, u8, 2), ZT_ERROR_INVALID_ARGUMENT);

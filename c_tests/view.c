@@ -13,8 +13,10 @@ static void dense(void)
         zt_tensor t;
         INIT(t);
         CHECK_STATUS(zt_tensor_find(file, names[i], &t), ZT_OK);
-        CHECK_STATUS(zt_component_ptr(c, &ptr, &size), ZT_OK);
-        CHECK(t.data == ptr && t.size == size); /* no copy */
+        if (borrows_little_endian(zt_dtype_size(t.dtype))) {
+            CHECK_STATUS(zt_component_ptr(c, &ptr, &size), ZT_OK);
+            CHECK(t.data == ptr && t.size == size); /* no copy */
+        }
         CHECK(t.struct_size == sizeof t);
         CHECK_STR(zt_dtype_name(t.dtype), names[i]);
         CHECK(t.type == ZT_TYPE_NONE);
@@ -99,6 +101,8 @@ static int is_borrowed(const zt_array *array, const zt_object *object, const cha
 {
     const void *ptr = NULL;
     size_t size = 0;
+    if (!borrows_little_endian(zt_dtype_size(array->dtype)))
+        return array->data != NULL; /* a copy of its own */
     return zt_component_ptr(zt_component_find(object, role), &ptr, &size) == ZT_OK && ptr == array->data && size == array->size;
 }
 
