@@ -15,7 +15,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build remote test-remote install-remote
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo 'make test-report    the page of zt report in a headless Chromium'
 	@echo 'make remote         libztensor_remote: models in buckets and on web servers (docs/remote.md); fetches 130 crates'
 	@echo 'make test-remote    its tests; fetches programs that speak as S3, Google Cloud Storage and Azure do'
+	@echo 'make test-platforms  the library on other platforms; PLATFORMS="s390x i686" chooses'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make bench          measures the library beside its peers and the limits of the machine (docs/benchmarks.md)'
 	@echo 'make bench-quick    the same with smaller files, in under two minutes'
@@ -202,6 +203,12 @@ test-remote: libs
 	    cd remote && ZT_LIB_DIR=$(T)/lib LD_LIBRARY_PATH=$(T)/lib ZT_REMOTE_SERVERS=$(T)/remote_servers \
 	    ZT_PROGRAM=$(T)/debug/zt \
 	    CARGO_TARGET_DIR=$(T)/remote $(CARGO) test --locked
+
+# The library on other platforms, built with the minimum Rust version: emulated, or as this processor runs them. Debian's
+# packages of compilers and emulators are installed as for any part; Rust's are unpacked, 1 GB, and not installed.
+PLATFORMS ?= s390x i686 aarch64 armhf
+test-platforms: libs
+	sh tools/platforms/test.sh $(T)/platforms $(PLATFORMS)
 
 # The benchmark links the library that make libs stages, as a C program would.
 bench-build: libs zt

@@ -130,7 +130,7 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
         .filter_map(|rest| rest.trim_start_matches('"').strip_prefix(' '))
         .filter_map(|rest| rest.split([' ', ';', '\n']).next())
         .collect();
-    assert!(asked.len() >= names.len(), "{asked:?}");
+    assert!(asked.len() > 20, "{asked:?}");
     for name in &asked {
         assert!(names.contains(name), "tools/needs.txt has no {name}");
     }
@@ -138,9 +138,10 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
     let plan = all.split("--plan ").nth(1).unwrap().split("\n\n").next().unwrap();
     let planned: Vec<&str> = plan.split([' ', '\n', '\\']).filter(|word| !word.is_empty()).collect();
     for name in names {
-        assert!(asked.contains(&name), "nothing asks for {name}");
+        let is_platform = name.starts_with("platform-"); // tools/platforms/test.sh asks for those by the platform's name
+        assert!(is_platform || asked.contains(&name), "nothing asks for {name}");
         let outside = ["tarball", "deb", "bench", "runai", "install", "site", "llama", "remote", "report"];
-        let outside = outside.contains(&name);
+        let outside = is_platform || outside.contains(&name);
         assert_eq!(planned.contains(&name), !outside, "{name}");
     }
 }

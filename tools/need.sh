@@ -24,6 +24,18 @@ have() {
     esac >/dev/null 2>&1
 }
 
+# cross_compiler TOOL: Debian's packages of s390x-linux-gnu-gcc and the like, and of the C library to link with.
+cross_compiler() {
+    triple=${1%-g??}
+    case $triple in
+    aarch64-*) architecture=arm64 ;;
+    i686-*) architecture=i386 ;;
+    arm-*hf) architecture=armhf ;;
+    *) architecture=${triple%%-*} ;;
+    esac
+    echo "${1##*-}-$triple" "libc6-dev-$architecture-cross"
+}
+
 package() {
     case $1 in
     pip) echo python3-pip ;;
@@ -33,6 +45,8 @@ package() {
     libzstd) echo libzstd-dev ;;
     abidw) echo abigail-tools ;;
     xz) echo xz-utils ;;
+    *-linux-gnu*-gcc | *-linux-gnu*-g++) cross_compiler "$1" ;;
+    qemu-*) echo qemu-user ;;
     ld | nm | objcopy | objdump | readelf) echo binutils ;;
     *) echo "$1" ;;
     esac

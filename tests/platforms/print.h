@@ -1,0 +1,79 @@
+/* What read.c and write.c share: lines that are the same on every platform. */
+#ifndef PRINT_H
+#define PRINT_H
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ztensor.h"
+
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#endif
+
+/* All zero but struct_size: the defaults. */
+#define INIT(x) (memset(&(x), 0, sizeof(x)), (void)((x).struct_size = sizeof(x)))
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline void *memory_of(size_t size)
+{
+    void *memory = calloc(size + 1, 1);
+    if (!memory) {
+        fprintf(stderr, "no memory for %lu bytes\n", (unsigned long)size);
+        exit(1);
+    }
+    return memory;
+}
+
+/* FNV-1a. */
+static inline uint64_t hash_of(const void *data, size_t size)
+{
+    const unsigned char *bytes = (const unsigned char *)data;
+    uint64_t hash = 14695981039346656037ull;
+    size_t i;
+    for (i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 1099511628211ull;
+    return hash;
+}
+
+/* Of elements of so many bytes in the host's byte order: the hash of what they are in little-endian order. */
+static inline uint64_t hash_of_elements(const void *data, size_t size, size_t width)
+{
+    const uint16_t one = 1;
+    const unsigned char *bytes = (const unsigned char *)data;
+    unsigned char *swapped;
+    uint64_t hash;
+    size_t i;
+    if (width < 2 || *(const unsigned char *)&one == 1)
+        return hash_of(data, size);
+    swapped = (unsigned char *)memory_of(size);
+    for (i = 0; i < size; i++)
+        swapped[i] = bytes[i / width * width + (width - 1 - i % width)];
+    hash = hash_of(swapped, size);
+    free(swapped);
+    return hash;
+}
+
+/* Lines end as everywhere, also where text is usually written otherwise. */
+static inline void print_plain_lines(void)
+{
+#ifdef _WIN32
+    _setmode(_fileno(stdout), _O_BINARY);
+#endif
+}
+
+/* Calls one with each path of standard input, below folder. */
+static inline void each_path(const char *folder, void (*one)(const char *path, const char *name))
+{
+    static char name[2048], path[4096];
+    while (fgets(name, sizeof name, stdin)) {
+        name[strcspn(name, "\r\n")] = 0;
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        one(path, name);
+    }
+}
+
+#endif

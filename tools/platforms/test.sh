@@ -1,0 +1,56 @@
+#!/bin/sh
+# Builds the library for other platforms with the minimum Rust version, and runs its tests as these do:
+#     sh tools/platforms/test.sh OUTPUT PLATFORM...      PLATFORM: of tools/platforms/list.txt
+# OUTPUT/NAME.log has what each printed. make libs has built this machine's library, which the others are compared with.
+# QUICK=1: without link-time optimisation, one language and no Rust tests. RECORD=1: a platform that passes has its row in
+# docs/platforms.md replaced.
+# A platform whose tools cannot be had is skipped, and said so. Exit status 1 if one fails.
+set -u
+
+[ $# -ge 2 ] || { echo "usage: test.sh OUTPUT PLATFORM..." >&2; exit 2; }
+cd "$(dirname "$0")/../.." || exit
+mkdir -p "$1" || exit
+PLATFORMS_OUT=$(cd "$1" && pwd)
+export PLATFORMS_OUT
+shift
+passed=0 failed=0 skipped=0
+
+for name in "$@"; do
+    line=$(grep "^$name	" tools/platforms/list.txt) || { echo "test.sh: tools/platforms/list.txt has no $name" >&2; exit 2; }
+    IFS='	' read -r name how script target prefix architecture runner <<END
+$line
+END
+    [ "$prefix" = - ] && prefix=
+    export NAME="$name" TARGET="$target" PREFIX_="$prefix" RUNNER="$runner" OUT="$PLATFORMS_OUT/$name"
+    mkdir -p "$OUT"
+    log=$PLATFORMS_OUT/$name.log
+    start=$(date +%s)
+    {
+        sh tools/need.sh "platform-$name" && sh tools/debian_rust.sh "$PLATFORMS_OUT/rust" "$architecture" &&
+            sh "tools/platforms/$script.sh"
+        echo $? >"$OUT/status"
+    } >"$log" 2>&1
+    seconds=$(($(date +%s) - start))
+    case $(cat "$OUT/status") in
+    0)
+        passed=$((passed + 1))
+        echo "ok $name in $seconds s: $(tr '\t' ',' <"$OUT/row")"
+        [ "${RECORD-}" != 1 ] || {
+            sed "/^| $name |/d" docs/platforms.md >"$OUT/page" && cat "$OUT/page" >docs/platforms.md &&
+                echo "| $name | $target | $how | $(sed 's/\t/ | /g' "$OUT/row") | $(((seconds + 30) / 60)) |" >>docs/platforms.md
+        }
+        ;;
+    3)
+        skipped=$((skipped + 1))
+        echo "platforms: skipped: $name: $(tail -n 1 "$log")"
+        ;;
+    *)
+        failed=$((failed + 1))
+        echo "FAILED $name in $seconds s; the end of $log:" >&2
+        grep -E '^FAILED|panicked|^error|DIFFER|^test .*FAILED$' "$log" | head -n 30 >&2
+        tail -n 15 "$log" >&2
+        ;;
+    esac
+done
+echo "platforms: $passed passed, $failed failed"
+[ "$failed" = 0 ]
