@@ -53,7 +53,7 @@ compile() { # compile NAME SOURCE COMPILER OPTION...
     name=$1 source=$2
     shift 2
     if "$@" -Wall -Wextra -pedantic -Werror -O2 -I"$root/include" "$here/$source" -o "$out/$name" \
-        -L"$lib" -lztensor -Wl,-rpath,"$lib"; then good; else bad "$source does not compile"; fi
+        -L"$lib" -lztensor -Wl,-rpath,"$lib" -ldl; then good; else bad "$source does not compile"; fi
 }
 
 for source in "$here"/*.c; do
@@ -181,6 +181,42 @@ for rank in 0 1 2; do
 done
 check 1 "$out/rank_slices" "$data/foreign/invalid/amber-set-gguf-missing-second/m-00001-of-00003.gguf" 0 2
 check 2 "$out/rank_slices" "$out/written.zt" 2 2
+
+# A GPU: none, no driver, and a stub that watches the order of copies and releases, also where the driver fails.
+check 0 env ZT_CUDA=/nowhere/libcuda.so "$out/gpu_upload" "$out/written.zt"
+says "skipped: there is no CUDA driver"
+check 0 env ZT_CUDA="$lib/libztensor.so" "$out/gpu_upload" "$out/written.zt"
+says "skipped: the CUDA driver has no cuInit"
+check 2 "$out/gpu_upload"
+stub=$out/libcuda_stub.so large=$data/v1.2/rs-1.2.3-1m.zt
+# shellcheck disable=SC2086
+if ${CC:-cc} -std=c99 -Wall -Wextra -pedantic -Werror -O2 -shared -fPIC -I"$root/include" "$here/cuda_stub/cuda_stub.c" -o "$stub" -ldl; then
+    with_stub() { env LD_PRELOAD="$stub" ZT_CUDA="$stub" "$@"; }
+    check 0 with_stub STUB_FAIL=cuInit "$out/gpu_upload" "$large"
+    says "skipped: the CUDA driver finds no device"
+    for file in "$large" "$data/v1.1/py-1.1.1-1000.zt" "$here/data/minilm-small.safetensors"; do
+        check 0 with_stub "$out/gpu_upload" "$file" 65536 check
+        has " copies, 0 wrong"
+    done
+    for function in cuDeviceGet cuCtxSetCurrent cuDevicePrimaryCtxRetain cuMemAlloc_v2 cuMemHostAlloc cuStreamCreate cuEventCreate:2 \
+        cuMemcpyHtoDAsync_v2 cuMemcpyHtoDAsync_v2:7 cuEventRecord cuEventRecord:7 cuEventQuery:9 cuEventSynchronize cuStreamSynchronize cuMemcpyDtoH_v2; do
+        check 1 with_stub STUB_FAIL=$function "$out/gpu_upload" "$large" 65536 check
+        has "CUDA error 700"
+    done
+    check 1 with_stub "$out/gpu_upload" "$data/invalid/zstd-claim-2-63.zt" 65536
+    check 1 with_stub "$out/gpu_upload" "$large" 4096 # too small for a slot
+    # The stub sees it if slots go back too early, or the ring ends before the load.
+    for wrong in 's/gpu->cuda.cuEventQuery(done)/CUDA_SUCCESS/' 's/gpu->cuda.cuEventSynchronize(done)/CUDA_SUCCESS/' \
+        's/good(gpu.cuda.cuStreamSynchronize(.*) && done;/0;/' 's/^    tear_down(&gpu);//'; do
+        sed "$wrong" "$here/gpu_upload.c" >"$out/gpu_wrong.c"
+        check 1 cmp "$here/gpu_upload.c" "$out/gpu_wrong.c"
+        # shellcheck disable=SC2086
+        check 0 ${CC:-cc} -std=c99 -w -I"$root/include" "$out/gpu_wrong.c" -o "$out/gpu_wrong" -L"$lib" -lztensor -Wl,-rpath,"$lib" -ldl
+        check 99 with_stub STUB_FAIL=cuEventRecord:9 "$out/gpu_wrong" "$large" 65536
+    done
+else
+    bad "the stub of the CUDA driver does not compile"
+fi
 
 foreign=$data/foreign/valid
 for from in all-dtypes-python.safetensors all-types-py.gguf vocab.gguf tensors-unordered.gguf; do
