@@ -1,6 +1,8 @@
 //! What the tests share: the program, the corpus, places to write to.
 #![allow(dead_code)] // each test program uses its part
 
+pub mod schema;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
