@@ -1,6 +1,7 @@
 """A wheel of the package with the shared library inside: LIBZTENSOR=path/to/libztensor.so.0 pip wheel bindings/python"""
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from setuptools import setup
@@ -14,8 +15,12 @@ except ImportError:
 
 class WithLibrary(build_py):
     def run(self):
+        library = os.environ.get("LIBZTENSOR", "")
+        if not os.path.isfile(library):
+            given = f"LIBZTENSOR={library} is no file" if library else "LIBZTENSOR is not set"
+            sys.exit(f"libztensor: {given}; it has to be the path of libztensor.so.0, which `make libs` builds and packages install")
         super().run()
-        shutil.copyfile(os.environ["LIBZTENSOR"], Path(self.build_lib) / "libztensor/libztensor.so.0")
+        shutil.copyfile(library, Path(self.build_lib) / "libztensor/libztensor.so.0")
 
 
 class AnyPython(bdist_wheel):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the wheel, installs it installed what it needs, and runs its tests and programs; then PyTorch, where it is there:
+# Builds the source distribution and of it the wheel, installs that and what it needs, and runs its tests and programs; then PyTorch, where it is there:
 #     sh bindings/python/test.sh LIBDIR OUTDIR
 # Ends with: python: N passed, M failed, K skipped.
 set -eu
@@ -19,10 +19,20 @@ if ! PYTHONPATH=$out/packages "$python" -c "import numpy, ml_dtypes, pytest, set
         -r "$here/requirements.txt" >"$out/pip.log" 2>&1 ||
         { echo "python: skipped: $(grep -E '^ERROR' "$out/pip.log" | tail -n 1)"; exit 0; }
 fi
-rm -rf "$out/source" "$out/site" "$out"/*.whl
+rm -rf "$out/source" "$out/site" "$out"/*.whl "$out"/*.tar.gz
 cp -r "$here" "$out/source"
-(cd "$out/source" && LIBZTENSOR=$lib/libztensor.so.0 PYTHONPATH=$out/packages "$python" -m pip wheel --quiet --no-deps \
-    --no-build-isolation --wheel-dir "$out" .)
+# The wheel is made of the source distribution, so that both are tested.
+(cd "$out/source" && PYTHONPATH=$out/packages "$python" -c 'import sys, setuptools.build_meta as made; made.build_sdist(sys.argv[1])' "$out" \
+    >"$out/sdist.log" 2>&1) || { cat "$out/sdist.log"; exit 1; }
+wheel() { PYTHONPATH=$out/packages "$python" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out" "$out"/libztensor-*.tar.gz; }
+for given in "" "$out/nothing.so"; do
+    if (LIBZTENSOR=$given wheel) >"$out/refused.log" 2>&1 || ! grep -q "LIBZTENSOR.*it has to be the path of libztensor.so.0" "$out/refused.log"; then
+        cat "$out/refused.log"
+        echo "python: 0 passed, 1 failed: LIBZTENSOR='$given' is not refused in a sentence"
+        exit 1
+    fi
+done
+(LIBZTENSOR=$lib/libztensor.so.0 wheel)
 "$python" -m pip install --quiet --no-deps --no-compile --target "$out/site" "$out"/*.whl
 (cd "$out" && PYTHONPATH=$out/site:$out/packages "$python" -m pytest -q -p no:cacheprovider "$here/tests") |
     tee "$out/pytest.log"

@@ -8,7 +8,7 @@ from typing import Optional
 
 from . import _declarations as c
 from ._callbacks import Carrier, Progress
-from ._elements import Loaded, array, dtype_number, numpy_dtype, stored_dtype
+from ._elements import Loaded, Retained, array, dtype_number, numpy_dtype, stored_dtype
 from ._library import Handle, address, check, chosen, lib, options, text
 
 _role = address("zt_component_role")
@@ -103,13 +103,20 @@ class Component(Handle):
         memory, and outlives the file. What NumPy has no elements for comes as it is stored. progress(done, total) may return
         False to stop."""
         dtype = stored_dtype(self.dtype, self.type)
-        carrier, handle = Carrier(), ctypes.c_void_p()
-        wanted = read_options(carrier, threads, verify, "auto", progress)
-        by = ctypes.byref(wanted) if threads or verify or progress else None
-        carrier.check(lib.zt_component_load(self._live(), by, ctypes.byref(handle)))
-        loaded = Loaded(handle)
-        return array(loaded, loaded.data, self._read_only(loaded.data), dtype,
-                     (loaded.size // dtype.itemsize,) if shape is None else shape)
+        data, size, check_it = ctypes.c_void_p(), ctypes.c_size_t(), verify and Caps.VERIFY in self.caps
+        if lib.zt_component_ptr(self._live(), ctypes.byref(data), ctypes.byref(size)) == c.ZT_OK:
+            if check_it:
+                self._file.verify(progress, checks=["digests"], threads=threads, component=self)
+            keep, start, length = Retained(self._file), data.value, size.value
+            read_only = self._file.mode != "private"
+        else:
+            carrier, handle = Carrier(), ctypes.c_void_p()
+            wanted = read_options(carrier, threads, verify, "auto", progress)
+            by = ctypes.byref(wanted) if threads or verify or progress else None
+            carrier.check(lib.zt_component_load(self._live(), by, ctypes.byref(handle)))
+            keep = Loaded(handle)
+            start, length, read_only = keep.data, keep.size, False
+        return array(keep, start, read_only, dtype, (length // dtype.itemsize,) if shape is None else shape)
 
     def _read_only(self, data: int) -> bool:
         place = ctypes.c_void_p()

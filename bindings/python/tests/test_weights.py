@@ -155,6 +155,48 @@ def test_a_sparse_file_of_100_gib(tmp_path):
         assert not f.get_slice("t")[size - 5:].any()
 
 
+@pytest.mark.parametrize("dtype, rest", [("f4", 8), ("f4", 4), ("u1", 1)])
+def test_a_mapped_tensor_is_borrowed_wherever_its_elements_are_aligned(tmp_path, dtype, rest):
+    """Of 1 TiB a copy is no option."""
+    path, size = tmp_path / "large.safetensors", 1 << 40
+    count = size // np.dtype(dtype).itemsize
+    header = json.dumps({"t": {"dtype": {"f4": "F32", "u1": "U8"}[dtype], "shape": [count], "data_offsets": [0, size]}}).encode()
+    header += b" " * ((rest - 8 - len(header)) % 64)
+    try:
+        with open(path, "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header)
+            file.truncate(8 + len(header) + size)
+            file.seek(-4, os.SEEK_END)
+            file.write(b"\1\1\1\1")
+    except OSError as why:
+        pytest.skip(f"no file of 1 TiB here: {why}")
+    for mode, writable in [("map", False), ("private", True)]:
+        with libztensor.open(path, mode=mode) as f:
+            taken = [f["t"].numpy(), f["t"]["data"].numpy(threads=2, verify=True)]
+        for array in taken:
+            assert array.ctypes.data % 64 == rest and array.flags.writeable == writable
+            assert array.shape == (count,) and array[-1].tobytes()[-1] == 1, "it outlives the file"
+
+
+def test_a_borrowed_tensor_is_verified(tmp_path):
+    path = tmp_path / "a.zt"
+    with libztensor.create(path, digest="crc32c") as w:
+        w.add("x", np.arange(4096, dtype="f4"))
+    with libztensor.open(path) as f:
+        offset, seen = f["x"]["data"].offset, []
+        f["x"].numpy(verify=True, progress=lambda done, total: seen.append((done, total)))
+        assert seen and seen[-1] == (16384, 16384)
+        with pytest.raises(libztensor.Cancelled):
+            f["x"].numpy(verify=True, progress=lambda done, total: False)
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(b"\7")
+    with libztensor.open(path) as f:
+        assert f["x"].numpy()[1] == 1
+        with pytest.raises(libztensor.DigestMismatch):
+            f["x"].numpy(verify=True)
+
+
 def test_the_signatures_are_those_of_safetensors():
     expected = {save_file: ["tensor_dict", "filename", "metadata"], save: ["tensor_dict", "metadata"], load_file: ["filename"],
                 load: ["data"], safe_open: ["filename", "framework", "device"]}
