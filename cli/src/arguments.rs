@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use ztensor::model::manifest::Encoding;
 
 pub use inspect::{
-    Add, Attr, AttrAction, Cat, Compact, Completions, Diff, Extract, Info, Merge, Move, Remove, Report, Stats,
+    Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Extract, Info, Merge, Move, Remove,
+    Report, Stats,
 };
 pub use values::is_chosen;
 use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
@@ -32,6 +33,8 @@ pub enum Command {
     Diff(Diff),
     /// Least, greatest, mean and deviation of tensors, NaN and zeros, histograms
     Stats(Stats),
+    /// Measure how fast a file is read, beside plain reads of the same bytes
+    Bench(Bench),
     /// Write a page in HTML that shows what files hold
     Report(Report),
     /// Write the decoded bytes of a tensor to standard output

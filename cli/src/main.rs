@@ -5,6 +5,7 @@
 
 mod arguments;
 mod attr;
+mod bench;
 mod combine;
 mod convert;
 mod diff;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
         Command::Stats(arguments) => stats::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Cat(arguments) => extract::cat(arguments),
         Command::Extract(arguments) => extract::extract(arguments),

@@ -36,6 +36,25 @@ pub struct Stats {
 }
 
 #[derive(Args)]
+#[command(after_help = "Example: zt bench model.safetensors --threads 1,4")]
+pub struct Bench {
+    /// The file or model, as of ls; not a URL
+    pub file: PathBuf,
+    /// Empty the page cache of the file before each run, where the system does that
+    #[arg(long)]
+    pub cold: bool,
+    /// How often each is measured; the fastest counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub rounds: u16,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Numbers of threads [default: 1 and as many as there are processors]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Vec<u16>,
+}
+
+#[derive(Args)]
 #[command(after_help = "Example: zt diff model.safetensors model.zt && echo the same")]
 pub struct Diff {
     /// One file or model, as of ls
