@@ -17,7 +17,8 @@ passed=0 failed=0 skipped=0
 check() { # NAME COMMAND...: runs it; its output is shown only when it fails
     name=$1
     shift
-    if (set -e; "$@") >"$out/log" 2>&1; then
+    (set -e; "$@") >"$out/log" 2>&1 # not in the condition: set -e would be ignored there
+    if [ $? = 0 ]; then
         passed=$((passed + 1))
         echo "ok $name"
     else
