@@ -18,7 +18,7 @@ class ZTensor(ConanFile):
 
     def export_sources(self):
         root = os.path.join(self.recipe_folder, "..", "..")
-        for pattern in ("src/*", "include/*", "cmake/*", "pkgconfig/*", "cli/*", "Cargo.*", "build.rs", "cbindgen.toml", "CMakeLists.txt", "LICENSE*"):
+        for pattern in ("src/*", "include/*", "cmake/*", "man/*", "pkgconfig/*", "cli/*", "Cargo.*", "build.rs", "cbindgen.toml", "CMakeLists.txt", "LICENSE*"):
             copy(self, pattern, root, self.export_sources_folder)
 
     def layout(self):
