@@ -15,7 +15,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms dist deb fuzz-quick check-dependencies header install clean fmt lint docs site \
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms dist deb release fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build remote test-remote install-remote
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo 'make bench-quick    the same with smaller files, in under two minutes'
 	@echo 'make header         generates include/ztensor.h anew'
 	@echo 'make dist deb       a tarball and Debian packages for people without Rust'
+	@echo 'make release        these and a Python wheel with sums and notes, and the tag'
 	@echo 'make test-packages  both, used without Rust'
 	@echo 'make install        PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make fmt lint docs  formats; clippy without warnings; documentation of the Rust crate'
@@ -158,6 +159,10 @@ dist:
 deb:
 	@sh tools/need.sh deb
 	sh packaging/build.sh $(T)/dist && sh packaging/deb.sh $(T)/dist
+
+# Needs PyPI for the wheel. `packaging/release.sh --dry-run` after these makes no tag.
+release: dist deb
+	sh packaging/wheel.sh $(T)/dist && sh packaging/release.sh $(T)/dist
 
 # Of the libraries that the other tests built, so that nothing is built twice.
 test-packages:

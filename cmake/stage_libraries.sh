@@ -1,7 +1,7 @@
 #!/bin/sh
 # Lays out what cargo built as it is installed: names with the version, links, and nothing but zt_* that others see.
 #     sh stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [--strip-debug]
-# LIBRARY names the library: libztensor, or libztensor_remote.
+# LIBRARY names the library: libztensor, or libztensor_remote. LINK is the compiler that links it, where that is not CC.
 # What did not change keeps its time stamp, so that nothing is linked anew for it. Used by CMakeLists.txt and Makefile.
 set -eu
 
@@ -12,6 +12,7 @@ version=$3
 strip=${4-}
 library=${LIBRARY:-libztensor}
 major=${version%%.*}
+link=${LINK:-${CC:-cc}}
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$to"
 
@@ -43,11 +44,11 @@ if [ -n "$full" ]; then
     if [ "$plain" = "$library.so" ]; then
         keep=
         [ "$library" = libztensor ] || keep=,-z,nodelete # it starts threads that stay
-        linked=$(cksum "$to/$library.a" "$here/$library.map" "$here/stage_libraries.sh"; echo "${CC:-cc}")
+        linked=$(cksum "$to/$library.a" "$here/$library.map" "$here/stage_libraries.sh"; echo "$link")
         if [ ! -f "$to/$full" ] || [ "$(cat "$to/.$library.linked" 2>/dev/null)" != "$linked" ]; then
             rm -f "$to/$full"
-            # shellcheck disable=SC2086 # CC may hold options
-            ${CC:-cc} -shared -o "$to/$full" -Wl,--whole-archive "$to/$library.a" -Wl,--no-whole-archive \
+            # shellcheck disable=SC2086 # it may hold options
+            $link -shared -o "$to/$full" -Wl,--whole-archive "$to/$library.a" -Wl,--no-whole-archive \
                 "-Wl,-soname,$abi,--version-script=$here/$library.map,--gc-sections,-O1,-z,relro,-z,now$keep" \
                 $([ "$library" = libztensor ] || echo "-L$to -lztensor") -lgcc_s -lm -lpthread -ldl
             echo "$linked" >"$to/.$library.linked"

@@ -9,22 +9,22 @@ out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 . packaging/environment.sh
 rm -rf "$out/root"
+LINK=$(old_glibc_compiler)
+[ -n "$LINK" ] || echo "build.sh: no zig from PyPI: linked against the glibc of this machine" >&2
+export LINK
 install_into "$out/cmake" "$out/root" lib
-if [ "${ZTENSOR_QUICK-}" = 1 ]; then
-    "$cargo" build --quiet --locked --package ztensor-tools
-    program=$CARGO_TARGET_DIR/debug/zt
-else
-    "$cargo" build --quiet --release --locked --package ztensor-tools
-    program=$CARGO_TARGET_DIR/release/zt
-fi
+profile=release
+[ "${ZTENSOR_QUICK-}" != 1 ] || profile=dev
+"$cargo" rustc --quiet --profile $profile --locked --package ztensor-tools --bin zt -- ${LINK:+-C "linker=$LINK"}
+program=$CARGO_TARGET_DIR/$profile/zt
+[ $profile = release ] || program=$CARGO_TARGET_DIR/debug/zt
 mkdir -p "$out/root/bin"
 cp "$program" "$out/root/bin/zt"
 strip "$out/root/bin/zt" "$out/root/lib/libztensor.so.$version"
 strip --strip-unneeded "$out/root/lib/libztensor.a"
 cp README.md SECURITY.md "$out/root/share/doc/ztensor"
-sh packaging/third_party_licences.sh >"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
-"$cargo" metadata --format-version 1 --locked --offline --filter-platform "$(rustc -vV | sed -n 's/^host: //p')" |
-    python3 packaging/sbom.py >"$out/root/share/doc/ztensor/sbom.cdx.json"
+sh packaging/third_party_licences.sh ztensor-c ztensor-tools >"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
+sbom ztensor-c ztensor-tools >"$out/root/share/doc/ztensor/sbom.cdx.json"
 if [ "${ZTENSOR_QUICK-}" != 1 ] && grep -lrF -e "$home" -e "$here" "$out/root"; then
     echo "build.sh: these name a folder of this machine" >&2
     exit 1

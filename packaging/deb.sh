@@ -24,20 +24,21 @@ export SOURCE_DATE_EPOCH="$epoch"
 rm -rf "$out/deb"
 mkdir -p "$out/deb"
 
-# begin PACKAGE SECTION DEPENDS SUMMARY, then the description's lines on standard input
+# begin PACKAGE CRATE SECTION DEPENDS SUMMARY, then the description's lines on standard input
 begin() {
     package=$1
     tree=$out/deb/$package
     mkdir -p "$tree/DEBIAN" "$tree/usr/share/doc/$package"
     sed "s|@YEAR@|$(date -u -d "@$epoch" +%Y)|" packaging/debian/copyright >"$tree/usr/share/doc/$package/copyright"
-    gzip -9n <"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES" >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
+    sh packaging/third_party_licences.sh "$2" | gzip -9n >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
+    sbom "$2" >"$tree/usr/share/doc/$package/sbom.cdx.json"
     printf 'libztensor (%s) unstable; urgency=low\n\n  * Release %s.\n\n -- %s  %s\n' "$revision" "$version" "$maintainer" \
         "$(LC_ALL=C date -u -R -d "@$epoch")" | gzip -9n >"$tree/usr/share/doc/$package/changelog.Debian.gz"
     {
         printf 'Package: %s\nSource: libztensor\nVersion: %s\nArchitecture: %s\n' "$package" "$revision" "$architecture"
-        printf 'Maintainer: %s\nSection: %s\nPriority: optional\n' "$maintainer" "$2"
+        printf 'Maintainer: %s\nSection: %s\nPriority: optional\n' "$maintainer" "$3"
         [ "$package" = ztensor-tools ] || printf 'Multi-Arch: same\n'
-        printf 'Depends: %s\nDescription: %s\n' "$3" "$4"
+        printf 'Depends: %s\nDescription: %s\n' "$4" "$5"
         sed 's/^/ /'
     } >"$tree/DEBIAN/control"
 }
@@ -47,7 +48,7 @@ finish() {
     dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/deb" >/dev/null
 }
 
-begin libztensor0 libs "libc6 (>= $glibc), libgcc-s1" "reads and writes zTensor files (shared library)" <<'END'
+begin libztensor0 ztensor-c libs "libc6 (>= $glibc), libgcc-s1" "reads and writes zTensor files (shared library)" <<'END'
 Opens, reads, verifies and writes zTensor .zt files of tensors: mapped in
 place or read straight into memory, from sources that are not trusted.
 END
@@ -61,7 +62,7 @@ printf 'libztensor 0 libztensor0 (>= %s)\n' "$version" >"$tree/DEBIAN/shlibs"
 printf 'activate-noawait ldconfig\n' >"$tree/DEBIAN/triggers"
 finish
 
-begin libztensor-dev libdevel "libztensor0 (= $revision), libc6-dev" "reads and writes zTensor files (development files)" <<'END'
+begin libztensor-dev ztensor-c libdevel "libztensor0 (= $revision), libc6-dev" "reads and writes zTensor files (development files)" <<'END'
 Headers for C and C++, the static library, the CMake package and the
 pkg-config file of libztensor.
 END
@@ -71,7 +72,7 @@ cp -a "$lib/libztensor.a" "$lib/libztensor.so" "$lib/cmake" "$lib/pkgconfig" "$t
 if [ -d "$root/share/man/man3" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man3" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man3/*; fi
 finish
 
-begin ztensor-tools utils "libc6 (>= $glibc), libgcc-s1" "lists, verifies, converts and repairs zTensor files" <<'END'
+begin ztensor-tools ztensor-tools utils "libc6 (>= $glibc), libgcc-s1" "lists, verifies, converts and repairs zTensor files" <<'END'
 The program zt: what a .zt file holds, whether its digests agree, files made
 from safetensors and from older versions, appends that were interrupted.
 END

@@ -18,5 +18,46 @@ install_into() {
         DESTDIR=${4-} cmake --install "$1" >>"$out/log" 2>&1 || { tail -n 30 "$out/log" >&2; exit 1; }
 }
 
+# A C compiler that links against glibc 2.28, whatever this machine has: zig's, of PyPI. Nothing where there is none.
+old_glibc_compiler() {
+    case $(uname -sm) in "Linux x86_64" | "Linux aarch64") ;; *) return ;; esac
+    zig=${ZIG:-$out/zig/ziglang/zig}
+    release=0.14.1
+    if [ -z "${ZIG-}" ] && [ "$("$zig" version 2>/dev/null)" != $release ]; then
+        rm -rf "$out/zig"
+        "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --no-input --no-compile --no-deps --retries 1 \
+            --only-binary :all: --target "$out/zig" "ziglang==$release" >"$out/zig.log" 2>&1 || return 0
+    fi
+    # The system's libgcc_s, as every C++ program has it: -lgcc_s would be an unwinder of zig's own inside.
+    cat >"$out/zig-cc" <<END
+#!/bin/sh
+# Links against glibc 2.28.
+export ZIG_LOCAL_CACHE_DIR='$out/zig-cache' ZIG_GLOBAL_CACHE_DIR='$out/zig-cache'
+for word; do
+    shift
+    [ "\$word" != -lgcc_s ] || word=$(cc -print-file-name=libgcc_s.so.1)
+    set -- "\$@" "\$word"
+done
+exec '$zig' cc -target $(uname -m)-linux-gnu.2.28 "\$@"
+END
+    chmod +x "$out/zig-cc"
+    echo "$out/zig-cc"
+}
+
+# The tools for wheels and documents, of PyPI, in OUT/python-tools.
+python_tools() {
+    cmp -s packaging/requirements.txt "$out/python-tools/requirements.txt" && return
+    rm -rf "$out/python-tools"
+    "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --no-input --no-compile --retries 1 --only-binary :all: \
+        --target "$out/python-tools" -r packaging/requirements.txt >"$out/pip.log" 2>&1 &&
+        cp packaging/requirements.txt "$out/python-tools"
+}
+
+# sbom PACKAGE...: what they are linked with.
+sbom() {
+    "$cargo" metadata --format-version 1 --locked --offline --filter-platform "$(rustc -vV | sed -n 's/^host: //p')" |
+        python3 packaging/sbom.py "$@"
+}
+
 # The newest glibc that any of these needs.
 glibc_of() { objdump -T "$@" | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -uV | tail -n 1; }

@@ -1,4 +1,6 @@
-"""What is linked into the library and the program, as a CycloneDX 1.5 document: of cargo metadata on standard input.
+"""What packages of the workspace are linked with, as a CycloneDX 1.5 document: of cargo metadata on standard input.
+
+    cargo metadata ... | python3 sbom.py PACKAGE...      the first is what the document is about
 
 No time and no random number is in it, so that the same source gives the same bytes.
 """
@@ -36,9 +38,9 @@ def reference(identity):
     return f"pkg:cargo/{packages[identity]['name']}@{packages[identity]['version']}"
 
 
-own = {identity for identity in metadata["workspace_members"]}
-root = next(identity for identity in own if packages[identity]["name"] == "ztensor-c")
-found, queue = set(), sorted(own)
+members = {packages[identity]["name"]: identity for identity in metadata["workspace_members"]}
+roots = [members[name] for name in sys.argv[1:]]
+found, queue = set(), list(roots)
 while queue:
     identity = queue.pop()
     if identity not in found:
@@ -48,8 +50,8 @@ json.dump({
     "bomFormat": "CycloneDX",
     "specVersion": "1.5",
     "version": 1,
-    "metadata": {"component": component(root)},
-    "components": [component(identity) for identity in sorted(found - own, key=reference)],
+    "metadata": {"component": component(roots[0])},
+    "components": [component(identity) for identity in sorted(found - {roots[0]}, key=reference)],
     "dependencies": [
         {"ref": reference(identity), "dependsOn": sorted(reference(other) for other in linked(identity))}
         for identity in sorted(found, key=reference)

@@ -10,12 +10,14 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 data=$here/../tests/data
+version=$(sed -n 's/^version = "\([0-9.]*\)".*/\1/p' "$here/../Cargo.toml" | head -n 1)
 consumers=$here/../tests/consumers
 passed=0 failed=0 skipped=0
 check() { # NAME COMMAND...
     name=$1
     shift
-    if (set -e; "$@") >"$out/test.log" 2>&1; then
+    (set -e; "$@") >"$out/test.log" 2>&1 # not in the condition: set -e would be ignored there
+    if [ $? = 0 ]; then
         passed=$((passed + 1))
         echo "ok $name"
     else
@@ -66,6 +68,11 @@ find_package() { # PREFIX BUILD
         env PATH="$out/path" cmake --build "$2" && (cd "$2" && env PATH="$out/path" ctest --output-on-failure --no-tests=error)
 }
 check "tarball, find_package without Rust" find_package "$prefix" "$out/consumer"
+old_glibc() { # nothing newer than what the tarball promises
+    ! objdump -T "$prefix/lib/libztensor.so" "$prefix/bin/zt" | grep -o 'GLIBC_2[.0-9]*' | sort -Vu | sed 's/GLIBC_//' |
+        awk -F. '$2 > 28' | grep . && readelf -d "$prefix/lib/libztensor.so" | grep -q 'libgcc_s.so.1'
+}
+if [ -x "$out/zig-cc" ]; then check "tarball, glibc 2.28" old_glibc; else skipped=$((skipped + 1)); fi
 runs() { "$prefix/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt" && "$prefix/bin/zt" ls "$data/v0.1/py-0.1.4-all-dtypes.zt"; }
 check "tarball, zt" runs
 
@@ -74,14 +81,60 @@ if command -v abidw >/dev/null; then
 else
     skipped=$((skipped + 1))
 fi
-check "SBOM" python3 -c '
+sbom() { # FILE HAS HAS-NOT SUBJECT
+    python3 -c '
 import json, sys
 sbom = json.load(open(sys.argv[1]))
+has, has_not, subject = sys.argv[2:]
 names = {part["name"]: part for part in sbom["components"]}
-assert sbom["bomFormat"] == "CycloneDX" and sbom["metadata"]["component"]["name"] == "ztensor-c", sbom["metadata"]
-assert "zstd-sys" in names and "cbindgen" not in names, sorted(names)
+assert sbom["bomFormat"] == "CycloneDX" and sbom["metadata"]["component"]["name"] == subject, sbom["metadata"]
+assert has in names and has_not not in names and "cbindgen" not in names, sorted(names)
 assert all(part["licenses"] and part["purl"].startswith("pkg:cargo/") for part in names.values())
-' "$prefix/share/doc/ztensor/sbom.cdx.json"
+known = {part["bom-ref"] for part in names.values()} | {sbom["metadata"]["component"]["bom-ref"]}
+assert all({edge["ref"], *edge["dependsOn"]} <= known for edge in sbom["dependencies"])
+' "$@"
+}
+check "SBOM" sbom "$prefix/share/doc/ztensor/sbom.cdx.json" clap cbindgen ztensor-c
+schema() { # FILE...: what CycloneDX publishes as its JSON schema
+    PYTHONPATH=$out/python-tools python3 -c '
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+for file in sys.argv[1:]:
+    error = JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(file).read())
+    assert error is None, (file, error)
+' "$@"
+}
+wheel() {
+    file=$(ls "$out"/wheel/libztensor-*.whl)
+    rm -rf "$out/wheel/unpacked"
+    mkdir "$out/wheel/unpacked"
+    (cd "$out/wheel/unpacked" && python3 -m zipfile -e "$file" .)
+    PYTHONPATH=$out/python-tools PATH=$out/python-tools/bin:$PATH python3 -m auditwheel show "$file" | tr '\n' ' ' | grep 'manylinux_2_28_'
+    metadata=$(ls -d "$out"/wheel/unpacked/*.dist-info)
+    grep -q '==== zstd-sys' "$metadata/licenses/THIRD-PARTY-LICENSES"
+    [ "$(grep -c '==== clap' "$metadata/licenses/THIRD-PARTY-LICENSES")" = 0 ]
+    sbom "$metadata/sboms/ztensor-c.cdx.json" zstd-sys clap ztensor-c
+    python3 -c 'import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); library.zt_version.restype = ctypes.c_char_p
+print(library.zt_version())' "$out/wheel/unpacked/libztensor/libztensor.so.0"
+}
+sh "$here/wheel.sh" "$out" >"$out/wheel.log" 2>&1
+case $? in
+0)
+    check "wheel, manylinux_2_28" wheel
+    check "SBOMs by the schema" schema "$prefix/share/doc/ztensor/sbom.cdx.json" "$out"/wheel/notices/sboms/*
+    ;;
+3) skipped=$((skipped + 2)) ;;
+*) check wheel sh -c 'cat "$1" && false' sh "$out/wheel.log" ;;
+esac
+
+crate() { # what crates.io would get compiles, alone; it is small
+    (cd "$here/.." && "${CARGO:-cargo}" package --quiet --locked --offline --allow-dirty --package ztensor-c)
+    size=$(stat -c %s "${CARGO_TARGET_DIR:-$here/../target}/package/ztensor-c-$version.crate")
+    echo "$size bytes"
+    [ "$size" -lt 1000000 ]
+}
+check "crate" crate
 
 if ! command -v dpkg-deb >/dev/null; then
     skipped=$((skipped + 1))
@@ -119,9 +172,25 @@ compiled() {
 }
 check "Debian, pkg-config" compiled
 check "Debian, zt" "$root/usr/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt"
+check "Debian, SBOM of the library" sbom "$root/usr/share/doc/libztensor0/sbom.cdx.json" zstd-sys clap ztensor-c
+check "Debian, SBOM of the program" sbom "$root/usr/share/doc/ztensor-tools/sbom.cdx.json" clap cbindgen ztensor-tools
 if command -v lintian >/dev/null; then
     # What a policy of the distribution asks of its own packages: a bug number, a maintainer.
     check lintian lintian --fail-on error --no-cfg --allow-root --suppress-tags initial-upload-closes-no-bugs,no-manual-page \
         "$out"/deb/*.deb
 fi
+
+release() { # everything is there, sums and notes agree; what disagrees about the version is named
+    sh "$here/release.sh" --dry-run "$out"
+    (cd "$out/release" && sha256sum --quiet -c SHA256SUMS && [ "$(ls *.crate *.deb *.whl *.tar.xz | wc -l)" = 7 ] && grep -q '^### Added' notes.md &&
+        ! grep -q '^## ' notes.md)
+    rm -rf "$out/other"
+    mkdir "$out/other"
+    (cd "$here/.." && git ls-files -z CHANGELOG.md Cargo.toml Cargo.lock include packaging remote fuzz/Cargo.lock bindings |
+        xargs -0 tar -cf -) | tar -C "$out/other" -xf -
+    sed -i 's/"version": "[0-9.]*"/"version": "9.9.9"/' "$out/other/packaging/vcpkg/ztensor/vcpkg.json"
+    ! sh "$out/other/packaging/release.sh" --dry-run "$out" 2>"$out/release.err"
+    grep -q "vcpkg.json has version '9.9.9'" "$out/release.err"
+}
+if [ -d "$out/wheel" ]; then check "release, dry run" release; else skipped=$((skipped + 1)); fi
 finish

@@ -1,10 +1,13 @@
-"""A wheel of the package with the shared library inside: LIBZTENSOR=path/to/libztensor.so.0 pip wheel bindings/python"""
+"""A wheel of the package with the shared library inside: LIBZTENSOR=path/to/libztensor.so.0 pip wheel bindings/python
+
+LIBZTENSOR_NOTICES is a folder with licenses/ and sboms/ of what is in the library; they go into the wheel's metadata.
+"""
 import os
 import shutil
 import sys
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 try:
@@ -23,13 +26,21 @@ class WithLibrary(build_py):
         shutil.copyfile(library, Path(self.build_lib) / "libztensor/libztensor.so.0")
 
 
+class Compiled(Distribution):
+    """Goes where compiled packages go, though setuptools compiles nothing."""
+
+    def has_ext_modules(self):
+        return True
+
+
 class AnyPython(bdist_wheel):
-    def finalize_options(self):
-        super().finalize_options()
-        self.root_is_pure = False
+    def write_wheelfile(self, wheelfile_base, *arguments, **options):
+        super().write_wheelfile(wheelfile_base, *arguments, **options)
+        if "LIBZTENSOR_NOTICES" in os.environ:
+            shutil.copytree(os.environ["LIBZTENSOR_NOTICES"], wheelfile_base, dirs_exist_ok=True)
 
     def get_tag(self):
         return "py3", "none", super().get_tag()[2]
 
 
-setup(cmdclass={"build_py": WithLibrary, "bdist_wheel": AnyPython})
+setup(distclass=Compiled, cmdclass={"build_py": WithLibrary, "bdist_wheel": AnyPython})

@@ -1,0 +1,52 @@
+#!/bin/sh
+# A release of the version that Cargo.toml has: all that names a version agrees, CHANGELOG.md has its notes and its day,
+# what is shipped lies in OUT/release with SHA256SUMS, and git has the tag.
+#     sh packaging/release.sh [--dry-run] OUT      after build.sh, dist.sh, deb.sh and wheel.sh OUT
+# --dry-run makes no tag, and allows changes that are not committed and notes of an unreleased version.
+set -eu
+
+dry=no
+[ "${1-}" != --dry-run ] || { dry=yes; shift; }
+[ $# -eq 1 ] || { echo "usage: release.sh [--dry-run] OUT" >&2; exit 2; }
+out=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+. packaging/environment.sh
+fail() { echo "release.sh: $*" >&2; exit 1; }
+
+# Where else a version stands, and how it is read there. CMake and pkg-config take Cargo.toml's.
+agrees() { # FILE SED-SCRIPT
+    said=$(sed -n "$2" "$1" | head -n 1)
+    [ "$said" = "$version" ] || fail "$1 has version '$said', Cargo.toml $version"
+}
+sed -n 's/^#define ZT_VERSION_[A-Z]* \([0-9]*\)$/\1/p' include/ztensor.h | paste -sd. >"$out/header-version"
+agrees "$out/header-version" p
+agrees remote/Cargo.toml 's/^version = "\(.*\)"$/\1/p'
+agrees bindings/python/pyproject.toml 's/^version = "\(.*\)"$/\1/p'
+agrees bindings/julia/Project.toml 's/^version = "\(.*\)"$/\1/p'
+agrees packaging/conan/conanfile.py 's/^    version = "\(.*\)"$/\1/p'
+agrees packaging/vcpkg/ztensor/vcpkg.json 's/^  "version": "\(.*\)",$/\1/p'
+agrees Cargo.lock '/^name = "ztensor-c"$/{n;s/^version = "\(.*\)"$/\1/p;}'
+agrees fuzz/Cargo.lock '/^name = "ztensor-c"$/{n;s/^version = "\(.*\)"$/\1/p;}'
+agrees remote/Cargo.lock '/^name = "ztensor-remote"$/{n;s/^version = "\(.*\)"$/\1/p;}'
+
+heading=$(grep -F "## [$version] - " CHANGELOG.md) || fail "CHANGELOG.md has no '## [$version] - DAY'"
+if [ $dry = no ]; then
+    case $heading in *" - "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]) ;; *) fail "CHANGELOG.md has no day: $heading" ;; esac
+    [ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed"
+    ! git rev-parse -q --verify "refs/tags/v$version" >/dev/null || fail "the tag v$version is there"
+fi
+
+rm -rf "$out/release"
+mkdir "$out/release"
+awk -v heading="$heading" '$0 == heading { on = 1; next } /^## \[/ { on = 0 } on' CHANGELOG.md | sed '/./,$!d' >"$out/release/notes.md"
+[ -s "$out/release/notes.md" ] || fail "CHANGELOG.md says nothing of $version"
+git archive --prefix="ztensor-$version/" HEAD | xz -6 >"$out/release/ztensor-$version-source.tar.xz"
+for file in "$out/ztensor-$version-"*-linux-gnu.tar.xz "$out/deb/"*"_$version-1_"*.deb "$out/wheel/libztensor-$version-"*.whl; do
+    [ -f "$file" ] || fail "there is no $file"
+    cp "$file" "$out/release"
+done
+"$cargo" package --quiet --locked --allow-dirty --no-verify --package ztensor-c
+cp "${CARGO_TARGET_DIR:-target}/package/ztensor-c-$version.crate" "$out/release"
+(cd "$out/release" && sha256sum -- * >"$out/SHA256SUMS" && mv "$out/SHA256SUMS" .)
+[ $dry = yes ] || git tag -a "v$version" --cleanup=verbatim -F "$out/release/notes.md"
+echo "$out/release: $version, $(wc -l <"$out/release/SHA256SUMS") files"
