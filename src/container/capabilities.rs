@@ -3,7 +3,7 @@
 
 use crate::error::{fail, Cause, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::Container;
+use crate::model::manifest::{Container, Manifest, Object};
 use crate::model::value::Attributes;
 use std::fmt::Display;
 
@@ -123,6 +123,12 @@ pub struct Capabilities {
     pub any_byte_is_true: bool,
     /// Whether what is between components is padding, and zero.
     pub zero_gaps: bool,
+    /// Whether the positions of a sparse object are all different, and rise within a row.
+    pub unique_positions: bool,
+    /// The rule by which the half byte behind an odd number of 4-bit elements is zero, if there is one.
+    pub padding_rule: Option<Rule>,
+    /// The rules of layouts that are not checked at open; see [`CheckLayout`].
+    pub check_layout: CheckLayout,
     /// What its own rules call what the rest of the library finds to be wrong with its files.
     pub rule_of: fn(Cause) -> Option<Rule>,
 }
@@ -150,8 +156,20 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     big_endian: false,
     any_byte_is_true: true,
     zero_gaps: true,
+    unique_positions: false,
+    padding_rule: None,
+    check_layout: no_layout,
     rule_of: no_rule,
 };
+
+/// Checks an object against its layout; false where that is none of the container's. The flag demands all that the layout
+/// does; otherwise an object that lacks some of it is not judged.
+pub type CheckLayout = fn(&Manifest, &Object, bool) -> Result<bool>;
+
+/// For a container that has no layouts of its own.
+pub(crate) fn no_layout(_: &Manifest, _: &Object, _: bool) -> Result<bool> {
+    Ok(false)
+}
 
 /// For a container whose rules the rest of the library names.
 pub(crate) fn no_rule(_: Cause) -> Option<Rule> {

@@ -123,6 +123,39 @@ impl IndexCheck<'_> {
     }
 }
 
+/// A check that column indices rise within each row, given in order.
+#[derive(Default)]
+pub(crate) struct RowOrder {
+    /// How many row pointers were met, and the last of these.
+    met: u64,
+    next_row: u64,
+    previous: Option<u64>,
+}
+
+impl RowOrder {
+    /// One index. `pointer` gives the row pointer of a number; they are known never to fall.
+    pub(crate) fn check(
+        &mut self,
+        column: u64,
+        at: u64,
+        mut pointer: impl FnMut(u64) -> Result<Option<u64>>,
+    ) -> Result<()> {
+        while at >= self.next_row {
+            self.next_row = pointer(self.met)?.unwrap_or(u64::MAX);
+            self.met = self.met.saturating_add(1);
+            self.previous = None;
+        }
+        match self.previous.replace(column) {
+            Some(previous) if previous >= column => Err(broken!(
+                Rule::CsrColumn,
+                "its column index {at} is {column}, not above {previous} before it in row {}",
+                self.met.saturating_sub(2)
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The largest number stands for a negative one, too.
 struct IndexValue(u64);
 

@@ -26,6 +26,7 @@ mod origin;
 mod padding;
 mod parts;
 mod populate;
+mod positions;
 mod recovery;
 mod regions;
 mod short_frames;

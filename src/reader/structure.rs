@@ -5,7 +5,7 @@ use super::file::File;
 use super::object::{Component, Object};
 use super::verified::Verified;
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::structure::IndexCheck;
 use crate::model::value::{Element, Kind, Value};
@@ -135,6 +135,30 @@ impl Component<'_> {
     }
 }
 
+impl Component<'_> {
+    /// That the half byte behind an odd number of 4-bit elements is 0, where the container says so.
+    pub(super) fn check_half_byte(&self) -> Result<()> {
+        let Some(rule) = self.file_part().capabilities().padding_rule else { return Ok(()) };
+        let is_half = self.known_logical() == Some(Logical::F4E2m1) && self.role() == "data";
+        let count = self.object().element_count().filter(|count| is_half && count % 2 == 1);
+        let Some(last) = count.map(|count| count / 2) else { return Ok(()) };
+        if self.object().format() != Format::Dense && !self.object().check_layout(false)? {
+            return Ok(()); // of a layout that is not known
+        }
+        let mut byte = [0];
+        if self.decoded_size()? == last.saturating_add(1) {
+            self.read_range(last, &mut byte)?;
+        }
+        match byte {
+            [byte] if byte > 15 => Err(broken!(
+                rule,
+                "its byte {last} is {byte:#04x}, but half of it is no element and has to be 0"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl<'f> Object<'f> {
     pub(super) fn csr_geometry(&self) -> Result<CsrGeometry<'f>> {
         let (values, indices, indptr) =
@@ -185,30 +209,37 @@ impl<'f> Object<'f> {
     /// The structure of a sparse or quantized object; nothing to check for other formats. What is known of bytes that
     /// other objects have, too, is not looked at again.
     pub(super) fn check_structure(&self, verified: &Verified) -> Result<()> {
+        self.check_layout(self.file.strict)?;
         match self.format() {
             Format::SparseCsr => {
                 let g = self.csr_geometry()?;
                 let pointers =
                     || g.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: g.nnz });
                 verified.pointers(&g.indptr, g.nnz, pointers)?;
-                match g.indices.is_below(verified, &[g.columns], g.nnz)? {
-                    true => Ok(()),
-                    false => g.indices.check_indices(&mut IndexCheck::Columns { columns: g.columns }),
+                if !g.indices.is_below(verified, &[g.columns], g.nnz)? {
+                    g.indices.check_indices(&mut IndexCheck::Columns { columns: g.columns })?;
                 }
+                self.check_rows(&g, verified)
             }
             Format::SparseCoo => {
                 let g = self.coo_geometry()?;
-                match g.coords.is_below(verified, self.shape(), g.nnz)? {
-                    true => Ok(()),
-                    false => {
-                        let mut check = IndexCheck::Coordinates { shape: self.shape(), nnz: g.nnz };
-                        g.coords.check_indices(&mut check)
-                    }
+                if !g.coords.is_below(verified, self.shape(), g.nnz)? {
+                    let mut check = IndexCheck::Coordinates { shape: self.shape(), nnz: g.nnz };
+                    g.coords.check_indices(&mut check)?;
                 }
+                self.check_cells(&g, Some(verified))
             }
             Format::QuantizedGroup => self.quantized_geometry().map(drop),
             Format::Dense | Format::Blocks(_) | Format::Other(_) => Ok(()),
         }
+    }
+
+    /// The rules of its container for its layout; false where the container knows of none. `complete` as in
+    /// [`CheckLayout`](crate::container::capabilities::CheckLayout).
+    pub(super) fn check_layout(&self, complete: bool) -> Result<bool> {
+        let Some(first) = self.components().next() else { return Ok(false) };
+        let check = first.file_part().capabilities().check_layout;
+        check(&self.file.manifest, self.entry, complete).map_err(|e| self.wrap(e))
     }
 
     /// The attribute of that name, if it is a number.
@@ -241,7 +272,8 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
             let twice = broken!(Rule::NameDuplicate, "object {} is there twice", Quoted(object.name_bytes()));
             return Err(file.in_file(twice));
         }
-        if let Format::Other(_) = object.format() {
+        let is_known = object.check_layout(true)?;
+        if let (Format::Other(_), false) = (object.format(), is_known) {
             let name = object.format_name();
             return Err(object.wrap(fail!(Unsupported, "its format {name:?} is unknown")));
         }

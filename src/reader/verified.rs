@@ -30,6 +30,10 @@ pub(super) struct Facts {
     pointers: Vec<(Reading, u64)>,
     /// The largest numbers in each of so many runs of them.
     largest: Vec<(Reading, Vec<u64>)>,
+    /// Row pointers, by the part, the place and how they are read, for which they rise within each row.
+    rows: Vec<(Reading, PartAndStart, Reading)>,
+    /// Shapes, by their place and rank, in which they are coordinates of different elements.
+    cells: Vec<(Reading, (u32, u32))>,
 }
 
 /// What the threads of one verification found out.
@@ -147,6 +151,29 @@ impl Verified {
     ) -> Result<()> {
         let reading = component.reading()?;
         self.once(component, (reading, nnz), |facts| &mut facts.pointers, check)
+    }
+
+    /// Looks at column indices within rows.
+    pub fn rows(
+        &self,
+        indices: &Component<'_>,
+        indptr: &Component<'_>,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let place = (indptr.part_number(), indptr.entry.offset);
+        let fact = (indices.reading()?, place, indptr.reading()?);
+        self.once(indices, fact, |facts| &mut facts.rows, check)
+    }
+
+    /// Looks for coordinates of the same element of a shape.
+    pub fn cells(
+        &self,
+        coords: &Component<'_>,
+        shape: (u32, u32),
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let fact = (coords.reading()?, shape);
+        self.once(coords, fact, |facts| &mut facts.cells, check)
     }
 
     /// Whether the numbers in each of as many runs as there are `bounds` are below the bound of the run. `largest` finds

@@ -353,6 +353,7 @@ impl Component<'_> {
         if self.entry.element_size().is_some() {
             self.value_count()?;
         }
+        self.check_half_byte()?;
         // Where any byte but zero is true, it is unless strictness was asked for.
         let old = self.file_part().capabilities().any_byte_is_true && !self.file.strict;
         let bools = self.dtype() == Some(Dtype::Bool) && !old;

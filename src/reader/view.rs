@@ -138,16 +138,19 @@ impl<'f> Object<'f> {
         };
         check_part(&g.indptr, &view.indptr, &mut IndexCheck::Pointers { previous: 0, nnz: g.nnz })?;
         check_part(&g.indices, &view.indices, &mut IndexCheck::Columns { columns: g.columns })?;
+        self.check_viewed_rows(&g, &view.indices, &view.indptr)?;
         Ok(view)
     }
 
     /// The parts of a sparse_coo object, checked to be one.
     pub fn coo_view(&self) -> Result<CooView<'f>> {
         self.check_format(Format::SparseCoo)?;
+        self.check_layout(true)?;
         let g = self.coo_geometry()?;
         let (shape, nnz) = (self.shape(), g.nnz);
         let view = CooView { nnz, shape, values: g.values.part()?, coords: g.coords.part()? };
         check_part(&g.coords, &view.coords, &mut IndexCheck::Coordinates { shape, nnz })?;
+        self.check_cells(&g, None)?;
         Ok(view)
     }
 

@@ -5,7 +5,7 @@ pub mod encode;
 pub mod footer;
 
 use super::capabilities::{
-    no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
+    no_layout, no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{Decode, Encode, Row};
@@ -34,6 +34,9 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     big_endian: true,
     any_byte_is_true: true,
     zero_gaps: true,
+    unique_positions: false,
+    padding_rule: None,
+    check_layout: no_layout,
     rule_of: no_rule,
 };
 

@@ -10,7 +10,7 @@ mod template;
 pub mod v1_0;
 
 use super::capabilities::{
-    no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
+    no_layout, no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{never, Decode, Encode, Row};
@@ -39,6 +39,9 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     big_endian: false,
     any_byte_is_true: false,
     zero_gaps: true,
+    unique_positions: false,
+    padding_rule: None,
+    check_layout: no_layout,
     rule_of: no_rule,
 };
 

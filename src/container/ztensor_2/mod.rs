@@ -11,6 +11,7 @@ mod fields;
 mod layouts;
 mod names;
 mod parts;
+mod profiles;
 mod shards;
 
 use super::capabilities::{
@@ -37,6 +38,9 @@ const CAPABILITIES: Capabilities = Capabilities {
     shared_bytes: SharedBytes::All,
     any_byte_is_true: false,
     zero_gaps: false,
+    unique_positions: true,
+    padding_rule: Some(Rule::Zt2LayoutData),
+    check_layout: profiles::check,
     rule_of,
     ..FOREIGN
 };

@@ -1,0 +1,262 @@
+//! The rules of the layouts that no file is refused for when it is opened: COO, groups of codes, MX, GGUF's blocks (spec 2
+//! sections 6.3 to 6.6). Real files leave parts and attributes of these out.
+
+use super::layouts::{broken_layout, check_values, decoded, index_dtype, only, size_of};
+use crate::error::{Error, Result};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{element_count, Component, Format, LogicalType, Manifest, Object};
+use crate::model::value::{Kind, Value};
+
+/// Why an object does not keep its layout.
+enum Fault {
+    /// It lacks something that the layout demands, so that no more can be said.
+    Missing(Error),
+    /// What it has breaks a rule.
+    Broken(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Broken(error)
+    }
+}
+
+type Checked<T = ()> = std::result::Result<T, Fault>;
+
+macro_rules! refuse {
+    ($($what:tt)*) => { return Err(Fault::Broken(broken_layout(format_args!($($what)*)))) };
+}
+
+/// Checks an object against its layout; false where the layout is not known. `complete` demands all that the layout does;
+/// otherwise an object that lacks some of it is not judged.
+pub fn check(manifest: &Manifest, object: &Object, complete: bool) -> Result<bool> {
+    let checked = match object.format {
+        Format::SparseCoo => sparse_coo(manifest, object),
+        Format::Blocks(_) => blocks(manifest, object),
+        Format::Other(name) => match manifest.texts.get_bytes(name) {
+            b"zt.quant_group/1" => quant_group(manifest, object),
+            b"zt.mx/1" => mx(manifest, object),
+            _ => return Ok(false),
+        },
+        Format::Dense | Format::SparseCsr => Ok(()), // checked at open
+        Format::QuantizedGroup => return Ok(false),
+    };
+    match checked {
+        Ok(()) => Ok(true),
+        Err(Fault::Missing(_)) if !complete => Ok(true),
+        Err(Fault::Missing(error) | Fault::Broken(error)) => Err(error),
+    }
+}
+
+/// The parts of those roles and no others.
+fn parts<'m, const N: usize>(
+    m: &'m Manifest,
+    object: &Object,
+    roles: [&str; N],
+) -> Checked<[&'m Component; N]> {
+    only(m, object, roles).map_err(|error| match m.components(object).len() < N {
+        true => Fault::Missing(error),
+        false => Fault::Broken(error),
+    })
+}
+
+/// An attribute that has to be there.
+fn attribute<'m>(map: Option<Value<'m>>, key: &str) -> Checked<Value<'m>> {
+    let found = map.and_then(|map| map.get(key));
+    found.ok_or_else(|| Fault::Missing(broken_layout(format_args!("it has no attribute {key:?}"))))
+}
+
+fn number(map: Option<Value<'_>>, key: &str) -> Checked<u64> {
+    match attribute(map, key)?.as_u64() {
+        Some(number) => Ok(number),
+        None => refuse!("its attribute {key:?} is no unsigned integer"),
+    }
+}
+
+/// Which of some texts an attribute is.
+fn one_of<'t>(map: Option<Value<'_>>, key: &str, texts: &[&'t str]) -> Checked<&'t str> {
+    let value = attribute(map, key)?;
+    match texts.iter().find(|text| value.is_text(text)) {
+        Some(text) => Ok(text),
+        None => refuse!("its attribute {key:?} is none of {texts:?}"),
+    }
+}
+
+fn total(manifest: &Manifest, object: &Object) -> u64 {
+    element_count(manifest.shape(object)).unwrap_or(u64::MAX) // which opening the file has shown to fit
+}
+
+fn axis(manifest: &Manifest, object: &Object, axis: u64) -> Checked<u64> {
+    let shape = manifest.shape(object);
+    match usize::try_from(axis).ok().and_then(|axis| shape.get(axis)) {
+        Some(along) => Ok(*along),
+        None => refuse!("its axis {axis} is none of the {} dimensions", shape.len()),
+    }
+}
+
+/// The quotient of numbers that have to divide.
+fn divide(what: &str, number: u64, by: u64) -> Checked<u64> {
+    match (number.checked_div(by), number.checked_rem(by)) {
+        (Some(quotient), Some(0)) => Ok(quotient),
+        _ => refuse!("its {what} of {number} are no multiple of {by}"),
+    }
+}
+
+fn has_size(role: &str, c: &Component, expected: Option<u64>) -> Checked {
+    match decoded(c) {
+        found if Some(found) == expected => Ok(()),
+        found => match expected {
+            Some(expected) => refuse!("{role:?} has {found} bytes, but the shape takes {expected}"),
+            None => refuse!("{role:?} has {found} bytes, but the shape takes more than 2^64"),
+        },
+    }
+}
+
+fn has_elements(role: &str, c: &Component, count: u64) -> Checked {
+    match size_of(c, count).transpose()? {
+        Some(size) => has_size(role, c, Some(size)),
+        None => Ok(()),
+    }
+}
+
+fn sparse_coo(manifest: &Manifest, object: &Object) -> Checked {
+    let [values, coords] = only(manifest, object, ["values", "coords"])?;
+    let dtype = index_dtype("coords", coords)?;
+    let rank = u64::from(object.rank);
+    if rank == 0 {
+        refuse!("its rank is 0, so that it has no coordinates");
+    }
+    let nnz = divide("bytes of coordinates", decoded(coords), rank.saturating_mul(dtype.size() as u64))?;
+    Ok(check_values(values, nnz)?)
+}
+
+fn blocks(manifest: &Manifest, object: &Object) -> Checked {
+    let [data] = only(manifest, object, ["data"])?;
+    let attributes = manifest.object_attributes(object);
+    let is_blocks = matches!(data.logical, LogicalType::Known(logical) if logical.is_block_type());
+    if data.dtype != Some(Dtype::U8) || !(is_blocks || data.logical == LogicalType::Absent) {
+        refuse!("\"data\" is not of the dtype u8 without a type");
+    }
+    let elements = number(attributes, "elems_per_block")?;
+    let bytes = number(attributes, "block_bytes")?;
+    if bytes == 0 {
+        refuse!("its blocks have 0 bytes");
+    }
+    let count = divide("elements", total(manifest, object), elements)?;
+    if let Some(last) = manifest.shape(object).last() {
+        divide("elements of a row", *last, elements)?;
+    }
+    has_size("data", data, count.checked_mul(bytes))
+}
+
+/// What scales have to be where a form is stated.
+fn check_scales(form: &str, scales: &Component) -> Checked {
+    let is_exponent =
+        scales.dtype == Some(Dtype::U8) && scales.logical == LogicalType::Known(Logical::F8E8m0);
+    let is_float = matches!(scales.dtype, Some(Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16));
+    match form {
+        "e8m0_exponent" if is_exponent => Ok(()),
+        "f32_factors" | "f16_factors" if is_float && scales.logical == LogicalType::Absent => Ok(()),
+        _ => refuse!("\"scales\" are not of the dtype and type of {form:?}"),
+    }
+}
+
+fn quant_group(manifest: &Manifest, object: &Object) -> Checked {
+    let attributes = manifest.object_attributes(object);
+    let zero_point = Some(attribute(attributes, "zero_point")?);
+    let form = one_of(zero_point, "form", &["none", "implied", "tensor"])?;
+    let (data, scales, zeros) = match form {
+        "tensor" => {
+            let [data, scales, zeros] = parts(manifest, object, ["data", "scales", "zeros"])?;
+            (data, scales, Some(zeros))
+        }
+        _ => {
+            let [data, scales] = parts(manifest, object, ["data", "scales"])?;
+            (data, scales, None)
+        }
+    };
+    let stated = |key: &str| zero_point.and_then(|map| map.get(key));
+    let value = stated("value").map(Value::kind);
+    if (form == "implied") != matches!(value, Some(Kind::Unsigned(_) | Kind::Negative(_)))
+        || (form != "implied" && value.is_some())
+    {
+        refuse!("its \"zero_point\" has an integer \"value\" exactly where its form is \"implied\"");
+    }
+    let plain = match form {
+        "tensor" => one_of(zero_point, "packing", &["same_as_data", "plain"])? == "plain",
+        _ if stated("packing").is_some() => refuse!("its \"zero_point\" has a \"packing\", but no tensor"),
+        _ => true,
+    };
+    let bits = number(attributes, "bits")?;
+    let packing = Some(attribute(attributes, "packing")?);
+    one_of(packing, "order", &["lsb_first", "msb_first"])?;
+    let words = match one_of(packing, "word", &["u8", "u16", "u32", "u64"])? {
+        "u8" => [Dtype::U8, Dtype::I8],
+        "u16" => [Dtype::U16, Dtype::I16],
+        "u32" => [Dtype::U32, Dtype::I32],
+        _ => [Dtype::U64, Dtype::I64],
+    };
+    let width = words.map(|word| word.size() as u64)[0];
+    if !matches!(bits, 2..=6 | 8) {
+        refuse!("its codes have {bits} bits");
+    }
+    let per_word = divide("bits of a word", width.saturating_mul(8), bits)?;
+    let claimed = number(packing, "per_word")?;
+    if claimed != per_word {
+        refuse!("its \"per_word\" is {claimed}, but {per_word} codes of {bits} bits are in a word");
+    }
+    if data.logical != LogicalType::Absent || !data.dtype.is_some_and(|dtype| words.contains(&dtype)) {
+        refuse!("\"data\" is not of the dtype of its words");
+    }
+    let forms = ["f32_factors", "f16_factors", "e8m0_exponent"];
+    check_scales(one_of(attributes, "scale_form", &forms)?, scales)?;
+    let along = axis(manifest, object, number(attributes, "axis")?)?;
+    let group_size = number(attributes, "group_size")?;
+    let codes = total(manifest, object);
+    has_size("data", data, divide("codes", codes, per_word)?.checked_mul(width))?;
+    let lanes = codes.checked_div(along).unwrap_or(0);
+    // Without groups there is a scale for each index of the axis, or one for each code: the words can be read as either.
+    let mut scale_count = match group_size {
+        0 => codes,
+        _ => divide("codes along the axis", along, group_size)?.saturating_mul(lanes),
+    };
+    if group_size == 0 && size_of(scales, along).transpose()? == Some(decoded(scales)) {
+        scale_count = along;
+    }
+    has_elements("scales", scales, scale_count)?;
+    match zeros {
+        None => Ok(()),
+        Some(zeros) if plain => has_elements("zeros", zeros, scale_count),
+        Some(zeros) => has_size("zeros", zeros, divide("zeros", scale_count, per_word)?.checked_mul(width)),
+    }
+}
+
+fn mx(manifest: &Manifest, object: &Object) -> Checked {
+    let [data, scales] = parts(manifest, object, ["data", "scales"])?;
+    let attributes = manifest.object_attributes(object);
+    check_scales(one_of(attributes, "scale_form", &["e8m0_exponent"])?, scales)?;
+    let is_element = match data.logical {
+        LogicalType::Known(logical) => {
+            matches!(logical, Logical::F4E2m1 | Logical::F8E4m3fn | Logical::F8E5m2)
+        }
+        LogicalType::Absent => data.dtype == Some(Dtype::I8),
+        LogicalType::SameAsDtype | LogicalType::Other => false,
+    };
+    if !is_element {
+        refuse!("\"data\" is not of the type f4_e2m1, f8_e4m3fn or f8_e5m2, nor of the dtype i8");
+    }
+    let last = u64::from(object.rank).saturating_sub(1);
+    let at = match attributes.and_then(|map| map.get("axis")) {
+        Some(_) => number(attributes, "axis")?,
+        None => last,
+    };
+    let along = axis(manifest, object, at)?;
+    let block_size = number(attributes, "block_size")?;
+    if block_size < 2 {
+        refuse!("its blocks have {block_size} elements, fewer than 2");
+    }
+    divide("elements along the axis", along, block_size)?;
+    let count = total(manifest, object);
+    has_elements("data", data, count)?;
+    has_elements("scales", scales, divide("elements", count, block_size)?)
+}

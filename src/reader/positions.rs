@@ -1,0 +1,148 @@
+//! That positions of a sparse object rise within a row, or are all different, where the container demands it. That they are
+//! in range has been checked before.
+
+use super::object::{Component, Object};
+use super::structure::{CooGeometry, CsrGeometry};
+use super::verified::Verified;
+use super::view::ViewPart;
+use crate::error::{broken, fail, Result, Rule};
+use crate::load::decoded_limit;
+use crate::model::dtype::Dtype;
+use crate::model::structure::{each_index, RowOrder};
+
+/// A part of row pointers that was read.
+struct Window<'a> {
+    indptr: &'a Component<'a>,
+    dtype: Dtype,
+    bytes: Vec<u8>,
+    start: u64,
+}
+
+impl Window<'_> {
+    const BYTES: u64 = 1 << 20;
+
+    /// The pointer at a position; none behind the last.
+    fn get(&mut self, at: u64) -> Result<Option<u64>> {
+        let width = self.dtype.size() as u64;
+        let offset = at.saturating_mul(width);
+        let size = self.indptr.size()?;
+        if offset >= size {
+            return Ok(None);
+        }
+        if offset < self.start || offset >= self.start.saturating_add(self.bytes.len() as u64) {
+            let length = size.saturating_sub(offset).min(Self::BYTES) as usize;
+            self.bytes.clear();
+            self.bytes.try_reserve_exact(length)?;
+            self.bytes.resize(length, 0);
+            self.indptr.read_range(offset, &mut self.bytes)?;
+            self.start = offset;
+        }
+        Ok(number(self.dtype, &self.bytes, offset.saturating_sub(self.start)))
+    }
+}
+
+/// The number that begins at a byte.
+fn number(dtype: Dtype, bytes: &[u8], offset: u64) -> Option<u64> {
+    let start = usize::try_from(offset).ok()?;
+    let element = bytes.get(start..start.checked_add(dtype.size())?)?;
+    let mut found = None;
+    let kept = each_index(dtype, element, 0, |value, _| {
+        found = Some(value);
+        Ok(())
+    });
+    kept.ok().and(found)
+}
+
+impl Object<'_> {
+    fn positions_are_unique(&self, of: &Component<'_>) -> bool {
+        of.file_part().capabilities().unique_positions
+    }
+
+    /// That column indices rise within each row, of an object that is verified.
+    pub(super) fn check_rows(&self, g: &CsrGeometry<'_>, verified: &Verified) -> Result<()> {
+        if !self.positions_are_unique(&g.indices) {
+            return Ok(());
+        }
+        verified.rows(&g.indices, &g.indptr, || {
+            let (Some(dtype), Some(of_indptr)) = (g.indices.dtype(), g.indptr.dtype()) else { return Ok(()) };
+            let mut window = Window { indptr: &g.indptr, dtype: of_indptr, bytes: Vec::new(), start: 0 };
+            let mut rows = RowOrder::default();
+            let mut base = 0u64;
+            g.indices.for_each_decoded(&mut |chunk| {
+                each_index(dtype, chunk, base, |value, at| rows.check(value, at, |row| window.get(row)))?;
+                base = base.saturating_add((chunk.len() / dtype.size()) as u64);
+                Ok(())
+            })
+        })
+    }
+
+    /// The same of parts that are in memory.
+    pub(super) fn check_viewed_rows(
+        &self,
+        g: &CsrGeometry<'_>,
+        indices: &ViewPart<'_>,
+        indptr: &ViewPart<'_>,
+    ) -> Result<()> {
+        if !self.positions_are_unique(&g.indices) {
+            return Ok(());
+        }
+        let mut rows = RowOrder::default();
+        let width = indptr.dtype.size() as u64;
+        let mut pointer = |row: u64| Ok(number(indptr.dtype, indptr.bytes(), row.saturating_mul(width)));
+        let checked =
+            each_index(indices.dtype, indices.bytes(), 0, |value, at| rows.check(value, at, &mut pointer));
+        checked.map_err(|e| g.indices.wrap(e))
+    }
+
+    /// That no two entries of an object in coordinates are the same element. It takes memory for a number for each.
+    pub(super) fn check_cells(&self, g: &CooGeometry<'_>, verified: Option<&Verified>) -> Result<()> {
+        if !self.positions_are_unique(&g.coords) || g.nnz < 2 {
+            return Ok(());
+        }
+        let check = || self.check_cells_inner(g).map_err(|e| g.coords.wrap(e));
+        match verified {
+            Some(verified) => verified.cells(&g.coords, (self.entry.shape_start, self.entry.rank), check),
+            None => check(),
+        }
+    }
+
+    fn check_cells_inner(&self, g: &CooGeometry<'_>) -> Result<()> {
+        let Some(dtype) = g.coords.dtype() else { return Ok(()) };
+        let limit = decoded_limit(g.coords.stored_size(), self.file.max_decoded_size);
+        let bytes = g.nnz.saturating_mul(8);
+        let Some(count) = usize::try_from(g.nnz).ok().filter(|_| bytes <= limit) else {
+            return Err(fail!(
+                Limit,
+                "telling its {} entries apart takes {bytes} bytes, above {limit}",
+                g.nnz
+            ));
+        };
+        let mut cells: Vec<u64> = Vec::new();
+        cells.try_reserve_exact(count)?;
+        cells.resize(count, 0);
+        let (mut base, nnz, shape) = (0u64, g.nnz, self.shape());
+        g.coords.for_each_decoded(&mut |chunk| {
+            each_index(dtype, chunk, base, |value, at| {
+                let (dimension, entry) = (at.checked_div(nnz).unwrap_or(0), at.checked_rem(nnz).unwrap_or(0));
+                let length = shape.get(dimension as usize).copied().unwrap_or(0);
+                if let Some(cell) = cells.get_mut(entry as usize) {
+                    *cell = cell.wrapping_mul(length).wrapping_add(value);
+                }
+                Ok(())
+            })?;
+            base = base.saturating_add((chunk.len() / dtype.size()) as u64);
+            Ok(())
+        })?;
+        if !cells.is_sorted_by(|a, b| a < b) {
+            cells.sort_unstable();
+        }
+        match cells.windows(2).find(|pair| pair.first() == pair.last()) {
+            None => Ok(()),
+            Some(pair) => Err(broken!(
+                Rule::CooCoordinate,
+                "two of its {nnz} entries are element {} of the shape {shape:?}, counted row by row",
+                pair.first().copied().unwrap_or_default()
+            )),
+        }
+    }
+}
