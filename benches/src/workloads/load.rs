@@ -9,7 +9,7 @@ use crate::sys::{self, blocks, Anon, Buf, Shared};
 use crate::{zt, Cfg};
 use memmap2::{Mmap, MmapOptions};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const TOUCH: &str = "limit: mmap, touch, munmap (1 thread)";
 const COPY: &str = "limit: pread into the buffer, 1 thread, 8 MiB";
@@ -33,6 +33,22 @@ fn copy_mapped(path: &Path, dst: &mut [u8], len: usize, threads: usize, populate
 fn touch_views(b: &Big, file: &Path, advice: u32) -> u64 {
     let f = zt::Zt::open_model_with(file, advice);
     b.cnames.iter().map(|n| sys::touch(f.view(n))).sum()
+}
+
+/// What a file costs depends on the sizes of the blocks in which the page cache has it: each has a limit of its own.
+fn touch_all<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> u64 {
+    files.into_iter().map(|file| sys::touch(&map(file, false))).sum()
+}
+
+/// Reads files into `dst`, one after the other.
+fn read_all<'a>(files: impl IntoIterator<Item = &'a PathBuf>, dst: &mut [u8]) {
+    let mut left = dst;
+    for file in files {
+        let size = std::fs::metadata(file).unwrap().len() as usize;
+        let (own, rest) = left.split_at_mut(size.min(left.len()));
+        sys::read_parallel(file, own, own.len(), 1, 8 << 20, false);
+        left = rest;
+    }
 }
 
 pub fn run(cfg: &Cfg) -> Vec<Value> {
@@ -68,6 +84,9 @@ fn touch(cfg: &Cfg, b: &Big, notes: Vec<String>) -> Value {
         timed(Role::Limit, "limit: mmap(MAP_POPULATE), touch (1 thread)", || {
             t(&|| sys::touch(&map(&b.zt, true)))
         }),
+        timed(Role::Limit, "limit of safetensors: mmap, touch, munmap", || t(&|| touch_all([&b.st]))),
+        timed(Role::Limit, "limit of GGUF: mmap, touch, munmap", || t(&|| touch_all([&b.gguf]))),
+        timed(Role::Limit, "limit of 8 shards: mmap, touch, munmap", || t(&|| touch_all(&b.shards))),
         timed(Role::Limit, "limit: mmap, touch from 2 threads", || {
             let f = || {
                 let m = map(&b.zt, false);
@@ -122,7 +141,9 @@ fn copy(cfg: &Cfg, b: &Big, dst: &mut Buf, notes: Vec<String>) -> Value {
     });
     let h = move || unsafe { hout.range(0, buffer) };
 
-    let limit = |name: &'static str, f: Box<dyn Fn()>| timed(Role::Limit, name, move || secs(&f).0);
+    fn limit<'f>(name: &'static str, f: Box<dyn Fn() + 'f>) -> Case<'f> {
+        timed(Role::Limit, name, move || secs(&f).0)
+    }
     let zt = b.zt.clone();
     let read = |threads, block| {
         let zt = zt.clone();
@@ -147,6 +168,9 @@ fn copy(cfg: &Cfg, b: &Big, dst: &mut Buf, notes: Vec<String>) -> Value {
     };
     let mut cases: Vec<Case> = vec![
         limit(COPY, read(1, 8 << 20)),
+        limit("limit of safetensors: pread, 1 thread, 8 MiB", Box::new(|| read_all([&b.st], d()))),
+        limit("limit of GGUF: pread, 1 thread, 8 MiB", Box::new(|| read_all([&b.gguf], d()))),
+        limit("limit of 8 shards: pread, 1 thread, 8 MiB", Box::new(|| read_all(&b.shards, d()))),
         limit("limit: pread, 1 thread, 128 KiB", read(1, 128 << 10)),
         limit("limit: pread, 2 threads, 1 MiB", read(2, 1 << 20)),
         limit("limit: pread, 2 threads, 8 MiB", read(2, 8 << 20)),
