@@ -217,21 +217,23 @@ int main(int argc, char **argv)
     }
     cpu = ggml_backend_cpu_init();
     ggml_backend_cpu_set_n_threads(cpu, 2);
-    zt_ggml::load_options mapped, read, verified, staged;
-    read.map = staged.map = false;
-    staged.staged = verified.verify = true;
+    zt_ggml::load_options mapped, read, verified, staged, decoded;
+    read.map = staged.map = decoded.map = false;
+    staged.staged = decoded.staged = verified.verify = decoded.verify = true;
     try {
         using stats = zt_ggml::load_stats;
         test_path("mapped", argv[1], mapped, nullptr, &stats::mapped);
         test_path("read", argv[1], read, nullptr, &stats::read);
         test_path("staged", argv[1], staged, nullptr, &stats::staged);
         test_path("compressed", argv[2], verified, nullptr, &stats::read);
+        test_path("streamed", argv[2], decoded, nullptr, &stats::staged);
         test_path("partial", argv[1], mapped, first_layer, &stats::mapped);
         test_path("part read", argv[2], read, first_layer, &stats::read);
         test_cancel(argv[1], true, false, 0);
         test_cancel(argv[1], false, false, 1 << 20);
         test_cancel(argv[2], true, false, 1 << 20);
         test_cancel(argv[1], false, true, 1 << 20);
+        test_cancel(argv[2], false, true, 40 << 20);
         bool refused = false;
         try {
             zt_ggml::model(std::string(argv[3]) + "/no such file.zt");

@@ -221,17 +221,39 @@ void model::read(const std::vector<entry> &rest, const load_options &options, ui
     stats.read = did.bytes;
 }
 
-// One tensor after the other: what is mapped goes to the device without a copy on the way.
+// Through a ring of four slots: the load's threads fill slots while this one gives others to the device.
 void model::stage(const std::vector<entry> &rest, const load_options &options, uint64_t total, load_stats &stats)
 {
-    for (const entry &e : rest) {
-        if (options.verify && (zt_component_caps(e.component) & ZT_CAP_VERIFY))
-            check(zt_component_verify(e.component));
-        zt_buffer *loaded;
-        check(zt_component_load(e.component, nullptr, &loaded));
-        std::unique_ptr<zt_buffer, ender<zt_buffer_free>> bytes(loaded);
-        ggml_backend_tensor_set(e.tensor, zt_buffer_data(loaded), 0, zt_buffer_size(loaded));
-        stats.staged += e.size;
+    std::vector<zt_read_request> requests(rest.size());
+    zt_load_options how = {};
+    how.struct_size = sizeof how;
+    how.verify = options.verify;
+    how.slot_size = 16 << 20;
+    how.slot_count = 4;
+    how.in_flight = 256 << 20; // a compressed tensor that is larger than a slot is decoded in it
+    for (size_t i = 0; i < rest.size(); i++) {
+        requests[i].struct_size = sizeof requests[i];
+        requests[i].component = rest[i].component;
+        requests[i].length = ZT_WHOLE;
+        requests[i].tag = i;
+        how.in_flight = std::max(how.in_flight, rest[i].size);
+    }
+    zt_load *begun;
+    check(zt_load_start(requests.data(), requests.size(), &how, &begun));
+    auto finish = [](zt_load *load) { zt_load_finish(load, nullptr); };
+    std::unique_ptr<zt_load, decltype(finish)> load(begun, finish);
+    for (;;) {
+        zt_load_event event = {};
+        event.struct_size = sizeof event;
+        check(zt_load_next(load.get(), -1, &event));
+        if (event.status != ZT_OK)
+            fail(event.status);
+        if (event.kind == ZT_LOAD_DONE)
+            return;
+        // A backend that copies later (ggml_backend_tensor_set_async) releases when the event of its copy has come.
+        ggml_backend_tensor_set(rest[event.tag].tensor, event.data, event.offset, event.size);
+        zt_load_release(load.get(), &event);
+        stats.staged += event.size;
         if (!report(options, stats.mapped + stats.staged, total))
             throw cancelled("the load was stopped");
     }

@@ -2,7 +2,7 @@
 //   1. zt_ggml::model reads the metadata: a ggml context without memory for weights, so that the engine can look at
 //      names and shapes and decide which backend gets them;
 //   2. model::load brings the bytes: mapped tensors stay where they are in the file, the others are read by one batch
-//      straight into the backend's buffer, or go through host memory where the buffer is a device's.
+//      straight into the backend's buffer, or are streamed through a ring of four slots where the buffer is a device's.
 // Failures are exceptions: zt_ggml::cancelled, else std::runtime_error with the reason.
 #ifndef ZT_GGML_HPP
 #define ZT_GGML_HPP
@@ -30,7 +30,7 @@ struct options {
 struct load_options {
     bool map = true;     // leave in the file what the backend can use there
     bool verify = false; // check the digests of what is read by the batch
-    bool staged = false; // through host memory even where the buffer could be read into
+    bool staged = false; // through the ring even where the buffer could be read into
     // Told the bytes that are there of all that come; false stops the load. It may run on another thread, and must
     // not throw.
     std::function<bool(uint64_t done, uint64_t total)> progress;
