@@ -40,6 +40,8 @@ typedef struct zt_remote_options {
     const char *token;
     /// What servers are told is asking; NULL for libztensor_remote and its version.
     const char *user_agent;
+    /// Certificates of authorities, in PEM, that are trusted beside the system's: for servers of a network of one's own.
+    const char *root_certificates;
     /// Milliseconds without a byte after which an attempt has failed; ten times that for all of it. 0: 30,000.
     uint32_t timeout_ms;
     /// Later attempts of a request that got 429 or 5xx, timed out or was cut. 0: 4; ZT_REMOTE_NO_RETRIES: none.

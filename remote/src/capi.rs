@@ -32,6 +32,8 @@ pub struct zt_remote_options {
     pub token: *const c_char,
     /// What servers are told is asking; NULL for libztensor_remote and its version.
     pub user_agent: *const c_char,
+    /// Certificates of authorities, in PEM, that are trusted beside the system's: for servers of a network of one's own.
+    pub root_certificates: *const c_char,
     /// Milliseconds without a byte after which an attempt has failed; ten times that for all of it. 0: 30,000.
     pub timeout_ms: u32,
     /// Later attempts of a request that got 429 or 5xx, timed out or was cut. 0: 4; ZT_REMOTE_NO_RETRIES: none.
@@ -61,6 +63,7 @@ impl Default for zt_remote_options {
             secret: null(),
             token: null(),
             user_agent: null(),
+            root_certificates: null(),
             timeout_ms: 0,
             retries: 0,
             concurrency: 0,

@@ -82,6 +82,7 @@ fn common(settings: &Settings) -> reqwest::ClientBuilder {
         .read_timeout(settings.timeout)
         .connect_timeout(settings.timeout.min(CONNECT))
         .pool_max_idle_per_host(settings.concurrency)
+        .tls_certs_merge(settings.root_certificates.iter().cloned())
 }
 
 fn made(builder: reqwest::ClientBuilder) -> object_store::Result<HttpClient> {

@@ -3,8 +3,11 @@
 use crate::capi::zt_remote_options;
 use crate::core::status;
 use crate::failure::Failure;
+use reqwest::Certificate;
 use std::ffi::{c_char, CStr};
 use std::time::Duration;
+
+const ROOTS: &str = "zt_remote_options.root_certificates";
 
 /// No later attempts.
 pub const NO_RETRIES: u32 = u32::MAX;
@@ -19,6 +22,7 @@ pub struct Settings {
     pub secret: Option<String>,
     pub token: Option<String>,
     pub user_agent: String,
+    pub root_certificates: Vec<Certificate>,
     /// Without a byte.
     pub timeout: Duration,
     pub retries: usize,
@@ -96,6 +100,14 @@ fn number(value: u32, otherwise: u32, most: u32, what: &str) -> Result<u32, Fail
     }
 }
 
+fn certificates(pem: Option<String>) -> Result<Vec<Certificate>, Failure> {
+    let Some(pem) = pem else { return Ok(Vec::new()) };
+    match Certificate::from_pem_bundle(pem.as_bytes()) {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        _ => Err(invalid(&format!("{ROOTS} has no certificate in PEM, or one that is damaged"))),
+    }
+}
+
 impl Settings {
     /// # Safety
     /// `options` is NULL or of the size that it says, its texts NULL or NUL-ended.
@@ -113,6 +125,7 @@ impl Settings {
             token: text(given.token, "zt_remote_options.token")?,
             user_agent: text(given.user_agent, "zt_remote_options.user_agent")?
                 .unwrap_or_else(|| concat!("libztensor_remote/", env!("CARGO_PKG_VERSION")).into()),
+            root_certificates: certificates(text(given.root_certificates, ROOTS)?)?,
             timeout: Duration::from_millis(number(given.timeout_ms, 30_000, 3_600_000, "timeout_ms")?.into()),
             retries: retries as usize,
             concurrency: number(given.concurrency, 16, 256, "concurrency")? as usize,

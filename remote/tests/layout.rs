@@ -19,7 +19,7 @@ fn structs_lie_as_the_header_has_them() {
     is!(zt_source: struct_size, context, size, read_at, close, read_many, name, gap, largest_request, concurrency,
         callers_thread, identity);
     is!(zt_store: struct_size, context, open, list);
-    assert_eq!((size_of::<zt_remote_options>(), offset_of!(zt_remote_options, timeout_ms)), (80, 56));
+    assert_eq!((size_of::<zt_remote_options>(), offset_of!(zt_remote_options, timeout_ms)), (88, 64));
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! A web server of ranges, from memory: ETags, If-Match, If-Unmodified-Since, suffixes, redirects.
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -67,6 +70,26 @@ pub struct Server {
 
 impl Server {
     pub fn start() -> Server {
+        Server::start_with(Some)
+    }
+
+    /// With a certificate for 127.0.0.1 of the authority in tests/tls, which no system trusts.
+    pub fn start_tls() -> Server {
+        let certificates = CertificateDer::pem_slice_iter(include_bytes!("../tls/server.pem"));
+        let key = PrivateKeyDer::from_pem_slice(include_bytes!("../tls/server.key")).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config =
+            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = config.with_no_client_auth();
+        let config =
+            Arc::new(config.with_single_cert(certificates.map(Result::unwrap).collect(), key).unwrap());
+        Server::start_with(move |stream| {
+            let connection = ServerConnection::new(config.clone()).ok()?;
+            Some(StreamOwned::new(connection, stream))
+        })
+    }
+
+    fn start_with<S: Read + Write>(wrap: impl Fn(TcpStream) -> Option<S> + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Server {
             address: listener.local_addr().unwrap().to_string(),
@@ -75,11 +98,11 @@ impl Server {
             asked: Arc::default(),
             referers: Arc::default(),
         };
-        let serving = server.clone();
+        let (serving, wrap) = (server.clone(), Arc::new(wrap));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let serving = serving.clone();
-                std::thread::spawn(move || serving.serve(stream));
+                let (serving, wrap) = (serving.clone(), wrap.clone());
+                std::thread::spawn(move || wrap(stream).map(|stream| serving.serve(stream)));
             }
         });
         server
@@ -104,12 +127,12 @@ impl Server {
         self.requests.swap(0, Ordering::Relaxed)
     }
 
-    fn serve(&self, stream: TcpStream) {
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
+    fn serve(&self, stream: impl Read + Write) {
+        let mut reader = BufReader::new(stream);
         while let Some(head) = Head::read(&mut reader) {
             self.requests.fetch_add(1, Ordering::Relaxed);
             let (answer, body) = self.answer(&head);
-            let mut stream = &stream;
+            let stream = reader.get_mut();
             let closes = head.get("connection") == Some("close");
             let answer = format!("{answer}Content-Length: {}\r\n\r\n", body.len());
             if stream.write_all(answer.as_bytes()).is_err() || stream.write_all(&body).is_err() || closes {
