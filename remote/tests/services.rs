@@ -223,3 +223,54 @@ fn upload(endpoint: &str) {
         }
     });
 }
+
+/// A web server with the files of a folder, by HTTP and by TLS, whose authority is that of tests/tls.
+#[test]
+fn nginx() {
+    let Some(folder) = servers("nginx") else { return };
+    let root = common::ztensor::scratch("nginx");
+    std::fs::create_dir_all(root.join("models/amber")).unwrap();
+    std::fs::write(root.join("models/one.zt"), zt_bytes(600, 30_000)).unwrap();
+    for (name, bytes) in shards() {
+        std::fs::write(root.join("models/amber").join(name), bytes).unwrap();
+    }
+    let tls = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
+    let (port, tls_port) = (free_port(), free_port());
+    let configuration = format!(
+        "daemon off; master_process off; pid nginx.pid; error_log error.log; events {{}}\n\
+         http {{ access_log off; client_body_temp_path t; proxy_temp_path t; fastcgi_temp_path t; uwsgi_temp_path t;\n\
+         scgi_temp_path t; server {{ listen 127.0.0.1:{port}; listen 127.0.0.1:{tls_port} ssl; root models;\n\
+         ssl_certificate {0}/server.pem; ssl_certificate_key {0}/server.key; }} }}\n",
+        tls.display()
+    );
+    std::fs::write(root.join("nginx.conf"), configuration).unwrap();
+    let mut command = Command::new(folder.join("usr/sbin/nginx"));
+    command.arg("-p").arg(&root).args(["-c", "nginx.conf", "-e", "error.log"]);
+    let _running = start(&mut command, port);
+    let proxy = Proxy::start(&format!("127.0.0.1:{port}"));
+    let mut trusting = Options::quick();
+    trusting.raw.root_certificates = trusting.keep(include_str!("tls/authority.pem"));
+    for base in [proxy.url(""), format!("https://127.0.0.1:{tls_port}")] {
+        let file = File::open(&format!("{base}/one.zt"), &trusting).unwrap_or_else(|(_, e)| panic!("{e}"));
+        let all: Vec<usize> = (0..600).collect();
+        for (at, bytes) in file.read_batch(&all).unwrap_or_else(|(_, e)| panic!("{e}")).iter().enumerate() {
+            assert_eq!(*bytes, tensor(at, 30_000));
+        }
+        for name in ["model.safetensors.index.json", "model-00002-of-00003.safetensors"] {
+            let model = File::open(&format!("{base}/amber/{name}"), &trusting);
+            assert_eq!(model.unwrap_or_else(|(_, e)| panic!("{e}")).parts(), 3);
+        }
+        let (status, _) = File::open(&format!("{base}/missing.zt"), &trusting).err().unwrap();
+        assert_eq!(status, status::NO_FILE);
+    }
+    assert!(File::open(&format!("https://127.0.0.1:{tls_port}/one.zt"), &Options::quick()).is_err());
+    // Cut connections are gone over; a file that is replaced is an error.
+    let url = proxy.url("/one.zt");
+    let file = File::open(&url, &trusting).ok().unwrap();
+    proxy.next(&[Fault::Status(503), Fault::Cut(100)]);
+    assert_eq!(file.read(300).unwrap_or_else(|(_, e)| panic!("{e}")), tensor(300, 30_000));
+    std::fs::write(root.join("models/one.zt"), zt_bytes(600, 30_001)).unwrap();
+    let (status, text) = file.read(400).unwrap_err();
+    assert!(status == status::IO && text.contains("changed since it was opened"), "{text}");
+    let _ = std::fs::remove_dir_all(root);
+}
