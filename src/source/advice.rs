@@ -148,6 +148,20 @@ pub fn advise_mapped(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<(
     platform::advise(map, range, advice)
 }
 
+// glibc's `off_t` has 32 bits on 32-bit processors, too few for large files; others have but one.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use libc::{off64_t as Offset, posix_fadvise64 as fadvise};
+#[cfg(all(target_os = "linux", not(target_env = "gnu")))]
+use libc::{off_t as Offset, posix_fadvise as fadvise};
+
+/// First byte and length of a range of a file; none for an empty one, as the system takes a length of 0 for all the rest.
+#[cfg(target_os = "linux")]
+fn file_place(base: u64, range: &Range<u64>) -> Option<(Offset, Offset)> {
+    let length = range.end.checked_sub(range.start).filter(|length| *length > 0)?;
+    let start = Offset::try_from(base.saturating_add(range.start)).unwrap_or(Offset::MAX);
+    Some((start, Offset::try_from(length).unwrap_or(0)))
+}
+
 /// Tells the page cache about the bytes `range` of an open file, of which ours begin at `base`.
 #[cfg(target_os = "linux")]
 pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, advice: Advice) -> Result<()> {
@@ -172,13 +186,9 @@ pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, ad
         },
         _ => range.clone(),
     };
-    let start = libc::off_t::try_from(base.saturating_add(range.start)).unwrap_or(libc::off_t::MAX);
-    let length = libc::off_t::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
-    if length == 0 && range.start == range.end {
-        return Ok(()); // a length of 0 would be all the rest
-    }
+    let Some((start, length)) = file_place(base, &range) else { return Ok(()) };
     // SAFETY: a system call on a descriptor that `file` keeps open; it touches no memory of ours.
-    match unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, kernel) } {
+    match unsafe { fadvise(file.as_raw_fd(), start, length, kernel) } {
         0 => Ok(()),
         code => Err(failed(advice, &std::io::Error::from_raw_os_error(code))),
     }
@@ -196,5 +206,18 @@ pub fn advise_file(
     match advice {
         Advice::Normal => Ok(()),
         _ => Err(unsupported(advice, "this platform cannot be told about a file's pages in the page cache")),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_about_a_file_reaches_past_2_gib() {
+        assert_eq!(file_place(3 << 30, &(0..4096)), Some((3 << 30, 4096)));
+        assert_eq!(file_place(1 << 30, &(5 << 30..8 << 30)), Some((6 << 30, 3 << 30)));
+        assert_eq!(file_place(7, &(5..5)), None, "not all the rest");
+        assert_eq!(file_place(7, &(5..u64::MAX)), Some((12, 0)), "all the rest");
     }
 }

@@ -6,11 +6,16 @@ use std::fs::File;
 /// nobody tells.
 #[cfg(target_os = "linux")]
 pub fn is_remote(file: &File) -> bool {
+    // On 32-bit processors glibc's plain call fails on a file system of 2^32 blocks.
+    #[cfg(not(target_env = "gnu"))]
+    use libc::{fstatfs, statfs};
+    #[cfg(target_env = "gnu")]
+    use libc::{fstatfs64 as fstatfs, statfs64 as statfs};
     use std::os::fd::AsRawFd;
-    let mut place = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    let mut place = std::mem::MaybeUninit::<statfs>::zeroed();
     // SAFETY: a descriptor that is open, and room for the struct, which is integers alone.
     let kind = unsafe {
-        if libc::fstatfs(file.as_raw_fd(), place.as_mut_ptr()) != 0 {
+        if fstatfs(file.as_raw_fd(), place.as_mut_ptr()) != 0 {
             return false;
         }
         place.assume_init().f_type
