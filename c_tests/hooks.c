@@ -1,6 +1,15 @@
 /* Functions of the caller's that the library calls for memory and on the threads that it starts; and zt_component_load
  * with options. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <pthread.h>
+#if defined(__linux__)
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#endif
 
 #include "writing.h"
 #include "ztensor_dlpack.h"
@@ -149,6 +158,25 @@ static void bad_memory(void)
     CHECK_STATUS(zt_open(path, &o, &file), ZT_ERROR_INVALID_ARGUMENT);
 }
 
+/* Whether the system answers whether bytes of a file are in memory (preadv2). Emulators do not, and a compressed component
+ * that is read, not mapped, is then decoded by one thread. */
+static int tells_what_is_cached(void)
+{
+#if defined(SYS_preadv2)
+    char byte = 0;
+    struct iovec place;
+    int fd = open(path, O_RDONLY);
+    long count;
+    place.iov_base = &byte;
+    place.iov_len = 1;
+    count = syscall(SYS_preadv2, fd, &place, 1L, 0L, 0L, 8L /* RWF_NOWAIT */);
+    close(fd);
+    return count == 1;
+#else
+    return 0;
+#endif
+}
+
 /* ---- threads */
 
 typedef struct crew {
@@ -249,7 +277,7 @@ static void reading(zt_thread_hooks *hooks, crew *c)
     CHECK_STATUS(zt_component_read(component_of(file, "small", "data"), dst, PART), ZT_OK);
     crew_was(c, 0); /* too small to be shared */
     CHECK_STATUS(zt_component_load(component_of(file, "zstd", "data"), NULL, &buffer), ZT_OK);
-    crew_was(c, 1);
+    crew_was(c, tells_what_is_cached());
     CHECK(memcmp(zt_buffer_data(buffer), data, (size_t)whole) == 0);
     zt_buffer_free(buffer);
     for (i = 0; i < 2; i++) {
@@ -351,8 +379,10 @@ static void loading(void)
         load(file, "raw", 1, 0, ZT_OK);
         load(file, "raw", 1, 1, ZT_ERROR_CANCELLED);
         load(file, "zstd", 1, 0, ZT_OK);
-        load(file, "zstd", 0, 0, ZT_OK);
-        load(file, "zstd", 0, 2, ZT_ERROR_CANCELLED);
+        if (o.mode == ZT_MODE_MAP || tells_what_is_cached()) { /* by several threads */
+            load(file, "zstd", 0, 0, ZT_OK);
+            load(file, "zstd", 0, 2, ZT_ERROR_CANCELLED);
+        }
         bytes[zt_component_offset(component_of(file, "raw", "data")) + whole / 2] ^= 1;
         write_file(damaged, bytes, size);
         bytes[zt_component_offset(component_of(file, "raw", "data")) + whole / 2] ^= 1;
