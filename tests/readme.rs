@@ -117,3 +117,28 @@ fn the_readme_says_of_each_container_what_the_library_does() {
         assert_eq!(named, 2, "rows of {}", container.name());
     }
 }
+
+#[test]
+fn the_readme_says_of_each_platform_what_was_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let (readme, page) = (text("README.md"), text("docs/platforms.md"));
+    let list = text("tools/platforms/list.txt");
+    let platforms: Vec<_> = list.lines().filter(|line| !line.starts_with('#')).collect();
+    for line in &platforms {
+        let mut fields = line.split('\t');
+        let (name, how) = (fields.next().unwrap(), fields.next().unwrap());
+        let passed = page.lines().find(|row| row.starts_with(&format!("| {name} |")));
+        let said = match passed {
+            Some(row) => {
+                assert!(row.contains(&format!("| {how} |")), "docs/platforms.md: {row}");
+                how
+            }
+            None => "have not passed as a whole",
+        };
+        let row = format!("\n| Linux {name} | {said} |\n");
+        assert!(readme.contains(&row), "README.md lacks the row{row}");
+    }
+    // One more: the platform of every change.
+    assert_eq!(readme.matches("\n| Linux ").count(), platforms.len() + 1);
+}
