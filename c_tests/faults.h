@@ -19,7 +19,7 @@
     X(FSYNC, "fsync") X(FDATASYNC, "fdatasync") X(FTRUNCATE, "ftruncate64") X(LSEEK, "lseek64") X(RENAME, "rename") \
     X(UNLINK, "unlink") X(CHMOD, "chmod") X(FCHMOD, "fchmod") X(STATX, "statx") X(STAT, "stat64") X(FSTAT, "fstat64") \
     X(LSTAT, "lstat64") X(REALPATH, "realpath") X(READLINK, "readlink") X(MMAP, "mmap64") X(MADVISE, "madvise") \
-    X(FADVISE, "posix_fadvise") X(DUP, "fcntl") X(FALLOCATE, "fallocate64") X(COPY, "copy_file_range") \
+    X(FADVISE, "posix_fadvise64") X(DUP, "fcntl") X(FALLOCATE, "fallocate64") X(COPY, "copy_file_range") \
     X(SENDFILE, "sendfile64") X(OPENAT, "openat64") X(PREADV, "preadv64")
 #define CALL_ENUM(name, text) CALL_##name,
 #define CALL_TEXT(name, text) text,
@@ -175,7 +175,7 @@ PLAIN(int, statx, STATX, "statx", (int fd, const char *path, int flags, unsigned
 PLAIN(char *, realpath, REALPATH, "realpath", (const char *path, char *to), (path, to), NULL)
 PLAIN(ssize_t, readlink, READLINK, "readlink", (const char *path, char *to, size_t n), (path, to, n), -1)
 PLAIN(int, madvise, MADVISE, "madvise", (void *at, size_t n, int advice), (at, n, advice), -1)
-PLAIN(int, fadvise, FADVISE, "posix_fadvise", (int fd, off_t at, off_t n, int advice), (fd, at, n, advice), errno)
+PLAIN(int, fadvise, FADVISE, "posix_fadvise64", (int fd, off_t at, off_t n, int advice), (fd, at, n, advice), errno)
 PLAIN(void *, mmap, MMAP, "mmap64", (void *at, size_t n, int protection, int flags, int fd, int64_t offset),
       (at, n, protection, flags, fd, offset), (void *)-1)
 

@@ -160,7 +160,7 @@ static void bad_memory(void)
 
 /* Whether the system answers whether bytes of a file are in memory (preadv2). Emulators do not, and a compressed component
  * that is read, not mapped, is then decoded by one thread. */
-static int tells_what_is_cached(void)
+static int reports_what_is_cached(void)
 {
 #if defined(SYS_preadv2)
     char byte = 0;
@@ -277,7 +277,7 @@ static void reading(zt_thread_hooks *hooks, crew *c)
     CHECK_STATUS(zt_component_read(component_of(file, "small", "data"), dst, PART), ZT_OK);
     crew_was(c, 0); /* too small to be shared */
     CHECK_STATUS(zt_component_load(component_of(file, "zstd", "data"), NULL, &buffer), ZT_OK);
-    crew_was(c, tells_what_is_cached());
+    crew_was(c, reports_what_is_cached());
     CHECK(memcmp(zt_buffer_data(buffer), data, (size_t)whole) == 0);
     zt_buffer_free(buffer);
     for (i = 0; i < 2; i++) {
@@ -379,7 +379,7 @@ static void loading(void)
         load(file, "raw", 1, 0, ZT_OK);
         load(file, "raw", 1, 1, ZT_ERROR_CANCELLED);
         load(file, "zstd", 1, 0, ZT_OK);
-        if (o.mode == ZT_MODE_MAP || tells_what_is_cached()) { /* by several threads */
+        if (o.mode == ZT_MODE_MAP || reports_what_is_cached()) { /* by several threads */
             load(file, "zstd", 0, 0, ZT_OK);
             load(file, "zstd", 0, 2, ZT_ERROR_CANCELLED);
         }
