@@ -54,7 +54,12 @@ static const named formats[] = {
     {ZT_FORMAT_QUANTIZED_GROUP, 4, "quantized_group"},
 };
 
-static const named encodings[] = {{ZT_ENCODING_RAW, 1, "raw"}, {ZT_ENCODING_ZSTD, 2, "zstd"}};
+static const named encodings[] = {
+    {ZT_ENCODING_RAW, 1, "raw"},
+    {ZT_ENCODING_ZSTD, 2, "zstd"},
+    {ZT_ENCODING_DEFLATE, 4, "deflate"},
+    {ZT_ENCODING_ZSTD_SEEKABLE, 5, "zt.zstd-seekable/1"},
+};
 
 static const int32_t strange[] = {100, 1000, -1, -2, INT32_MAX, INT32_MIN};
 
@@ -204,7 +209,7 @@ static void format_and_encoding_names(void)
     CHECK(ZT_FORMAT_OTHER == 0 && ZT_ENCODING_DEFAULT == 0 && ZT_ENCODING_OTHER == 3);
     CHECK(zt_format_name(ZT_FORMAT_OTHER) == NULL && zt_format_name(5) == NULL);
     CHECK(zt_encoding_name(ZT_ENCODING_DEFAULT) == NULL && zt_encoding_name(ZT_ENCODING_OTHER) == NULL);
-    CHECK(zt_encoding_name(5) == NULL);
+    CHECK(zt_encoding_name(6) == NULL);
     for (i = 0; i < COUNT(strange); i++)
         CHECK(zt_format_name(strange[i]) == NULL && zt_encoding_name(strange[i]) == NULL);
 }

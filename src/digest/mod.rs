@@ -33,6 +33,16 @@ pub enum Algorithm {
     Xxh3,
 }
 
+impl Algorithm {
+    /// The one that takes its place where digests are of stored bytes.
+    pub(crate) fn of_stored(self) -> Algorithm {
+        match self {
+            Algorithm::Xxh3 => Algorithm::Crc32c, // of the same strength: both find accidents
+            Algorithm::Crc32c | Algorithm::Sha256 => self,
+        }
+    }
+}
+
 /// What the digests of a container are of, which goes with the algorithms that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DigestOf {

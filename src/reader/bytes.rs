@@ -145,7 +145,7 @@ impl<'f> Component<'f> {
     }
 
     /// Whether its elements are of a type that is unknown here, and may not be taken for those of its dtype.
-    pub(super) fn is_never_interpreted(&self) -> bool {
+    pub(crate) fn is_never_interpreted(&self) -> bool {
         self.entry.logical == LogicalType::Other && !self.file_part().capabilities().reads_unknown_types
     }
 
@@ -329,8 +329,17 @@ impl<'f> Component<'f> {
         })
     }
 
+    /// Whether its digest is none that a container for digests of stored bytes could have for the same stored bytes.
+    pub(crate) fn has_digest_of_other_bytes(&self) -> Result<bool> {
+        let Some(text) = self.digest().filter(|_| self.entry.has_digest_of_decoded()) else {
+            return Ok(false);
+        };
+        let is_of_stored = matches!(self.parse_digest(text)?, Digest::Sha256(_)) && self.is_raw();
+        Ok(!is_of_stored)
+    }
+
     /// What its digest says.
-    pub(super) fn parse_digest(&self, text: &str) -> Result<Digest> {
+    pub(crate) fn parse_digest(&self, text: &str) -> Result<Digest> {
         digest::parse_of(text, digest_of(self.entry))
     }
 

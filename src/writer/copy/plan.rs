@@ -3,8 +3,8 @@
 use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::convert;
-use crate::digest::{self, Digest};
-use crate::error::{broken, Quoted, Result, Rule};
+use crate::digest::{Algorithm, Digest};
+use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
 use crate::model::structure::each_index;
@@ -42,6 +42,13 @@ impl Writer {
         self.manifest.components.try_reserve(count)?;
         self.manifest.rare_names.try_reserve(count)?;
         for component in object.components() {
+            if component.entry().is_in_shard() {
+                let (object, role) = (Quoted(object.name_bytes()), component.role());
+                return Err(fail!(
+                    Unsupported,
+                    "object {object} component {role:?}: its bytes are in a shard, which is another file"
+                ));
+            }
             plans.push(match self.change(object, &component, recode)? {
                 Some(dtype) => Plan::Reencode(self.plan_reencode(object, component, dtype, recode)?),
                 None => Plan::Stored(self.plan_stored(component)?),
@@ -58,14 +65,19 @@ impl Writer {
         recode: &Recode,
     ) -> Result<Option<Dtype>> {
         let readable_only = component.encoding() != Encoding::Other && !component.encoding().is_written();
-        let Some(dtype) = component.dtype() else {
-            return match readable_only {
-                true => Err(self.capabilities().cannot_represent(format_args!(
-                    "the encoding {:?} of the unknown dtype {:?}",
-                    component.encoding_name(),
-                    component.dtype_name()
+        let loses_its_digest = component.has_digest_of_other_bytes()?;
+        let Some(dtype) = component.dtype().filter(|_| !component.is_never_interpreted()) else {
+            let encoding = component.encoding_name();
+            let dtype = component.logical_name().unwrap_or(component.dtype_name());
+            let to = self.capabilities();
+            return match () {
+                () if readable_only => Err(to.cannot_represent(format_args!(
+                    "the encoding {encoding:?} of the unknown type {dtype:?}"
                 ))),
-                false => Ok(None),
+                () if loses_its_digest => Err(to.cannot_represent(format_args!(
+                    "the digest of the decoded bytes of the unknown type {dtype:?}"
+                ))),
+                () => Ok(None),
             };
         };
         let to = self.capabilities();
@@ -82,7 +94,8 @@ impl Writer {
             return Ok(Some(to));
         }
         let is_known = component.encoding() != Encoding::Other;
-        if readable_only || (is_known && (encoding.is_some() || digest.is_some())) {
+        let is_recoded = encoding.is_some() || digest.is_some() || loses_its_digest;
+        if readable_only || (is_known && is_recoded) {
             return Ok(Some(dtype));
         }
         if component.is_laid_out() || (entry.is_big_endian() && !to.big_endian) {
@@ -140,6 +153,7 @@ impl Writer {
         entry.set_size(decoded);
         entry.set_size_declared(source.encoding.has_declared_size());
         entry.set_page_exclusive(false);
+        entry.set_digest_of_decoded(false); // what is copied so has a digest that is of its stored bytes, too
         Ok(Stored { component, entry, rare })
     }
 
@@ -152,8 +166,8 @@ impl Writer {
         recode: &Recode,
     ) -> Result<Reencode<'f>> {
         let from = component.dtype().unwrap_or(dtype);
-        let digest = component.digest().and_then(|text| digest::parse(text).ok());
-        let algorithm = digest.as_ref().and_then(Digest::algorithm);
+        let digest = component.digest().and_then(|text| component.parse_digest(text).ok());
+        let algorithm = digest.as_ref().and_then(Digest::algorithm).map(Algorithm::of_stored);
         let index = object.format().is_index(component.role());
         if index || !component.is_raw() {
             component.check_decodes(&mut |chunk, base| match index {
