@@ -58,6 +58,7 @@ pub use ztensor_1::append_record::AppendRecord;
 pub(crate) use ztensor_1::append_record::HEAD_BYTES;
 pub use ztensor_1::footer::{possible_ends, PossibleEnd};
 
+use crate::digest::{Algorithm, Digest};
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest, Object};
@@ -254,6 +255,26 @@ pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
     match manifest.container {
         Some(Container::Gguf) => gguf::split::split(manifest),
         _ => Ok(None),
+    }
+}
+
+/// The digest of what a file's objects are, from the bytes of its manifest.
+pub(crate) fn content_digest(frame: &Frame, manifest: &[u8], algorithm: Algorithm) -> Result<Digest> {
+    match frame.container {
+        Container::V2 => ztensor_2::content::digest(manifest, frame.manifest.start, algorithm),
+        other => Err(fail!(
+            Unsupported,
+            "a file of {} has no content digest; only zTensor 2 says what it is of",
+            other.name()
+        )),
+    }
+}
+
+/// The first rule that keeps a file from the canonical form of its container; none where it is canonical.
+pub(crate) fn canonical_violation(frame: &Frame, manifest: &Manifest) -> Result<Option<String>> {
+    match frame.container {
+        Container::V2 => ztensor_2::canonical::violation(manifest, frame),
+        other => Err(fail!(Unsupported, "files of {} have no canonical form", other.name())),
     }
 }
 

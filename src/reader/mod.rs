@@ -7,6 +7,7 @@ mod advise;
 mod aliases;
 mod batch;
 mod bytes;
+mod content;
 mod ends;
 mod file;
 mod for_copies;

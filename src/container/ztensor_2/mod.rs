@@ -4,6 +4,8 @@
 //! the encoding of the manifest ([`deterministic`]), names ([`names`]), where blobs may be ([`blobs`]).
 
 mod blobs;
+pub mod canonical;
+pub mod content;
 mod decode;
 mod deterministic;
 pub mod ends;

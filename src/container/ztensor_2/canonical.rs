@@ -1,0 +1,125 @@
+//! The canonical form (spec 2 section 10): same tensors and attributes, same bytes.
+//!
+//! Decided by the manifest alone: blobs have equal bytes where their digests say so. Keys that are not known, and bytes of
+//! padding, are not looked at.
+
+use super::ends;
+use crate::container::frame::Frame;
+use crate::error::{try_format, Quoted, Result};
+use crate::model::manifest::{Component, Encoding, Manifest};
+
+/// Blobs and the manifest begin at multiples of this.
+const STEP: u64 = 1 << 16;
+
+/// Characters that NFC leaves alone wherever they stand: none composes, decomposes or is moved.
+const STABLE: [(char, char); 7] = [
+    ('\0', '\u{2ff}'),
+    ('\u{400}', '\u{482}'),
+    ('\u{3041}', '\u{3096}'),
+    ('\u{30a1}', '\u{30fa}'),
+    ('\u{4e00}', '\u{9fff}'),
+    ('\u{ac00}', '\u{d7a3}'),
+    ('\u{1f300}', '\u{1faff}'),
+];
+
+struct Part<'m> {
+    name: &'m [u8],
+    role: &'m [u8],
+    component: &'m Component,
+    digest: Option<&'m str>,
+}
+
+/// The first rule that keeps a file from being canonical, and what breaks it; none where it is canonical.
+pub fn violation(manifest: &Manifest, frame: &Frame) -> Result<Option<String>> {
+    if !manifest.shards.is_empty() {
+        return try_format(format_args!("K6: it has a table of shards")).map(Some);
+    }
+    let mut parts = Vec::new();
+    parts.try_reserve_exact(manifest.components.len())?;
+    for object in manifest.objects.iter() {
+        let name = manifest.texts.get_bytes(object.name);
+        parts.extend(manifest.components(object).iter().map(|component| Part {
+            name,
+            role: manifest.texts.get_bytes(component.role),
+            component,
+            digest: manifest.digest(component),
+        }));
+    }
+    parts.sort_unstable_by_key(|part| (part.name, part.role));
+    let mut next = STEP;
+    for part in &parts {
+        if let Some(why) = wrong_part(part, &mut next)? {
+            return try_format(format_args!(
+                "{why}: object {}, component {}",
+                Quoted(part.name),
+                Quoted(part.role)
+            ))
+            .map(Some);
+        }
+    }
+    let end = frame.file_size.saturating_sub(ends::FOOTER_SIZE);
+    if frame.manifest.start != next || frame.manifest.end != end {
+        let (start, manifest_end) = (frame.manifest.start, frame.manifest.end);
+        return try_format(format_args!(
+            "K1: the manifest is at {start} to {manifest_end}, not at {next} to {end}, the footer"
+        ))
+        .map(Some);
+    }
+    repeated(parts)
+}
+
+/// What is wrong with a part, before which the next free place is `next`.
+fn wrong_part(part: &Part<'_>, next: &mut u64) -> Result<Option<String>> {
+    let c = part.component;
+    for name in [part.name, part.role] {
+        if let Some(other) = String::from_utf8_lossy(name).chars().find(|c| !is_stable(*c)) {
+            let code = u32::from(other);
+            return try_format(format_args!("K5: a name has U+{code:04X}, which NFC may change")).map(Some);
+        }
+    }
+    if c.encoding != Encoding::Raw {
+        return try_format(format_args!("K4: it is encoded")).map(Some);
+    }
+    let hex = part.digest.and_then(|digest| digest.strip_prefix("xxh3:"));
+    if hex.is_none_or(|hex| hex.len() != 16) {
+        return try_format(format_args!("K4: it has no xxh3 digest of 16 digits")).map(Some);
+    }
+    if c.offset % STEP != 0 {
+        return try_format(format_args!("K2: its offset {} is no multiple of {STEP}", c.offset)).map(Some);
+    }
+    // A place that is taken is that of an earlier part of the same bytes: others would overlap.
+    if c.offset > *next || (c.stored_size == 0 && c.offset != *next) {
+        return try_format(format_args!("K3: its offset is {}, the next free one {next}", c.offset))
+            .map(Some);
+    }
+    if c.offset == *next && c.stored_size > 0 {
+        *next = c.end().checked_next_multiple_of(STEP).unwrap_or(u64::MAX);
+    }
+    Ok(None)
+}
+
+fn is_stable(c: char) -> bool {
+    STABLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
+}
+
+/// Parts of equal bytes in two places.
+fn repeated(mut parts: Vec<Part<'_>>) -> Result<Option<String>> {
+    let key = |part: &Part<'_>| (part.component.stored_size, part.component.offset);
+    parts.retain(|part| part.component.stored_size > 0);
+    parts.sort_unstable_by(|a, b| a.digest.cmp(&b.digest).then(key(a).cmp(&key(b))));
+    let same = |a: &Part<'_>, b: &Part<'_>| {
+        a.digest == b.digest
+            && a.component.stored_size == b.component.stored_size
+            && a.component.offset != b.component.offset
+    };
+    match parts.windows(2).find(|pair| matches!(pair, [a, b] if same(a, b))) {
+        Some([a, b]) => {
+            let (a, b, name) = (a.component.offset, b.component.offset, Quoted(b.name));
+            try_format(format_args!(
+                "K3: object {name} at {b} has the digest of what is at {a}, and is apart"
+            ))
+            .map(Some)
+        }
+        _ => Ok(None),
+    }
+}
