@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ztensor::model::manifest::Encoding;
 
 pub use inspect::{
-    Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Extract, Info, Merge, Move, Remove,
+    Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Extract, Id, Info, Merge, Move, Remove,
     Report, Stats,
 };
 pub use values::is_chosen;
@@ -45,6 +45,8 @@ pub enum Command {
     Attr(Attr),
     /// Check files: digests, decoding, sizes, structure
     Verify(Verify),
+    /// Print the content digest of files, and whether they are canonical
+    Id(Id),
     /// Convert between .zt, .safetensors, .gguf and .npz; read all that `zt` opens
     Convert(Convert),
     /// Take objects of a file away, in place

@@ -13,6 +13,7 @@ mod edit;
 mod elements;
 mod extract;
 mod failure;
+mod id;
 mod info;
 mod interrupt;
 mod json;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Extract(arguments) => extract::extract(arguments),
         Command::Attr(arguments) => attr::run(&arguments.action),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Id(arguments) => id::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
         Command::Edit(arguments) => edit::run(arguments),
         Command::Rm(arguments) => edit::run(&arguments.into()),

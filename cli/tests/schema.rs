@@ -55,6 +55,17 @@ fn verifications_are_as_their_schema_says() {
 }
 
 #[test]
+fn identities_are_as_their_schema_says() {
+    let schema = Schema::of("id");
+    let mut files = files();
+    files.push("nowhere.zt".into());
+    files.extend(std::fs::read_dir(data().join("v2/real")).unwrap().map(|entry| entry.unwrap().path()));
+    let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"id", &"--json"];
+    arguments.extend(files.iter().map(|file| file as &dyn AsRef<std::ffi::OsStr>));
+    assert_eq!(schema.holds(&printed(&arguments)), 1);
+}
+
+#[test]
 fn statistics_are_as_their_schema_says() {
     let schema = Schema::of("stats");
     let made: usize = files()

@@ -25,8 +25,8 @@ impl File {
         try_format(format_args!("{}", &*to_text(&digest)?))
     }
 
-    /// The first rule that keeps the file from the canonical form of its container, as its manifest shows it; none where it is
-    /// canonical. Unsupported where the container has no such form.
+    /// The first rule that keeps the file from the canonical form of its container, as its manifest shows it; none where it
+    /// shows none. Unsupported where the container has no such form.
     pub fn canonical_violation(&self) -> Result<Option<String>> {
         let part = self.only_file()?;
         container::canonical_violation(&part.frame, &self.manifest).map_err(|e| self.in_file(e))

@@ -249,6 +249,20 @@ pub struct Compact {
 }
 
 #[derive(Args)]
+#[command(after_help = "Example: zt id model.zt")]
+pub struct Id {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What to hash by
+    #[arg(long, value_name = "ALGORITHM", default_value = "sha256", value_parser = ["sha256", "xxh3"])]
+    pub digest: String,
+    /// As JSON, an array with an entry for each file
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
 #[command(after_help = "Example: zt completions bash > ~/.local/share/bash-completion/completions/zt")]
 pub struct Completions {
     /// The shell

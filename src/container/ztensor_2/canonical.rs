@@ -1,7 +1,7 @@
 //! The canonical form (spec 2 section 10): same tensors and attributes, same bytes.
 //!
-//! Decided by the manifest alone: blobs have equal bytes where their digests say so. Keys that are not known, and bytes of
-//! padding, are not looked at.
+//! What the manifest shows: blobs have equal bytes where their digests say so. The normal form of names (NFC), keys that are
+//! not known, and bytes of padding are not looked at.
 
 use super::ends;
 use crate::container::frame::Frame;
@@ -11,17 +11,6 @@ use crate::model::manifest::{Component, Encoding, Manifest};
 /// Blobs and the manifest begin at multiples of this.
 const STEP: u64 = 1 << 16;
 
-/// Characters that NFC leaves alone wherever they stand: none composes, decomposes or is moved.
-const STABLE: [(char, char); 7] = [
-    ('\0', '\u{2ff}'),
-    ('\u{400}', '\u{482}'),
-    ('\u{3041}', '\u{3096}'),
-    ('\u{30a1}', '\u{30fa}'),
-    ('\u{4e00}', '\u{9fff}'),
-    ('\u{ac00}', '\u{d7a3}'),
-    ('\u{1f300}', '\u{1faff}'),
-];
-
 struct Part<'m> {
     name: &'m [u8],
     role: &'m [u8],
@@ -29,7 +18,8 @@ struct Part<'m> {
     digest: Option<&'m str>,
 }
 
-/// The first rule that keeps a file from being canonical, and what breaks it; none where it is canonical.
+/// The first rule that keeps a file from being canonical, and what breaks it; none where the
+/// manifest shows none.
 pub fn violation(manifest: &Manifest, frame: &Frame) -> Result<Option<String>> {
     if !manifest.shards.is_empty() {
         return try_format(format_args!("K6: it has a table of shards")).map(Some);
@@ -71,12 +61,6 @@ pub fn violation(manifest: &Manifest, frame: &Frame) -> Result<Option<String>> {
 /// What is wrong with a part, before which the next free place is `next`.
 fn wrong_part(part: &Part<'_>, next: &mut u64) -> Result<Option<String>> {
     let c = part.component;
-    for name in [part.name, part.role] {
-        if let Some(other) = String::from_utf8_lossy(name).chars().find(|c| !is_stable(*c)) {
-            let code = u32::from(other);
-            return try_format(format_args!("K5: a name has U+{code:04X}, which NFC may change")).map(Some);
-        }
-    }
     if c.encoding != Encoding::Raw {
         return try_format(format_args!("K4: it is encoded")).map(Some);
     }
@@ -96,10 +80,6 @@ fn wrong_part(part: &Part<'_>, next: &mut u64) -> Result<Option<String>> {
         *next = c.end().checked_next_multiple_of(STEP).unwrap_or(u64::MAX);
     }
     Ok(None)
-}
-
-fn is_stable(c: char) -> bool {
-    STABLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
 /// Parts of equal bytes in two places.

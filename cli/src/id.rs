@@ -1,0 +1,84 @@
+//! `zt id`: what a file's content is called wherever it is stored, and why the file is not in canonical form.
+
+use crate::arguments::Id;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+use crate::{remote, text};
+use serde_json::{json, Value as Json};
+use std::path::Path;
+use ztensor::error::{Cause, Error};
+use ztensor::reader::OpenOptions;
+
+/// What is found of a file; of a digest, why there is none.
+struct Found {
+    digest: Result<String, String>,
+    /// Why the file is not canonical, where its manifest shows it.
+    violation: Option<String>,
+}
+
+pub fn run(arguments: &Id) -> Outcome<()> {
+    let mut out = Output::new();
+    let mut all = Vec::new();
+    let (mut is_broken, mut is_missing) = (false, false);
+    for path in &arguments.files {
+        let found = match find(path, &arguments.digest) {
+            Ok(found) => found,
+            Err(error) => {
+                is_broken = true;
+                if arguments.json {
+                    all.push(json!({ "file": remote::shown(path), "error": error.message() }));
+                }
+                Failure::at(path, error.message()).report();
+                continue;
+            }
+        };
+        is_missing |= found.digest.is_err();
+        if arguments.json {
+            all.push(found.as_json(path));
+            continue;
+        }
+        let form = found.violation.map_or(String::new(), |why| format!("  not canonical: {why}"));
+        let shown = remote::shown(path);
+        match found.digest {
+            Ok(digest) => {
+                out.line(format_args!("{digest}  {}{}", text::one_line(&shown), text::one_line(&form)))?
+            }
+            Err(why) => drop(Failure::at(path, why).report()),
+        }
+    }
+    if arguments.json {
+        out.line(format_args!("{:#}", Json::Array(all)))?;
+    }
+    out.flush()?;
+    match (is_broken, is_missing) {
+        (true, _) => Err(Failure::Reported),
+        (false, true) => Err(Failure::Trouble(Box::new(Failure::Reported))),
+        (false, false) => Ok(()),
+    }
+}
+
+fn find(path: &Path, algorithm: &str) -> Result<Found, Error> {
+    let file = remote::open_with(path, &OpenOptions::default())?;
+    let digest = match file.content_digest(algorithm) {
+        Ok(digest) => Ok(digest),
+        Err(error) if error.cause() == Cause::Unsupported => Err(error.message().to_owned()),
+        Err(error) => return Err(error),
+    };
+    let violation = match file.canonical_violation() {
+        Ok(violation) => violation,
+        Err(error) if error.cause() == Cause::Unsupported => Some(error.message().to_owned()),
+        Err(error) => return Err(error),
+    };
+    Ok(Found { digest, violation })
+}
+
+impl Found {
+    fn as_json(&self, path: &Path) -> Json {
+        json!({
+            "file": remote::shown(path),
+            "content_digest": self.digest.as_ref().ok(),
+            "why_no_digest": self.digest.as_ref().err(),
+            "why_not_canonical": self.violation,
+        })
+    }
+}

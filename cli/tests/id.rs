@@ -1,0 +1,34 @@
+//! `zt id`: the content digest of a file, or why there is none, and what keeps it from the canonical form.
+
+mod common;
+
+use common::{data, run};
+
+#[test]
+fn a_file_has_its_digest() {
+    let path = data().join("v2/real/release-2.1.2-canonical.zt");
+    let line = run(&[&"id", &path]).good();
+    let digest = "sha256:188cef453c3833dd698bf7967074b5d9214fd300fe9109954675f237fc1de537";
+    assert_eq!(line, format!("{digest}  {}\n", path.display()));
+    let line = run(&[&"id", &"--digest", &"xxh3", &path]).good();
+    assert!(line.starts_with("xxh3:32de14785eafea30  "), "{line}");
+}
+
+#[test]
+fn a_file_that_is_not_canonical_says_why() {
+    let path = data().join("v2/real/release-2.1.1-zstd.zt");
+    let line = run(&[&"id", &path]).good();
+    assert!(line.contains("  not canonical: K2: its offset 8192 is no multiple of 65536: object "), "{line}");
+    let json: serde_json::Value = serde_json::from_str(&run(&[&"id", &"--json", &path]).good()).unwrap();
+    assert!(json[0]["content_digest"].as_str().unwrap().starts_with("sha256:"));
+}
+
+#[test]
+fn a_file_without_a_content_digest_ends_with_2_and_a_broken_one_with_1() {
+    let other = data().join("v1.2/py-1.2.3-zstd.zt");
+    let ran = run(&[&"id", &other]);
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("has no content digest; only zTensor 2"), "{}", ran.err);
+    let ran = run(&[&"id", &other, &"nowhere.zt"]);
+    assert_eq!(ran.status, 1);
+}
