@@ -132,7 +132,13 @@ fn decode_frame<F: FrameFormat>(
     out: &mut [u8],
 ) -> Result<usize> {
     match decoder.decode(frame, header, out)? {
-        Decoded::Size(written) => Ok(written),
+        Decoded::Size(written) => match header.content {
+            Some(content) if content != wide(written) => {
+                let said = broken!(codec.length_rule(), "it holds {written} bytes, {content} are promised");
+                Err(in_frame(codec, header, said))
+            }
+            _ => Ok(written),
+        },
         Decoded::TooLarge => Err(broken_promise(codec, header)),
     }
 }
@@ -143,7 +149,7 @@ pub(super) fn broken_promise(codec: Codec, header: &Header) -> Error {
     in_frame(codec, header, broken!(codec.corrupt_rule(), "it holds more bytes than its header promises"))
 }
 
-/// Decodes a frame into memory of its own. Its blocks can hold `content` bytes: the walk made sure.
+/// Decodes a frame into memory of its own. That its blocks can hold `content` bytes the walk made sure, or its table says.
 pub(super) fn whole_frame<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,

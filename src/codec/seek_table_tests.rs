@@ -128,3 +128,21 @@ fn a_frame_that_holds_another_size_than_its_entry_is_refused() {
     let part = crate::codec::StoredPart { bytes: &changed, from: 0 };
     assert!(codec().decode_range(part, seek, 3000, 1500, &mut out[..100]).is_err());
 }
+
+#[test]
+fn a_last_frame_shorter_than_its_entry_is_refused() {
+    for (held, said) in [(500u32, 600u32), (1, 2), (2 << 20, (2 << 20) + 1)] {
+        let content = content(held as usize);
+        let mut stored = seekable(&content, held as usize, 0);
+        let at = stored.len() - END_SIZE - 4;
+        stored[at..at + 4].copy_from_slice(&said.to_le_bytes());
+        let mut out = vec![0; said as usize];
+        assert!(codec().decode_into(&stored, &mut out).is_err(), "{held} {said}");
+        let all = codec().decode_chunks(&stored, said.into(), &mut |_| Ok(()));
+        assert!(all.is_err(), "{held} {said} {all:?}");
+        let index = codec().index(&stored).unwrap();
+        let seek = index.seek(0, said.into());
+        let part = crate::codec::StoredPart { bytes: &stored, from: 0 };
+        assert!(codec().decode_range(part, seek, said.into(), 0, &mut out).is_err(), "{held} {said}");
+    }
+}

@@ -7,6 +7,7 @@ use super::blob::Blob;
 use super::request::{JobKind, Push};
 use crate::codec::{Codec, FrameRun, KnownSize};
 use crate::error::{fail, Result};
+use crate::model::manifest::Encoding;
 
 /// A job for each run of frames.
 pub fn frame_jobs<'a>(
@@ -34,7 +35,9 @@ pub fn frame_jobs<'a>(
 /// read for the headers alone is rather read once, by one thread.
 pub fn frame_runs(blob: &Blob<'_>, codec: Codec, least: u64) -> Result<Option<Vec<FrameRun>>> {
     let size = blob.size;
-    if size <= least || !blob.stored().is_cached() {
+    // Sizes that a table gives are checked frame by frame, which runs are not.
+    let has_table = blob.entry.encoding == Encoding::ZstdSeekable;
+    if size <= least || has_table || !blob.stored().is_cached() {
         return Ok(None);
     }
     let (known, runs) = codec.runs(blob.stored().reader()?, least, size)?;
