@@ -101,7 +101,7 @@ impl Object<'_> {
         }
         let check = || self.check_cells_inner(g).map_err(|e| g.coords.wrap(e));
         match verified {
-            Some(verified) => verified.cells(&g.coords, (self.entry.shape_start, self.entry.rank), check),
+            Some(verified) => verified.cells(&g.coords, self.entry.rank, check),
             None => check(),
         }
     }

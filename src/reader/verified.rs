@@ -4,11 +4,13 @@ use super::aliases::Aliases;
 use super::file::File;
 use super::object::Component;
 use crate::digest::Digest;
-use crate::error::Result;
+use crate::error::{fail, Result};
+use crate::load::decoded_limit;
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How a component's bytes become numbers.
 #[derive(Clone, Copy, PartialEq)]
@@ -19,11 +21,15 @@ pub(super) struct Reading {
     swaps: bool,
 }
 
+/// How bytes are decoded, and to how many.
+type Decoding = (Encoding, Option<u64>);
+
 /// What was found out about bytes that several components have.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// Digests that they have; one for each algorithm at most, as another one fails.
-    digests: Vec<Digest>,
+    /// Digests that they have, of decoded bytes with how they are decoded; one for each algorithm and way at most, as another
+    /// one fails.
+    digests: Vec<(Digest, Option<Decoding>)>,
     /// Sizes to which they decode, and whether their bools were looked at.
     contents: Vec<(Encoding, u64, bool)>,
     /// Row pointers that they are, and to how many entries.
@@ -32,8 +38,8 @@ pub(super) struct Facts {
     largest: Vec<(Reading, Vec<u64>)>,
     /// Row pointers, by the part, the place and how they are read, for which they rise within each row.
     rows: Vec<(Reading, PartAndStart, Reading)>,
-    /// Shapes, by their place and rank, in which they are coordinates of different elements.
-    cells: Vec<(Reading, (u32, u32))>,
+    /// Ranks of shapes in which they are coordinates of different elements: those that are in range are so in any.
+    cells: Vec<(Reading, u32)>,
 }
 
 /// What the threads of one verification found out.
@@ -45,6 +51,8 @@ pub(super) struct Verified {
     facts: Vec<Mutex<Facts>>,
     /// Checksums of archives by their parts and where the bytes begin that they are of, and what came of looking.
     checksums: Vec<(PartAndStart, Outcome)>,
+    /// Bytes that were decoded for the order within rows.
+    rows_decoded: AtomicU64,
 }
 
 /// Where bytes begin: the number of their part, and a position in it.
@@ -63,7 +71,7 @@ impl Verified {
             false => file.parts.number_of_component(first.saturating_add(at)),
         };
         let aliases = Aliases::of(components, part_of)?;
-        let mut verified = Verified { first, aliases, facts: Vec::new(), checksums: Vec::new() };
+        let mut verified = Verified { first, aliases, facts: Vec::new(), ..Verified::default() };
         verified.facts.try_reserve_exact(verified.aliases.count())?;
         verified.facts.resize_with(verified.aliases.count(), Mutex::default);
         let mut starts: Vec<PartAndStart> = Vec::new();
@@ -128,7 +136,9 @@ impl Verified {
         claim: Digest,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        self.once(component, claim, |facts| &mut facts.digests, check)
+        let entry = component.entry;
+        let decoded = entry.has_digest_of_decoded().then_some((entry.encoding, entry.size()));
+        self.once(component, (claim, decoded), |facts| &mut facts.digests, check)
     }
 
     /// Decodes to `size` bytes, and looks at bools.
@@ -162,17 +172,31 @@ impl Verified {
     ) -> Result<()> {
         let place = (indptr.part_number(), indptr.entry.offset);
         let fact = (indices.reading()?, place, indptr.reading()?);
-        self.once(indices, fact, |facts| &mut facts.rows, check)
+        self.once(
+            indices,
+            fact,
+            |facts| &mut facts.rows,
+            || self.charge_rows(indices, indptr).and_then(|()| check()),
+        )
+    }
+
+    /// Counts what is decoded for pairs of indices and row pointers: a file may name each blob in many of them.
+    fn charge_rows(&self, indices: &Component<'_>, indptr: &Component<'_>) -> Result<()> {
+        let limit = decoded_limit(indices.source().size(), indices.file.max_decoded_size);
+        let more = indices.size()?.saturating_add(indptr.size()?);
+        let before = self.rows_decoded.fetch_add(more, Ordering::Relaxed);
+        match before.saturating_add(more) {
+            bytes if bytes > limit => Err(fail!(
+                Limit,
+                "the order within rows takes {bytes} decoded bytes of shared parts, above {limit}"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Looks for coordinates of the same element of a shape.
-    pub fn cells(
-        &self,
-        coords: &Component<'_>,
-        shape: (u32, u32),
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let fact = (coords.reading()?, shape);
+    pub fn cells(&self, coords: &Component<'_>, rank: u32, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        let fact = (coords.reading()?, rank);
         self.once(coords, fact, |facts| &mut facts.cells, check)
     }
 
