@@ -6,7 +6,7 @@ use super::regions::SourceRegions;
 use crate::container::{self, AppendRecord, Detected, Frame, Limits};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::Budget;
-use crate::model::manifest::Manifest;
+use crate::model::manifest::{Container, Manifest};
 use crate::source::ByteSource;
 
 /// Detects, reads and decodes; checked against everything that needs no component's bytes.
@@ -27,22 +27,48 @@ pub fn read_within(
     if let Some(record) = pending(ends.head(source), size) {
         return Err(unfinished(record.tail.end, size)); // whatever the file ends in
     }
-    let frame = match ends.detect(source, limits).map_err(explain)? {
-        Detected::Frame(frame) => frame,
-        Detected::Front(container) => {
-            let mut window = FrontWindow::new(source, budget)?;
-            let (frame, validated) = container::decode_front(container, &mut window, limits, budget)?;
-            return Ok((frame, validated.into_inner()));
-        }
-        Detected::Scattered(container) => {
-            let mut regions = SourceRegions::new(source, &ends, budget)?;
-            let (frame, validated) = container::decode_scattered(container, &mut regions, limits, budget)?;
-            return Ok((frame, validated.into_inner()));
-        }
-        Detected::Other | Detected::NeedsHead(_) => {
-            return Err(fail!(Internal, "nothing tells what the file is"))
-        }
-    };
+    match ends.detect(source, limits).map_err(explain)? {
+        Detected::Frame(frame) => in_frame(source, &mut ends, frame, limits, budget, explain),
+        Detected::Front(container) => at_front(source, container, limits, budget),
+        Detected::Scattered(container) => in_regions(source, &ends, container, limits, budget),
+        Detected::Other | Detected::NeedsHead(_) => Err(fail!(Internal, "nothing tells what the file is")),
+    }
+}
+
+#[inline(never)] // each way takes only its own stack
+fn at_front(
+    source: &dyn ByteSource,
+    container: Container,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<(Frame, Manifest)> {
+    let mut window = FrontWindow::new(source, budget)?;
+    let (frame, validated) = container::decode_front(container, &mut window, limits, budget)?;
+    Ok((frame, validated.into_inner()))
+}
+
+#[inline(never)]
+fn in_regions(
+    source: &dyn ByteSource,
+    ends: &Ends,
+    container: Container,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<(Frame, Manifest)> {
+    let mut regions = SourceRegions::new(source, ends, budget)?;
+    let (frame, validated) = container::decode_scattered(container, &mut regions, limits, budget)?;
+    Ok((frame, validated.into_inner()))
+}
+
+#[inline(never)]
+fn in_frame(
+    source: &dyn ByteSource,
+    ends: &mut Ends,
+    frame: Frame,
+    limits: &Limits,
+    budget: &Budget,
+    explain: &dyn Fn(Error) -> Error,
+) -> Result<(Frame, Manifest)> {
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     budget.raise(limits.memory_for(manifest_size));
