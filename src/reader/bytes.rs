@@ -52,7 +52,7 @@ impl<'f> Component<'f> {
     pub fn caps(&self) -> Caps {
         let entry = self.entry;
         let coding = self.coding();
-        let readable = coding.is_ok();
+        let readable = coding.is_ok() && !entry.is_in_shard();
         let stored_as_read = match coding {
             Ok(Coding::Raw) => self.laid_out().is_none(),
             Ok(Coding::Compressed(_)) | Err(_) => false,
@@ -64,7 +64,8 @@ impl<'f> Component<'f> {
             read: readable,
             range: readable,
             direct: stored_as_read && file_backed && self.is_direct_border(),
-            verify: expected.is_some_and(|c| c.algorithm().is_some()) || self.checksum().is_some(),
+            verify: !entry.is_in_shard()
+                && (expected.is_some_and(|c| c.algorithm().is_some()) || self.checksum().is_some()),
             page_exclusive: entry.is_page_exclusive(),
         }
     }
@@ -334,7 +335,8 @@ impl<'f> Component<'f> {
         let Some(text) = self.digest().filter(|_| self.entry.has_digest_of_decoded()) else {
             return Ok(false);
         };
-        let is_of_stored = matches!(self.parse_digest(text)?, Digest::Sha256(_)) && self.is_raw();
+        let is_of_stored =
+            matches!(self.parse_digest(text).map_err(|e| self.wrap(e))?, Digest::Sha256(_)) && self.is_raw();
         Ok(!is_of_stored)
     }
 
