@@ -75,6 +75,7 @@ class Retained(Handle):
 
     def __init__(self, file):
         self.handle = lib.zt_retain(file._live())
+        self.kept = getattr(file, "_kept", None)  # the memory, source or store that the file reads
 
     def __del__(self):
         lib.zt_close(self.handle)

@@ -73,7 +73,9 @@ class Load(Handle):
                  direct: str = "auto", chunk_size: int = 0, in_flight: int = 0, pinned: bool = False, order: str = "position",
                  keep_going: bool = False, hooks=None):
         self._handle, self._last, self.stats = ctypes.c_void_p(), None, None
+        reads = list(reads)
         requests, targets = requests_of(reads)
+        files = [getattr(read.component, "_file", None) for read in reads]  # with the memory that they read
         wanted = options(c.zt_load_options, slot_count=slots, slot_size=slot_size, threads=threads, verify=verify,
                          direct=chosen(DIRECT, direct, "direct"), chunk_size=chunk_size, in_flight=in_flight, pinned=pinned,
                          order=chosen(_ORDERS, order, "order"), keep_going=keep_going)
@@ -84,7 +86,7 @@ class Load(Handle):
             wanted.ring = ctypes.addressof(targets[-1])
         if hooks is not None:
             wanted.thread_hooks = ctypes.pointer(hooks)
-        self._kept = targets, hooks
+        self._kept = targets, hooks, files
         check(lib.zt_load_start(requests, len(requests), ctypes.byref(wanted), ctypes.byref(self._handle)))
 
     def _live(self):
