@@ -25,6 +25,10 @@ pub fn run(arguments: &Report) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let page_path = &arguments.output;
     check_free(page_path, arguments.force)?;
+    let page_now = std::fs::canonicalize(page_path).ok(); // none where it is new
+    if page_now.is_some() && arguments.files.iter().any(|file| std::fs::canonicalize(file).ok() == page_now) {
+        return Err(Failure::at(page_path, "is one of the files that the report is about"));
+    }
     if arguments.diff && arguments.files.len() != 2 {
         let why = format!("--diff compares two files, and there are {}", arguments.files.len());
         return Err(Failure::Message(why));

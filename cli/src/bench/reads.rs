@@ -91,6 +91,7 @@ pub struct Plan {
 pub fn plan(file: &File) -> Plan {
     let mut plan = Plan::default();
     let mut batch = Batch::default();
+    let mut held = 0u64; // what the batch takes
     for (object_at, object) in file.objects().enumerate() {
         for (at, component) in object.components().enumerate() {
             let Some(ranges) = ranges((object_at, at), &component) else {
@@ -100,8 +101,11 @@ pub fn plan(file: &File) -> Plan {
             for range in ranges {
                 plan.decoded = plan.decoded.saturating_add(range.decoded);
                 plan.stored = plan.stored.saturating_add(range.stored);
-                if batch.memory().saturating_add(range.decoded.max(range.stored)) > BATCH {
+                let size = range.decoded.max(range.stored);
+                held = held.saturating_add(size);
+                if held > BATCH {
                     plan.batches.push(std::mem::take(&mut batch));
+                    held = size;
                 }
                 batch.ranges.push(range);
             }
@@ -114,7 +118,8 @@ pub fn plan(file: &File) -> Plan {
 
 fn ranges(place: (usize, usize), component: &Component<'_>) -> Option<Vec<Range>> {
     let (stored, part, offset) = (component.stored_size(), component.part_number(), component.offset());
-    let decoded = component.size().ok().filter(|_| crate::elements::is_known(component))?;
+    let decoded =
+        component.size().ok().filter(|_| crate::elements::is_known(component) && component.caps().read)?;
     if component.encoding() != Encoding::Raw || decoded != stored {
         let whole = Range { place, within: None, part, offset, stored, decoded };
         return (decoded.max(stored) <= LARGEST_COMPRESSED).then(|| vec![whole]);
