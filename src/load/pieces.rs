@@ -44,6 +44,9 @@ pub struct Piece {
 /// Requests from this size on are placed so that whole blocks of the disk fall on whole pages of memory.
 const MIN_ALIGNED: u64 = 64 << 10;
 
+/// Pieces are no smaller than this, or than the slots.
+const MIN_PIECE: u64 = 64 << 10;
+
 /// What pieces in temporary memory begin at multiples of.
 const ALIGNMENT: u64 = 64;
 
@@ -113,7 +116,7 @@ fn parts<'a>(
     };
     let page = PAGE as u64;
     // What one thread reads at a time: the first is there soon, and is copied while it is in the processor's cache.
-    let most = (slot_size.saturating_sub(PAGE) as u64).min(options.chunk_size);
+    let most = (slot_size.saturating_sub(PAGE) as u64).min(options.chunk_size.max(MIN_PIECE));
     let most = (most / page).max(1).saturating_mul(page);
     let end = start.saturating_add(whole.size());
     let mut at = start;
