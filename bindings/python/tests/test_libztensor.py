@@ -137,6 +137,20 @@ def test_dlpack_shares_memory_and_outlives_the_file(path):
     assert shared.tolist() == [0, 1, 2, 3, 4, 5]
 
 
+def test_an_array_keeps_the_memory_that_its_file_was_opened_from(path):
+    with libztensor.create(path) as w:
+        w.add("a", np.arange(6, dtype="float32"))
+    data = bytearray(path.read_bytes())
+    array = libztensor.File.open_memory(data)["a"].numpy()
+    gc.collect()
+    with pytest.raises(BufferError):  # it is in use: a change of its size could move it
+        data.append(0)
+    assert array.tolist() == [0, 1, 2, 3, 4, 5]
+    del array
+    gc.collect()
+    data.append(0)
+
+
 def test_a_batch_says_how_it_read(path):
     array = np.arange(5 << 20, dtype="int32")
     with libztensor.create(path) as w:
