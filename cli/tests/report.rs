@@ -110,7 +110,8 @@ fn what_is_there_stays_unless_it_is_to_be_replaced() {
     assert!(out.contains("page.html: 1 file, "), "{out}");
     run(&[&"report", &path, &"-o", &page]).bad(&["it is there already; --force replaces it"]);
     run(&[&"report", &path, &"-o", &page, &"--force"]).good();
-    run(&[&"report", &path, &"-o", &path, &"--force", &"missing.zt"]).bad(&["missing.zt"]);
+    run(&[&"report", &path, &"-o", &page, &"--force", &"missing.zt"]).bad(&["missing.zt"]);
+    run(&[&"report", &path, &"-o", &path, &"--force"]).bad(&["is one of the files that the report is about"]);
     assert_eq!(names_in(&folder), ["in.safetensors", "page.html"]);
     run(&[&"ls", &path]).good();
 }
