@@ -10,12 +10,16 @@
 
 #include "../support.h"
 
+#ifndef ZT_TEST_TMP
+#define ZT_TEST_TMP "."
+#endif
+
 namespace {
 
 std::string scratch(const char *name)
 {
     const char *folder = std::getenv("ZT_TEST_TMP");
-    return std::string(folder ? folder : ".") + "/cpp-" + name;
+    return std::string(folder ? folder : ZT_TEST_TMP) + "/cpp-" + name;
 }
 
 template <class F> zt_status status_of(F &&body)

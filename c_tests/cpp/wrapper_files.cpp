@@ -15,6 +15,10 @@ void files();
 #define ZT_TEST_DATA "tests/data"
 #endif
 
+#ifndef ZT_TEST_TMP
+#define ZT_TEST_TMP "."
+#endif
+
 namespace {
 
 std::string data(const char *name)
@@ -25,7 +29,7 @@ std::string data(const char *name)
 std::string scratch(const char *name)
 {
     const char *folder = std::getenv("ZT_TEST_TMP");
-    return std::string(folder ? folder : ".") + "/cpp-" + name;
+    return std::string(folder ? folder : ZT_TEST_TMP) + "/cpp-" + name;
 }
 template <class F> zt_status status_of(F &&body)
 {
