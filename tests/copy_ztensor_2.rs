@@ -9,13 +9,18 @@ use ztensor::model::manifest::Encoding;
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{Recode, WriterOptions};
 
-/// All files of zTensor 2 that open and verify.
+/// Whether a file verifies, but for what this version does not read.
+fn is_sound(file: &File) -> bool {
+    common::verify(file).map_or_else(|error| error.cause() == Cause::Unsupported, |_| true)
+}
+
+/// All files of zTensor 2 that open and are sound.
 fn valid() -> Vec<(PathBuf, File)> {
     let folders = ["tests/data/v2/real", "tests/data/v2/cases"].map(common::repository);
     let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
     let paths = entries.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "zt"));
     let opened = paths.filter_map(|p| File::open(&p, &OpenOptions::default()).ok().map(|file| (p, file)));
-    opened.filter(|(_, file)| common::verify(file).is_ok()).collect()
+    opened.filter(|(_, file)| is_sound(file)).collect()
 }
 
 #[test]
@@ -36,7 +41,7 @@ fn every_object_has_the_same_values_in_a_file_of_1_2() {
         });
         let made = common::open(bytes);
 
-        common::verify(&made).unwrap_or_else(|e| panic!("{path:?} {e}"));
+        assert!(is_sound(&made), "{path:?}");
         for name in &names {
             let (old, new) = (file.find(name).unwrap(), made.find(name).unwrap());
             assert_eq!(
@@ -61,12 +66,10 @@ fn every_object_has_the_same_values_in_a_file_of_1_2() {
                 let mut bytes = vec![0; from.size().map_or(0, |size| size as usize)];
                 match from.read(&mut bytes) {
                     Ok(()) => assert_eq!(common::read(&to), bytes, "{path:?} {name}"),
-                    Err(e) => {
-                        assert!(e.message().contains("only its stored bytes can be read"), "{path:?} {e}")
-                    }
+                    Err(e) => assert_eq!(e.cause(), Cause::Unsupported, "{path:?} {e}"), // its type or encoding is unknown
                 }
             }
         }
     }
-    assert!(copied > 300 && replaced > 20, "{copied} {refused} {replaced}");
+    assert!(copied > 300 && refused > 10 && replaced > 20, "{copied} {refused} {replaced}");
 }

@@ -52,7 +52,7 @@ impl<'f> Component<'f> {
     pub fn caps(&self) -> Caps {
         let entry = self.entry;
         let coding = self.coding();
-        let readable = coding.is_ok() && !entry.is_in_shard();
+        let readable = coding.is_ok();
         let stored_as_read = match coding {
             Ok(Coding::Raw) => self.laid_out().is_none(),
             Ok(Coding::Compressed(_)) | Err(_) => false,
@@ -131,6 +131,7 @@ impl<'f> Component<'f> {
     /// not know how to read.
     #[inline]
     pub(super) fn coding(&self) -> Result<Coding> {
+        self.check_is_here()?;
         if self.entry.dtype.is_none() {
             return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
         }

@@ -196,6 +196,15 @@ impl<'f> Component<'f> {
         self.file.parts.number_of_component(self.index)
     }
 
+    /// Refuses what is in a shard: no file but those of the model is opened.
+    #[inline]
+    pub(crate) fn check_is_here(&self) -> Result<()> {
+        match self.entry.is_in_shard() {
+            true => Err(fail!(Unsupported, "its bytes are in a shard, a file of its own, which is not read")),
+            false => Ok(()),
+        }
+    }
+
     /// Where its bytes come from.
     #[inline(always)]
     pub(super) fn source(&self) -> &'f dyn ByteSource {
@@ -244,7 +253,7 @@ impl<'f> Component<'f> {
     }
 
     #[cold]
-    pub(super) fn wrap(&self, error: Error) -> Error {
+    pub(crate) fn wrap(&self, error: Error) -> Error {
         self.object().wrap(error.within(format_args!("component {:?}", self.role())))
     }
 }

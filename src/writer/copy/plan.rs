@@ -4,7 +4,7 @@ use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::convert;
 use crate::digest::{Algorithm, Digest};
-use crate::error::{broken, fail, Quoted, Result, Rule};
+use crate::error::{broken, Quoted, Result, Rule};
 use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
 use crate::model::structure::each_index;
@@ -42,13 +42,7 @@ impl Writer {
         self.manifest.components.try_reserve(count)?;
         self.manifest.rare_names.try_reserve(count)?;
         for component in object.components() {
-            if component.entry().is_in_shard() {
-                let (object, role) = (Quoted(object.name_bytes()), component.role());
-                return Err(fail!(
-                    Unsupported,
-                    "object {object} component {role:?}: its bytes are in a shard, which is another file"
-                ));
-            }
+            component.check_is_here().map_err(|error| component.wrap(error))?;
             plans.push(match self.change(object, &component, recode)? {
                 Some(dtype) => Plan::Reencode(self.plan_reencode(object, component, dtype, recode)?),
                 None => Plan::Stored(self.plan_stored(component)?),
@@ -94,6 +88,12 @@ impl Writer {
             return Ok(Some(to));
         }
         let is_known = component.encoding() != Encoding::Other;
+        if loses_its_digest && !is_known {
+            let encoding = component.encoding_name();
+            return Err(to.cannot_represent(format_args!(
+                "the digest of the decoded bytes of the unknown encoding {encoding:?}"
+            )));
+        }
         let is_recoded = encoding.is_some() || digest.is_some() || loses_its_digest;
         if readable_only || (is_known && is_recoded) {
             return Ok(Some(dtype));
