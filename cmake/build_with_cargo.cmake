@@ -42,12 +42,27 @@ list(GET ztensor_shared_names 0 ztensor_shared_name)
 list(GET ztensor_shared_files 0 ztensor_shared_file)
 set(ztensor_static_file "${ztensor_stage_dir}/libztensor.a")
 
+# The compiler that links the shared library, with what says for which machine: the other flags are for its own code.
+separate_arguments(link UNIX_COMMAND "${CMAKE_C_FLAGS}")
+list(FILTER link INCLUDE REGEX "^(-m|-B|--target=|--sysroot=|-fuse-ld=)")
+if(CMAKE_C_COMPILER_TARGET AND CMAKE_C_COMPILE_OPTIONS_TARGET)
+    list(APPEND link "${CMAKE_C_COMPILE_OPTIONS_TARGET}${CMAKE_C_COMPILER_TARGET}")
+endif()
+if(CMAKE_SYSROOT)
+    list(APPEND link "--sysroot=${CMAKE_SYSROOT}")
+endif()
+list(PREPEND link "${CMAKE_C_COMPILER}")
+list(JOIN link " " link)
+if(DEFINED ENV{LINK})
+    set(link "$ENV{LINK}")
+endif()
+
 # cargo rustc, because cargo build does no link-time optimisation for a library that is an rlib, too.
 add_custom_target(ztensor_cargo ALL
     COMMAND ${CMAKE_COMMAND} -E env "CARGO_TARGET_DIR=${ZTENSOR_CARGO_TARGET_DIR}"
         "${ZTENSOR_CARGO}" rustc --lib --package ztensor-c --profile ${profile} --crate-type cdylib,staticlib
         ${target_flag} ${ZTENSOR_CARGO_FLAGS}
-    COMMAND ${CMAKE_COMMAND} -E env "CC=${CMAKE_C_COMPILER}" "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
+    COMMAND ${CMAKE_COMMAND} -E env "CC=${CMAKE_C_COMPILER}" "LINK=${link}" "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
         sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
         "${cargo_output}" "${ztensor_stage_dir}" ${PROJECT_VERSION} ${strip}
     BYPRODUCTS ${ztensor_shared_files} "${ztensor_static_file}"
