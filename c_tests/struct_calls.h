@@ -17,7 +17,7 @@ static zt_status source_size(void *context, uint64_t *size)
 {
     (void)context;
     *size = 0;
-    return ZT_ERROR_NOT_FOUND; /* told apart from every refusal */
+    return ZT_ERROR_NOT_FOUND; /* not a status with which a call refuses something */
 }
 
 static zt_status source_read(void *context, uint64_t offset, void *dst, size_t n)

@@ -3,7 +3,7 @@
  * driver (ZT_CUDA) and before libztensor (LD_PRELOAD), so that it sees what the load hands out and gets back.
  *
  * A copy is made when its event is first seen to be done, which is as late as a device may be. A copy from what the load did not
- * hand out, a release or an end of the load before its copies, memory that ends too early or never: each is told, and the
+ * hand out, a release or an end of the load before its copies, memory that ends too early or never: each is reported, and the
  * exit status is 99. STUB_FAIL=FUNCTION or FUNCTION:N makes its Nth call fail.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */

@@ -40,7 +40,7 @@ fn a_server_of_an_authority_that_nobody_knows_is_refused() {
         assert_eq!(status, status::IO, "{said}");
         assert!(said.contains("certificate"), "{said}");
     }
-    assert_eq!(server.count(), 0, "it was told what is asked for");
+    assert_eq!(server.count(), 0, "a request reached it");
 }
 
 #[test]

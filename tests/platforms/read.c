@@ -122,7 +122,7 @@ static void print_slices(const zt_object *object, size_t size, const char *name)
     free(bytes);
 }
 
-/* The same bytes, by the other ways: differences are told. */
+/* Reads the bytes by the other ways, and prints where they differ. */
 static void compare_reads(const zt_file *file, const zt_component *component, const unsigned char *bytes, size_t size)
 {
     unsigned char *other = (unsigned char *)memory_of(size);

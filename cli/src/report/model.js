@@ -116,7 +116,7 @@ function prepare(file) {
   return result;
 }
 
-// Ten hues that differ; what comes after them is grey. What has more bytes chooses first, in all files alike.
+// Ten hues that differ; what comes after them is grey. What has more bytes chooses first, over all files.
 const HUES = [255, 150, 65, 20, 310, 195, 105, 285, 345, 225];
 const colours = new Map();
 
