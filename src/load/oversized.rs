@@ -4,7 +4,7 @@
 use super::perform::Performer;
 use super::request::Request;
 use super::stored::in_memory;
-use crate::error::{fail, Result};
+use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use crate::memory::AlignedBuffer;
 
@@ -18,30 +18,37 @@ struct State {
     bytes: Option<AlignedBuffer>,
     /// Pieces that have not been copied.
     left: usize,
-    failed: bool,
+    /// Why there are no bytes, which is the failure of each piece, whichever is taken first.
+    failure: Option<Error>,
 }
 
 impl<'a> Oversized<'a> {
     pub fn new(request: Request<'a>, pieces: usize) -> Oversized<'a> {
-        Oversized { request, state: Mutex::new(State { bytes: None, left: pieces, failed: false }) }
+        Oversized { request, state: Mutex::new(State { bytes: None, left: pieces, failure: None }) }
+    }
+
+    /// All of its bytes, which are counted as long as they are there.
+    fn make(&self, performer: &mut Performer<'_, '_>) -> Result<AlignedBuffer> {
+        let size = self.request.size();
+        let mut bytes = AlignedBuffer::zeroed(in_memory(size)?)?;
+        performer.shared.budget.keep(size);
+        let outcome = performer.read_whole(&self.request, bytes.as_mut_slice());
+        if outcome.is_err() {
+            performer.shared.budget.let_go(size);
+        }
+        outcome.map(|()| bytes)
     }
 
     /// Fills `dst` with its bytes from `offset` on. The first piece makes all of them, and no other waits for anything else.
     pub fn fill(&self, performer: &mut Performer<'_, '_>, offset: u64, dst: &mut [u8]) -> Result<()> {
         let (mut state, size) = (self.state.lock(), self.request.size());
-        if state.failed {
-            return Err(fail!(Cancelled, "another piece of it failed"));
+        if let Some(error) = &state.failure {
+            return Err(error.again());
         }
         if state.bytes.is_none() {
-            state.failed = true; // until it has not
-            let mut bytes = AlignedBuffer::zeroed(in_memory(size)?)?;
-            performer.shared.budget.keep(size);
-            let outcome = performer.read_whole(&self.request, bytes.as_mut_slice());
-            if outcome.is_err() {
-                performer.shared.budget.let_go(size);
-            }
-            outcome?;
-            (state.bytes, state.failed) = (Some(bytes), false);
+            let made = self.make(performer);
+            state.failure = made.as_ref().err().map(Error::again);
+            state.bytes = Some(made?);
         }
         let bytes = state.bytes.as_ref().map_or(&[][..], AlignedBuffer::as_slice);
         let now = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)?.get(..dst.len()));
