@@ -48,7 +48,6 @@
  * The library never prints, aborts, exits, reads the environment or installs a signal handler.
  */
 
-
 #ifndef ZTENSOR_H
 #define ZTENSOR_H
 
@@ -78,8 +77,7 @@ typedef struct zt_object zt_object;
 /// One blob of an object; borrowed, lives until the file's last zt_close.
 typedef struct zt_component zt_component;
 
-/// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the file's last
-/// zt_close.
+/// An attribute value of a file or an object: CBOR's data model; borrowed, lives until the file's last zt_close.
 typedef struct zt_value zt_value;
 
 /// Decoded bytes of a component. A buffer keeps its file open.
@@ -99,15 +97,13 @@ typedef struct zt_writer zt_writer;
 /// Requests that are being read.
 typedef struct zt_load zt_load;
 
-/// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable and never reused; a
-/// later version may add some, so treat an unknown one as an error.
+/// Outcome of a call: ZT_OK, or one of the ZT_ERROR_ values. Numbers never change; an unknown one is an error.
 typedef int32_t zt_status;
 
 /// The values of zt_status.
 typedef enum zt_status_value {
     ZT_OK = 0, ///< Done.
-    /// An argument that no file could make right: NULL, an unknown value, a name that is not UTF-8.
-    ZT_ERROR_INVALID_ARGUMENT = 1,
+    ZT_ERROR_INVALID_ARGUMENT = 1, ///< No file could make the argument right: NULL, an unknown value.
     ZT_ERROR_IO = 2, ///< The operating system or a callback of the caller failed.
     ZT_ERROR_NOT_FOUND = 3, ///< No such object, component, attribute or key.
     ZT_ERROR_NOT_ZTENSOR = 4, ///< No container that is read here, by the file's content.
@@ -117,8 +113,7 @@ typedef enum zt_status_value {
     ZT_ERROR_LIMIT = 8, ///< Above a stated limit: of the manifest, of a decoded size, of the number of objects.
     ZT_ERROR_BUFFER_SIZE = 9, ///< The caller's memory is too small, or given data is not of the shape's size.
     ZT_ERROR_NOT_MAPPABLE = 10, ///< The bytes cannot be lent: compressed, of the other byte order, or not in memory.
-    /// A call out of order: of a writer that has failed, say, or for a slice that is not pinned.
-    ZT_ERROR_STATE = 11,
+    ZT_ERROR_STATE = 11, ///< A call out of order: of a writer that has failed, say.
     ZT_ERROR_EXISTS = 12, ///< An object or component of that name is there already.
     ZT_ERROR_CANCELLED = 13, ///< A callback of the caller asked to stop.
     ZT_ERROR_OUT_OF_MEMORY = 14, ///< Memory could not be had.
@@ -137,7 +132,6 @@ typedef enum zt_status_value {
 #define ZT_ABI_VERSION 0
 
 /// The version of the library that is loaded, "0.9.0".
-///
 /// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
 /// Returns a string that is never NULL and lives as long as the library.
 /// Threads: any. Since 0.9.
@@ -147,24 +141,19 @@ const char *zt_version(void);
 /// Threads: any. Since 0.9.
 uint32_t zt_abi_version(void);
 
-/// The calling thread's last failure as one line of English: path, object, component, offset, the rule that was
-/// broken and the numbers that disagree.
-///
+/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that disagree.
 /// Only a failing call changes it; a call that succeeds leaves it as it was.
 /// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
 /// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
 /// Threads: any; each has its own. Since 0.9.
 const char *zt_last_error(void);
 
-/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if that
-/// failure was none of the system's, and before the first one.
-///
+/// The system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if there was none.
 /// Threads: any; each has its own. Since 0.9.
 int32_t zt_last_os_error(void);
 
 /// The rule of the format that the file broke in the calling thread's last failure, by its short name,
 /// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
-///
 /// Returns a string that is never NULL and lives as long as the library.
 /// Threads: any; each has its own. Since 0.9.
 const char *zt_last_error_rule(void);
@@ -172,13 +161,11 @@ const char *zt_last_error_rule(void);
 /// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
 /// that this one calls. If such a function sets a message and returns a failure, the call that fails gives this message,
 /// after the names of the file and the object.
-///
 /// message: one line of NUL-ended UTF-8, copied, as much of it as there is room for (2,047 bytes); NULL does nothing.
 /// Threads: any; each has its own. Since 0.9.
 void zt_set_last_error(const char *message);
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
-///
 /// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
 /// version does not know.
 /// Threads: any. Since 0.9.
@@ -199,8 +186,7 @@ const char *zt_status_name(zt_status status);
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 typedef int32_t zt_dtype;
 
-/// The values of zt_dtype. 0.1 and 1.0 files name them differently ("float32"); they are given here in their 1.2
-/// meaning.
+/// The values of zt_dtype. What 0.1 and 1.0 files name differently ("float32") is given in its 1.2 meaning.
 typedef enum zt_dtype_value {
     ZT_DTYPE_OTHER = 0, ///< A name that this version does not know; zt_component_dtype_name returns it.
     ZT_DTYPE_F64 = 1, ///< IEEE 754 double precision, 8 bytes.
@@ -215,8 +201,7 @@ typedef enum zt_dtype_value {
     ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
     ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
     ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
-    /// 1 byte: 0 is false, 1 is true. Bytes are handed out as they are; only verification checks them.
-    ZT_DTYPE_BOOL = 13,
+    ZT_DTYPE_BOOL = 13, ///< 1 byte: 0 is false, 1 is true; others are handed out, too: only verification looks.
 } zt_dtype_value;
 
 /// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
@@ -340,10 +325,9 @@ typedef struct zt_allocator {
     void (*free)(void *context, void *memory, size_t size, size_t alignment);
 } zt_allocator;
 
-/// Functions that are called on each thread that the library starts: to bind it to processors, to name it, to set up
-/// a device. Calls start their threads and wait for them, there is no pool; the caller's thread is none of them.
-/// Called with context, several at once, never under a lock of the library. As long as the file, and every buffer of
-/// it, or the writer is there.
+/// Functions that are called on each thread that the library starts, never on the caller's: to bind it to processors,
+/// to name it, to set up a device. Called with context, several at once, never under a lock of the library, as long as
+/// the file, every buffer of it, or the writer is there.
 typedef struct zt_thread_hooks {
     size_t struct_size; ///< sizeof (zt_thread_hooks)
     void *context; ///< Passed to both functions; may be NULL.
@@ -369,8 +353,7 @@ typedef struct zt_open_options {
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
     /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     uint32_t threads;
-    /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are
-    /// ZT_ERROR_UNSUPPORTED.
+    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. Others: ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Most memory in bytes for opening the file and what stays of that: manifest, tables, names, attributes; not
     /// components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
@@ -379,12 +362,11 @@ typedef struct zt_open_options {
     zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
     const char *name; ///< What messages call the file; NULL: its path, or how it is opened. Copied.
     const zt_allocator *allocator; ///< Where memory that is handed out comes from; NULL: the library's own. Copied.
-    /// Called on the threads that are started for the file; NULL: nothing is. Copied.
-    const zt_thread_hooks *thread_hooks;
+    const zt_thread_hooks *thread_hooks; ///< Called on threads that are started for the file; NULL: none. Copied.
 } zt_open_options;
 
-/// Opens the file at path, whatever its name: .zt (0.1, 1.0, 1.1, 1.2 or a later minor version of 1) or another
-/// container that is read (docs/formats.md); zt_file_container says which.
+/// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
+/// (docs/formats.md); zt_file_container says which.
 /// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
 /// no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
@@ -393,8 +375,7 @@ typedef struct zt_open_options {
 /// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
 /// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
 /// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append,
-/// killed or under way, is ZT_ERROR_CORRUPT, and the message says where its last good end is, or which places it
-/// could be; zt_repair cuts it back.
+/// killed or under way, is ZT_ERROR_CORRUPT, and the message says where it could end; zt_repair cuts it back.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
@@ -409,30 +390,25 @@ zt_status zt_open(const char *path, const zt_open_options *options, zt_file **fi
 zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options, zt_file **file);
 
 /// Opens a .zt file that is in memory.
-///
 /// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
-/// zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused where data's alignment is less
-/// than the element's size.
+/// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
 /// Threads: any. Since 0.9.
 zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options, zt_file **file);
 
 /// Another reference to an open file: zt_close has to be called once more.
-///
 /// file: NULL is fine. Returns file.
 /// Threads: any, at the same time as any other call on file. Since 0.9.
 zt_file *zt_retain(zt_file *file);
 
 /// Gives a reference back. The last one closes the file and ends everything borrowed from it; buffers of
 /// zt_component_load hold a reference of their own.
-///
 /// file: NULL is fine. Using it after its last zt_close is undefined.
 /// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
 void zt_close(zt_file *file);
 
 /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors. Of a
 /// model, that of its first part.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_file_version(const zt_file *file);
@@ -441,7 +417,6 @@ const char *zt_file_version(const zt_file *file);
 uint64_t zt_file_size(const zt_file *file);
 
 /// The file's own attributes; of a model, those of its first part.
-///
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const zt_value *zt_file_attributes(const zt_file *file);
@@ -450,13 +425,11 @@ const zt_value *zt_file_attributes(const zt_file *file);
 size_t zt_object_count(const zt_file *file);
 
 /// The object at index, in file order, part by part.
-///
 /// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
 /// Threads: any. Since 0.9.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
 /// The object of that name; the first one where a 0.1 file has several.
-///
 /// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
 /// zt_last_error is left as it was.
@@ -464,7 +437,6 @@ const zt_object *zt_object_at(const zt_file *file, size_t index);
 const zt_object *zt_object_find(const zt_file *file, const char *name);
 
 /// The object of a name that is given with its length, so that it may hold a NUL.
-///
 /// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
 /// Threads: any. Since 0.9.
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
@@ -484,7 +456,6 @@ const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t 
 zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens several files as one, in the order in which they are given; they may be of different containers.
-///
 /// paths, count: at least one; each a file, as zt_open takes it. options, file, statuses: as zt_open_model.
 /// Threads: any. Since 0.9.
 zt_status zt_open_parts(const char *const *paths, size_t count, const zt_open_options *options, zt_file **file);
@@ -493,9 +464,7 @@ zt_status zt_open_parts(const char *const *paths, size_t count, const zt_open_op
 size_t zt_part_count(const zt_file *file);
 
 /// The path that a part was opened by, in the platform's encoding.
-///
-/// Returns a string that lives until the last zt_close; NULL if part is not below zt_part_count, if it was not opened
-/// by a path, and for NULL.
+/// Returns a string that lives until the last zt_close; NULL if there is no such part, or it was not opened by a path.
 /// Threads: any. Since 0.9.
 const char *zt_part_path(const zt_file *file, size_t part);
 
@@ -525,7 +494,6 @@ typedef struct zt_identity {
 zt_status zt_file_identity(const zt_file *file, zt_identity *identity);
 
 /// The identity of one of the files of a model; of a file, its part 0 is the file.
-///
 /// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. identity, statuses: as zt_file_identity.
 /// Threads: any. Since 0.9.
 zt_status zt_part_identity(const zt_file *file, size_t part, zt_identity *identity);
@@ -562,7 +530,6 @@ typedef enum zt_container_value {
 
 /// What a part of the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0, a
 /// model as many as zt_part_count says.
-///
 /// Threads: any. Since 0.9.
 zt_container zt_file_container(const zt_file *file, size_t part);
 
@@ -575,7 +542,6 @@ const char *zt_container_name(zt_container container);
 const char *zt_dtype_name(zt_dtype dtype);
 
 /// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
-///
 /// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any. Since 0.9.
@@ -590,7 +556,6 @@ size_t zt_dtype_size(zt_dtype dtype);
 const char *zt_type_name(zt_type type);
 
 /// The logical type of a name, such as "f8_e4m3fn" of spec 1.2.
-///
 /// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any. Since 0.9.
@@ -655,37 +620,31 @@ const zt_value *zt_object_attributes(const zt_object *object);
 size_t zt_component_count(const zt_object *object);
 
 /// The component at index, in file order.
-///
-/// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count, and for
-/// NULL.
+/// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count.
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_at(const zt_object *object, size_t index);
 
 /// The component of that role: "data", "values", "scales" and so on.
-///
 /// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL if there is
 /// none, and for NULL. It is no failure: zt_last_error is left as it was.
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_find(const zt_object *object, const char *role);
 
 /// The component of a role that is given with its length, so that it may hold a NUL.
-///
 /// role, length: that many bytes; (NULL, 0) is the empty role. Returns as zt_component_find.
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_find_n(const zt_object *object, const char *role, size_t length);
 
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What tensor-parallel
 /// ranks need: only those bytes are read, as far as the encoding allows, or copied out of the mapping in ZT_MODE_MAP
-/// where their pages are in memory. Several threads share large
-/// slabs: see zt_open_options.threads.
+/// where their pages are in memory. Several threads share large slabs: see zt_open_options.threads.
 ///
 /// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1 in every
 /// dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major and without gaps, in the
 /// host's byte order. dst_size: its bytes, at least the product of the counts times the element size (with the pair
 /// of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object is not dense or
-/// of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO. On failure the content of dst is
-/// undefined.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object is not dense,
+/// else as zt_component_read. On failure the content of dst is undefined.
 /// Threads: any. Since 0.9.
 zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, const uint64_t *count,
     const uint64_t *step, void *dst, size_t dst_size);
@@ -752,8 +711,7 @@ const char *zt_component_encoding_name(const zt_component *component);
 /// The part of its file that its bytes are in: below zt_part_count; 0 for NULL. Threads: any. Since 0.9.
 size_t zt_component_part(const zt_component *component);
 
-/// First stored byte, counted from the start of the file, or part, that it is in; a multiple of 64 in a .zt file. 0 for
-/// NULL.
+/// First stored byte, counted from the start of its file, or part; a multiple of 64 in a .zt file. 0 for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 uint64_t zt_component_offset(const zt_component *component);
 
@@ -792,9 +750,8 @@ uint32_t zt_component_caps(const zt_component *component);
 /// It is 64-byte aligned in a .zt file that was opened by path (else see zt_open_fd and zt_open_memory); other
 /// containers align as they like, and what is not aligned for its elements is ZT_ERROR_NOT_MAPPABLE. size: receives
 /// the bytes; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither
-/// mapped nor in memory (zt_component_read and zt_component_load work then); ZT_ERROR_UNSUPPORTED for an unknown
-/// dtype or encoding.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither mapped
+/// nor in memory (zt_component_read works then); ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
 /// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file
 /// that changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
 zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
@@ -802,17 +759,14 @@ zt_status zt_component_ptr(const zt_component *component, const void **ptr, size
 /// Reads the component's decoded bytes straight into the caller's memory.
 ///
 /// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if there are none.
-/// dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content
-/// of dst is undefined.
+/// dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure dst is undefined.
 /// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared), ZT_ERROR_UNSUPPORTED
 /// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_component_verify,
 /// zt_read_batch, zt_open_options.verify.
-/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads). Since 0.9.
-/// Spec 1.2 section 5.
+/// Threads: any; for a large one the call may start its own (zt_open_options.threads). Since 0.9. Spec 1.2 section 5.
 zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
 
 /// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
-///
 /// dst: receives zt_component_stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
 /// ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content of dst is undefined.
 /// Returns ZT_ERROR_IO, ZT_ERROR_BUFFER_SIZE, ZT_ERROR_INVALID_ARGUMENT.
@@ -825,8 +779,7 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read. On failure the
-/// content of dst is undefined.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read.
 /// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst, size_t size);
 
@@ -859,7 +812,6 @@ zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, vo
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
 /// Checks the component's digest against its stored bytes.
-///
 /// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none or its
 /// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
@@ -919,7 +871,6 @@ typedef struct zt_read_options {
 zt_status zt_component_load(const zt_component *component, const zt_read_options *options, zt_buffer **buffer);
 
 /// The bytes of a buffer.
-///
 /// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
 /// Threads: any. Since 0.9.
 const void *zt_buffer_data(const zt_buffer *buffer);
@@ -929,7 +880,6 @@ const void *zt_buffer_data(const zt_buffer *buffer);
 size_t zt_buffer_size(const zt_buffer *buffer);
 
 /// Ends a buffer and gives its reference to the file back.
-///
 /// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 0.9.
 void zt_buffer_free(zt_buffer *buffer);
 
@@ -1001,15 +951,13 @@ typedef struct zt_quantized {
 ///
 /// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
 /// a second call gives the same memory.
-/// name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to lives until the
-/// last zt_close.
+/// name: NUL-ended. view: set struct_size; untouched on failure. What it points to lives until the last zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_tensor_find(const zt_file *file, const char *name, zt_tensor *view);
 
 /// As zt_tensor_find, of an object in hand; so for names that hold a NUL, too.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
 
@@ -1025,14 +973,12 @@ zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
 zt_status zt_csr_view(const zt_object *object, zt_csr *view);
 
 /// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
-///
 /// As zt_csr_view in all else.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_coo_view(const zt_object *object, zt_coo *view);
 
 /// The parts of a quantized_group object, checked to fit each other as far as its attributes allow: whole elements,
 /// room for every weight, a scale for every group, as many zeros as they need.
-///
 /// As zt_csr_view in all else.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
@@ -1045,8 +991,7 @@ zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 // used already, in as much memory as is given to it. A zt_cache keeps slices of a model that is larger than
 // memory.
 
-/// What is known of an object without touching its bytes, as zt_object_list fills it. The fields from offset on are
-/// of component.
+/// What is known of an object without touching its bytes; the fields from offset on are of component.
 typedef struct zt_object_info {
     /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
     size_t struct_size;
@@ -1073,9 +1018,8 @@ typedef struct zt_object_info {
 ///
 /// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many structs, of
 /// which the first one's struct_size is set; (NULL, 0) fills nothing.
-/// filled: receives how many were filled, count or as many as there are from first on; not NULL. infos and filled are
-/// untouched on failure.
-/// What the structs point to lives until the last zt_close.
+/// filled: receives how many were filled, count or as many as there are from first on; not NULL. Both are untouched on
+/// failure. What the structs point to lives until the last zt_close.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count, size_t *filled);
@@ -1098,10 +1042,8 @@ typedef struct zt_component_info {
     uint32_t part; ///< As zt_component_part.
 } zt_component_info;
 
-/// Fills a struct for each of many components with what its getters return, in file order. As zt_object_list in all
-/// else.
-///
-/// object: whose components; of this file. NULL for those of all objects.
+/// Fills a struct for each of many components with what its getters return, in file order.
+/// object: whose components; of this file. NULL for those of all objects. All else: as zt_object_list.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_component_list(const zt_file *file, const zt_object *object, size_t first, zt_component_info *infos,
     size_t count, size_t *filled);
@@ -1159,8 +1101,7 @@ typedef struct zt_read_stats {
 /// The first failure stops the batch and is returned; which requests were done before is reported by on_done. On
 /// failure the content of the dst of requests that are not done is undefined.
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_component_verify return,
-/// ZT_ERROR_CANCELLED if progress asked to stop, and ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system
-/// cannot.
+/// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_UNSUPPORTED where the file system cannot ZT_DIRECT_ALWAYS.
 /// Threads: any; the call starts its own and waits for them. Since 0.9.
 zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t count,
     const zt_read_options *options, zt_read_stats *stats);
@@ -1251,21 +1192,17 @@ zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_
 zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
 
 /// Gives back the bytes of an event, which are not used after that. A slot of which all was given back is filled again.
-///
-/// load, event: as zt_load_next gave it, or a copy; NULL is fine, as is an event without a slot, or one that was
-/// given back.
+/// event: as zt_load_next gave it, or a copy; NULL is fine, as is one without a slot, or that was given back.
 /// Threads: any, several at once, others than the one that got it. Since 0.9.
 void zt_load_release(const zt_load *load, const zt_load_event *event);
 
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
 /// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
-///
 /// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
 zt_status zt_load_cancel(const zt_load *load);
 
 /// Ends a load: stops it where it is not done, waits for its threads, ends its handle and its ring.
-///
 /// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
 /// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
 /// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
@@ -1288,8 +1225,7 @@ typedef struct zt_load_part_stats {
 ///
 /// load: not NULL; before zt_load_finish. first: where to begin. stats, count: as many structs, of which the first
 /// one's struct_size is set; (NULL, 0) fills nothing. filled: receives how many were filled; not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_STATE in a child of the process that started the load, and
-/// ZT_ERROR_OUT_OF_MEMORY.
+/// Returns ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_STATE in a child of the load's process.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
 zt_status zt_load_get_part_stats(const zt_load *load, size_t first, zt_load_part_stats *stats, size_t count,
     size_t *filled);
@@ -1365,8 +1301,7 @@ typedef struct zt_cache_stats {
 zt_status zt_cache_create(const zt_cache_options *options, zt_cache **cache);
 
 /// Pins a slice: where it is there without a read, a copy or memory of the heap; else it is read, or waited for if
-/// another thread reads it, so that it is read once. A failure is given to each that waits, and the next call tries
-/// again.
+/// another thread reads it. A failure is given to each that waits; the next call tries again.
 ///
 /// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here. Two slices are the same if all other
 /// fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it takes. Else a thread
@@ -1382,15 +1317,13 @@ zt_status zt_cache_get(const zt_cache *cache, const zt_read_request *slice, int6
 /// since; where it finds no slot, or as many as there are slots wait already, the slice of the lowest priority is left
 /// out: that is no failure (zt_cache_stats.prefetches_dropped). Of slices that are there it raises the priority.
 ///
-/// slices, count: as for zt_cache_get; (NULL, 0) does nothing. A slice of a zt_source that has to be read by the
-/// caller's threads is left out.
+/// slices, count: as for zt_cache_get; (NULL, 0) does nothing. Slices of a zt_source with callers_thread are left out.
 /// Returns as zt_read_batch for arguments that no read could make right, and ZT_ERROR_LIMIT as zt_cache_get: the
 /// slices in front of that one are prefetched. A read that fails is not reported: zt_cache_get tries again.
 /// Threads: any; the call waits for no read, but it finds out sizes that are not declared. Since 0.9.
 zt_status zt_cache_prefetch(const zt_cache *cache, const zt_read_request *slices, size_t count, uint32_t priority);
 
 /// Gives a pin back, and zeroes what zt_cache_get filled. The slice stays until its slot is wanted.
-///
 /// slice: NULL, or of pin 0, does nothing.
 /// Returns ZT_ERROR_STATE if it is not pinned, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any, also another one than that of zt_cache_get. Since 0.9.
@@ -1409,13 +1342,11 @@ zt_status zt_cache_drop(const zt_cache *cache, const zt_read_request *slices, si
 zt_status zt_cache_cancel(const zt_cache *cache);
 
 /// What the cache has, and what it did since it was made.
-///
 /// stats: not NULL; set struct_size. Returns ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9.
 zt_status zt_cache_get_stats(const zt_cache *cache, zt_cache_stats *stats);
 
 /// Ends a cache, and every slice that is pinned with it; waits for the reads under way. What is queued is not read.
-///
 /// cache: NULL is fine. Threads: any; no other thread may be using the cache. Since 0.9.
 void zt_cache_free(zt_cache *cache);
 
@@ -1446,35 +1377,30 @@ typedef enum zt_kind_value {
 zt_kind zt_value_kind(const zt_value *value);
 
 /// The truth of a bool.
-///
 /// out: receives 0 or 1, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 zt_status zt_value_get_bool(const zt_value *value, int32_t *out);
 
 /// The number of an integer that fits an int64_t.
-///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
 /// Threads: any. Since 0.9.
 zt_status zt_value_get_i64(const zt_value *value, int64_t *out);
 
 /// The number of an integer that fits a uint64_t.
-///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
 /// Threads: any. Since 0.9.
 zt_status zt_value_get_u64(const zt_value *value, uint64_t *out);
 
 /// The number of a float, or of an integer, which is rounded if it has to be.
-///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
 zt_status zt_value_get_f64(const zt_value *value, double *out);
 
 /// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
-///
 /// text: receives a string that lives until the last zt_close. length: receives its bytes without the NUL at the end;
 /// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
@@ -1482,7 +1408,6 @@ zt_status zt_value_get_f64(const zt_value *value, double *out);
 zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *length);
 
 /// The content of a byte string.
-///
 /// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the number
 /// of bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
@@ -1513,7 +1438,6 @@ zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst
 zt_status zt_value_read_strings(const zt_value *value, const char **strings, size_t *lengths, size_t count);
 
 /// The number of a tag; the tagged value is zt_value_at (value, 0).
-///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
@@ -1524,22 +1448,17 @@ zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
 size_t zt_value_count(const zt_value *value);
 
 /// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
-///
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for NULL.
 /// Threads: any. Since 0.9.
 const zt_value *zt_value_at(const zt_value *value, size_t index);
 
 /// The key of a map's pair, in the file's order.
-///
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for other kinds,
-/// and for NULL.
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for other kinds.
 /// Threads: any. Since 0.9.
 const zt_value *zt_value_key_at(const zt_value *value, size_t index);
 
 /// What a map has under a text key; the pairs are looked at one after the other.
-///
-/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none, for
-/// other kinds, and for NULL.
+/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none.
 /// Threads: any. Since 0.9.
 const zt_value *zt_value_find(const zt_value *value, const char *key);
 
@@ -1555,14 +1474,11 @@ const zt_value *zt_value_find(const zt_value *value, const char *key);
 zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
 
 /// What a map has under a text key that is given with its length, so that it may hold a NUL.
-///
 /// key, length: that many bytes; (NULL, 0) is the empty key. Returns as zt_value_find.
 /// Threads: any. Since 0.9.
 const zt_value *zt_value_find_n(const zt_value *value, const char *key, size_t length);
 
-/// The dtype that the container states for a number, or for the elements of an array: GGUF does, CBOR does not. Of a
-/// bool ZT_DTYPE_BOOL.
-///
+/// The dtype that the container states for a number or an array's elements (GGUF does); of a bool ZT_DTYPE_BOOL.
 /// Returns 0 if none is stated, for other kinds, and for NULL.
 /// Threads: any. Since 0.9.
 zt_dtype zt_value_dtype(const zt_value *value);
@@ -1618,8 +1534,7 @@ typedef struct zt_verify_report {
     uint64_t padding_nonzero;
 } zt_verify_report;
 
-/// Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized structure,
-/// bool bytes.
+/// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
 /// so far, on failure. A file without digests verifies: digests_absent counts them. Bytes that several components
@@ -1632,9 +1547,7 @@ zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_ve
 
 /// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
 /// other. A component without a digest that can be checked is no failure. With progress or a choice of checks:
-/// zt_verify_options.object.
-///
-/// Statuses: as zt_verify.
+/// zt_verify_options.object. Returns as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
 zt_status zt_object_verify(const zt_object *object);
 
@@ -1671,8 +1584,7 @@ typedef struct zt_repair_report {
 /// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
 /// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses.
 ///
-/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on success,
-/// untouched on failure.
+/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
 /// doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
@@ -1839,7 +1751,6 @@ zt_status zt_writer_append(const char *path, const zt_writer_options *options, z
 
 /// Opens an object that is written piece by piece: zt_writer_add_component for each component, and zt_writer_add_data
 /// for its bytes, as often as you like, then zt_writer_end_object.
-///
 /// desc: not NULL, without components; nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if an object is open already, else as zt_writer_add_object.
 /// Threads: one at a time. Since 0.9.
@@ -1855,7 +1766,6 @@ zt_status zt_writer_begin_object(zt_writer *writer, const zt_object_desc *desc);
 zt_status zt_writer_add_component(zt_writer *writer, const zt_component_desc *desc);
 
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
-///
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
 /// announced or than the shape of a dense object takes, ZT_ERROR_IO.
@@ -1863,7 +1773,6 @@ zt_status zt_writer_add_component(zt_writer *writer, const zt_component_desc *de
 zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 
 /// Ends the open object.
-///
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
 /// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format requires is missing.
@@ -1874,9 +1783,7 @@ zt_status zt_writer_end_object(zt_writer *writer);
 /// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
 /// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
 /// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Each copy has
-/// bytes of its own: components that are the same bytes of the file (tied weights) are written once for each, so the
-/// sum of
-/// zt_component_stored_size says how much is written.
+/// bytes of its own: components that are the same bytes of the file (tied weights) are written once for each.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
 /// is refused leaves the writer as it was.
@@ -1892,12 +1799,10 @@ zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const c
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
 ///
-/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success, untouched on
-/// failure.
+/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is
-/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a
-/// folder that could not be synced after the rename; after an append, an old manifest that could not be cleared, or
-/// that last sync.
+/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a folder
+/// that could not be synced after the rename; after an append, an old manifest that could not be cleared or synced.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
 
@@ -1905,7 +1810,6 @@ zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
 /// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
 /// says what is left of the file.
-///
 /// writer: NULL is fine. Threads: one at a time. Since 0.9.
 void zt_writer_abort(zt_writer *writer);
 
@@ -1921,10 +1825,8 @@ zt_status zt_writer_add_copy_as(zt_writer *writer, const zt_object *object, cons
 
 /// Sets all attributes of the file to those of an open file; of another container also "ztensor.origin", by which
 /// zt convert makes that file of the copy again (docs/formats.md).
-///
 /// file: not NULL. Attributes that were set before are gone.
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version to be written has no attributes of
-/// the file, ZT_ERROR_IO.
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of the file.
 /// Threads: one at a time for writer, any for file. Since 0.9.
 zt_status zt_writer_copy_attributes(zt_writer *writer, const zt_file *file);
 
@@ -1946,15 +1848,13 @@ zt_status zt_writer_add_dense(zt_writer *writer, const char *name, size_t name_l
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
 /// name, name_length, dtype, type: as zt_writer_add_dense.
-/// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not nnz elements, else
-/// as zt_writer_add_dense.
+/// Returns ZT_ERROR_CORRUPT if the structure is broken, else as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_writer_add_csr(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t nnz, const void *values, size_t values_size, const uint64_t *indices,
     const uint64_t *indptr);
 
 /// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
-///
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
 /// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
@@ -1963,7 +1863,6 @@ zt_status zt_writer_add_coo(zt_writer *writer, const char *name, size_t name_len
     const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size, const uint64_t *coords);
 
 /// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
-///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
 /// call. name, name_length: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
@@ -1979,8 +1878,7 @@ zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, size_t na
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 zt_status zt_writer_add_object(zt_writer *writer, const zt_object_desc *desc);
 
-/// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data, size and
-/// dtype are the usual one.
+/// One dense object of a batch to be written. What is zero from type on is the usual one.
 typedef struct zt_write_request {
     size_t struct_size; ///< sizeof (zt_write_request), the same in every request of a call.
     const char *name; ///< The name, UTF-8, not NULL.
@@ -2004,8 +1902,7 @@ typedef struct zt_write_request {
 /// message names the first request that is at fault, by its position from 0 and its name. A name that two requests
 /// have is ZT_ERROR_EXISTS. Returns as zt_writer_add_dense.
 /// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough to do, and
-/// waits for them. The functions of a zt_sink are called from the caller's thread alone. Since 0.9. Spec 1.2 section
-/// 3.
+/// waits for them. The functions of a zt_sink are called from the caller's thread alone. Since 0.9.
 zt_status zt_writer_add_batch(zt_writer *writer, const zt_write_request *requests, size_t count);
 
 /// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
@@ -2067,13 +1964,11 @@ typedef struct zt_attribute {
 ///
 /// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
 /// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent it,
-/// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all attributes are as they
-/// were.
+/// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT; attributes are then as they were.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 zt_status zt_writer_set_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
 
 /// Sets an attribute of the object that is open, between zt_writer_begin_object and zt_writer_end_object.
-///
 /// key, attribute: as for zt_writer_set_attribute.
 /// Returns ZT_ERROR_STATE if no object is open, else as zt_writer_set_attribute.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
@@ -2093,7 +1988,6 @@ zt_status zt_writer_remove_object(zt_writer *writer, const char *name, size_t na
 
 /// Gives an object of the file that zt_writer_append opened another name; it keeps its place among the others. May be
 /// called again, so that two objects can exchange their names by a third one.
-///
 /// name, name_length, new_name, new_name_length: as for zt_writer_remove_object.
 /// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_writer_remove_object.
 /// Threads: one at a time. Since 0.9.
@@ -2102,7 +1996,6 @@ zt_status zt_writer_rename_object(zt_writer *writer, const char *name, size_t na
 
 /// Sets an attribute of an object of the file that zt_writer_append opened, or removes it with ZT_ATTRIBUTE_REMOVE.
 /// One that is there keeps its place, a new one comes last.
-///
 /// name, name_length: as for zt_writer_remove_object. key, attribute: as for zt_writer_set_attribute.
 /// Returns what these two functions return: ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove.
 /// Threads: one at a time. Since 0.9.
@@ -2200,7 +2093,6 @@ typedef struct zt_sink {
 } zt_sink;
 
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
-///
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call fails. A function
 /// of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer:
 /// as zt_writer_create.

@@ -181,8 +181,7 @@ pub(super) unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attr
 ///
 /// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
 /// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent it,
-/// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT. On failure all attributes are as they
-/// were.
+/// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT; attributes are then as they were.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_set_attribute(
@@ -203,7 +202,6 @@ pub unsafe extern "C" fn zt_writer_set_attribute(
 }
 
 /// Sets an attribute of the object that is open, between zt_writer_begin_object and zt_writer_end_object.
-///
 /// key, attribute: as for zt_writer_set_attribute.
 /// Returns ZT_ERROR_STATE if no object is open, else as zt_writer_set_attribute.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.

@@ -100,8 +100,7 @@ sized_struct!(zt_read_stats:
 /// The first failure stops the batch and is returned; which requests were done before is reported by on_done. On
 /// failure the content of the dst of requests that are not done is undefined.
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_component_verify return,
-/// ZT_ERROR_CANCELLED if progress asked to stop, and ZT_ERROR_UNSUPPORTED for ZT_DIRECT_ALWAYS where the file system
-/// cannot.
+/// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_UNSUPPORTED where the file system cannot ZT_DIRECT_ALWAYS.
 /// Threads: any; the call starts its own and waits for them. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_read_batch(

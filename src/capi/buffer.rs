@@ -59,7 +59,6 @@ pub unsafe extern "C" fn zt_component_load(
 }
 
 /// The bytes of a buffer.
-///
 /// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -79,7 +78,6 @@ pub extern "C" fn zt_buffer_size(buffer: Option<&zt_buffer>) -> usize {
 }
 
 /// Ends a buffer and gives its reference to the file back.
-///
 /// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {

@@ -195,8 +195,7 @@ unsafe fn made(options: &zt_cache_options) -> Result<zt_cache> {
 }
 
 /// Pins a slice: where it is there without a read, a copy or memory of the heap; else it is read, or waited for if
-/// another thread reads it, so that it is read once. A failure is given to each that waits, and the next call tries
-/// again.
+/// another thread reads it. A failure is given to each that waits; the next call tries again.
 ///
 /// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here. Two slices are the same if all other
 /// fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it takes. Else a thread
@@ -236,8 +235,7 @@ pub unsafe extern "C" fn zt_cache_get(
 /// since; where it finds no slot, or as many as there are slots wait already, the slice of the lowest priority is left
 /// out: that is no failure (zt_cache_stats.prefetches_dropped). Of slices that are there it raises the priority.
 ///
-/// slices, count: as for zt_cache_get; (NULL, 0) does nothing. A slice of a zt_source that has to be read by the
-/// caller's threads is left out.
+/// slices, count: as for zt_cache_get; (NULL, 0) does nothing. Slices of a zt_source with callers_thread are left out.
 /// Returns as zt_read_batch for arguments that no read could make right, and ZT_ERROR_LIMIT as zt_cache_get: the
 /// slices in front of that one are prefetched. A read that fails is not reported: zt_cache_get tries again.
 /// Threads: any; the call waits for no read, but it finds out sizes that are not declared. Since 0.9.
@@ -261,7 +259,6 @@ pub unsafe extern "C" fn zt_cache_prefetch(
 }
 
 /// Gives a pin back, and zeroes what zt_cache_get filled. The slice stays until its slot is wanted.
-///
 /// slice: NULL, or of pin 0, does nothing.
 /// Returns ZT_ERROR_STATE if it is not pinned, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any, also another one than that of zt_cache_get. Since 0.9.
@@ -320,7 +317,6 @@ pub extern "C" fn zt_cache_cancel(cache: Option<&zt_cache>) -> zt_status {
 }
 
 /// What the cache has, and what it did since it was made.
-///
 /// stats: not NULL; set struct_size. Returns ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -357,7 +353,6 @@ pub unsafe extern "C" fn zt_cache_get_stats(
 }
 
 /// Ends a cache, and every slice that is pinned with it; waits for the reads under way. What is queued is not read.
-///
 /// cache: NULL is fine. Threads: any; no other thread may be using the cache. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_free(cache: *mut zt_cache) {

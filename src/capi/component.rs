@@ -131,8 +131,7 @@ pub extern "C" fn zt_component_part(component: Option<&zt_component>) -> usize {
     component.map_or(0, |c| c.owner().file().part_of(c.place.index()))
 }
 
-/// First stored byte, counted from the start of the file, or part, that it is in; a multiple of 64 in a .zt file. 0 for
-/// NULL.
+/// First stored byte, counted from the start of its file, or part; a multiple of 64 in a .zt file. 0 for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {
@@ -216,9 +215,8 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// It is 64-byte aligned in a .zt file that was opened by path (else see zt_open_fd and zt_open_memory); other
 /// containers align as they like, and what is not aligned for its elements is ZT_ERROR_NOT_MAPPABLE. size: receives
 /// the bytes; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither
-/// mapped nor in memory (zt_component_read and zt_component_load work then); ZT_ERROR_UNSUPPORTED for an unknown
-/// dtype or encoding.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither mapped
+/// nor in memory (zt_component_read works then); ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
 /// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file
 /// that changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
 #[unsafe(no_mangle)]
@@ -242,13 +240,11 @@ pub extern "C" fn zt_component_ptr(
 /// Reads the component's decoded bytes straight into the caller's memory.
 ///
 /// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if there are none.
-/// dst_size: its bytes; fewer than needed is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content
-/// of dst is undefined.
+/// dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure dst is undefined.
 /// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared), ZT_ERROR_UNSUPPORTED
 /// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_component_verify,
 /// zt_read_batch, zt_open_options.verify.
-/// Threads: any; for a large one the call may start its own and wait for them (zt_open_options.threads). Since 0.9.
-/// Spec 1.2 section 5.
+/// Threads: any; for a large one the call may start its own (zt_open_options.threads). Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read(
     component: Option<&zt_component>,
@@ -263,7 +259,6 @@ pub unsafe extern "C" fn zt_component_read(
 }
 
 /// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
-///
 /// dst: receives zt_component_stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
 /// ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content of dst is undefined.
 /// Returns ZT_ERROR_IO, ZT_ERROR_BUFFER_SIZE, ZT_ERROR_INVALID_ARGUMENT.
@@ -287,8 +282,7 @@ pub unsafe extern "C" fn zt_component_read_stored(
 /// components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read. On failure the
-/// content of dst is undefined.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_range(
@@ -349,7 +343,6 @@ pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: 
 }
 
 /// Checks the component's digest against its stored bytes.
-///
 /// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none or its
 /// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.

@@ -55,10 +55,8 @@ sized_struct!(zt_component_info:
     component, object, role, role_length, digest, offset, stored_size, size, dtype, r#type, encoding, part
 );
 
-/// Fills a struct for each of many components with what its getters return, in file order. As zt_object_list in all
-/// else.
-///
-/// object: whose components; of this file. NULL for those of all objects.
+/// Fills a struct for each of many components with what its getters return, in file order.
+/// object: whose components; of this file. NULL for those of all objects. All else: as zt_object_list.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_list(

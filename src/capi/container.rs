@@ -30,7 +30,6 @@ pub(super) fn containers(mask: u32) -> Result<u32> {
 
 /// What a part of the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0, a
 /// model as many as zt_part_count says.
-///
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_container(file: Option<&zt_file>, part: usize) -> zt_container {

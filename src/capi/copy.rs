@@ -42,10 +42,8 @@ pub unsafe extern "C" fn zt_writer_add_copy_as(
 
 /// Sets all attributes of the file to those of an open file; of another container also "ztensor.origin", by which
 /// zt convert makes that file of the copy again (docs/formats.md).
-///
 /// file: not NULL. Attributes that were set before are gone.
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version to be written has no attributes of
-/// the file, ZT_ERROR_IO.
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of the file.
 /// Threads: one at a time for writer, any for file. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_writer_copy_attributes(

@@ -32,7 +32,6 @@ pub unsafe extern "C" fn zt_writer_remove_object(
 
 /// Gives an object of the file that zt_writer_append opened another name; it keeps its place among the others. May be
 /// called again, so that two objects can exchange their names by a third one.
-///
 /// name, name_length, new_name, new_name_length: as for zt_writer_remove_object.
 /// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_writer_remove_object.
 /// Threads: one at a time. Since 0.9.
@@ -55,7 +54,6 @@ pub unsafe extern "C" fn zt_writer_rename_object(
 
 /// Sets an attribute of an object of the file that zt_writer_append opened, or removes it with ZT_ATTRIBUTE_REMOVE.
 /// One that is there keeps its place, a new one comes last.
-///
 /// name, name_length: as for zt_writer_remove_object. key, attribute: as for zt_writer_set_attribute.
 /// Returns what these two functions return: ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove.
 /// Threads: one at a time. Since 0.9.

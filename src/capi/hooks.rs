@@ -27,10 +27,9 @@ pub struct zt_allocator {
     >,
 }
 
-/// Functions that are called on each thread that the library starts: to bind it to processors, to name it, to set up
-/// a device. Calls start their threads and wait for them, there is no pool; the caller's thread is none of them.
-/// Called with context, several at once, never under a lock of the library. As long as the file, and every buffer of
-/// it, or the writer is there.
+/// Functions that are called on each thread that the library starts, never on the caller's: to bind it to processors,
+/// to name it, to set up a device. Called with context, several at once, never under a lock of the library, as long as
+/// the file, every buffer of it, or the writer is there.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_thread_hooks {

@@ -47,7 +47,6 @@ pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut
 }
 
 /// The identity of one of the files of a model; of a file, its part 0 is the file.
-///
 /// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. identity, statuses: as zt_file_identity.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]

@@ -20,7 +20,6 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
 };
 
 /// The version of the library that is loaded, "0.9.0".
-///
 /// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
 /// Returns a string that is never NULL and lives as long as the library.
 /// Threads: any. Since 0.9.
@@ -36,9 +35,7 @@ pub extern "C" fn zt_abi_version() -> u32 {
     ZT_ABI_VERSION
 }
 
-/// The calling thread's last failure as one line of English: path, object, component, offset, the rule that was
-/// broken and the numbers that disagree.
-///
+/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that disagree.
 /// Only a failing call changes it; a call that succeeds leaves it as it was.
 /// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
 /// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
@@ -48,9 +45,7 @@ pub extern "C" fn zt_last_error() -> *const c_char {
     message()
 }
 
-/// The number of the system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if that
-/// failure was none of the system's, and before the first one.
-///
+/// The system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if there was none.
 /// Threads: any; each has its own. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_os_error() -> i32 {
@@ -59,7 +54,6 @@ pub extern "C" fn zt_last_os_error() -> i32 {
 
 /// The rule of the format that the file broke in the calling thread's last failure, by its short name,
 /// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
-///
 /// Returns a string that is never NULL and lives as long as the library.
 /// Threads: any; each has its own. Since 0.9.
 #[unsafe(no_mangle)]
@@ -70,7 +64,6 @@ pub extern "C" fn zt_last_error_rule() -> *const c_char {
 /// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
 /// that this one calls. If such a function sets a message and returns a failure, the call that fails gives this message,
 /// after the names of the file and the object.
-///
 /// message: one line of NUL-ended UTF-8, copied, as much of it as there is room for (2,047 bytes); NULL does nothing.
 /// Threads: any; each has its own. Since 0.9.
 #[unsafe(no_mangle)]
@@ -84,7 +77,6 @@ pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
 }
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
-///
 /// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
 /// version does not know.
 /// Threads: any. Since 0.9.

@@ -19,8 +19,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
 
-/// What is known of an object without touching its bytes, as zt_object_list fills it. The fields from offset on are
-/// of component.
+/// What is known of an object without touching its bytes; the fields from offset on are of component.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_object_info {
@@ -69,9 +68,8 @@ sized_struct!(zt_object_info:
 ///
 /// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many structs, of
 /// which the first one's struct_size is set; (NULL, 0) fills nothing.
-/// filled: receives how many were filled, count or as many as there are from first on; not NULL. infos and filled are
-/// untouched on failure.
-/// What the structs point to lives until the last zt_close.
+/// filled: receives how many were filled, count or as many as there are from first on; not NULL. Both are untouched on
+/// failure. What the structs point to lives until the last zt_close.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]

@@ -138,9 +138,7 @@ pub unsafe extern "C" fn zt_load_next(
 }
 
 /// Gives back the bytes of an event, which are not used after that. A slot of which all was given back is filled again.
-///
-/// load, event: as zt_load_next gave it, or a copy; NULL is fine, as is an event without a slot, or one that was
-/// given back.
+/// event: as zt_load_next gave it, or a copy; NULL is fine, as is one without a slot, or that was given back.
 /// Threads: any, several at once, others than the one that got it. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const zt_load_event) {
@@ -157,7 +155,6 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
 
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
 /// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
-///
 /// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
 #[unsafe(no_mangle)]
@@ -171,7 +168,6 @@ pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
 }
 
 /// Ends a load: stops it where it is not done, waits for its threads, ends its handle and its ring.
-///
 /// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
 /// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
 /// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.

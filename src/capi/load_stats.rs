@@ -40,8 +40,7 @@ sized_struct!(zt_load_part_stats: file, stored_bytes, direct_bytes, reason, part
 ///
 /// load: not NULL; before zt_load_finish. first: where to begin. stats, count: as many structs, of which the first
 /// one's struct_size is set; (NULL, 0) fills nothing. filled: receives how many were filled; not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_STATE in a child of the process that started the load, and
-/// ZT_ERROR_OUT_OF_MEMORY.
+/// Returns ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_STATE in a child of the load's process.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_get_part_stats(

@@ -35,7 +35,6 @@ pub unsafe extern "C" fn zt_open_model(
 }
 
 /// Opens several files as one, in the order in which they are given; they may be of different containers.
-///
 /// paths, count: at least one; each a file, as zt_open takes it. options, file, statuses: as zt_open_model.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -66,9 +65,7 @@ pub extern "C" fn zt_part_count(file: Option<&zt_file>) -> usize {
 }
 
 /// The path that a part was opened by, in the platform's encoding.
-///
-/// Returns a string that lives until the last zt_close; NULL if part is not below zt_part_count, if it was not opened
-/// by a path, and for NULL.
+/// Returns a string that lives until the last zt_close; NULL if there is no such part, or it was not opened by a path.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_part_path(file: Option<&zt_file>, part: usize) -> *const c_char {

@@ -19,7 +19,6 @@ pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
 }
 
 /// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
-///
 /// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any. Since 0.9.
@@ -57,7 +56,6 @@ pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
 }
 
 /// The logical type of a name, such as "f8_e4m3fn" of spec 1.2.
-///
 /// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
 /// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
 /// Threads: any. Since 0.9.

@@ -99,9 +99,7 @@ pub extern "C" fn zt_component_count(object: Option<&zt_object>) -> usize {
 }
 
 /// The component at index, in file order.
-///
-/// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count, and for
-/// NULL.
+/// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *const zt_component {
@@ -113,7 +111,6 @@ pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *
 }
 
 /// The component of that role: "data", "values", "scales" and so on.
-///
 /// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL if there is
 /// none, and for NULL. It is no failure: zt_last_error is left as it was.
 /// Threads: any. Since 0.9.
@@ -130,7 +127,6 @@ pub unsafe extern "C" fn zt_component_find(
 }
 
 /// The component of a role that is given with its length, so that it may hold a NUL.
-///
 /// role, length: that many bytes; (NULL, 0) is the empty role. Returns as zt_component_find.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -155,16 +151,14 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What tensor-parallel
 /// ranks need: only those bytes are read, as far as the encoding allows, or copied out of the mapping in ZT_MODE_MAP
-/// where their pages are in memory. Several threads share large
-/// slabs: see zt_open_options.threads.
+/// where their pages are in memory. Several threads share large slabs: see zt_open_options.threads.
 ///
 /// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1 in every
 /// dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major and without gaps, in the
 /// host's byte order. dst_size: its bytes, at least the product of the counts times the element size (with the pair
 /// of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object is not dense or
-/// of an unknown dtype or encoding, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO. On failure the content of dst is
-/// undefined.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object is not dense,
+/// else as zt_component_read. On failure the content of dst is undefined.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_slice(

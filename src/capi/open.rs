@@ -27,8 +27,8 @@ pub(super) fn deliver(
     })
 }
 
-/// Opens the file at path, whatever its name: .zt (0.1, 1.0, 1.1, 1.2 or a later minor version of 1) or another
-/// container that is read (docs/formats.md); zt_file_container says which.
+/// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
+/// (docs/formats.md); zt_file_container says which.
 /// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
 /// no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
@@ -37,8 +37,7 @@ pub(super) fn deliver(
 /// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
 /// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
 /// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append,
-/// killed or under way, is ZT_ERROR_CORRUPT, and the message says where its last good end is, or which places it
-/// could be; zt_repair cuts it back.
+/// killed or under way, is ZT_ERROR_CORRUPT, and the message says where it could end; zt_repair cuts it back.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
@@ -107,10 +106,8 @@ impl AsRef<[u8]> for Borrowed {
 }
 
 /// Opens a .zt file that is in memory.
-///
 /// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
-/// zt_component_ptr lends are as aligned as data is: 64 bytes if data is, and refused where data's alignment is less
-/// than the element's size.
+/// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -130,7 +127,6 @@ pub unsafe extern "C" fn zt_open_memory(
 }
 
 /// Another reference to an open file: zt_close has to be called once more.
-///
 /// file: NULL is fine. Returns file.
 /// Threads: any, at the same time as any other call on file. Since 0.9.
 #[unsafe(no_mangle)]
@@ -144,7 +140,6 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
 
 /// Gives a reference back. The last one closes the file and ends everything borrowed from it; buffers of
 /// zt_component_load hold a reference of their own.
-///
 /// file: NULL is fine. Using it after its last zt_close is undefined.
 /// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
 #[unsafe(no_mangle)]
@@ -157,7 +152,6 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
 
 /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors. Of a
 /// model, that of its first part.
-///
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
@@ -174,7 +168,6 @@ pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
 }
 
 /// The file's own attributes; of a model, those of its first part.
-///
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
@@ -189,7 +182,6 @@ pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
 }
 
 /// The object at index, in file order, part by part.
-///
 /// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -198,7 +190,6 @@ pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const z
 }
 
 /// The object of that name; the first one where a 0.1 file has several.
-///
 /// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
 /// zt_last_error is left as it was.
@@ -214,7 +205,6 @@ pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_c
 }
 
 /// The object of a name that is given with its length, so that it may hold a NUL.
-///
 /// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]

@@ -35,8 +35,7 @@ pub struct zt_open_options {
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
     /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     pub threads: u32,
-    /// What may be opened: 1u << ZT_CONTAINER_... of each, or 0 for all that is read. Others are
-    /// ZT_ERROR_UNSUPPORTED.
+    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. Others: ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
     /// Most memory in bytes for opening the file and what stays of that: manifest, tables, names, attributes; not
     /// components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
@@ -49,7 +48,7 @@ pub struct zt_open_options {
     pub name: *const c_char,
     /// Where memory that is handed out comes from; NULL: the library's own. Copied.
     pub allocator: *const zt_allocator,
-    /// Called on the threads that are started for the file; NULL: nothing is. Copied.
+    /// Called on threads that are started for the file; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,
 }
 

@@ -99,7 +99,6 @@ impl Drop for CallbackSink {
 }
 
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
-///
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call fails. A function
 /// of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer:
 /// as zt_writer_create.

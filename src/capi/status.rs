@@ -2,8 +2,7 @@
 
 use crate::error::Cause;
 
-/// Outcome of a call that can fail: ZT_OK, or one of the ZT_ERROR_ values. The numbers are stable and never reused; a
-/// later version may add some, so treat an unknown one as an error.
+/// Outcome of a call: ZT_OK, or one of the ZT_ERROR_ values. Numbers never change; an unknown one is an error.
 #[allow(non_camel_case_types)]
 pub type zt_status = i32;
 
@@ -14,7 +13,7 @@ pub type zt_status = i32;
 pub enum zt_status_value {
     /// Done.
     ZT_OK = 0,
-    /// An argument that no file could make right: NULL, an unknown value, a name that is not UTF-8.
+    /// No file could make the argument right: NULL, an unknown value.
     ZT_ERROR_INVALID_ARGUMENT = 1,
     /// The operating system or a callback of the caller failed.
     ZT_ERROR_IO = 2,
@@ -34,7 +33,7 @@ pub enum zt_status_value {
     ZT_ERROR_BUFFER_SIZE = 9,
     /// The bytes cannot be lent: compressed, of the other byte order, or not in memory.
     ZT_ERROR_NOT_MAPPABLE = 10,
-    /// A call out of order: of a writer that has failed, say, or for a slice that is not pinned.
+    /// A call out of order: of a writer that has failed, say.
     ZT_ERROR_STATE = 11,
     /// An object or component of that name is there already.
     ZT_ERROR_EXISTS = 12,

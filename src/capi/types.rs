@@ -15,8 +15,7 @@ pub const ZT_WHOLE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 /// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
 pub type zt_dtype = i32;
 
-/// The values of zt_dtype. 0.1 and 1.0 files name them differently ("float32"); they are given here in their 1.2
-/// meaning.
+/// The values of zt_dtype. What 0.1 and 1.0 files name differently ("float32") is given in its 1.2 meaning.
 #[repr(C)]
 pub enum zt_dtype_value {
     /// A name that this version does not know; zt_component_dtype_name returns it.

@@ -66,7 +66,6 @@ pub unsafe extern "C" fn zt_value_kind(value: *const zt_value) -> zt_kind {
 }
 
 /// The truth of a bool.
-///
 /// out: receives 0 or 1, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
@@ -87,7 +86,6 @@ pub unsafe extern "C" fn zt_value_get_bool(
 }
 
 /// The number of an integer that fits an int64_t.
-///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
 /// Threads: any. Since 0.9.
@@ -105,7 +103,6 @@ pub unsafe extern "C" fn zt_value_get_i64(
 }
 
 /// The number of an integer that fits a uint64_t.
-///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
 /// Threads: any. Since 0.9.
@@ -123,7 +120,6 @@ pub unsafe extern "C" fn zt_value_get_u64(
 }
 
 /// The number of a float, or of an integer, which is rounded if it has to be.
-///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
@@ -147,7 +143,6 @@ pub unsafe extern "C" fn zt_value_get_f64(
 }
 
 /// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
-///
 /// text: receives a string that lives until the last zt_close. length: receives its bytes without the NUL at the end;
 /// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
@@ -171,7 +166,6 @@ pub unsafe extern "C" fn zt_value_get_string(
 }
 
 /// The content of a byte string.
-///
 /// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the number
 /// of bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
@@ -292,7 +286,6 @@ unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Ar
 }
 
 /// The number of a tag; the tagged value is zt_value_at (value, 0).
-///
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
 /// Threads: any. Since 0.9.
@@ -324,7 +317,6 @@ pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
 }
 
 /// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
-///
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -339,9 +331,7 @@ pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *c
 }
 
 /// The key of a map's pair, in the file's order.
-///
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, for other kinds,
-/// and for NULL.
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for other kinds.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -> *const zt_value {
@@ -351,9 +341,7 @@ pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -
 }
 
 /// What a map has under a text key; the pairs are looked at one after the other.
-///
-/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none, for
-/// other kinds, and for NULL.
+/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {

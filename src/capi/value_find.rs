@@ -55,7 +55,6 @@ pub unsafe extern "C" fn zt_value_to_json(
 }
 
 /// What a map has under a text key that is given with its length, so that it may hold a NUL.
-///
 /// key, length: that many bytes; (NULL, 0) is the empty key. Returns as zt_value_find.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
@@ -73,9 +72,7 @@ pub unsafe extern "C" fn zt_value_find_n(
     })
 }
 
-/// The dtype that the container states for a number, or for the elements of an array: GGUF does, CBOR does not. Of a
-/// bool ZT_DTYPE_BOOL.
-///
+/// The dtype that the container states for a number or an array's elements (GGUF does); of a bool ZT_DTYPE_BOOL.
 /// Returns 0 if none is stated, for other kinds, and for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]

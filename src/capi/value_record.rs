@@ -5,8 +5,7 @@ use crate::error::Result;
 use crate::model::value::{bytes_of_size, record_size, Value};
 use std::ptr::null;
 
-/// An attribute value of a file or an object: CBOR's data model, read-only. Borrowed; lives until the file's last
-/// zt_close.
+/// An attribute value of a file or an object: CBOR's data model; borrowed, lives until the file's last zt_close.
 pub struct zt_value {
     _tag: u8,
 }

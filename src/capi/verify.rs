@@ -89,8 +89,7 @@ sized_struct!(zt_verify_report:
     objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero
 );
 
-/// Verifies a whole file: every digest, that every component decodes to its size, sparse and quantized structure,
-/// bool bytes.
+/// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
 /// so far, on failure. A file without digests verifies: digests_absent counts them. Bytes that several components
@@ -188,9 +187,7 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
 
 /// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
 /// other. A component without a digest that can be checked is no failure. With progress or a choice of checks:
-/// zt_verify_options.object.
-///
-/// Statuses: as zt_verify.
+/// zt_verify_options.object. Returns as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_verify(object: Option<&zt_object>) -> zt_status {
@@ -253,8 +250,7 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 /// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
 /// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses.
 ///
-/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; filled on success,
-/// untouched on failure.
+/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
 /// doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose

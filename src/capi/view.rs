@@ -167,8 +167,7 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
 ///
 /// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
 /// a second call gives the same memory.
-/// name: NUL-ended. view: set struct_size; filled on success, untouched on failure. What it points to lives until the
-/// last zt_close.
+/// name: NUL-ended. view: set struct_size; untouched on failure. What it points to lives until the last zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
@@ -189,7 +188,6 @@ pub unsafe extern "C" fn zt_tensor_find(
 }
 
 /// As zt_tensor_find, of an object in hand; so for names that hold a NUL, too.
-///
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_view(object: Option<&zt_object>, view: *mut zt_tensor) -> zt_status {
@@ -248,7 +246,6 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
 }
 
 /// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
-///
 /// As zt_csr_view in all else.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
@@ -273,7 +270,6 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
 
 /// The parts of a quantized_group object, checked to fit each other as far as its attributes allow: whole elements,
 /// room for every weight, a scale for every group, as many zeros as they need.
-///
 /// As zt_csr_view in all else.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]

@@ -54,8 +54,7 @@ pub unsafe extern "C" fn zt_writer_add_dense(
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
 /// name, name_length, dtype, type: as zt_writer_add_dense.
-/// Returns ZT_ERROR_CORRUPT if the structure is broken, ZT_ERROR_BUFFER_SIZE if values_size is not nnz elements, else
-/// as zt_writer_add_dense.
+/// Returns ZT_ERROR_CORRUPT if the structure is broken, else as zt_writer_add_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_csr(
@@ -90,7 +89,6 @@ pub unsafe extern "C" fn zt_writer_add_csr(
 }
 
 /// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
-///
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
 /// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
@@ -127,7 +125,6 @@ pub unsafe extern "C" fn zt_writer_add_coo(
 }
 
 /// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
-///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
 /// call. name, name_length: as zt_writer_add_dense. Returns as zt_writer_add_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.

@@ -12,8 +12,7 @@ use crate::error::Result;
 use crate::writer::DenseSpec;
 use std::ffi::{c_char, c_void};
 
-/// One dense object of a batch to be written. All fields zero but struct_size, name, shape, rank, data, size and
-/// dtype are the usual one.
+/// One dense object of a batch to be written. What is zero from type on is the usual one.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_write_request {
@@ -53,8 +52,7 @@ sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, en
 /// message names the first request that is at fault, by its position from 0 and its name. A name that two requests
 /// have is ZT_ERROR_EXISTS. Returns as zt_writer_add_dense.
 /// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough to do, and
-/// waits for them. The functions of a zt_sink are called from the caller's thread alone. Since 0.9. Spec 1.2 section
-/// 3.
+/// waits for them. The functions of a zt_sink are called from the caller's thread alone. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_batch(
     writer: Option<&mut zt_writer>,

@@ -141,7 +141,6 @@ pub unsafe extern "C" fn zt_writer_append(
 
 /// Opens an object that is written piece by piece: zt_writer_add_component for each component, and zt_writer_add_data
 /// for its bytes, as often as you like, then zt_writer_end_object.
-///
 /// desc: not NULL, without components; nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if an object is open already, else as zt_writer_add_object.
 /// Threads: one at a time. Since 0.9.
@@ -190,7 +189,6 @@ pub unsafe extern "C" fn zt_writer_add_component(
 }
 
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
-///
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
 /// announced or than the shape of a dense object takes, ZT_ERROR_IO.
@@ -209,7 +207,6 @@ pub unsafe extern "C" fn zt_writer_add_data(
 }
 
 /// Ends the open object.
-///
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
 /// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format requires is missing.
@@ -223,9 +220,7 @@ pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_sta
 /// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
 /// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
 /// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Each copy has
-/// bytes of its own: components that are the same bytes of the file (tied weights) are written once for each, so the
-/// sum of
-/// zt_component_stored_size says how much is written.
+/// bytes of its own: components that are the same bytes of the file (tied weights) are written once for each.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
 /// is refused leaves the writer as it was.
@@ -270,12 +265,10 @@ pub(super) unsafe fn copied_name<'a>(
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
 ///
-/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; filled on success, untouched on
-/// failure.
+/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is
-/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a
-/// folder that could not be synced after the rename; after an append, an old manifest that could not be cleared, or
-/// that last sync.
+/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a folder
+/// that could not be synced after the rename; after an append, an old manifest that could not be cleared or synced.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_finish(
@@ -309,7 +302,6 @@ pub unsafe extern "C" fn zt_writer_finish(
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
 /// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
 /// says what is left of the file.
-///
 /// writer: NULL is fine. Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_abort(writer: *mut zt_writer) {

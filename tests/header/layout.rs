@@ -21,7 +21,7 @@ struct Frame<'t> {
 pub fn in_chapters(made: &str, capi: &Path) -> String {
     let frame = split(made);
     let mut items = items_by_name(frame.items);
-    let mut out = frame.before.to_owned();
+    let mut out = frame.before.replace("\n\n\n", "\n\n");
     for chapter in CHAPTERS {
         write_chapter(&mut out, chapter, capi, &mut items);
     }
