@@ -55,22 +55,6 @@ impl Writer {
         self.object_entry(name, format, spec.shape)
     }
 
-    /// The object that is open.
-    pub(super) fn open_object(&self) -> Result<Object> {
-        match &self.state {
-            Phase::Object { entry, .. } => Ok(*entry),
-            Phase::Idle => Err(fail!(State, "no object is open")),
-            Phase::Closed(why) => Err(fail!(State, "{why}")),
-        }
-    }
-
-    /// Counts a component that was pushed.
-    pub(super) fn count_component(&mut self) {
-        if let Phase::Object { entry, .. } = &mut self.state {
-            entry.component_count = entry.component_count.saturating_add(1);
-        }
-    }
-
     /// Ends the open object.
     pub fn end(&mut self) -> Result<()> {
         let entry = self.open_object()?;

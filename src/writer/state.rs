@@ -174,6 +174,22 @@ impl Writer {
         }
     }
 
+    /// The object that is open.
+    pub(super) fn open_object(&self) -> Result<Object> {
+        match &self.state {
+            Phase::Object { entry, .. } => Ok(*entry),
+            Phase::Idle => Err(fail!(State, "no object is open")),
+            Phase::Closed(why) => Err(fail!(State, "{why}")),
+        }
+    }
+
+    /// Counts a component that was pushed.
+    pub(super) fn count_component(&mut self) {
+        if let Phase::Object { entry, .. } = &mut self.state {
+            entry.component_count = entry.component_count.saturating_add(1);
+        }
+    }
+
     /// The manifest as it was.
     pub(super) fn roll_back_manifest(&mut self, checkpoint: &Checkpoint) {
         self.manifest.rollback(checkpoint);
