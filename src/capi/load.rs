@@ -12,10 +12,12 @@ use super::open::zt_file;
 use super::status::zt_status;
 use crate::error::{fail, Result};
 use crate::memory::try_box;
-use crate::reader::{BatchStats, Load, Request, Ring};
+use crate::reader::{BatchStats, Load, Request, Ring, SourceStats};
+use crate::source::ByteSource;
 use crate::threads::{ThreadGroup, Work};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Requests that are being read.
@@ -23,7 +25,22 @@ pub struct zt_load {
     /// Dropped before the files, which its requests are of.
     group: ThreadGroup<Load<'static>>,
     files: Files,
+    /// What it reads, once somebody asked.
+    parts: OnceLock<Vec<ReadPart>>,
 }
+
+/// A file, or a part of one, that a load reads.
+pub(super) struct ReadPart {
+    pub(super) file: *const zt_file,
+    pub(super) part: u32,
+    /// Its number among what the load reads.
+    source: usize,
+}
+
+// SAFETY: of a file that any thread may use.
+unsafe impl Send for ReadPart {}
+// SAFETY: as above.
+unsafe impl Sync for ReadPart {}
 
 impl Drop for zt_load {
     /// Also where a handle could not be made: threads that wait for a consumer would never end.
@@ -34,8 +51,7 @@ impl Drop for zt_load {
     }
 }
 
-/// A reference to each file that a load reads.
-#[derive(Default)]
+/// A reference to each file that a load reads, in the order in which the requests name them.
 struct Files(Vec<*const zt_file>);
 
 // SAFETY: references, counted atomically, to files that any thread may use.
@@ -44,21 +60,26 @@ unsafe impl Send for Files {}
 unsafe impl Sync for Files {}
 
 impl Files {
-    fn add(&mut self, file: &zt_file) -> Result<()> {
-        // Requests of one file mostly follow each other, and where they do not there are few files.
-        if !self.0.iter().rev().any(|known| std::ptr::eq(*known, file)) {
-            self.0.try_reserve(1)?;
-            file.retain();
-            self.0.push(file);
+    /// Of those that requests name, each with the number of its request.
+    fn of(mut named: Vec<(*const zt_file, usize)>) -> Result<Files> {
+        named.sort_unstable();
+        named.dedup_by_key(|(file, _)| *file);
+        named.sort_unstable_by_key(|(_, request)| *request);
+        let mut files = Files(Vec::new());
+        files.0.try_reserve_exact(named.len())?;
+        for (file, _) in named {
+            // SAFETY: open during the call.
+            unsafe { &*file }.retain();
+            files.0.push(file);
         }
-        Ok(())
+        Ok(files)
     }
 }
 
 impl Drop for Files {
     fn drop(&mut self) {
         for file in self.0.drain(..) {
-            // SAFETY: the reference that `add` took.
+            // SAFETY: the reference that `of` took.
             unsafe { zt_file::release(file.cast_mut()) };
         }
     }
@@ -95,18 +116,17 @@ pub unsafe extern "C" fn zt_load_start(
         };
         let hooks = hooks.transpose()?;
         let how = load_options(&options)?;
-        let mut files = Files::default();
         // SAFETY: "requests, count: the reads"; the files are kept open, the memory is the load's until it ends.
-        let (plan, ring) = unsafe {
-            let plan = plan(requests, count, &mut files)?;
+        let (plan, files, ring) = unsafe {
+            let (plan, files) = plan(requests, count)?;
             let ring = ring(&options, &plan)?;
-            (plan, ring)
+            (plan, files, ring)
         };
         let load = Load::new(plan, ring, &how)?;
         let (threads, hooks) = (load.threads(), hooks.unwrap_or_else(|| load.thread_hooks()));
         let group = ThreadGroup::start(try_box(Work::new(load, hooks, Load::work))?, threads);
         group.value().set_threads(group.threads());
-        out.write(Box::into_raw(try_box(zt_load { group, files })?));
+        out.write(Box::into_raw(try_box(zt_load { group, files, parts: OnceLock::new() })?));
         Ok(())
     })
 }
@@ -197,10 +217,36 @@ pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_
 }
 
 impl zt_load {
-    /// The load, and the files that it reads.
-    pub(super) fn reading(&self) -> (&Load<'static>, impl Iterator<Item = &zt_file>) {
-        // SAFETY: references that `files` holds.
-        (self.group.value(), self.files.0.iter().map(|file| unsafe { &**file }))
+    /// The files and parts that it reads. They are looked for once: a caller may ask for one after the other.
+    pub(super) fn parts(&self) -> Result<&[ReadPart]> {
+        if let Some(parts) = self.parts.get() {
+            return Ok(parts);
+        }
+        let address = |source: &dyn ByteSource| std::ptr::from_ref(source).addr();
+        let mut sources: Vec<(usize, usize)> = Vec::new();
+        for (number, source) in self.group.value().sources().enumerate() {
+            sources.try_reserve(1)?;
+            sources.push((address(source), number));
+        }
+        sources.sort_unstable();
+        let mut parts = Vec::new();
+        for file in &self.files.0 {
+            // SAFETY: a reference that `files` holds.
+            let in_file = unsafe { &**file }.file().parts();
+            for (number, part) in (0u32..).zip(in_file) {
+                let found = sources.binary_search_by_key(&address(part.source()), |(address, _)| *address);
+                if let Some((_, source)) = found.ok().and_then(|at| sources.get(at)) {
+                    parts.try_reserve(1)?;
+                    parts.push(ReadPart { file: *file, part: number, source: *source });
+                }
+            }
+        }
+        Ok(self.parts.get_or_init(|| parts))
+    }
+
+    /// How a part was read so far.
+    pub(super) fn source_stats(&self, part: &ReadPart) -> Option<SourceStats> {
+        self.group.value().source_stats(part.source)
     }
 
     /// Refuses what would wait for threads that a fork left behind.
@@ -225,18 +271,20 @@ impl zt_load {
 /// The caller's requests, checked one by one.
 ///
 /// # Safety
-/// `requests` has `count` structs; the destinations are the load's until it ends, as are the files, while `files` is there.
-unsafe fn plan(
-    requests: *const zt_read_request,
-    count: usize,
-    files: &mut Files,
-) -> Result<Vec<Request<'static>>> {
+/// `requests` has `count` structs; the destinations are the load's until it ends, as are the files.
+unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Request<'static>>, Files)> {
     let mut plan: Vec<Request<'static>> = Vec::new();
     plan.try_reserve_exact(count)?;
+    let mut named: Vec<(*const zt_file, usize)> = Vec::new();
     let mut with = |request: &zt_read_request| {
         // SAFETY: NULL or a component of a file that is open, and kept so.
         let place: &'static zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
-        files.add(place.owner())?;
+        let file = std::ptr::from_ref(place.owner());
+        // Requests of one file mostly follow each other.
+        if named.last().is_none_or(|(last, _)| *last != file) {
+            named.try_reserve(1)?;
+            named.push((file, plan.len()));
+        }
         // SAFETY: passed on.
         let planned = unsafe { add_request(&mut plan, place, request)? };
         planned.in_ring = request.dst.is_null() && request.dst_size == 0;
@@ -248,7 +296,7 @@ unsafe fn plan(
     if plan.iter().any(Request::has_rows) || !places.is_sorted_by(|one, other| one.end <= other.start) {
         disjoint(&plan)?;
     }
-    Ok(plan)
+    Ok((plan, Files::of(named)?))
 }
 
 /// Bytes of a slot, and slots, where the caller leaves them to us.

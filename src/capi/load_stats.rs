@@ -8,8 +8,6 @@ use super::open::zt_file;
 use super::sized::{sized_struct, SizedStruct};
 use super::status::zt_status;
 use crate::error::Result;
-use crate::reader::SourceStats;
-use crate::source::ByteSource;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -67,29 +65,17 @@ pub unsafe extern "C" fn zt_load_get_part_stats(
 unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, count: usize) -> Result<usize> {
     // SAFETY: passed on.
     let stride = unsafe { stride(stats, count)? };
-    let (load, files) = load.reading();
-    let mut sources: Vec<SourceStats<'_>> = Vec::new();
-    for source in load.source_stats() {
-        sources.try_reserve(1)?;
-        sources.push(source);
-    }
-    sources.sort_unstable_by_key(|source| address(source.source));
-    let parts =
-        files.flat_map(|file| file.file().parts().zip(0u32..).map(move |(part, at)| (file, part, at)));
-    let read = parts.filter_map(|(file, part, at)| {
-        let place = sources.binary_search_by_key(&address(part.source()), |s| address(s.source)).ok()?;
-        sources.get(place).map(|source| (file, at, source))
-    });
     let mut filled = 0usize;
-    for (file, part, source) in read.skip(first).take(count) {
+    for read in load.parts()?.get(first..).unwrap_or_default().iter().take(count) {
+        let Some(source) = load.source_stats(read) else { break };
         let reason = source.reason;
         let found = zt_load_part_stats {
             struct_size: stride,
-            file,
+            file: read.file,
             stored_bytes: source.stored_bytes,
             direct_bytes: source.direct_bytes,
             reason: if reason.is_empty() { null() } else { reason.as_ptr() },
-            part,
+            part: read.part,
         };
         let place = stats.wrapping_byte_add(filled.wrapping_mul(stride));
         // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its size.
@@ -101,8 +87,4 @@ unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, cou
         filled = filled.saturating_add(1);
     }
     Ok(filled)
-}
-
-fn address(source: &dyn ByteSource) -> usize {
-    std::ptr::from_ref(source).addr()
 }

@@ -10,7 +10,6 @@ use super::strategy::{self, ReadStrategy};
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
 use crate::source::direct::{Bounce, BLOCK};
-use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
@@ -32,12 +31,20 @@ pub struct Executor<'a> {
 }
 
 /// How one source was read so far.
-pub struct SourceStats<'a> {
-    pub source: &'a dyn ByteSource,
+pub struct SourceStats {
     pub stored_bytes: u64,
     pub direct_bytes: u64,
     /// Why so.
     pub reason: &'static CStr,
+}
+
+/// Who hears what becomes of the jobs of a thread.
+pub trait Listener {
+    /// So many bytes of a job that is not done are there.
+    fn goes_on(&self, bytes: u64);
+
+    /// A job of that request, so many bytes, was done.
+    fn is_done(&mut self, number: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>);
 }
 
 /// What a thread keeps from one step to the next.
@@ -210,10 +217,9 @@ impl<'a> Executor<'a> {
         self.strategies.iter().map(ReadStrategy::stored_bytes).fold(0, u64::saturating_add)
     }
 
-    /// What was read of each source, and how.
-    pub fn source_stats(&self) -> impl Iterator<Item = SourceStats<'a>> + '_ {
-        self.sources.iter().zip(&self.strategies).map(|(source, strategy)| SourceStats {
-            source: source.bytes,
+    /// What was read of the source of that number, and how.
+    pub fn source_stats(&self, number: usize) -> Option<SourceStats> {
+        self.strategies.get(number).map(|strategy| SourceStats {
             stored_bytes: strategy.stored_bytes(),
             direct_bytes: strategy.direct_bytes(),
             reason: strategy.reason(),

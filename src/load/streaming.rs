@@ -9,6 +9,7 @@ use super::ring::Ring;
 use super::split;
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
+use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 use std::sync::atomic::Ordering;
 use std::sync::Condvar;
@@ -230,9 +231,14 @@ impl<'a> Load<'a> {
         pending.outcome()
     }
 
-    /// How each source was read so far.
-    pub fn source_stats(&self) -> impl Iterator<Item = SourceStats<'a>> + '_ {
-        self.executor.source_stats()
+    /// What is read, numbered from 0.
+    pub fn sources(&self) -> impl Iterator<Item = &'a dyn ByteSource> + '_ {
+        self.executor.sources.iter().map(|source| source.bytes)
+    }
+
+    /// How the source of that number was read so far.
+    pub fn source_stats(&self, number: usize) -> Option<SourceStats> {
+        self.executor.source_stats(number)
     }
 
     fn wake_all(&self) {
