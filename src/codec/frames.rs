@@ -1,6 +1,6 @@
 //! What every codec tells of the stored bytes: frames that can be decoded one by one, and the sizes that they say.
 
-use crate::error::{broken, Result};
+use crate::error::{broken, fail, Result};
 use crate::model::encoding::Codec;
 use std::ops::Range;
 
@@ -96,6 +96,15 @@ impl FrameRun {
     /// Bytes that they give.
     pub(crate) fn size(&self) -> u64 {
         self.decoded.end.saturating_sub(self.decoded.start)
+    }
+
+    /// The front of `dst`, which they fill and which it loses.
+    pub(crate) fn take_front<'d>(&self, dst: &mut &'d mut [u8]) -> Result<&'d mut [u8]> {
+        let size = usize::try_from(self.size()).unwrap_or(usize::MAX);
+        let parts = std::mem::take(dst).split_at_mut_checked(size);
+        let (now, later) = parts.ok_or_else(|| fail!(Internal, "the frames pass the declared size"))?;
+        *dst = later;
+        Ok(now)
     }
 }
 

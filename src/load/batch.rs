@@ -1,12 +1,13 @@
 //! Many requests in one call: their jobs in the order of the files, on some threads, and what the callbacks report
 //! meanwhile.
 
-use super::executor::Executor;
+use super::executor::{Executor, Listener};
 use super::request::{BatchOptions, BatchStats, Job, OnDone, Progress, Request};
 use super::split;
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use crate::threads;
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -66,18 +67,20 @@ struct Batch<'r, 'b> {
 #[derive(Default)]
 struct Delivered {
     bytes: u64,
+    /// Bytes of jobs that are not done, or failed.
+    underway: u64,
     requests: u64,
     digests: u64,
     failure: Option<Error>,
 }
 
-impl<'b> Batch<'_, 'b> {
+impl Batch<'_, '_> {
     /// One thread: jobs, until there are no more or one has failed.
     fn work(&self) {
         let Some(mut tools) = self.executor.tools() else { return };
-        let mut report = |_, request: &Request<'b>, bytes, outcome| self.finish(request, bytes, outcome);
+        let mut worker = Worker { batch: self, of_job: Cell::new(0) };
         while !self.executor.is_stopped() {
-            match self.executor.step(self.requests, &mut tools, &mut report) {
+            match self.executor.step(self.requests, &mut tools, &mut worker) {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => self.fail(&mut self.delivered.lock(), error),
@@ -85,15 +88,47 @@ impl<'b> Batch<'_, 'b> {
         }
     }
 
+    fn fail(&self, delivered: &mut Delivered, error: Error) {
+        self.executor.shared.stop.store(true, Ordering::Relaxed);
+        delivered.failure.get_or_insert(error);
+    }
+
+    /// Asks whether to go on.
+    fn ask(&self, delivered: &mut Delivered) {
+        let bytes = delivered.bytes.saturating_add(delivered.underway);
+        if !(self.progress)(bytes, self.total) {
+            self.fail(delivered, fail!(Cancelled, "stopped after {bytes} of {} bytes", self.total));
+        }
+    }
+}
+
+/// A thread of a batch.
+struct Worker<'w, 'r, 'b> {
+    batch: &'w Batch<'r, 'b>,
+    /// Bytes of the job that goes on which are told already.
+    of_job: Cell<u64>,
+}
+
+impl Listener for Worker<'_, '_, '_> {
+    fn goes_on(&self, bytes: u64) {
+        let mut delivered = self.batch.delivered.lock();
+        self.of_job.set(self.of_job.get().saturating_add(bytes));
+        delivered.underway = delivered.underway.saturating_add(bytes);
+        self.batch.ask(&mut delivered);
+    }
+
     /// Books a job, and the request with its last one; calls the callbacks.
-    fn finish(&self, request: &Request<'b>, bytes: u64, outcome: Result<()>) {
+    fn is_done(&mut self, _: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+        let batch = self.batch;
         // The failure in front of the count: who does the last job has to see it.
         let fails = outcome.is_err() && !request.failed.swap(true, Ordering::Relaxed);
         let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
         let is_done = last && !request.failed.load(Ordering::Relaxed);
-        let mut delivered = self.delivered.lock();
+        let of_job = self.of_job.take();
+        let mut delivered = batch.delivered.lock();
         if outcome.is_ok() {
             delivered.bytes = delivered.bytes.saturating_add(bytes);
+            delivered.underway = delivered.underway.saturating_sub(of_job);
         }
         if is_done {
             delivered.requests = delivered.requests.saturating_add(1);
@@ -101,20 +136,11 @@ impl<'b> Batch<'_, 'b> {
             delivered.digests = delivered.digests.saturating_add(digests);
         }
         if is_done || fails {
-            (self.on_done)(request.wanted.tag, &outcome);
+            (batch.on_done)(request.wanted.tag, &outcome);
         }
         match outcome {
-            Err(error) => self.fail(&mut delivered, error),
-            Ok(()) if !(self.progress)(delivered.bytes, self.total) => {
-                let why = fail!(Cancelled, "stopped after {} of {} bytes", delivered.bytes, self.total);
-                self.fail(&mut delivered, why);
-            }
-            Ok(()) => {}
+            Err(error) => batch.fail(&mut delivered, error),
+            Ok(()) => batch.ask(&mut delivered),
         }
-    }
-
-    fn fail(&self, delivered: &mut Delivered, error: Error) {
-        self.executor.shared.stop.store(true, Ordering::Relaxed);
-        delivered.failure.get_or_insert(error);
     }
 }

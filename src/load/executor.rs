@@ -3,7 +3,7 @@
 
 use super::coalesce::{adjacent, fetch, Extent};
 use super::oversized::Oversized;
-use super::perform::{self, Performer, Shared};
+use super::perform::{finish, Performer, Shared};
 use super::request::{BatchOptions, Job, JobKind, Placed, Request};
 use super::split::{self, Source};
 use super::strategy::{self, ReadStrategy};
@@ -147,12 +147,12 @@ impl<'a> Executor<'a> {
         bounces.max_by_key(Bounce::capacity).map(|bounce| Tools { bounce, taken: Vec::new() })
     }
 
-    /// Does the next job, and those that may be done with it; false if there is none. `report` hears of each.
+    /// Does the next job, and those that may be done with it; false if there is none. `listener` hears of each.
     pub fn step(
         &self,
         requests: &[Request<'a>],
         tools: &mut Tools<'a>,
-        report: &mut impl FnMut(u32, &Request<'a>, u64, Result<()>),
+        listener: &mut impl Listener,
     ) -> Result<bool> {
         let Some((strategy, extent)) = self.take(tools)? else { return Ok(false) };
         let Tools { bounce, taken } = tools;
@@ -167,7 +167,14 @@ impl<'a> Executor<'a> {
             let size = job.bytes();
             let outcome = match &mut fetched {
                 None => {
-                    let mut performer = Performer { strategy, shared: &self.shared, bounce };
+                    let step = |bytes| {
+                        listener.goes_on(bytes);
+                        match self.is_stopped() {
+                            true => Err(fail!(Cancelled, "stopped")),
+                            false => Ok(()),
+                        }
+                    };
+                    let mut performer = Performer { strategy, shared: &self.shared, bounce, step: &step };
                     match job.kind {
                         JobKind::Piece { of, offset } => match self.oversized.get(of as usize) {
                             Some(whole) => whole.fill(&mut performer, offset, job.dst),
@@ -178,9 +185,9 @@ impl<'a> Executor<'a> {
                 }
                 Some(fetched) => fetched
                     .next(job, bounce)
-                    .and_then(|bytes| perform::finish(request, job.offset, job.dst, &job.kind, bytes)),
+                    .and_then(|bytes| finish(request, job.offset, job.dst, &job.kind, bytes, &|_| Ok(()))),
             };
-            report(job.request, request, size, outcome.map_err(|e| request.blob.named(e)));
+            listener.is_done(job.request, request, size, outcome.map_err(|e| request.blob.named(e)));
             if self.is_stopped() {
                 break;
             }

@@ -5,8 +5,8 @@
 
 use super::blob::Blob;
 use super::request::{JobKind, Push};
-use crate::codec::{Codec, FrameRun, KnownSize};
-use crate::error::{fail, Result};
+use crate::codec::{Codec, FrameRun, KnownSize, Stored};
+use crate::error::Result;
 use crate::model::manifest::Encoding;
 
 /// A job for each run of frames.
@@ -19,11 +19,7 @@ pub fn frame_jobs<'a>(
     push: &mut Push<'_, 'a>,
 ) -> Result<()> {
     for run in runs {
-        let size = usize::try_from(run.size()).unwrap_or(usize::MAX);
-        let (now, later) = std::mem::take(&mut dst)
-            .split_at_mut_checked(size)
-            .ok_or_else(|| fail!(Internal, "the frames pass the declared size"))?;
-        dst = later;
+        let now = run.take_front(&mut dst)?;
         let offset = blob.entry.offset.saturating_add(run.stored.start as u64);
         let (stored, decoded_start) = (run.stored.len() as u64, run.decoded.start);
         push(offset, now, JobKind::Frames { codec, stored, decoded_start, borrowed })?;
@@ -31,16 +27,20 @@ pub fn frame_jobs<'a>(
     Ok(())
 }
 
-/// The frames of a compressed component in runs of some decoded bytes, if there are several. What would have to be
-/// read for the headers alone is rather read once, by one thread.
-pub fn frame_runs(blob: &Blob<'_>, codec: Codec, least: u64) -> Result<Option<Vec<FrameRun>>> {
+/// The frames of a compressed component in runs of some decoded bytes, if there are several.
+pub fn frame_runs(
+    blob: &Blob<'_>,
+    codec: Codec,
+    stored: impl Stored,
+    least: u64,
+) -> Result<Option<Vec<FrameRun>>> {
     let size = blob.size;
     // Sizes that a table gives are checked frame by frame, which runs are not.
     let has_table = blob.entry.encoding == Encoding::ZstdSeekable;
-    if size <= least || has_table || !blob.stored().is_cached() {
+    if size <= least || has_table {
         return Ok(None);
     }
-    let (known, runs) = codec.runs(blob.stored().reader()?, least, size)?;
+    let (known, runs) = codec.runs(stored, least, size)?;
     blob.check_size(codec, known)?;
     let several = matches!(known.check(codec, size)?, KnownSize::Exact(_)) && runs.len() > 1;
     // Where elements have to be turned, a run must not cut one.

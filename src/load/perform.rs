@@ -1,6 +1,7 @@
 //! One job: its stored bytes are read, hashed, decoded, taken apart, turned to the host's order, checked, converted.
 
 use super::blob::Blob;
+use super::frame_runs::frame_runs;
 use super::request::{Job, JobKind, Part, Request};
 use super::slab::StridedBlocks;
 use super::split::{aligned_chunks, MAX_READ_GAP};
@@ -14,11 +15,14 @@ use crate::lock::Mutex;
 use crate::memory::AlignedBuffer;
 use crate::source::direct::{Bounce, BOUNCE_SIZE};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::Condvar;
 
 /// Read and hashed at a time through the page cache, so that the bytes are hot when hashed.
 const HASH_CHUNK: usize = 256 << 10;
+
+/// Decoded between two steps.
+const DECODED_STEP: u64 = 4 << 20;
 
 /// Unwanted bytes between two blocks that are in memory from which on it is a call for each: those bytes would be
 /// copied in the time that a call takes.
@@ -77,7 +81,7 @@ impl Drop for Reservation<'_> {
 /// What all jobs of a batch share.
 pub struct Shared {
     pub budget: Budget,
-    /// Jobs that go on for long look at it.
+    /// No job is begun any more, and those that go on for long end.
     pub stop: AtomicBool,
 }
 
@@ -88,11 +92,15 @@ impl Shared {
     }
 }
 
+/// Who is told of bytes that are there while a job goes on, and may stop it.
+pub type Step<'p> = dyn Fn(u64) -> Result<()> + 'p;
+
 /// Where a thread's jobs of one source get their bytes from.
 pub struct Performer<'p, 's> {
     pub strategy: &'p ReadStrategy<'s>,
     pub shared: &'p Shared,
     pub bounce: &'p mut Bounce,
+    pub step: &'p Step<'p>,
 }
 
 impl Performer<'_, '_> {
@@ -104,18 +112,18 @@ impl Performer<'_, '_> {
                 self.strategy.count_stored(job.bytes());
                 let route = self.strategy.route(job.offset, job.bytes());
                 self.strategy.read(route, job.offset, job.dst, self.bounce)?;
-                finish(request, job.offset, job.dst, &JobKind::Copy, None)
+                finish(request, job.offset, job.dst, &JobKind::Copy, None, self.step)
             }
             JobKind::Hash => {
                 self.read_hashed(blob, job.dst)?;
-                finish(request, job.offset, job.dst, &JobKind::Copy, None)
+                finish(request, job.offset, job.dst, &JobKind::Copy, None, self.step)
             }
             JobKind::Strided(window) => self.read_strided(window, blob, job.dst),
             JobKind::Frames { stored, .. } | JobKind::Decode { stored, .. } => {
                 let start = job.offset.saturating_sub(blob.entry.offset);
-                let range = start..start.saturating_add(*stored);
+                let (range, step) = (start..start.saturating_add(*stored), self.step);
                 self.with_stored(blob, range, |bytes| {
-                    finish(request, job.offset, job.dst, &job.kind, Some(bytes))
+                    finish(request, job.offset, job.dst, &job.kind, Some(bytes), step)
                 })
             }
             JobKind::Serial => self.perform_serial(request, job.dst),
@@ -136,12 +144,14 @@ impl Performer<'_, '_> {
         let route = self.strategy.route(offset, dst.len() as u64);
         let mut hasher = expected.hasher()?;
         let step = if route.is_direct() { BOUNCE_SIZE } else { HASH_CHUNK };
+        let mut before = 0;
         for (at, piece) in aligned_chunks(offset, offset, dst, step) {
+            if before > 0 {
+                (self.step)(before)?;
+            }
             self.strategy.read(route, at, piece, self.bounce)?;
             hasher.update(piece);
-            if self.shared.stop.load(Ordering::Relaxed) {
-                return Err(fail!(Cancelled, "stopped"));
-            }
+            before = piece.len() as u64;
         }
         digest::check(&expected, &hasher.finish())
     }
@@ -239,6 +249,7 @@ pub fn finish(
     dst: &mut [u8],
     kind: &JobKind,
     bytes: Option<&[u8]>,
+    step: &Step<'_>,
 ) -> Result<()> {
     let blob = &request.blob;
     let start = offset.saturating_sub(blob.entry.offset);
@@ -265,8 +276,7 @@ pub fn finish(
                 check_digest(blob, stored)?;
             }
             if let Part::Whole = request.part {
-                blob.check_size(*codec, codec.known_size(stored)?)?;
-                codec.decode_into(stored, dst)?;
+                decode_all(blob, *codec, stored, dst, step)?;
                 if *has_digest && of_decoded {
                     check_digest(blob, dst)?;
                 }
@@ -281,6 +291,30 @@ pub fn finish(
             Err(fail!(Internal, "a job that reads for itself was read for"))
         }
     }
+}
+
+/// Decodes all of a component, some of its frames at a time where there are many.
+fn decode_all(
+    blob: &Blob<'_>,
+    codec: Codec,
+    stored: &[u8],
+    mut dst: &mut [u8],
+    step: &Step<'_>,
+) -> Result<()> {
+    let Some(runs) = frame_runs(blob, codec, stored, DECODED_STEP)? else {
+        blob.check_size(codec, codec.known_size(stored)?)?;
+        return codec.decode_into(stored, dst);
+    };
+    let mut before = 0;
+    for run in runs {
+        if before > 0 {
+            step(before)?;
+        }
+        let (now, bytes) = (run.take_front(&mut dst)?, stored.get(run.stored.clone()));
+        codec.decode_run(StoredPart { bytes: bytes.unwrap_or_default(), from: run.stored.start }, now)?;
+        before = run.size();
+    }
+    Ok(())
 }
 
 /// The digest of stored bytes that are checked: whoever made the job has seen that there is one.

@@ -1,5 +1,6 @@
 //! What of a load is begun, done, reported and given back. No thread, no read: [`super::streaming`] does those.
 
+use super::executor::Listener;
 use super::pieces::{place, Piece};
 use super::request::{BatchStats, Request};
 use super::ring::Ring;
@@ -323,8 +324,23 @@ impl<'p> Report<'p> {
         Report { pending, keep_going, bytes: 0, done: Vec::new(), reported: Reported::default() }
     }
 
-    /// A job of a piece was done.
-    pub fn add(&mut self, piece: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+    /// Tells all.
+    pub fn deliver(mut self) -> Reported {
+        if self.bytes > 0 || !self.done.is_empty() {
+            let mut pending = self.pending.lock();
+            pending.stats.bytes = pending.stats.bytes.saturating_add(self.bytes);
+            for done in std::mem::take(&mut self.done) {
+                pending.book(done, self.keep_going, &mut self.reported);
+            }
+        }
+        self.reported
+    }
+}
+
+impl Listener for Report<'_> {
+    fn goes_on(&self, _bytes: u64) {}
+
+    fn is_done(&mut self, piece: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
         if outcome.is_ok() {
             self.bytes = self.bytes.saturating_add(bytes);
         }
@@ -341,17 +357,5 @@ impl<'p> Report<'p> {
             Ok(()) => self.done.push(done),
             Err(_) => self.pending.lock().book(done, self.keep_going, &mut self.reported),
         }
-    }
-
-    /// Tells all.
-    pub fn deliver(mut self) -> Reported {
-        if self.bytes > 0 || !self.done.is_empty() {
-            let mut pending = self.pending.lock();
-            pending.stats.bytes = pending.stats.bytes.saturating_add(self.bytes);
-            for done in std::mem::take(&mut self.done) {
-                pending.book(done, self.keep_going, &mut self.reported);
-            }
-        }
-        self.reported
     }
 }

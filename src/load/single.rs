@@ -63,7 +63,8 @@ fn run_jobs(mut request: Request<'_>) -> Result<()> {
     let strategy = ReadStrategy::cached(request.blob.source);
     let mut bounce = Bounce::new(BOUNCE_SIZE as u64, 0);
     let capacity = bounce.capacity();
-    let mut performer = Performer { strategy: &strategy, shared: &shared, bounce: &mut bounce };
+    let step = |_| Ok(());
+    let mut performer = Performer { strategy: &strategy, shared: &shared, bounce: &mut bounce, step: &step };
     let mut perform = |offset, dst, kind| {
         performer.perform(&mut Job { source: 0, request: 0, offset, dst, kind }, &request)
     };

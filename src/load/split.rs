@@ -218,7 +218,10 @@ pub fn split_packed<'a>(
             let stored = blob.entry.stored_size;
             let borrowed = blob.stored().borrow().is_some();
             let runs = match part {
-                Part::Whole if !has_digest => frame_runs(blob, codec, options.chunk_size)?,
+                // What would have to be read for the headers alone is rather read once, by one thread.
+                Part::Whole if !has_digest && blob.stored().is_cached() => {
+                    frame_runs(blob, codec, blob.stored().reader()?, options.chunk_size)?
+                }
                 Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
             };
             match (part, runs) {

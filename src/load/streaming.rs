@@ -1,7 +1,7 @@
 //! A load: requests whose bytes are delivered while others are read, to memory of their own or in the slots of a ring.
 //! What the consumer has not given back is not filled again: the ring is all the memory that a slow one takes.
 
-use super::executor::{Executor, SourceStats, Tools};
+use super::executor::{Executor, Listener, SourceStats, Tools};
 use super::pieces::{self, Cut, Order};
 use super::progress::{Event, Pending, Placed, Report};
 use super::request::{BatchOptions, BatchStats, Request};
@@ -96,7 +96,7 @@ impl<'a> Load<'a> {
                 return Err(error);
             }
             if let Some(request) = load.requests.get(number as usize) {
-                load.report_to(|report| report.add(number, request, 0, Err(error)));
+                load.report_to(|report| report.is_done(number, request, 0, Err(error)));
             }
         }
         Ok(load)
@@ -280,9 +280,7 @@ impl<'a> Load<'a> {
         let done = staged.and_then(|staged| {
             let mut done = Ok(false);
             self.report_to(|report| {
-                done = self.executor.step(&self.requests, tools, &mut |piece, request, bytes, outcome| {
-                    report.add(piece, request, bytes, outcome);
-                });
+                done = self.executor.step(&self.requests, tools, report);
             });
             done.map(|done| done || staged)
         });
@@ -324,7 +322,7 @@ impl<'a> Load<'a> {
                         let Executor { sources, options, .. } = &self.executor;
                         let made = split::add_jobs(&mut jobs, *piece, request, dst, sources, options);
                         if let Err(error) = made {
-                            report.add(*piece, request, 0, Err(error));
+                            report.is_done(*piece, request, 0, Err(error));
                         }
                     }
                     None => outcome = Err(fail!(Internal, "a piece is in no slot")),

@@ -46,11 +46,13 @@ impl Performer<'_, '_> {
         let has_digest =
             split::checks_digest(request, &OPTIONS)? || request.has_digest.load(Ordering::Relaxed);
         let (shared, capacity) = (Shared::new(OPTIONS.in_flight), self.bounce.capacity());
-        let (outer, strategy, bounce) = (self.shared, self.strategy, &mut *self.bounce);
-        let mut inner = Performer { strategy, shared: &shared, bounce };
-        let mut perform = |offset, dst, kind| match outer.stop.load(Ordering::Relaxed) {
-            true => Err(fail!(Cancelled, "stopped")),
-            false => inner.perform(&mut Job { source: 0, request: 0, offset, dst, kind }, request),
+        let (outer, strategy, bounce) = (self.step, self.strategy, &mut *self.bounce);
+        // Nothing of it is where it belongs before all is.
+        let step = |_| outer(0);
+        let mut inner = Performer { strategy, shared: &shared, bounce, step: &step };
+        let mut perform = |offset, dst, kind| {
+            step(0)?;
+            inner.perform(&mut Job { source: 0, request: 0, offset, dst, kind }, request)
         };
         split::split_packed(request, dst, has_digest, &OPTIONS, capacity, &mut perform)
     }
