@@ -232,99 +232,6 @@ static void test_cancel(const zt_file *file)
     }
 }
 
-/* Requests of two files at once, which the caller closes before the load ends. */
-static void test_two_files(const char *path)
-{
-    zt_read_request requests[2 * TENSORS];
-    zt_load_options o;
-    size_t i;
-    zt_file *one = open_path(path), *again = open_path(path);
-    zt_load *load;
-    received *got = (received *)calloc(1, sizeof *got);
-    REQUIRE(got != NULL);
-    REQUIRE(request_all(one, requests, 0) == TENSORS && request_all(again, requests + TENSORS, 0) == TENSORS);
-    INIT(o);
-    o.slot_size = SLOT;
-    for (i = 0; i < TENSORS; i += 2) /* each from one of them */
-        requests[i] = requests[TENSORS + i];
-    load = start(requests, TENSORS, &o);
-    zt_close(one);
-    zt_close(again);
-    CHECK_STATUS(drain(load, got), ZT_OK);
-    CHECK(all_received(got, sizes, TENSORS));
-    CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
-    free(got);
-}
-
-/* What was read of each file and part, in pages of one and two: they add up to what the load says of all. */
-static void test_part_stats(const char *path)
-{
-    const char *copy = scratch_path("load_part.zt");
-    const char *paths[1];
-    static const size_t other[] = {1000, 200000};
-    zt_file *file = open_path(path), *model = NULL;
-    zt_read_request requests[4];
-    zt_load_options o;
-    uint32_t direct;
-    write_tensors(copy, other, 2, ZT_ENCODING_RAW, ZT_DIGEST_NONE);
-    paths[0] = copy;
-    CHECK_STATUS(zt_open_parts(paths, 1, NULL, &model), ZT_OK);
-    REQUIRE(model != NULL);
-    INIT(o);
-    for (direct = 0; direct < 2; direct++) {
-        zt_load_part_stats stats[3];
-        zt_read_stats all;
-        zt_load *load = NULL;
-        zt_status status;
-        size_t i, filled = 0;
-        for (i = 0; i < 4; i++) {
-            INIT(requests[i]);
-            requests[i].component = i % 2 ? component_of(model, i == 1 ? "t0" : "t1", "data") : component_of(file, i ? "t15" : "t0", "data");
-            requests[i].length = ZT_WHOLE;
-        }
-        requests[3].offset = 7, requests[3].length = 150000; /* a part of it */
-        requests[1].offset = 1, requests[1].length = ZT_WHOLE;
-        o.direct = direct ? ZT_DIRECT_ALWAYS : ZT_DIRECT_NEVER;
-        o.slot_size = SLOT;
-        status = zt_load_start(requests, 4, &o, &load);
-        CHECK(status == ZT_OK || (direct && status == ZT_ERROR_UNSUPPORTED));
-        if (status == ZT_OK) {
-            for (;;) {
-                zt_load_event event;
-                INIT(event);
-                REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
-                if (event.kind == ZT_LOAD_DONE)
-                    break;
-                zt_load_release(load, &event);
-            }
-            INIT(stats[0]), INIT(all);
-            CHECK_STATUS(zt_load_get_part_stats(load, 0, stats, 3, &filled), ZT_OK);
-            CHECK_U64(filled, 2);
-            CHECK(stats[0].file == file && stats[1].file == model && stats[0].part == 0 && stats[1].part == 0);
-            CHECK_U64(stats[0].stored_bytes, 2500000);
-            CHECK_U64(stats[1].stored_bytes, 150999);
-            for (i = 0; i < 2; i++) {
-                zt_load_part_stats one;
-                INIT(one);
-                CHECK(stats[i].struct_size == sizeof one && stats[i].reason != NULL);
-                CHECK(strncmp(stats[i].reason, direct ? "direct" : "page cache", direct ? 6 : 10) == 0);
-                CHECK(direct ? stats[i].direct_bytes >= stats[i].stored_bytes : stats[i].direct_bytes == 0);
-                CHECK_STATUS(zt_load_get_part_stats(load, i, &one, 1, &filled), ZT_OK);
-                CHECK(filled == 1 && one.file == stats[i].file && one.stored_bytes == stats[i].stored_bytes);
-            }
-            CHECK_STATUS(zt_load_get_part_stats(load, 2, stats, 3, &filled), ZT_OK);
-            CHECK_U64(filled, 0);
-            CHECK_STATUS(zt_load_get_part_stats(load, SIZE_MAX, stats, 3, &filled), ZT_OK);
-            CHECK_U64(filled, 0);
-            CHECK_STATUS(zt_load_finish(load, &all), ZT_OK);
-            CHECK_U64(all.stored_bytes, 2650999);
-        }
-    }
-    zt_close(model);
-    zt_close(file);
-    remove(copy);
-}
-
 static void test_refusals(const zt_file *file)
 {
     zt_read_request request;
@@ -387,8 +294,6 @@ int main(void)
     test_back_pressure(file);
     test_shared_slots(file);
     test_cancel(file);
-    test_two_files(path);
-    test_part_stats(path);
     test_refusals(file);
     zt_close(file);
     remove(path);

@@ -155,7 +155,9 @@ fi
 if [ -z "${ONLY-}" ] && [ "${languages#*c99}" != "$languages" ]; then
     test_that "header_c (c99)" compile c99 "$out/header.o" "$here/header_c.c"
     test_that "header_c (c11)" compile c11 "$out/header.o" "$here/header_c.c"
-    test_that "layout" compile c99 "$out/layout.o" "$here/abi/layout.c"
+    for part in layout layout_writing; do
+        test_that "$part" compile c99 "$out/$part.o" "$here/abi/$part.c"
+    done
     test_that "symbols" sh "$here/abi/symbols.sh" "$libs/libztensor.so" "$include/ztensor.h" "$ZT_TEST_TMP"
     # Beside a library under its versioned name lies the archive as it is installed, with nothing but zt_* global.
     [ ! -e "$libs/libztensor.so.0" ] ||

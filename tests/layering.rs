@@ -7,7 +7,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             sources(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        } else if path.extension().is_some_and(|e| ["rs", "c", "cpp", "h"].iter().any(|code| e == *code)) {
             found.push(path);
         }
     }
@@ -206,12 +206,12 @@ fn unsafe_code_stands_in_the_listed_files_only() {
 
 #[test]
 fn no_file_is_over_400_lines() {
-    let files: Vec<_> =
-        ["src", "cli/src", "cli/tests", "tests", "examples"].into_iter().flat_map(all).collect();
-    assert!(files.len() > 60, "{}", files.len());
+    let folders = ["src", "cli/src", "cli/tests", "tests", "examples", "c_tests"];
+    let files: Vec<_> = folders.into_iter().flat_map(all).collect();
+    assert!(files.len() > 500, "{}", files.len());
     for (path, text) in files {
-        let lines = text.lines().count();
-        assert!(lines <= 400, "{path} has {lines} lines");
+        let (is_c, lines) = (!path.ends_with(".rs"), text.lines().count());
+        assert!(lines <= 400 || is_c && path.starts_with("examples/"), "{path} has {lines} lines");
     }
 }
 

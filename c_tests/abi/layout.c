@@ -1,18 +1,9 @@
 /*
  * The binary layout of every public struct where pointers have 64 bits: what a program that was compiled
  * against this header relies on. A field may be added at the end; nothing here may change, but for the
- * size of the struct it is added to. Compiling this file is the test.
+ * size of the struct it is added to. Those that are for writing: layout_writing.c.
  */
-#include <stddef.h>
-#include <stdint.h>
-
-#include "ztensor.h"
-
-#define JOIN2(a, b) a##b
-#define JOIN(a, b) JOIN2(a, b)
-#define STATIC_CHECK(condition) typedef char JOIN(static_check_, __LINE__)[(condition) ? 1 : -1]
-#define SIZE(type, size) STATIC_CHECK(sizeof(type) == (size))
-#define AT(type, field, offset) STATIC_CHECK(offsetof(type, field) == (offset))
+#include "layout.h"
 
 /* Fixed width everywhere. */
 SIZE(zt_status, 4);
@@ -24,9 +15,6 @@ SIZE(zt_mode, 4);
 SIZE(zt_advice, 4);
 SIZE(zt_kind, 4);
 SIZE(zt_direct, 4);
-SIZE(zt_spec_version, 4);
-SIZE(zt_digest, 4);
-SIZE(zt_attribute_kind, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
 
@@ -317,106 +305,5 @@ AT(zt_repair_report, struct_size, 0);
 AT(zt_repair_report, old_size, 8);
 AT(zt_repair_report, new_size, 16);
 AT(zt_repair_report, objects, 24);
-
-SIZE(zt_writer_options, 88);
-AT(zt_writer_options, struct_size, 0);
-AT(zt_writer_options, spec_version, 8);
-AT(zt_writer_options, encoding, 12);
-AT(zt_writer_options, alignment, 16);
-AT(zt_writer_options, large_alignment, 24);
-AT(zt_writer_options, large_size, 32);
-AT(zt_writer_options, zstd_level, 40);
-AT(zt_writer_options, digest, 44);
-AT(zt_writer_options, threads, 48);
-AT(zt_writer_options, durable, 52);
-AT(zt_writer_options, frame_size, 56);
-AT(zt_writer_options, context, 64);
-AT(zt_writer_options, progress, 72);
-AT(zt_writer_options, thread_hooks, 80);
-
-SIZE(zt_sink, 40);
-AT(zt_sink, struct_size, 0);
-AT(zt_sink, context, 8);
-AT(zt_sink, write, 16);
-AT(zt_sink, finish, 24);
-AT(zt_sink, close, 32);
-
-SIZE(zt_quantized_desc, 96);
-AT(zt_quantized_desc, struct_size, 0);
-AT(zt_quantized_desc, bits, 8);
-AT(zt_quantized_desc, group_size, 16);
-AT(zt_quantized_desc, packing, 24);
-AT(zt_quantized_desc, packed_weight, 32);
-AT(zt_quantized_desc, packed_weight_size, 40);
-AT(zt_quantized_desc, scales, 48);
-AT(zt_quantized_desc, scales_size, 56);
-AT(zt_quantized_desc, zeros, 64);
-AT(zt_quantized_desc, zeros_size, 72);
-AT(zt_quantized_desc, packed_weight_dtype, 80);
-AT(zt_quantized_desc, scales_dtype, 84);
-AT(zt_quantized_desc, zeros_dtype, 88);
-AT(zt_quantized_desc, reserved, 92);
-
-SIZE(zt_component_desc, 72);
-AT(zt_component_desc, struct_size, 0);
-AT(zt_component_desc, role, 8);
-AT(zt_component_desc, role_length, 16);
-AT(zt_component_desc, dtype, 24);
-AT(zt_component_desc, type, 28);
-AT(zt_component_desc, type_name, 32);
-AT(zt_component_desc, encoding, 40);
-AT(zt_component_desc, digest, 44);
-AT(zt_component_desc, data, 48);
-AT(zt_component_desc, size, 56);
-AT(zt_component_desc, type_name_length, 64);
-
-SIZE(zt_object_desc, 96);
-AT(zt_object_desc, struct_size, 0);
-AT(zt_object_desc, name, 8);
-AT(zt_object_desc, name_length, 16);
-AT(zt_object_desc, format, 24);
-AT(zt_object_desc, reserved, 28);
-AT(zt_object_desc, format_name, 32);
-AT(zt_object_desc, shape, 40);
-AT(zt_object_desc, rank, 48);
-AT(zt_object_desc, components, 56);
-AT(zt_object_desc, component_count, 64);
-AT(zt_object_desc, attributes, 72);
-AT(zt_object_desc, attributes_json, 80);
-AT(zt_object_desc, format_name_length, 88);
-
-SIZE(zt_write_request, 72);
-AT(zt_write_request, struct_size, 0);
-AT(zt_write_request, name, 8);
-AT(zt_write_request, shape, 16);
-AT(zt_write_request, rank, 24);
-AT(zt_write_request, data, 32);
-AT(zt_write_request, size, 40);
-AT(zt_write_request, dtype, 48);
-AT(zt_write_request, type, 52);
-AT(zt_write_request, encoding, 56);
-AT(zt_write_request, digest, 60);
-AT(zt_write_request, name_length, 64);
-
-SIZE(zt_write_summary, 48);
-AT(zt_write_summary, struct_size, 0);
-AT(zt_write_summary, file_size, 8);
-AT(zt_write_summary, objects, 16);
-AT(zt_write_summary, components, 24);
-AT(zt_write_summary, stored_bytes, 32);
-AT(zt_write_summary, data_bytes, 40);
-
-SIZE(zt_attribute, 80);
-AT(zt_attribute, struct_size, 0);
-AT(zt_attribute, kind, 8);
-AT(zt_attribute, dtype, 12);
-AT(zt_attribute, i64, 16);
-AT(zt_attribute, u64, 24);
-AT(zt_attribute, f64, 32);
-AT(zt_attribute, data, 40);
-AT(zt_attribute, size, 48);
-AT(zt_attribute, count, 56);
-AT(zt_attribute, lengths, 64);
-AT(zt_attribute, key_length, 72);
 
 #endif
