@@ -230,10 +230,13 @@ mod tests {
         if let Some(reading) = reopen(&file, OpenOptions::new().read(true)).unwrap() {
             assert!(same(&reading));
         }
-        let Some(writing) = open_direct(&file) else { return };
-        assert_ne!(access, DirectAccess::No);
-        assert!(same(&writing.file));
-        assert!(writing.block >= PAGE && writing.block.is_power_of_two() && writing.memory.is_power_of_two());
+        crate::io::pretend::each_size(|page| {
+            let Some(writing) = open_direct(&file) else { return };
+            assert_ne!(access, DirectAccess::No);
+            assert!(same(&writing.file));
+            assert!(writing.block >= page && writing.block.is_power_of_two());
+            assert!(writing.memory.is_power_of_two());
+        });
     }
 
     #[test]

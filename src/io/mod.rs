@@ -15,3 +15,5 @@ pub(crate) mod refusal;
 pub mod stat;
 
 pub use page_size::page_size;
+#[cfg(test)]
+pub use page_size::pretend;

@@ -106,3 +106,69 @@ fn mark_in_order(
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::text::TextArena;
+    use crate::source::{file::FileSource, ByteSource};
+
+    /// Components of pages that nobody else has, byte by byte of what a page holds.
+    fn alone(placed: &[(u64, u64)], base: u64, limit: u64, page: u64) -> Vec<bool> {
+        let of = |(offset, size): (u64, u64)| (base + offset) / page..(base + offset + size).div_ceil(page);
+        let is_alone = |n: usize| {
+            let (offset, size) = placed[n];
+            let own = of(placed[n]);
+            size > 0
+                && (base + offset) % page == 0
+                && own.end * page <= base + limit
+                && (0..placed.len()).all(|other| {
+                    let reach = of(placed[other]);
+                    other == n || placed[other].1 == 0 || reach.start >= own.end || reach.end <= own.start
+                })
+        };
+        (0..placed.len()).map(is_alone).collect()
+    }
+
+    #[test]
+    fn components_have_pages_of_any_size_for_themselves() {
+        let path = std::env::temp_dir().join(format!("ztensor-pages-{}", std::process::id()));
+        std::fs::write(&path, [0; 64]).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 20).unwrap();
+        let role = TextArena::default().add("data").unwrap();
+        let component = |at: &(u64, u64)| {
+            let mut component = Component::new(role, None);
+            (component.offset, component.stored_size) = *at;
+            component
+        };
+        crate::io::pretend::each_size(|page| {
+            for base in [0, 64, 4096, 65_536, 3 * page as u64 - 64] {
+                for length in [1 << 19, (1 << 19) + 64] {
+                    let file = std::fs::File::open(&path).unwrap();
+                    let source = FileSource::from_file(file, base, length).unwrap();
+                    for align in [64, 4096, 16_384, 65_536] {
+                        let mut placed: Vec<(u64, u64)> = Vec::new();
+                        for (n, size) in
+                            [1, 4096, 0, 70_000, 65_536, 5, 16_384, 100_000].into_iter().enumerate()
+                        {
+                            let end = placed.last().map_or(0, |(offset, size)| offset + size);
+                            placed.push((end.next_multiple_of(align) + 64 * u64::from(n == 5), size));
+                        }
+                        for backwards in [false, true] {
+                            if backwards {
+                                placed.reverse();
+                            }
+                            let mut components: Vec<_> = placed.iter().map(component).collect();
+                            mark_page_exclusive(&mut components, &source.pages()).unwrap();
+                            let marked: Vec<_> =
+                                components.iter().map(Component::is_page_exclusive).collect();
+                            let wanted = alone(&placed, base, length, page as u64);
+                            assert_eq!(marked, wanted, "{page} {base} {length} {align} {placed:?}");
+                        }
+                    }
+                }
+            }
+        });
+        std::fs::remove_file(&path).unwrap();
+    }
+}

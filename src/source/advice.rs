@@ -84,22 +84,21 @@ fn is_over_limit(_error: &std::io::Error) -> bool {
     false
 }
 
+/// The addresses that the system is told for the bytes `range` of a mapping of `size` bytes at `address`: from the first byte
+/// of a page on, which is mapped, too, and may be in front of ours.
+#[cfg(unix)]
+fn pages_of(address: usize, size: usize, range: &Range<u64>, page: usize) -> Option<Range<usize>> {
+    let start = usize::try_from(range.start).ok()?.min(size);
+    let end = usize::try_from(range.end).unwrap_or(usize::MAX).min(size);
+    let first = address.checked_add(start)?;
+    let addresses = first.checked_sub(first.checked_rem(page)?)?..address.checked_add(end)?;
+    (start < end).then_some(addresses)
+}
+
 #[cfg(unix)]
 mod platform {
-    use super::{failed, page_size, Advice, Range, Result};
+    use super::{failed, page_size, pages_of, Advice, Range, Result};
     use std::io::Error as IoError;
-
-    /// The pages of a mapping that hold the bytes `range` of it.
-    fn place(map: &[u8], range: &Range<u64>) -> Option<(*mut libc::c_void, usize)> {
-        let start = usize::try_from(range.start).ok()?.min(map.len());
-        let end = usize::try_from(range.end).unwrap_or(usize::MAX).min(map.len());
-        let first = map.as_ptr().addr().checked_add(start)?;
-        let over = first.checked_rem(page_size())?;
-        // Down to the page's first byte, which is mapped, too, and may be in front of ours.
-        let address = map.as_ptr().wrapping_add(start).wrapping_sub(over);
-        let length = end.checked_sub(start).filter(|length| *length > 0)?.checked_add(over)?;
-        Some((address.cast_mut().cast(), length))
-    }
 
     fn checked(advice: Advice, status: libc::c_int) -> Result<()> {
         if status == 0 {
@@ -109,7 +108,8 @@ mod platform {
     }
 
     pub fn advise(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
-        let Some((address, length)) = place(map, range) else { return Ok(()) };
+        let Some(pages) = pages_of(map.as_ptr().addr(), map.len(), range, page_size()) else { return Ok(()) };
+        let (address, length) = (map.as_ptr().with_addr(pages.start).cast_mut().cast(), pages.len());
         // SAFETY: pages of our own mapping of a file; none of these changes a byte that is seen through it, as what
         // is dropped is read again when it is touched. Where it was changed, `map` drops nothing.
         let reported = |kernel| checked(advice, unsafe { libc::madvise(address, length, kernel) });
@@ -212,6 +212,27 @@ pub fn advise_file(
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn advice_about_a_mapping_begins_at_a_page_and_ends_with_the_range() {
+        for page in crate::io::pretend::SIZES {
+            for (map, size) in [(7 * page, 100 * page), (7 * page + 4096, 9 * page + 5), (3 * page + 64, 70)]
+            {
+                for range in [0..1, 5..70, 63..u64::MAX, 4096..8192, 65_535..65_537, 9 << 16..10 << 16] {
+                    let (from, to) =
+                        ((range.start as usize).min(size), usize::try_from(range.end).unwrap().min(size));
+                    let Some(pages) = pages_of(map, size, &range, page) else {
+                        assert!(from >= to, "{page} {map} {range:?}");
+                        continue;
+                    };
+                    assert_eq!((pages.start % page, pages.end), (0, map + to), "{page} {map} {range:?}");
+                    assert!(pages.start <= map + from && map + from - pages.start < page);
+                }
+            }
+            assert_eq!(pages_of(page, 10 * page, &(7..7), page), None, "nothing, not all the rest");
+            assert_eq!(pages_of(usize::MAX - 5, 10, &(0..10), page), None, "no number overflows");
+        }
+    }
 
     #[test]
     fn advice_about_a_file_reaches_past_2_gib() {

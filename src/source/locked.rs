@@ -97,20 +97,27 @@ mod tests {
 
     #[test]
     fn a_page_stays_locked_while_a_neighbours_byte_is() {
-        let pages = Pages::new(4096, 0, 1 << 20, true);
+        for page in crate::io::pretend::SIZES {
+            neighbours_in_pages_of(page as u64);
+        }
+    }
+
+    fn neighbours_in_pages_of(page: u64) {
+        let pages = Pages::new(page, 0, 1 << 20, true);
         let mut ranges = LockedRanges::default();
-        let (one, other) = (100..9000, 9000..20_000);
+        let border = 2 * page + 808;
+        let (one, other) = (100..border, border..4 * page + 3616);
         for range in [&one, &other] {
             ranges.reserve().unwrap();
             ranges.add(range.clone());
         }
         ranges.reserve().unwrap();
         ranges.remove(&one);
-        assert_eq!(ranges.free_pages(&pages, &one), 0..8192);
+        assert_eq!(ranges.free_pages(&pages, &one), 0..2 * page);
         ranges.remove(&other);
-        assert_eq!(ranges.free_pages(&pages, &other), 8192..20_480);
+        assert_eq!(ranges.free_pages(&pages, &other), 2 * page..5 * page);
         ranges.reserve().unwrap();
         ranges.add(5..6);
-        assert_eq!(ranges.free_pages(&pages, &(7..9)), 4096..4096, "the only page is another's, too");
+        assert_eq!(ranges.free_pages(&pages, &(7..9)), page..page, "the only page is another's, too");
     }
 }
