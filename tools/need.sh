@@ -47,6 +47,11 @@ package() {
     xz) echo xz-utils ;;
     *-linux-gnu*-gcc | *-linux-gnu*-g++) cross_compiler "$1" ;;
     qemu-*) echo qemu-user ;;
+    x86_64-w64-mingw32-gcc) echo gcc-mingw-w64-x86-64 ;;
+    wine) echo wine wine64 ;;
+    musl-gcc) echo musl-tools ;;
+    cargo-cinstall) echo cargo-c ;;
+    nix-instantiate) echo nix-bin ;;
     ld | nm | objcopy | objdump | readelf) echo binutils ;;
     *) echo "$1" ;;
     esac

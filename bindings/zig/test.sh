@@ -10,16 +10,7 @@ lib=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 golden=$here/../golden
-release=0.14.1
-if [ -z "${ZIG-}" ]; then
-    ZIG=$out/packages/ziglang/zig
-    if [ "$("$ZIG" version 2>/dev/null)" != $release ]; then
-        rm -rf "$out/packages"
-        "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --no-input --no-compile --no-deps --retries 1 \
-            --only-binary :all: --target "$out/packages" "ziglang==$release" >"$out/pip.log" 2>&1 ||
-            { echo "zig: skipped: $(grep -E '^ERROR' "$out/pip.log" | tail -n 1)"; exit 0; }
-    fi
-fi
+ZIG=$(sh "$here/../../tools/zig.sh" 2>"$out/zig.log") || { echo "zig: skipped: $(cat "$out/zig.log")"; exit 0; }
 export ZIG_LOCAL_CACHE_DIR="$out/cache" ZIG_GLOBAL_CACHE_DIR="$out/cache" LD_LIBRARY_PATH="$lib"
 link="-lc -I $here/../../include -L $lib -lztensor"
 "$ZIG" fmt --check "$here" || { echo "zig: 0 passed, 1 failed"; exit 1; }

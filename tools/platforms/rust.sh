@@ -1,19 +1,79 @@
 # Sourced by the scripts of the platforms: cargo for $TARGET with Debian's Rust; $cc compiles C for it.
-rust=$PLATFORMS_OUT/rust
+rust=$PLATFORMS_RUST
+cargo=${CARGO:-cargo} std=
 cc=${cc-${PREFIX_}gcc} ar=${ar-${PREFIX_}ar}
 lower=$(echo "$TARGET" | tr - _)
 upper=$(echo "$lower" | tr '[:lower:]' '[:upper:]')
+here_library=$PLATFORMS_OUT/../lib
 export RUSTC="$rust/rustc" RUSTDOC="$rust/rustdoc" CARGO_TARGET_DIR="$PLATFORMS_OUT/build"
-export "CC_$lower=$cc" "AR_$lower=$ar" "CARGO_TARGET_${upper}_LINKER=$cc" "CARGO_TARGET_${upper}_RUNNER=$RUNNER"
 built=$CARGO_TARGET_DIR/$TARGET/release
 if [ "${QUICK-}" = 1 ]; then
-    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0
 fi
+rm -f "$OUT"/*.log "$OUT"/*.txt "$OUT/row"
+
+# The standard library is compiled, too: Debian has none for this target.
+std_from_source() {
+    cargo=$rust/cargo std=-Zbuild-std=std,panic_unwind
+    export RUSTC_BOOTSTRAP=1
+}
+
+# zig_compiler TARGET: sets cc and ar. What cargo passes for another linker or by another name of the target is left out.
+zig_compiler() {
+    zig=$(CARGO_TARGET_DIR="${PLATFORMS_RUST%/*}" sh tools/zig.sh) || exit
+    cat >"$OUT/cc" <<END
+#!/bin/sh
+export ZIG_LOCAL_CACHE_DIR='$PLATFORMS_OUT/zig-cache' ZIG_GLOBAL_CACHE_DIR='$PLATFORMS_OUT/zig-cache'
+is_value=no
+for word; do
+    shift
+    case \$word in
+    -arch) is_value=yes; continue ;;
+    --target=* | -mmacosx-version-min=* | -Wl,-exported_symbols_list | -Wl,*/list | -Wl,-dead_strip | -liconv) continue ;;
+    esac
+    [ \$is_value = no ] || { is_value=no; continue; }
+    set -- "\$@" "\$word"
+done
+exec '$zig' cc -target $1 "\$@"
+END
+    printf '#!/bin/sh\nexec "%s" ar "$@"\n' "$zig" >"$OUT/ar"
+    chmod +x "$OUT/cc" "$OUT/ar"
+    cc=$OUT/cc ar=$OUT/ar
+}
+
+# Two objects that Rust links into every program for Windows, which Debian has not compiled.
+windows_objects() {
+    objects=$("$RUSTC" --print sysroot)/lib/rustlib/$TARGET/lib
+    mkdir -p "$objects"
+    for name in rsbegin rsend; do
+        [ -f "$objects/$name.o" ] || "$RUSTC" --target "$TARGET" --emit=obj -o "$objects/$name.o" \
+            "$(dirname "$objects")/../src/rust/library/rtstartup/$name.rs"
+    done
+}
+
+# wine_libraries DLL: where wine looks for libraries: this one and those of the compiler. It has no bcryptprimitives.dll before
+# version 9.
+wine_libraries() {
+    mkdir -p "$OUT/dll"
+    for name in libwinpthread-1.dll libgcc_s_seh-1.dll; do
+        cp "$($cc -print-file-name=$name)" "$OUT/dll"
+    done
+    cp "$1" "$OUT/dll"
+    $cc -shared -o "$OUT/dll/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32
+    export WINEPREFIX="$OUT/wine" WINEDEBUG=-all WINEPATH="Z:$OUT/dll" DISPLAY=
+}
+
+# cargo_for_target COMMAND [ARGUMENT...]
+cargo_for_target() {
+    command=$1
+    shift
+    env "CC_$lower=$cc" "AR_$lower=$ar" "CARGO_TARGET_${upper}_LINKER=$cc" "CARGO_TARGET_${upper}_RUNNER=$RUNNER" \
+        "$cargo" "$command" --locked --target "$TARGET" $std "$@"
+}
 
 # build_library [CARGO_ARGUMENT...]
 build_library() {
-    ${CARGO:-cargo} rustc --lib --package ztensor-c --release --crate-type "${crate_types:-cdylib,staticlib}" --locked \
-        --target "$TARGET" "$@"
+    cargo_for_target rustc --lib --package ztensor-c --release --crate-type "${crate_types:-cdylib,staticlib}" "$@"
 }
 
 # Reading, writing, corpus, round trips. Not those of this repository's files and of programs of this machine.
@@ -23,7 +83,14 @@ rust_tests="--lib --test corpus --test reading --test roundtrip --test writer --
 # test_rust [CARGO_ARGUMENT...]
 test_rust() {
     # shellcheck disable=SC2086 # a list of words
-    ${CARGO:-cargo} test --locked --package ztensor-c --target "$TARGET" --no-fail-fast "$@" $rust_tests
+    cargo_for_target test --package ztensor-c --no-fail-fast "$@" $rust_tests
+}
+
+# c_tests_without REGULAR-EXPRESSION: the programs of c_tests in which it is not.
+c_tests_without() {
+    for program in $(cat c_tests/programs.txt); do
+        grep -qE "$1" "c_tests/$program.c" || echo "$program"
+    done
 }
 
 # same_as_here SHARED_OR_STATIC...: what read.c and write.c print there, with these arguments of the linker, and here is the
@@ -51,5 +118,7 @@ row() {
     c=$(sed -n 's/^c tests: \([0-9]*\) passed, 0 failed$/\1/p' "$OUT/c.log" 2>/dev/null | awk '{ sum += $1 } END { print sum ? sum : "-" }')
     rust=$(sh tools/count_tests.sh "$OUT/rust.log" 2>/dev/null | sed -n 's/^\([0-9]*\) passed, 0 failed.*/\1/p')
     lines=$(cat "$OUT/read.txt" 2>/dev/null | wc -l) files=$(cat "$OUT/write.txt" 2>/dev/null | wc -l)
-    printf '%s\t%s\t%s\t%s\t%s\n' "$c" "${rust:--}" "$lines" "$files" "$(($(wc -c <"$1") / 1024))"
+    [ "$lines" != 0 ] || lines=-
+    [ "$files" != 0 ] || files=-
+    printf '%s\t%s\t%s\t%s\t%s\n' "${linked:-$c}" "${rust:--}" "$lines" "$files" "$(($(wc -c <"$1") / 1024))"
 }

@@ -3,7 +3,7 @@
 #     sh tools/platforms/test.sh OUTPUT PLATFORM...      PLATFORM: of tools/platforms/list.txt
 # OUTPUT/NAME.log has what each printed. make libs has built this machine's library, which the others are compared with.
 # QUICK=1: without link-time optimisation, one language and no Rust tests. RECORD=1: a platform that passes has its row in
-# docs/platforms.md replaced.
+# docs/platforms.md and in README.md replaced.
 # A platform whose tools cannot be had is skipped, and said so. Exit status 1 if one fails.
 set -u
 
@@ -11,22 +11,35 @@ set -u
 cd "$(dirname "$0")/../.." || exit
 mkdir -p "$1" || exit
 PLATFORMS_OUT=$(cd "$1" && pwd)
-export PLATFORMS_OUT
+PLATFORMS_RUST=$PLATFORMS_OUT/../debian-rust # as tools/msrv.sh has it
+export PLATFORMS_OUT PLATFORMS_RUST
 shift
+
+# record NAME TITLE HOW TARGET MINUTES
+record() {
+    [ "${QUICK-}" != 1 ] || set -- "$1" "$2" "$3, quick" "$4" "$5"
+    sed "/^| $1 |/d" docs/platforms.md >"$OUT/page"
+    echo "| $1 | $4 | $3 | $(sed 's/\t/ | /g' "$OUT/row") | $5 |" >>"$OUT/page"
+    sed "s/^| $2 | .* |\$/| $2 | $3 |/" README.md >"$OUT/readme"
+    cat "$OUT/page" >docs/platforms.md
+    cat "$OUT/readme" >README.md
+}
+
 passed=0 failed=0 skipped=0
 
 for name in "$@"; do
     line=$(grep "^$name	" tools/platforms/list.txt) || { echo "test.sh: tools/platforms/list.txt has no $name" >&2; exit 2; }
-    IFS='	' read -r name how script target prefix architecture runner <<END
+    IFS='	' read -r name title how script target prefix architecture runner <<END
 $line
 END
-    [ "$prefix" = - ] && prefix=
+    [ "$prefix" != - ] || prefix=
+    [ "$runner" != - ] || runner=
     export NAME="$name" TARGET="$target" PREFIX_="$prefix" RUNNER="$runner" OUT="$PLATFORMS_OUT/$name"
     mkdir -p "$OUT"
     log=$PLATFORMS_OUT/$name.log
     start=$(date +%s)
     {
-        sh tools/need.sh "platform-$name" && sh tools/debian_rust.sh "$PLATFORMS_OUT/rust" "$architecture" &&
+        sh tools/need.sh "platform-$name" && sh tools/debian_rust.sh "$PLATFORMS_RUST" "$architecture" &&
             sh "tools/platforms/$script.sh"
         echo $? >"$OUT/status"
     } >"$log" 2>&1
@@ -35,10 +48,7 @@ END
     0)
         passed=$((passed + 1))
         echo "ok $name in $seconds s: $(tr '\t' ',' <"$OUT/row")"
-        [ "${RECORD-}" != 1 ] || {
-            sed "/^| $name |/d" docs/platforms.md >"$OUT/page" && cat "$OUT/page" >docs/platforms.md &&
-                echo "| $name | $target | $how | $(sed 's/\t/ | /g' "$OUT/row") | $(((seconds + 30) / 60)) |" >>docs/platforms.md
-        }
+        [ "${RECORD-}" != 1 ] || record "$name" "$title" "$how" "$target" $(((seconds + 30) / 60))
         ;;
     3)
         skipped=$((skipped + 1))

@@ -1,0 +1,17 @@
+#!/bin/sh
+# musl, static: C tests that do not stand in for functions of the C library, and the same bytes as here. Run by test.sh.
+set -eu
+. tools/platforms/rust.sh
+std_from_source
+zig_compiler x86_64-linux-musl
+crate_types=staticlib
+
+build_library
+export CC="$cc -static" NM=nm CFLAGS=-g STATIC_LIBS="-lunwind -lpthread -lm -ldl -lc" ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
+status=0
+same_as_here -static "$built/libztensor.a" -lunwind || status=1
+ONLY=$(c_tests_without '"(fault_loop|failing_malloc)\.h"') LANGUAGES=c99 LIBRARIES=static sh c_tests/run.sh "$built" "$OUT/c" \
+    >>"$OUT/c.log" 2>&1 || status=1
+cat "$OUT"/*.log
+row "$built/libztensor.a" >"$OUT/row"
+exit $status

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Windows, by wine: C tests that ask for no more than C and what mingw has, zt.exe, and the same bytes as here. Run by test.sh.
+set -eu
+. tools/platforms/rust.sh
+std_from_source
+exe=.exe
+windows_objects
+
+build_library
+cargo_for_target rustc --release --package ztensor-tools --bin zt
+mkdir -p "$OUT/c/lib"
+wine_libraries "$built/ztensor.dll"
+cp "$built/libztensor.dll.a" "$OUT/c/lib/libztensor.dll.a"
+${PREFIX_}ar rc "$OUT/c/lib/libdl.a" # there is nothing of the kind, and nothing is needed of it
+cat >"$OUT/run" <<'END'
+#!/bin/sh
+# The compiler adds the ending.
+program=$1
+shift
+[ -f "$program" ] || program=$program.exe
+wine "$program" "$@"
+status=$?
+case $program in */c/*) rm -f "$program" ;; esac
+exit $status
+END
+chmod +x "$OUT/run"
+RUNNER=$OUT/run
+export RUNNER CC="$cc" NM="${PREFIX_}nm" CFLAGS="-g -D__USE_MINGW_ANSI_STDIO=1 -D_POSIX_C_SOURCE=200809L"
+export ZT_TEST_DATA=tests/data
+status=0
+same_as_here "$built/libztensor.dll.a" || status=1
+ONLY=$(c_tests_without 'sys/(wait|mman|resource|mount)\.h|mkfifo|mkdir\(|alarm\(|"(fault_loop|failing_malloc)\.h"') \
+    LANGUAGES=c99 LIBRARIES=shared sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1
+{
+    $RUNNER "$built/zt.exe" verify tests/data/v1.2/py-1.2.3-digests.zt &&
+        $RUNNER "$built/zt.exe" ls --json tests/data/v0.1/py-0.1.4-all-dtypes.zt &&
+        $RUNNER "$built/zt.exe" convert tests/data/v0.1/py-0.1.4-all-dtypes.zt "$OUT/converted.zt" &&
+        $RUNNER "$built/zt.exe" verify "$OUT/converted.zt" && rm "$OUT/converted.zt" && echo "zt: 4 passed, 0 failed"
+} >"$OUT/zt.log" 2>&1 || { echo "zt.exe: FAILED" && status=1; }
+cat "$OUT"/*.log
+row "$built/ztensor.dll" >"$OUT/row"
+exit $status
