@@ -15,7 +15,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms dist deb release fuzz-quick check-dependencies header install clean fmt lint docs site \
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-strangers test-clients dist dist-elsewhere deb release fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build remote test-remote install-remote
 
 help:
@@ -42,6 +42,8 @@ help:
 	@echo 'make remote         libztensor_remote: models in buckets and on web servers (docs/remote.md); fetches 130 crates'
 	@echo 'make test-remote    its tests; fetches programs that speak as S3, Google Cloud Storage and Azure do'
 	@echo 'make test-platforms  the library on other platforms; PLATFORMS="s390x i686" chooses'
+	@echo 'make dist-elsewhere  tarballs for musl and Windows; make test-strangers uses all of them on those and on Debian 11'
+	@echo 'make test-clients   cargo cinstall and Conan'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make bench          measures the library beside its peers and the limits of the machine (docs/benchmarks.md)'
 	@echo 'make bench-quick    the same with smaller files, in under two minutes'
@@ -156,6 +158,18 @@ dist:
 	@sh tools/need.sh tarball
 	sh packaging/build.sh $(T)/dist && sh packaging/dist.sh $(T)/dist
 
+# No part of make test: each of the three builds the library again.
+test-clients:
+	sh packaging/clients.sh $(T)/clients
+
+# The same for musl and for Windows, compiled here, and a stranger's first program with each tarball.
+dist-elsewhere: dist
+	sh packaging/elsewhere.sh $(T)/dist musl
+	sh packaging/elsewhere.sh $(T)/dist windows
+
+test-strangers: dist-elsewhere
+	sh packaging/strangers.sh $(T)/dist
+
 deb:
 	@sh tools/need.sh deb
 	sh packaging/build.sh $(T)/dist && sh packaging/deb.sh $(T)/dist
@@ -164,10 +178,11 @@ deb:
 release: dist deb
 	sh packaging/wheel.sh $(T)/dist && sh packaging/release.sh $(T)/dist
 
-# Of the libraries that the other tests built, so that nothing is built twice.
+# Of the libraries that the other tests built, so that nothing is built twice; then a stranger's program with the tarball.
 test-packages:
 	@if sh tools/need.sh packages; then sh tools/need.sh lintian || true; sh tools/need.sh abi || true; \
-	    ZTENSOR_QUICK=1 sh packaging/test.sh $(T)/packages; \
+	    ZTENSOR_QUICK=1 sh packaging/test.sh $(T)/packages; status=$$?; \
+	    sh packaging/strangers.sh $(T)/packages && exit $$status; \
 	else echo "packages: skipped: there is no cmake"; fi
 
 # The model is what the demo converts, once.
@@ -211,7 +226,7 @@ test-remote: libs
 
 # The library on other platforms, built with the minimum Rust version: emulated, or as this processor runs them. Debian's
 # packages of compilers and emulators are installed as for any part; Rust's are unpacked, 1 GB, and not installed.
-PLATFORMS ?= s390x i686 aarch64 armhf
+PLATFORMS ?= $(shell sed -n '/^\#/!s/	.*//p' tools/platforms/list.txt)
 test-platforms: libs
 	sh tools/platforms/test.sh $(T)/platforms $(PLATFORMS)
 

@@ -8,7 +8,7 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 . packaging/environment.sh
-rm -rf "$out/root"
+rm -rf "$out/root" "$out/zig-cc"
 LINK=$(old_glibc_compiler)
 [ -n "$LINK" ] || echo "build.sh: no zig from PyPI: linked against the glibc of this machine" >&2
 export LINK
@@ -24,6 +24,7 @@ strip "$out/root/bin/zt" "$out/root/lib/libztensor.so.$version"
 strip --strip-unneeded "$out/root/lib/libztensor.a"
 cp README.md SECURITY.md "$out/root/share/doc/ztensor"
 sh packaging/third_party_licences.sh ztensor-c ztensor-tools >"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
+[ -z "$LINK" ] || zig_licences libc/glibc/LICENSES >>"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
 sbom ztensor-c ztensor-tools >"$out/root/share/doc/ztensor/sbom.cdx.json"
 if [ "${ZTENSOR_QUICK-}" != 1 ] && grep -lrF -e "$home" -e "$here" "$out/root"; then
     echo "build.sh: these name a folder of this machine" >&2

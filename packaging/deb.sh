@@ -30,7 +30,10 @@ begin() {
     tree=$out/deb/$package
     mkdir -p "$tree/DEBIAN" "$tree/usr/share/doc/$package"
     sed "s|@YEAR@|$(date -u -d "@$epoch" +%Y)|" packaging/debian/copyright >"$tree/usr/share/doc/$package/copyright"
-    sh packaging/third_party_licences.sh "$2" | gzip -9n >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
+    LINK=
+    [ "$package" != ztensor-tools ] || LINK=$(linked_by) # the library is linked anew, for Debian
+    { sh packaging/third_party_licences.sh "$2" && { [ -z "$LINK" ] || zig_licences libc/glibc/LICENSES; }; } | gzip -9n \
+        >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
     sbom "$2" >"$tree/usr/share/doc/$package/sbom.cdx.json"
     printf 'libztensor (%s) unstable; urgency=low\n\n  * Release %s.\n\n -- %s  %s\n' "$revision" "$version" "$maintainer" \
         "$(LC_ALL=C date -u -R -d "@$epoch")" | gzip -9n >"$tree/usr/share/doc/$package/changelog.Debian.gz"

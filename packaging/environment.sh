@@ -4,6 +4,7 @@ cargo=${CARGO:-cargo}
 version=$(sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 home=${CARGO_HOME:-$HOME/.cargo}
 here=$PWD
+tools=${CARGO_TARGET_DIR:-$PWD/target}
 if [ "${ZTENSOR_QUICK-}" != 1 ]; then
     export CARGO_TARGET_DIR="$out/cargo"
     export RUSTFLAGS="${RUSTFLAGS-} --remap-path-prefix=$home=cargo --remap-path-prefix=$here=ztensor --remap-path-prefix=$out=out"
@@ -21,13 +22,7 @@ install_into() {
 # A C compiler that links against glibc 2.28, whatever this machine has: zig's, of PyPI. Nothing where there is none.
 old_glibc_compiler() {
     case $(uname -sm) in "Linux x86_64" | "Linux aarch64") ;; *) return ;; esac
-    zig=${ZIG:-$out/zig/ziglang/zig}
-    release=0.14.1
-    if [ -z "${ZIG-}" ] && [ "$("$zig" version 2>/dev/null)" != $release ]; then
-        rm -rf "$out/zig"
-        "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --no-input --no-compile --no-deps --retries 1 \
-            --only-binary :all: --target "$out/zig" "ziglang==$release" >"$out/zig.log" 2>&1 || return 0
-    fi
+    zig=$(CARGO_TARGET_DIR="$tools" sh tools/zig.sh 2>"$out/zig.log") || return 0
     # The system's libgcc_s, as every C++ program has it: -lgcc_s would be an unwinder of zig's own inside.
     cat >"$out/zig-cc" <<END
 #!/bin/sh
@@ -44,6 +39,20 @@ END
     echo "$out/zig-cc"
 }
 
+# What built OUT/root, where that is zig.
+linked_by() { [ ! -x "$out/zig-cc" ] || echo "$out/zig-cc"; }
+
+# The licences of what zig links into a library: its own, and these files of it.
+zig_licences() {
+    zig=$(CARGO_TARGET_DIR="$tools" sh tools/zig.sh)
+    printf '\n==== zig %s, its runtime (MIT) ====\n\n' "$("$zig" version)"
+    cat "${zig%/*}/LICENSE"
+    for file; do
+        printf '\n==== zig, %s ====\n\n' "$file"
+        cat "${zig%/*}/lib/$file"
+    done
+}
+
 # The tools for wheels and documents, of PyPI, in OUT/python-tools.
 python_tools() {
     cmp -s packaging/requirements.txt "$out/python-tools/requirements.txt" && return
@@ -53,10 +62,13 @@ python_tools() {
         cp packaging/requirements.txt "$out/python-tools"
 }
 
-# sbom PACKAGE...: what they are linked with.
+# sbom PACKAGE...: what they are linked with, for $target; zig's runtime with it where $LINK is zig.
+target=$(rustc -vV | sed -n 's/^host: //p')
 sbom() {
-    "$cargo" metadata --format-version 1 --locked --offline --filter-platform "$(rustc -vV | sed -n 's/^host: //p')" |
-        python3 packaging/sbom.py "$@"
+    zig=
+    [ -z "${LINK-}" ] || zig=$("$(CARGO_TARGET_DIR="$tools" sh tools/zig.sh)" version)
+    "$cargo" metadata --format-version 1 --locked --offline --filter-platform "$target" |
+        python3 packaging/sbom.py ${zig:+"--zig=$zig"} "$@"
 }
 
 # The newest glibc that any of these needs.

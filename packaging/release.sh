@@ -25,6 +25,8 @@ agrees bindings/python/pyproject.toml 's/^version = "\(.*\)"$/\1/p'
 agrees bindings/julia/Project.toml 's/^version = "\(.*\)"$/\1/p'
 agrees packaging/conan/conanfile.py 's/^    version = "\(.*\)"$/\1/p'
 agrees packaging/vcpkg/ztensor/vcpkg.json 's/^  "version": "\(.*\)",$/\1/p'
+agrees packaging/conda/meta.yaml 's/^{% set version = "\(.*\)" %}$/\1/p'
+agrees packaging/nix/default.nix 's/^  version = "\(.*\)";$/\1/p'
 agrees Cargo.lock '/^name = "ztensor-c"$/{n;s/^version = "\(.*\)"$/\1/p;}'
 agrees fuzz/Cargo.lock '/^name = "ztensor-c"$/{n;s/^version = "\(.*\)"$/\1/p;}'
 agrees remote/Cargo.lock '/^name = "ztensor-remote"$/{n;s/^version = "\(.*\)"$/\1/p;}'
@@ -45,8 +47,17 @@ for file in "$out/ztensor-$version-"*-linux-gnu.tar.xz "$out/deb/"*"_$version-1_
     [ -f "$file" ] || fail "there is no $file"
     cp "$file" "$out/release"
 done
+for file in "$out/ztensor-$version-"*-linux-musl.tar.xz "$out/ztensor-$version-"*-windows.zip; do # of make dist-elsewhere
+    [ ! -f "$file" ] || cp "$file" "$out/release"
+done
 "$cargo" package --quiet --locked --allow-dirty --no-verify --package ztensor-c
 cp "${CARGO_TARGET_DIR:-target}/package/ztensor-c-$version.crate" "$out/release"
+# What the next release is compared with: to be committed in packaging/abi.
+if command -v abidw >/dev/null; then
+    python3 packaging/abi.py describe include "$out/release/libztensor-$version.abi"
+elif [ $dry = no ]; then
+    fail "there is no abidw to write the binary interface down"
+fi
 (cd "$out/release" && sha256sum -- * >"$out/SHA256SUMS" && mv "$out/SHA256SUMS" .)
 [ $dry = yes ] || git tag -a "v$version" --cleanup=verbatim -F "$out/release/notes.md"
 echo "$out/release: $version, $(wc -l <"$out/release/SHA256SUMS") files"

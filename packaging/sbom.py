@@ -1,7 +1,8 @@
 """What packages of the workspace are linked with, as a CycloneDX 1.5 document: of cargo metadata on standard input.
 
-    cargo metadata ... | python3 sbom.py PACKAGE...      the first is what the document is about
+    cargo metadata ... | python3 sbom.py [--zig=VERSION] PACKAGE...      the first is what the document is about
 
+--zig: it was linked by zig, whose runtime is in it.
 No time and no random number is in it, so that the same source gives the same bytes.
 """
 
@@ -38,8 +39,20 @@ def reference(identity):
     return f"pkg:cargo/{packages[identity]['name']}@{packages[identity]['version']}"
 
 
+def runtime(version):
+    return {
+        "type": "library",
+        "bom-ref": f"pkg:pypi/ziglang@{version}",
+        "name": "zig compiler_rt",
+        "version": version,
+        "licenses": [{"expression": "MIT"}],
+        "purl": f"pkg:pypi/ziglang@{version}",
+    }
+
+
+zigs = [argument.removeprefix("--zig=") for argument in sys.argv[1:] if argument.startswith("--zig=")]
 members = {packages[identity]["name"]: identity for identity in metadata["workspace_members"]}
-roots = [members[name] for name in sys.argv[1:]]
+roots = [members[name] for name in sys.argv[1 + len(zigs):]]
 found, queue = set(), list(roots)
 while queue:
     identity = queue.pop()
@@ -51,7 +64,7 @@ json.dump({
     "specVersion": "1.5",
     "version": 1,
     "metadata": {"component": component(roots[0])},
-    "components": [component(identity) for identity in sorted(found - {roots[0]}, key=reference)],
+    "components": [component(identity) for identity in sorted(found - {roots[0]}, key=reference)] + [runtime(version) for version in zigs],
     "dependencies": [
         {"ref": reference(identity), "dependsOn": sorted(reference(other) for other in linked(identity))}
         for identity in sorted(found, key=reference)

@@ -72,7 +72,17 @@ old_glibc() { # nothing newer than what the tarball promises
     ! objdump -T "$prefix/lib/libztensor.so" "$prefix/bin/zt" | grep -o 'GLIBC_2[.0-9]*' | sort -Vu | sed 's/GLIBC_//' |
         awk -F. '$2 > 28' | grep . && readelf -d "$prefix/lib/libztensor.so" | grep -q 'libgcc_s.so.1'
 }
-if [ -x "$out/zig-cc" ]; then check "tarball, glibc 2.28" old_glibc; else skipped=$((skipped + 1)); fi
+zigs_runtime() { # what zig links into a library is listed and has its licence
+    doc=$prefix/share/doc/ztensor
+    grep -q '^==== zig .* (MIT) ====' "$doc/THIRD-PARTY-LICENSES" && grep -q 'Zig contributors' "$doc/THIRD-PARTY-LICENSES" &&
+        grep -q '"purl": "pkg:pypi/ziglang@' "$doc/sbom.cdx.json"
+}
+if [ -x "$out/zig-cc" ]; then
+    check "tarball, glibc 2.28" old_glibc
+    check "tarball, the runtime of zig" zigs_runtime
+else
+    skipped=$((skipped + 2))
+fi
 runs() { "$prefix/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt" && "$prefix/bin/zt" ls "$data/v0.1/py-0.1.4-all-dtypes.zt"; }
 check "tarball, zt" runs
 
@@ -89,7 +99,7 @@ has, has_not, subject = sys.argv[2:]
 names = {part["name"]: part for part in sbom["components"]}
 assert sbom["bomFormat"] == "CycloneDX" and sbom["metadata"]["component"]["name"] == subject, sbom["metadata"]
 assert has in names and has_not not in names and "cbindgen" not in names, sorted(names)
-assert all(part["licenses"] and part["purl"].startswith("pkg:cargo/") for part in names.values())
+assert all(part["licenses"] and part["purl"].startswith(("pkg:cargo/", "pkg:pypi/ziglang@")) for part in names.values())
 known = {part["bom-ref"] for part in names.values()} | {sbom["metadata"]["component"]["bom-ref"]}
 assert all({edge["ref"], *edge["dependsOn"]} <= known for edge in sbom["dependencies"])
 ' "$@"

@@ -2,6 +2,7 @@
 # Prints the licences of everything that packages of the workspace are linked with: the crates' own files, libzstd's with
 # them. Reads what cargo has fetched; no network.
 #     sh packaging/third_party_licences.sh PACKAGE... >THIRD-PARTY-LICENSES
+# TARGET: of which platform, as Rust calls it; otherwise this machine's.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -11,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$cargo" metadata --format-version 1 --locked --offline >"$work/metadata"
-for package; do "$cargo" tree --locked --offline --package "$package" --edges normal,no-proc-macro --target "$(rustc -vV | sed -n 's/^host: //p')" \
+for package; do "$cargo" tree --locked --offline --package "$package" --edges normal,no-proc-macro --target "${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}" \
     --prefix none --no-dedupe --format '{p}|{l}'; done | grep . | grep -v ' (/' | sed 's/ (\*)//' | sort -u >"$work/crates"
 [ -s "$work/crates" ] || { echo "third_party_licences.sh: no crates" >&2; exit 1; }
 echo "libztensor is MIT OR Apache-2.0. It is built from these works, under these licences."

@@ -17,7 +17,9 @@ export SOURCE_DATE_EPOCH LIBZTENSOR LIBZTENSOR_NOTICES
 rm -rf "$out/wheel"
 mkdir -p "$LIBZTENSOR_NOTICES/licenses" "$LIBZTENSOR_NOTICES/sboms" "$out/wheel/plain"
 cp LICENSE-MIT LICENSE-APACHE "$LIBZTENSOR_NOTICES/licenses"
-sh packaging/third_party_licences.sh ztensor-c >"$LIBZTENSOR_NOTICES/licenses/THIRD-PARTY-LICENSES"
+LINK=$(linked_by)
+{ sh packaging/third_party_licences.sh ztensor-c && { [ -z "$LINK" ] || zig_licences libc/glibc/LICENSES; }; } \
+    >"$LIBZTENSOR_NOTICES/licenses/THIRD-PARTY-LICENSES"
 sbom ztensor-c >"$LIBZTENSOR_NOTICES/sboms/ztensor-c.cdx.json"
 cp -r bindings/python "$out/wheel/source"
 export PYTHONPATH="$out/python-tools" PYTHONDONTWRITEBYTECODE=1 PATH="$out/python-tools/bin:$PATH"

@@ -121,9 +121,15 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
     let table = read("tools/needs.txt");
     let names: Vec<&str> =
         table.lines().filter(|l| !l.starts_with('#')).map(|l| l.split(": ").next().unwrap()).collect();
-    let scripts =
-        ["Makefile", "examples/fetch_minilm.sh", "tests/consumers/run.sh", "tests/consumers/host/checks.sh"]
-            .map(read);
+    let scripts = [
+        "Makefile",
+        "examples/fetch_minilm.sh",
+        "packaging/clients.sh",
+        "packaging/strangers.sh",
+        "tests/consumers/run.sh",
+        "tests/consumers/host/checks.sh",
+    ]
+    .map(read);
     let asked: Vec<&str> = scripts
         .iter()
         .flat_map(|text| text.split("tools/need.sh").skip(1))
@@ -140,7 +146,20 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
     for name in names {
         let is_platform = name.starts_with("platform-"); // tools/platforms/test.sh asks for those by the platform's name
         assert!(is_platform || asked.contains(&name), "nothing asks for {name}");
-        let outside = ["tarball", "deb", "bench", "runai", "install", "site", "llama", "remote", "report"];
+        let outside = [
+            "tarball",
+            "deb",
+            "bench",
+            "runai",
+            "install",
+            "site",
+            "llama",
+            "remote",
+            "report",
+            "cinstall",
+            "stranger-musl",
+            "nix",
+        ];
         let outside = is_platform || outside.contains(&name);
         assert_eq!(planned.contains(&name), !outside, "{name}");
     }

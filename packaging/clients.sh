@@ -1,0 +1,110 @@
+#!/bin/sh
+# Package managers that build from source, run: cargo-c's `cargo cinstall` as Debian has it, and Conan of PyPI; with what each
+# installed a program is compiled and opens a model. Built with little optimisation, for the time that it takes. The recipes for
+# conda and Nix are read as far as that goes without their package sets.
+#     sh packaging/clients.sh OUT
+# Ends with: clients: N passed, M failed, K skipped.
+set -u
+
+[ $# -eq 1 ] || { echo "usage: clients.sh OUT" >&2; exit 2; }
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.." || exit
+version=$(sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
+model=$PWD/tests/data/v1.2/py-1.2.3-zstd.zt
+conan_version=2.34.0
+export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+export CARGO_TARGET_DIR="$out/cargo"
+passed=0 failed=0 skipped=0
+check() { # NAME COMMAND...
+    name=$1
+    shift
+    (set -e; "$@") >"$out/log" 2>&1 # not in the condition: set -e would be ignored there
+    case $? in
+    0) passed=$((passed + 1)) && echo "ok $name" ;;
+    3) skipped=$((skipped + 1)) && echo "clients: skipped: $name: $(tail -n 1 "$out/log")" ;;
+    *) failed=$((failed + 1)) && echo "FAILED $name" && tail -n 25 "$out/log" | sed 's/^/    /' ;;
+    esac
+}
+
+# Debian's cargo-c has the cargo of Rust 1.65: it reads lock files up to version 3, no registry but by git, and no manifest of
+# edition 2024, which a crate has that is for Windows alone. So it gets the crate alone, with its crates beside it.
+cinstall() {
+    sh tools/need.sh cinstall || exit 3
+    tree=$out/cinstall
+    rm -rf "$tree"
+    mkdir -p "$tree/.cargo"
+    git ls-files -z src include cmake man pkgconfig Cargo.toml Cargo.lock build.rs README.md | xargs -0 tar -cf - | tar -xf - -C "$tree"
+    sed -i 's/^members = .*/members = []/; /^\[dev-dependencies\]/,/^$/d; /^\[profile\.dev/,/^$/d' "$tree/Cargo.toml"
+    cd "$tree"
+    cargo metadata --offline --format-version 1 >/dev/null # leaves what is not needed any longer out of the lock file
+    cargo vendor --offline vendor >"$out/vendor.toml"
+    mv "$out/vendor.toml" .cargo/config.toml
+    sed -i 's/^version = 4$/version = 3/' Cargo.lock
+    grep -l '^edition = "2024"' vendor/*/Cargo.toml | xargs -r sed -i 's/^edition = "2024"/edition = "2021"/; /^rust-version/d'
+    cargo cinstall --offline --prefix=/usr --libdir=/usr/lib "--destdir=$out/cinstalled"
+    cd "$here"
+    lib=$out/cinstalled/usr/lib
+    for file in libztensor.so libztensor.so.0 "libztensor.so.$version" libztensor.a pkgconfig/ztensor.pc ../include/ztensor.h \
+        ../include/ztensor.hpp ../include/ztensor/file.hpp; do
+        [ -s "$lib/$file" ] || { echo "no $file"; exit 1; }
+    done
+    readelf -d "$lib/libztensor.so" | grep 'SONAME.*\[libztensor.so.0\]'
+    flags=$(PKG_CONFIG_SYSROOT_DIR="$out/cinstalled" PKG_CONFIG_LIBDIR="$lib/pkgconfig" PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+        PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --cflags --libs "ztensor = $version")
+    # shellcheck disable=SC2086 # a list of words
+    cc -o "$out/stranger" tests/consumers/stranger/stranger.c $flags
+    LD_LIBRARY_PATH=$lib "$out/stranger" "$model" | grep ' objects$'
+}
+here=$PWD
+check "cargo cinstall" cinstall
+
+conan_tool() {
+    [ "$(cat "$out/conan/version" 2>/dev/null)" = $conan_version ] && return
+    rm -rf "$out/conan"
+    python3 -m pip install --quiet --disable-pip-version-check --no-input --no-compile --retries 1 --target "$out/conan" \
+        "conan==$conan_version" || { echo "Conan cannot be had from PyPI"; exit 3; }
+    echo $conan_version >"$out/conan/version"
+}
+conan() { # SHARED: True or False
+    sh tools/need.sh packages || exit 3
+    conan_tool
+    export CONAN_HOME="$out/conan-home" PYTHONPATH="$out/conan" PYTHONDONTWRITEBYTECODE=1 ZTENSOR_MODEL="$model"
+    "$out/conan/bin/conan" profile detect --force
+    "$out/conan/bin/conan" create packaging/conan -o "ztensor/*:shared=$1"
+    "$out/conan/bin/conan" list "ztensor/$version:*"
+}
+check "Conan, shared" conan True
+check "Conan, static" conan False
+
+# Jinja gives YAML, its version is Cargo.toml's, and what it names is there.
+conda() {
+    conan_tool # has Jinja and YAML
+    PYTHONPATH="$out/conan" python3 - "$version" <<'END'
+import sys
+from pathlib import Path
+
+import jinja2
+import yaml
+
+recipe = Path("packaging/conda/meta.yaml")
+text = jinja2.Template(recipe.read_text()).render(compiler=lambda name: f"{name}-compiler", pin_subpackage=lambda name, max_pin: name)
+meta = yaml.safe_load(text)
+assert meta["package"]["version"] == sys.argv[1], meta["package"]
+source = recipe.parent / meta["source"]["path"]
+assert all((source / name).is_file() for name in meta["about"]["license_file"] + ["CMakeLists.txt"])
+assert all((recipe.parent / name).is_file() for name in meta["test"]["files"])
+END
+}
+check "conda, the recipe" conda
+
+nix() {
+    sh tools/need.sh nix || exit 3
+    nix-instantiate --parse packaging/nix/default.nix >"$out/nix.txt"
+    grep "version = \"$version\"" "$out/nix.txt"
+    [ -f packaging/nix/../../Cargo.lock ]
+}
+check "Nix, the expression" nix
+
+echo "clients: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
