@@ -39,19 +39,21 @@ static inline uint64_t hash_of(const void *data, size_t size)
     return hash;
 }
 
-/* Of elements of so many bytes in the host's byte order: the hash of what they are in little-endian order. */
+/* Of elements of so many bytes in the host's byte order: the hash of what they are in little-endian order. What is no whole
+ * element at the end is as it is stored. */
 static inline uint64_t hash_of_elements(const void *data, size_t size, size_t width)
 {
     const uint16_t one = 1;
     const unsigned char *bytes = (const unsigned char *)data;
     unsigned char *swapped;
     uint64_t hash;
+    const size_t whole = size - size % width;
     size_t i;
     if (width < 2 || *(const unsigned char *)&one == 1)
         return hash_of(data, size);
     swapped = (unsigned char *)memory_of(size);
     for (i = 0; i < size; i++)
-        swapped[i] = bytes[i / width * width + (width - 1 - i % width)];
+        swapped[i] = bytes[i < whole ? i / width * width + (width - 1 - i % width) : i];
     hash = hash_of(swapped, size);
     free(swapped);
     return hash;
