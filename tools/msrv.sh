@@ -9,8 +9,14 @@ cd "$(dirname "$0")/.."
 msrv=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 target=${CARGO_TARGET_DIR:-$PWD/target}
 
+# The workspace, and remote/, which has one of its own, where its crates can be had.
 check() {
     CARGO_TARGET_DIR=$target/msrv "$@" check --workspace --all-targets --locked
+    if cargo fetch --quiet --locked --manifest-path remote/Cargo.toml 2>/dev/null; then
+        CARGO_TARGET_DIR=$target/msrv/remote "$@" check --manifest-path remote/Cargo.toml --all-targets --locked
+    else
+        echo "msrv: skipped: remote/, whose crates cannot be had" >&2
+    fi
 }
 
 if rustup toolchain list 2>/dev/null | grep -q "^$msrv"; then

@@ -294,7 +294,7 @@ mod tests {
         let ranges: Vec<_> = planned.iter().map(|r| (r.range.clone(), r.pieces.len())).collect();
         assert_eq!(ranges, [(0..40 + GAP, 3), (50 + 2 * GAP..60 + 2 * GAP, 1)]);
         let size = 100 * REQUEST + 7;
-        let planned = plan(&pieces(&mut [], &[7..size]));
+        let planned = plan(&pieces(&mut [], std::slice::from_ref(&(7..size))));
         assert!((100..=101).contains(&planned.len()));
         assert!(planned.iter().all(|r| r.range.end - r.range.start < 2 * REQUEST && r.pieces.len() == 1));
         assert!(planned.windows(2).all(|two| two[0].range.end == two[1].range.start));

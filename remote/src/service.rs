@@ -53,7 +53,6 @@ impl HttpConnector for Connector {
             let certificate = Certificate::from_pem(certificate.as_bytes()).map_err(failed)?;
             builder = builder.tls_certs_merge([certificate]);
         }
-        builder = builder.danger_accept_invalid_certs(is_set(ClientConfigKey::AllowInvalidCertificates));
         made(builder.https_only(!is_set(ClientConfigKey::AllowHttp)))
     }
 }

@@ -1,4 +1,5 @@
 //! What is refused, left or forgotten: names, listings, words of access, texts that are no URLs, children that were forked.
+#![allow(clippy::undocumented_unsafe_blocks)] // calls as the header has them, with what lives here
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Files and models on a web server: requests counted, answers spoiled, secrets kept.
+#![allow(clippy::undocumented_unsafe_blocks)] // calls as the header has them, with what lives here
 
 mod common;
 

@@ -20,7 +20,12 @@ pub struct Content {
     pub redirect: Option<String>,
     /// Only for those who say so.
     pub query: Option<String>,
+    /// What it begins with.
     pub authorization: Option<String>,
+    /// Another header, by its name in lower case.
+    pub header: Option<(String, String)>,
+    /// What the body of the request has in it.
+    pub body: Option<String>,
     /// Knows no bytes=-N.
     pub no_suffixes: bool,
 }
@@ -131,7 +136,11 @@ impl Server {
         let mut reader = BufReader::new(stream);
         while let Some(head) = Head::read(&mut reader) {
             self.requests.fetch_add(1, Ordering::Relaxed);
-            let (answer, body) = self.answer(&head);
+            let mut sent = vec![0; head.get("content-length").map_or(0, |size| size.parse().unwrap())];
+            if reader.read_exact(&mut sent).is_err() {
+                return;
+            }
+            let (answer, body) = self.answer(&head, &String::from_utf8_lossy(&sent));
             let stream = reader.get_mut();
             let closes = head.get("connection") == Some("close");
             let answer = format!("{answer}Content-Length: {}\r\n\r\n", body.len());
@@ -141,7 +150,7 @@ impl Server {
         }
     }
 
-    fn answer(&self, head: &Head) -> (String, Vec<u8>) {
+    fn answer(&self, head: &Head, sent: &str) -> (String, Vec<u8>) {
         let error = |status: &str| (format!("HTTP/1.1 {status}\r\n"), b"<Code>Word</Code> secret".to_vec());
         let target = head.first.split(' ').nth(1).unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -155,10 +164,14 @@ impl Server {
         if let Some(to) = content.redirect {
             return (format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\n"), Vec::new());
         }
-        if content.query.is_some_and(|wanted| wanted != query) {
+        let other_header =
+            content.header.is_some_and(|(name, value)| head.get(&name) != Some(value.as_str()));
+        let other_body = content.body.is_some_and(|wanted| !sent.contains(&wanted));
+        if content.query.is_some_and(|wanted| wanted != query) || other_header || other_body {
             return error("403 Forbidden");
         }
-        if content.authorization.as_deref().is_some_and(|wanted| head.get("authorization") != Some(wanted)) {
+        let authorization = head.get("authorization").unwrap_or_default();
+        if content.authorization.is_some_and(|wanted| !authorization.starts_with(&wanted)) {
             return error("401 Unauthorized");
         }
         let other_tag = head.get("if-match").is_some_and(|tag| content.e_tag.as_deref() != Some(tag));

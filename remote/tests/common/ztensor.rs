@@ -1,4 +1,5 @@
-//! As much of libztensor's C interface as the tests need.
+//! As much of libztensor's C interface as the tests need: with handles that are open, and memory that is theirs.
+#![allow(clippy::undocumented_unsafe_blocks)]
 
 use std::ffi::{c_char, c_void, CStr, CString};
 use std::path::Path;
@@ -204,9 +205,16 @@ impl File {
         let component = |at: usize| unsafe { zt_component_at(zt_object_at(self.0, at), 0) };
         let mut all: Vec<Vec<u8>> =
             which.iter().map(|at| vec![0; unsafe { zt_component_size(component(*at)) } as usize]).collect();
+        let mut places: Vec<&mut [u8]> = all.iter_mut().map(Vec::as_mut_slice).collect();
+        self.read_into(which, &mut places).map(|()| all)
+    }
+
+    /// The same into memory of the caller's, of the right sizes.
+    pub fn read_into(&self, which: &[usize], places: &mut [&mut [u8]]) -> Result<(), (zt_status, String)> {
+        let component = |at: usize| unsafe { zt_component_at(zt_object_at(self.0, at), 0) };
         let requests: Vec<ReadRequest> = which
             .iter()
-            .zip(&mut all)
+            .zip(places)
             .map(|(at, bytes)| ReadRequest {
                 struct_size: size_of::<ReadRequest>(),
                 component: component(*at),
@@ -219,7 +227,7 @@ impl File {
             })
             .collect();
         match unsafe { zt_read_batch(self.0, requests.as_ptr(), requests.len(), null(), null_mut()) } {
-            0 => Ok(all),
+            0 => Ok(()),
             status => Err((status, last_error())),
         }
     }
