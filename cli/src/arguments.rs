@@ -19,6 +19,9 @@ use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
 #[derive(Parser)]
 #[command(name = "zt", version, after_help = "Example: zt ls model.safetensors")]
 pub struct Arguments {
+    /// Of URLs: certificates of authorities, in PEM, that are trusted beside the system's
+    #[arg(long, value_name = "FILE", global = true)]
+    pub root_certificates: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
 }

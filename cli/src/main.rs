@@ -38,7 +38,19 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     failure::report_panics_in_one_line();
     let arguments = Arguments::parse();
-    let run = || match &arguments.command {
+    let run = || {
+        arguments.root_certificates.as_deref().map_or(Ok(()), remote::trust)?;
+        run(&arguments.command)
+    };
+    match std::panic::catch_unwind(run) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => ExitCode::from(1), // the hook has reported it
+    }
+}
+
+fn run(command: &Command) -> failure::Outcome<()> {
+    match command {
         Command::Ls(arguments) => ls::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
@@ -61,11 +73,6 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => completions(arguments),
         #[cfg(feature = "compat")]
         Command::ReadWithCompat(arguments) => convert::compat::read(arguments),
-    };
-    match std::panic::catch_unwind(run) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(failure)) => failure.report(),
-        Err(_) => ExitCode::from(1), // the hook has reported it
     }
 }
 

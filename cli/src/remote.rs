@@ -2,8 +2,9 @@
 //! network: it gives sources, which are read as any other.
 
 use crate::failure::{Failure, Outcome};
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::path::Path;
+use std::sync::OnceLock;
 use ztensor::error::Result;
 use ztensor::reader::{File, OpenOptions};
 
@@ -55,6 +56,17 @@ pub fn shown(path: &Path) -> String {
     WebUrl::split(&text).map(|url| url.shown()).unwrap_or(text)
 }
 
+/// Certificates of authorities, in PEM, that servers are believed by beside the system's.
+static ROOT_CERTIFICATES: OnceLock<CString> = OnceLock::new();
+
+/// Takes them from a file.
+pub fn trust(file: &Path) -> Outcome<()> {
+    let text = std::fs::read(file).map_err(|e| Failure::at(file, e))?;
+    let text = CString::new(text).map_err(|_| Failure::at(file, "these are no certificates in PEM"))?;
+    let _ = ROOT_CERTIFICATES.set(text); // once
+    Ok(())
+}
+
 /// Opens a model, by its path or its URL.
 pub fn open(path: &Path) -> Outcome<File> {
     open_with(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
@@ -81,7 +93,7 @@ mod library {
 
 #[cfg(unix)]
 mod library {
-    use super::{File, OpenOptions, OsStr, Path, Result, WebUrl};
+    use super::{File, OpenOptions, OsStr, Path, Result, WebUrl, ROOT_CERTIFICATES};
     use std::ffi::{c_char, c_int, c_void, CStr, CString};
     use std::ops::Range;
     use std::sync::OnceLock;
@@ -124,7 +136,16 @@ mod library {
         identity: u64,
     }
 
-    type ZtRemoteSource = unsafe extern "C" fn(*const c_char, *const c_void, *mut Source) -> i32;
+    /// zt_remote_options of ztensor_remote.h.
+    #[repr(C)]
+    struct Options {
+        struct_size: usize,
+        texts: [*const c_char; 6],
+        root_certificates: *const c_char,
+        numbers: [u32; 6],
+    }
+
+    type ZtRemoteSource = unsafe extern "C" fn(*const c_char, *const Options, *mut Source) -> i32;
     type ZtLastError = unsafe extern "C" fn() -> *const c_char;
 
     /// The functions of the library, which stays loaded.
@@ -134,18 +155,21 @@ mod library {
     }
 
     /// Beside the program, as an installation has it, or where the system looks.
-    fn load() -> Option<Library> {
+    fn open_library(name: &str) -> Option<*mut c_void> {
         let in_folder = std::env::current_exe()
             .ok()
-            .and_then(|program| Some(program.parent()?.join("../lib").join(NAME)));
+            .and_then(|program| Some(program.parent()?.join("../lib").join(name)));
         let in_folder =
             in_folder.filter(|path| path.exists()).and_then(|path| path.to_str().map(str::to_owned));
-        let name = CString::new(in_folder.unwrap_or_else(|| NAME.into())).ok()?;
+        let name = CString::new(in_folder.unwrap_or_else(|| name.into())).ok()?;
         // SAFETY: NUL-ended; the library is one that may be loaded at any time.
-        let library = unsafe { dlopen(name.as_ptr(), RTLD_NOW) };
-        if library.is_null() {
-            return None;
-        }
+        Some(unsafe { dlopen(name.as_ptr(), RTLD_NOW) }).filter(|library| !library.is_null())
+    }
+
+    fn load() -> Option<Library> {
+        // What it is linked to, which lies beside it: where it is loaded, the system looks no further for it.
+        open_library(&NAME.replace("_remote", ""));
+        let library = open_library(NAME)?;
         // SAFETY: an open library, a NUL-ended name; also of what it is linked to.
         let find =
             |name: &CStr| Some(unsafe { dlsym(library, name.as_ptr()) }).filter(|found| !found.is_null());
@@ -213,8 +237,15 @@ mod library {
             // SAFETY: all of it may be zero.
             let mut source: Source = unsafe { std::mem::zeroed() };
             source.struct_size = size_of::<Source>();
-            // SAFETY: NUL-ended, no options, a source of the size that it says.
-            library.outcome(unsafe { (library.source)(url.as_ptr(), std::ptr::null(), &raw mut source) })?;
+            let options = Options {
+                struct_size: size_of::<Options>(),
+                texts: [std::ptr::null(); 6],
+                root_certificates: ROOT_CERTIFICATES.get().map_or(std::ptr::null(), |text| text.as_ptr()),
+                numbers: [0; 6],
+            };
+            // SAFETY: NUL-ended, options and a source of the sizes that they say.
+            library
+                .outcome(unsafe { (library.source)(url.as_ptr(), &raw const options, &raw mut source) })?;
             let mut source = RemoteSource { library, functions: source, size: 0 };
             if let Some(size) = source.functions.size {
                 // SAFETY: called as its declaration says.

@@ -106,6 +106,21 @@ fn zt_lists_verifies_and_converts_what_a_url_names() {
     let done = run(Command::new(&zt).args(["ls", &url]), &libraries);
     assert!(!done.status.success() && said(&done).contains("no such object"), "{}", said(&done));
     assert!(!said(&done).contains("hush"), "{}", said(&done));
+    // A server of an authority of one's own.
+    let server = Server::start_tls();
+    server.put("/m/a.zt", zt_bytes(40, 3000), "\"one\"");
+    let url = format!("https://{}/m/a.zt", server.address);
+    let authority = root().join("remote/tests/tls/authority.pem");
+    let done = run(Command::new(&zt).args(["ls", &url, "--root-certificates"]).arg(&authority), &libraries);
+    assert!(done.status.success() && said(&done).contains("layers.39.weight"), "{}", said(&done));
+    let done = run(Command::new(&zt).args(["ls", &url]), &libraries);
+    assert!(!done.status.success() && said(&done).contains("certificate"), "{}", said(&done));
+    let done = run(Command::new(&zt).args(["--root-certificates", "/nowhere", "ls", &url]), &libraries);
+    assert!(!done.status.success() && said(&done).starts_with("zt: /nowhere: "), "{}", said(&done));
+    let key = root().join("remote/tests/tls/server.key");
+    let done = run(Command::new(&zt).arg("--root-certificates").arg(&key).args(["ls", &url]), &libraries);
+    assert!(!done.status.success() && said(&done).contains("root_certificates"), "{}", said(&done));
+    let url = format!("http://me:hush@{place}.zt?X-Signature=hush");
     // Without the library it says what is missing.
     let done = Command::new(&zt).args(["ls", &url]).env_remove("LD_LIBRARY_PATH").output().unwrap();
     assert!(!done.status.success() && said(&done).contains("libztensor_remote"), "{}", said(&done));
@@ -140,4 +155,20 @@ fn the_python_binding_opens_urls() {
     assert!(said(&done).contains(&format!("40 read {wanted}")), "{}", said(&done));
     let done = python(&format!("import libztensor\nlibztensor.File({:?})", server.url("/none.zt")));
     assert!(said(&done).contains("NoFile"), "{}", said(&done));
+    // How it is asked: of a server of an authority of one's own, and of what is no option.
+    let secure = Server::start_tls();
+    secure.put("/m/a.zt", zt_bytes(40, 3000), "\"one\"");
+    let authority = root().join("remote/tests/tls/authority.pem");
+    let open = |remote: &str| {
+        python(&format!(
+            "import libztensor\nprint(len(libztensor.File('https://{}/m/a.zt', remote={remote})))",
+            secure.address
+        ))
+    };
+    let done = open(&format!("{{'root_certificates': open({authority:?}).read(), 'retries': 1}}"));
+    assert!(said(&done).contains("40"), "{}", said(&done));
+    assert!(said(&open("None")).contains("certificate"));
+    assert!(said(&open("{'roots': 'a'}")).contains("InvalidArgument"));
+    let done = python("import libztensor\nlibztensor.File('a.zt', remote={'retries': 1})");
+    assert!(said(&done).contains("InvalidArgument"), "{}", said(&done));
 }

@@ -10,7 +10,8 @@ from typing import Any, Callable, NamedTuple, Optional
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, source, store
 from ._component import ADVICE, Component, buffer_of, read_options
-from ._library import Handle, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote, report, sized, text
+from ._library import Handle, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote_options, report, sized, text
+from ._library import remote as remote_library
 from ._object import Object, numbers
 from ._value import Value, attributes
 
@@ -67,7 +68,8 @@ class Read(NamedTuple):
 
 class File(Handle, Mapping):
     """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it. Of a
-    URL (s3://, gs://, az://, https://) a file or a model, if libztensor_remote is installed.
+    URL (s3://, gs://, az://, https://) a file or a model, if libztensor_remote is installed; remote has what zt_remote_options
+    has: {"endpoint": ..., "root_certificates": Path("authority.pem").read_text()}.
 
     mode: "map" lends bytes in place, "read" survives files that are cut short meanwhile, "auto" maps where that can be done and
     the file is on this machine, "private" lends bytes that may be written to, in memory alone. containers: those that may be
@@ -75,9 +77,11 @@ class File(Handle, Mapping):
     messages call it. allocator, hooks: what libztensor.allocator and libztensor.thread_hooks make. All else is as
     zt_open_options says."""
 
-    def __init__(self, path, **how):
+    def __init__(self, path, *, remote: Optional[dict] = None, **how):
         if isinstance(path, str) and "://" in path:
-            self._open(remote().zt_remote_open, path.encode(), None, **how)
+            self._open(remote_library().zt_remote_open, path.encode(), remote_options(**remote or {}), **how)
+        elif remote:
+            raise InvalidArgument(f"remote has options for URLs, and {path!r} is none")
         else:
             self._open(lib.zt_open, os.fsencode(path), **how)
 

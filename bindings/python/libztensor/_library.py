@@ -45,6 +45,21 @@ def _load() -> _Functions:
 lib = _load()
 
 
+class zt_remote_options(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t)] + [
+        (name, ctypes.c_char_p) for name in ("endpoint", "region", "key_id", "secret", "token", "user_agent", "root_certificates")
+    ] + [(name, ctypes.c_uint32) for name in ("timeout_ms", "retries", "concurrency", "tail", "allow_http", "anonymous")]
+
+
+def remote_options(**given):
+    """How a service is asked: text and numbers as ztensor_remote.h has them."""
+    known = {name for name, _ in zt_remote_options._fields_[1:]}
+    for name in given:
+        if name not in known:
+            raise InvalidArgument(f"remote has no option {name!r}: there are {', '.join(sorted(known))}")
+    return options(zt_remote_options, **{name: value.encode() if isinstance(value, str) else value for name, value in given.items()})
+
+
 @functools.cache
 def remote():
     """libztensor_remote: $LIBZTENSOR_REMOTE, beside this package, or where the system has it."""
@@ -57,7 +72,7 @@ def remote():
         raise Unsupported(f"URLs need {name}, which cannot be loaded: {why}") from None
     library.zt_remote_open.restype = ctypes.c_int32
     library.zt_remote_open.argtypes = [
-        ctypes.c_char_p, ctypes.c_void_p, ctypes.POINTER(c.zt_open_options), ctypes.POINTER(ctypes.c_void_p)]
+        ctypes.c_char_p, ctypes.POINTER(zt_remote_options), ctypes.POINTER(c.zt_open_options), ctypes.POINTER(ctypes.c_void_p)]
     return library
 
 
