@@ -22,8 +22,18 @@ mkdir -p "$out/root/bin"
 cp "$program" "$out/root/bin/zt"
 strip "$out/root/bin/zt" "$out/root/lib/libztensor.so.$version"
 strip --strip-unneeded "$out/root/lib/libztensor.a"
+remote=
+if stage_remote; then
+    remote=ztensor-remote
+    sh remote/install.sh "$out/remote" "$version" "$out/root"
+    strip "$out/root/lib/libztensor_remote.so.$version"
+    strip --strip-unneeded "$out/root/lib/libztensor_remote.a"
+    sbom ztensor-remote >"$out/root/share/doc/ztensor/sbom-remote.cdx.json"
+else
+    echo "build.sh: without libztensor_remote" >&2
+fi
 cp README.md SECURITY.md "$out/root/share/doc/ztensor"
-sh packaging/third_party_licences.sh ztensor-c ztensor-tools >"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
+sh packaging/third_party_licences.sh ztensor-c ztensor-tools $remote >"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
 [ -z "$LINK" ] || zig_licences libc/glibc/LICENSES >>"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
 sbom ztensor-c ztensor-tools >"$out/root/share/doc/ztensor/sbom.cdx.json"
 if [ "${ZTENSOR_QUICK-}" != 1 ] && grep -lrF -e "$home" -e "$here" "$out/root"; then

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Debian packages, by dpkg-deb: libztensor0, libztensor-dev, ztensor-tools.
+# Debian packages, by dpkg-deb: libztensor0, libztensor-dev, ztensor-tools; libztensor-remote0 and libztensor-remote-dev, where
+# build.sh made that library.
 #     sh packaging/deb.sh OUT      after packaging/build.sh OUT
 set -eu
 
@@ -50,6 +51,14 @@ finish() {
     chmod -R u=rwX,go=rX "$tree"
     dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/deb" >/dev/null
 }
+# interface LIBRARY PACKAGE: what others that link it need to know, and since which version each function is there.
+interface() {
+    printf '%s 0 %s (>= %s)\n' "$1" "$2" "$version" >"$tree/DEBIAN/shlibs"
+    { printf '%s.so.0 %s #MINVER#\n' "$1" "$2"
+      objdump -T "$tree/$libdir/$1.so.$version" | grep -v '[*]UND[*]' | sed -n 's/.* \(ZTENSOR_[A-Z_]*\([0-9.]*\)\) *\(zt_.*\)$/ \3@\1 \2/p' |
+          LC_ALL=C sort; } >"$tree/DEBIAN/symbols"
+    printf 'activate-noawait ldconfig\n' >"$tree/DEBIAN/triggers"
+}
 
 begin libztensor0 ztensor-c libs "libc6 (>= $glibc), libgcc-s1" "reads and writes zTensor files (shared library)" <<'END'
 Opens, reads, verifies and writes zTensor .zt files of tensors: mapped in
@@ -58,11 +67,7 @@ END
 mkdir -p "$tree/$libdir"
 cp -a "$lib/libztensor.so.$version" "$lib/libztensor.so.0" "$tree/$libdir"
 chmod 644 "$tree/$libdir/libztensor.so.$version"
-printf 'libztensor 0 libztensor0 (>= %s)\n' "$version" >"$tree/DEBIAN/shlibs"
-# Since which version of the package each function is there.
-{ printf 'libztensor.so.0 libztensor0 #MINVER#\n'
-  objdump -T "$lib/libztensor.so.$version" | sed -n 's/.* \(ZTENSOR_\([0-9.]*\)\) *\(zt_.*\)$/ \3@\1 \2/p' | LC_ALL=C sort; } >"$tree/DEBIAN/symbols"
-printf 'activate-noawait ldconfig\n' >"$tree/DEBIAN/triggers"
+interface libztensor libztensor0
 finish
 
 begin libztensor-dev ztensor-c libdevel "libztensor0 (= $revision), libc6-dev" "reads and writes zTensor files (development files)" <<'END'
@@ -75,7 +80,8 @@ cp -a "$lib/libztensor.a" "$lib/libztensor.so" "$lib/cmake" "$lib/pkgconfig" "$t
 if [ -d "$root/share/man/man3" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man3" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man3/*; fi
 finish
 
-begin ztensor-tools ztensor-tools utils "libc6 (>= $glibc), libgcc-s1" "lists, verifies, converts and repairs zTensor files" <<'END'
+begin ztensor-tools ztensor-tools utils "libc6 (>= $glibc), libgcc-s1
+Suggests: libztensor-remote0" "lists, verifies, converts and repairs zTensor files" <<'END'
 The program zt: what a .zt file holds, whether its digests agree, files made
 from safetensors and from older versions, appends that were interrupted.
 END
@@ -83,4 +89,31 @@ mkdir -p "$tree/usr/bin"
 cp "$out/root/bin/zt" "$tree/usr/bin/zt"
 if [ -d "$root/share/man/man1" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man1" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man1/*; fi
 finish
+
+if [ -e "$out/root/lib/libztensor_remote.so" ]; then
+    sh remote/install.sh "$out/root/lib" "$version" "$root" "" "${libdir#usr/}"
+    glibc=$(glibc_of "$lib/libztensor_remote.so")
+    begin libztensor-remote0 ztensor-remote libs "libztensor0 (>= $version), libc6 (>= $glibc), libgcc-s1" \
+        "opens models in buckets and on web servers (shared library)" <<'END'
+Opens zTensor, safetensors and GGUF models in S3, Google Cloud Storage, Azure
+and on web servers for libztensor, by ranges.
+END
+    mkdir -p "$tree/$libdir"
+    cp -a "$lib/libztensor_remote.so.$version" "$lib/libztensor_remote.so.0" "$tree/$libdir"
+    chmod 644 "$tree/$libdir/libztensor_remote.so.$version"
+    interface libztensor_remote libztensor-remote0
+    finish
+
+    begin libztensor-remote-dev ztensor-remote libdevel "libztensor-remote0 (= $revision), libztensor-dev (>= $version), libc6-dev" \
+        "opens models in buckets and on web servers (development files)" <<'END'
+Header, static library, CMake package and pkg-config file of
+libztensor_remote.
+END
+    mkdir -p "$tree/usr/include" "$tree/$libdir/cmake" "$tree/$libdir/pkgconfig"
+    cp -a "$root/include/ztensor_remote.h" "$tree/usr/include"
+    cp -a "$lib/libztensor_remote.a" "$lib/libztensor_remote.so" "$tree/$libdir"
+    cp -a "$lib/cmake/ztensor-remote" "$tree/$libdir/cmake"
+    cp -a "$lib/pkgconfig/ztensor-remote.pc" "$tree/$libdir/pkgconfig"
+    finish
+fi
 ls "$out"/deb/*.deb

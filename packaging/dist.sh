@@ -15,8 +15,8 @@ cp -a "$out/root" "$out/$name"
 (cd "$out/$name" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
 (cd "$out" && tar --sort=name --owner=0 --group=0 --numeric-owner "--mtime=@$epoch" --mode=go-w -cf - "$name" | xz -6 >"$name.tar.xz" &&
     sha256sum "$name.tar.xz" >"$name.tar.xz.sha256")
-glibc=$(glibc_of "$out/root/lib/libztensor.so" "$out/root/bin/zt")
+glibc=$(glibc_of "$out/root/lib/"*.so "$out/root/bin/zt")
 echo "$out/$name.tar.xz: $(stat -c %s "$out/$name.tar.xz") bytes; needs glibc $glibc or later"
-for file in lib/libztensor.so lib/libztensor.a bin/zt; do
-    echo "    $file $(stat -Lc %s "$out/root/$file") bytes"
+for file in lib/libztensor.so lib/libztensor.a lib/libztensor_remote.so lib/libztensor_remote.a bin/zt; do
+    [ ! -e "$out/root/$file" ] || echo "    $file $(stat -Lc %s "$out/root/$file") bytes"
 done

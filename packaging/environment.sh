@@ -19,6 +19,23 @@ install_into() {
         DESTDIR=${4-} cmake --install "$1" >>"$out/log" 2>&1 || { tail -n 30 "$out/log" >&2; exit 1; }
 }
 
+# libztensor_remote, linked against the libztensor in OUT/root/lib, in OUT/remote. Status 1 where the package goes without it: with
+# ZTENSOR_REMOTE=0, and where the tests, whose libraries are taken, have not built it. It is compiled from 130 crates.
+stage_remote() {
+    [ "${ZTENSOR_REMOTE-}" != 0 ] || return 1
+    built=${CARGO_TARGET_DIR:-$here/target}/remote
+    if [ "${ZTENSOR_QUICK-}" != 1 ]; then
+        ZT_LIB_DIR=$out/root/lib CARGO_TARGET_DIR=$built "$cargo" rustc --quiet --manifest-path remote/Cargo.toml --lib --release \
+            --crate-type cdylib,staticlib --locked || exit 1
+    elif [ ! -e "$built/release/libztensor_remote.so" ]; then
+        return 1
+    fi
+    rm -rf "$out/remote"
+    mkdir "$out/remote"
+    cp -a "$out/root/lib/"libztensor.so* "$out/remote"
+    LIBRARY=libztensor_remote sh cmake/stage_libraries.sh "$built/release" "$out/remote" "$version" --strip-debug || exit 1
+}
+
 # A C compiler that links against glibc 2.28, whatever this machine has: zig's, of PyPI. Nothing where there is none.
 old_glibc_compiler() {
     case $(uname -sm) in "Linux x86_64" | "Linux aarch64") ;; *) return ;; esac
@@ -67,9 +84,12 @@ target=$(rustc -vV | sed -n 's/^host: //p')
 sbom() {
     zig=
     [ -z "${LINK-}" ] || zig=$("$(CARGO_TARGET_DIR="$tools" sh tools/zig.sh)" version)
-    "$cargo" metadata --format-version 1 --locked --offline --filter-platform "$target" |
+    "$cargo" metadata --manifest-path "$(workspace_of "$1")/Cargo.toml" --format-version 1 --locked --offline --filter-platform "$target" |
         python3 packaging/sbom.py ${zig:+"--zig=$zig"} "$@"
 }
 
 # The newest glibc that any of these needs.
 glibc_of() { objdump -T "$@" | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -uV | tail -n 1; }
+
+# The folder of the workspace that a package is of.
+workspace_of() { if [ "$1" = ztensor-remote ]; then echo remote; else echo .; fi; }

@@ -7,6 +7,7 @@ No time and no random number is in it, so that the same source gives the same by
 """
 
 import json
+import re
 import sys
 
 metadata = json.load(sys.stdin)
@@ -30,7 +31,7 @@ def component(identity):
         "bom-ref": reference(identity),
         "name": package["name"],
         "version": package["version"],
-        "licenses": [{"expression": package["license"].replace("/", " OR ")}],
+        "licenses": [{"expression": re.sub(r"\s*/\s*", " OR ", package["license"])}],
         "purl": reference(identity),
     }
 

@@ -69,7 +69,7 @@ find_package() { # PREFIX BUILD
 }
 check "tarball, find_package without Rust" find_package "$prefix" "$out/consumer"
 old_glibc() { # nothing newer than what the tarball promises
-    ! objdump -T "$prefix/lib/libztensor.so" "$prefix/bin/zt" | grep -o 'GLIBC_2[.0-9]*' | sort -Vu | sed 's/GLIBC_//' |
+    ! objdump -T "$prefix/lib/"*.so "$prefix/bin/zt" | grep -o 'GLIBC_2[.0-9]*' | sort -Vu | sed 's/GLIBC_//' |
         awk -F. '$2 > 28' | grep . && readelf -d "$prefix/lib/libztensor.so" | grep -q 'libgcc_s.so.1'
 }
 zigs_runtime() { # what zig links into a library is listed and has its licence
@@ -85,6 +85,40 @@ else
 fi
 runs() { "$prefix/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt" && "$prefix/bin/zt" ls "$data/v0.1/py-0.1.4-all-dtypes.zt"; }
 check "tarball, zt" runs
+
+# libztensor_remote, where it was built (make remote).
+remote=no
+if [ -e "$prefix/lib/libztensor_remote.so" ]; then
+    remote=yes
+    rm -f "$out/port"
+    python3 "$here/../examples/range_server.py" "$data/v1.2" >"$out/port" &
+    trap "kill $!" EXIT
+    for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s "$out/port" ] || sleep 0.3; done
+    url=http://127.0.0.1:$(cat "$out/port")/py-1.2.3-digests.zt
+fi
+only_ours() { # FILE: it exports its own functions, and says by which libraries it is loaded
+    [ "$(objdump -T "$1" | grep -v '[*]UND[*]' | sed -n 's/.*ZTENSOR_REMOTE_0[.]9 *\(zt_.*\)/\1/p' | sort | tr '\n' ' ')" = \
+        "zt_remote_open zt_remote_source " ]
+    ! objdump -T "$1" | grep -v '[*]UND[*]' | grep -E ' (DF|DO) ' | grep -v 'ZTENSOR_REMOTE_0[.]9'
+    readelf -d "$1" | grep -q 'libztensor_remote.so.0' && readelf -d "$1" | grep -q 'NEEDED.*libztensor.so.0'
+}
+open_url() { # PREFIX BUILD: a project that finds the package
+    rm -rf "$2"
+    env PATH="$out/path" cmake -S "$consumers/remote" -B "$2" "-DURL=$url" "-DCMAKE_PREFIX_PATH=$1" &&
+        env PATH="$out/path" cmake --build "$2" && (cd "$2" && env PATH="$out/path" ctest --output-on-failure --no-tests=error)
+}
+if [ $remote = yes ]; then
+    check "tarball, remote, exports" only_ours "$prefix/lib/libztensor_remote.so"
+    check "tarball, remote, find_package without Rust" open_url "$prefix" "$out/remote-consumer"
+    by_url() {
+        "$prefix/bin/zt" verify "$url"
+        grep -q '==== object_store' "$prefix/share/doc/ztensor/THIRD-PARTY-LICENSES"
+    }
+    check "tarball, remote, zt" by_url
+else
+    skipped=$((skipped + 3))
+    echo "packages: skipped: libztensor_remote, which make remote builds"
+fi
 
 if command -v abidw >/dev/null; then
     check "binary interface" python3 "$here/abi.py" check "$here/../include" "$out/abi"
@@ -132,7 +166,7 @@ sh "$here/wheel.sh" "$out" >"$out/wheel.log" 2>&1
 case $? in
 0)
     check "wheel, manylinux_2_28" wheel
-    check "SBOMs by the schema" schema "$prefix/share/doc/ztensor/sbom.cdx.json" "$out"/wheel/notices/sboms/*
+    check "SBOMs by the schema" schema "$prefix/share/doc/ztensor/"*.cdx.json "$out"/wheel/notices/sboms/*
     ;;
 3) skipped=$((skipped + 2)) ;;
 *) check wheel sh -c 'cat "$1" && false' sh "$out/wheel.log" ;;
@@ -162,25 +196,32 @@ install_debs() {
 }
 check "dpkg installs them" install_debs
 libdir=usr/lib/$(cc -print-multiarch)
+debs=3
+[ $remote = no ] || debs=5
 listed() {
-    [ "$(dpkg --root="$root" -l | grep -c '^i')" = 3 ] && [ -L "$root/$libdir/libztensor.so" ] &&
+    [ "$(dpkg --root="$root" -l | grep -c '^i')" = $debs ] && [ -L "$root/$libdir/libztensor.so" ] &&
         ! find "$root/usr" -type f -perm /022 | grep .
 }
-check "three packages are installed" listed
+check "all packages are installed" listed
 symbols_file() { # a line for each function, with its version
     file=$root/var/lib/dpkg/info/libztensor0:$(dpkg --print-architecture).symbols
     [ -f "$file" ] && [ "$(grep -c '^ zt_.*@ZTENSOR_' "$file")" = "$(grep -c . "$here/../c_tests/abi/symbols.txt")" ]
 }
 check "Debian, symbols" symbols_file
 check "Debian, find_package" find_package "$root/usr" "$out/debian-consumer"
-compiled() {
+compiled() { # PACKAGE EXAMPLE ARGUMENT
     flags=$(PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/$libdir/pkgconfig" PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
-        PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --define-variable=pcfiledir="/$libdir/pkgconfig" --cflags --libs ztensor)
+        PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --define-variable=pcfiledir="/$libdir/pkgconfig" --cflags --libs "$1")
     # shellcheck disable=SC2086 # a list of words
-    cc "$here/../examples/inspect.c" -o "$out/inspect" -I"$root/usr/include" $flags &&
-        LD_LIBRARY_PATH=$root/$libdir "$out/inspect" "$data/v1.2/py-1.2.3-sparse.zt"
+    cc "$here/../examples/$2.c" -o "$out/$2" -I"$root/usr/include" $flags && LD_LIBRARY_PATH=$root/$libdir "$out/$2" "$3"
 }
-check "Debian, pkg-config" compiled
+check "Debian, pkg-config" compiled ztensor inspect "$data/v1.2/py-1.2.3-sparse.zt"
+if [ $remote = yes ]; then
+    check "Debian, remote, exports" only_ours "$root/$libdir/libztensor_remote.so.0"
+    check "Debian, remote, find_package" open_url "$root/usr" "$out/debian-remote-consumer"
+    check "Debian, remote, pkg-config" compiled ztensor-remote remote "$url"
+    check "Debian, remote, SBOM" sbom "$root/usr/share/doc/libztensor-remote0/sbom.cdx.json" object_store clap ztensor-remote
+fi
 check "Debian, zt" "$root/usr/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt"
 check "Debian, SBOM of the library" sbom "$root/usr/share/doc/libztensor0/sbom.cdx.json" zstd-sys clap ztensor-c
 check "Debian, SBOM of the program" sbom "$root/usr/share/doc/ztensor-tools/sbom.cdx.json" clap cbindgen ztensor-tools
@@ -192,7 +233,7 @@ fi
 
 release() { # everything is there, sums and notes agree; what disagrees about the version is named
     sh "$here/release.sh" --dry-run "$out"
-    (cd "$out/release" && sha256sum --quiet -c SHA256SUMS && [ "$(ls *.crate *.deb *.whl *.tar.xz | wc -l)" = 7 ] && grep -q '^### Added' notes.md &&
+    (cd "$out/release" && sha256sum --quiet -c SHA256SUMS && [ "$(ls *.crate *.deb *.whl *.tar.xz | wc -l)" = $((debs + 4)) ] && grep -q '^### Added' notes.md &&
         ! grep -q '^## ' notes.md)
     rm -rf "$out/other"
     mkdir "$out/other"

@@ -11,9 +11,15 @@ cargo=${CARGO:-cargo}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$cargo" metadata --format-version 1 --locked --offline >"$work/metadata"
-for package; do "$cargo" tree --locked --offline --package "$package" --edges normal,no-proc-macro --target "${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}" \
-    --prefix none --no-dedupe --format '{p}|{l}'; done | grep . | grep -v ' (/' | sed 's/ (\*)//' | sort -u >"$work/crates"
+target=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
+for package; do
+    workspace=.
+    [ "$package" != ztensor-remote ] || workspace=remote
+    "$cargo" metadata --manifest-path "$workspace/Cargo.toml" --format-version 1 --locked --offline --filter-platform "$target" \
+        >>"$work/metadata"
+    "$cargo" tree --manifest-path "$workspace/Cargo.toml" --locked --offline --package "$package" --edges normal,no-proc-macro \
+        --target "$target" --prefix none --no-dedupe --format '{p}|{l}'
+done | grep . | grep -v ' (/' | sed 's/ (\*)//' | sort -u >"$work/crates"
 [ -s "$work/crates" ] || { echo "third_party_licences.sh: no crates" >&2; exit 1; }
 echo "libztensor is MIT OR Apache-2.0. It is built from these works, under these licences."
 while IFS='|' read -r crate licence; do
