@@ -78,7 +78,7 @@ done
 echo
 show zt diff $source model-zstd.zt
 show zt report --force model-zstd.zt --stats -o report.html
-# A model on a server, where libztensor_remote was built; never in the way of the rest.
+# A model on a server and in a bucket, where libztensor_remote was built; never in the way of the rest.
 serve() {
     "$python" "$root/examples/range_server.py" "$cache" >"$cache/port" 2>/dev/null &
     server=$!
@@ -87,13 +87,19 @@ serve() {
     [ -s "$cache/port" ]
 }
 if [ -e "$lib/libztensor_remote.so" ] && rm -f "$cache/port" && serve; then
-    title "3. The same file behind a URL: opened and read by ranges"
+    title "3. The same file behind a URL, and in a bucket: opened and read by ranges, from a server on this machine"
     # shellcheck disable=SC2086
     ${CC:-cc} -std=c99 -O2 -I"$root/include" -I"$root/remote/include" "$root/examples/remote.c" -o "$cache/bin/remote" \
         -L"$lib" -lztensor_remote -lztensor -Wl,-rpath,"$lib"
-    show remote "http://127.0.0.1:$(cat "$cache/port")/model-zstd.zt"
+    url=http://127.0.0.1:$(cat "$cache/port")
+    show remote "$url/model-zstd.zt"
+    export AWS_ENDPOINT_URL="$url" AWS_ALLOW_HTTP=true AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=demo AWS_SECRET_ACCESS_KEY=demo
+    echo
+    echo "  \$ export AWS_ENDPOINT_URL=$url AWS_ALLOW_HTTP=true AWS_REGION=... AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=..."
+    show remote s3://models/model-zstd.zt
+    show zt ls s3://models/model-zstd.zt '*.layer.0.*.dense.*'
 else
-    printf '\n  Models behind URLs: make remote, then make demo shows one (docs/remote.md).\n'
+    printf '\n  Models in buckets and behind URLs: make remote (130 crates), then make demo shows one (docs/remote.md).\n'
 fi
 
 title "Every tensor came back bit for bit. The programs are examples/*.c, a page each; the manual is include/ztensor.h."

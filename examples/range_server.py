@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Serves the files of a folder on this machine by ranges, for demo.sh:
+"""Serves the files of a folder on this machine by ranges, for demo.sh; whatever bucket is asked for, as S3 answers:
     python3 range_server.py FOLDER        prints its port"""
 import http.server
 import os
@@ -20,6 +20,7 @@ class Ranges(http.server.BaseHTTPRequestHandler):
         last = min(int(end), size - 1) if start and end else size - 1
         self.send_response(206)
         self.send_header("ETag", f'"{os.stat(path).st_mtime_ns}"')
+        self.send_header("Last-Modified", self.date_time_string(int(os.path.getmtime(path))))
         self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
         self.send_header("Content-Length", str(last - first + 1))
         self.end_headers()
