@@ -16,7 +16,7 @@ VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head 
 
 .PHONY: help build libs zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
     test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-strangers test-clients dist dist-elsewhere deb release fuzz-quick check-dependencies header install clean fmt lint docs site \
-    bench bench-quick bench-build remote test-remote install-remote
+    bench bench-quick bench-build bench-remote remote test-remote install-remote
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
@@ -46,6 +46,7 @@ help:
 	@echo 'make test-clients   cargo cinstall and Conan'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make bench          measures the library beside its peers and the limits of the machine (docs/benchmarks.md)'
+	@echo 'make bench-remote   libztensor_remote from a server on this machine, beside object_store alone and Run:ai'
 	@echo 'make bench-quick    the same with smaller files, in under two minutes'
 	@echo 'make header         generates include/ztensor.h anew'
 	@echo 'make dist deb       a tarball and Debian packages for people without Rust'
@@ -242,6 +243,11 @@ bench: bench-build
 	$(T)/bench-build/release/ztensor-bench --dir $(T)/bench --json $(T)/bench/results.json --svg $(T)/bench/scale.svg; \
 	    status=$$?; $(T)/bench-build/release/ztensor-bench --markdown $(T)/bench/results.json >$(T)/bench/results.md; exit $$status
 
+# S3 from a server on this machine; its crates are libztensor_remote's. MIB and ROUNDS make it smaller.
+bench-remote: libs
+	@if sh tools/need.sh runai; then sh tools/fetch_runai.sh $(T)/runai; fi
+	cd remote && ZT_LIB_DIR=$(T)/lib LD_LIBRARY_PATH=$(T)/lib CARGO_TARGET_DIR=$(T)/remote $(CARGO) bench --locked --bench s3
+
 bench-quick: bench-build
 	$(T)/bench-build/release/ztensor-bench --dir $(T)/bench --json $(T)/bench/quick.json --svg $(T)/bench/quick.svg --quick
 
@@ -266,6 +272,9 @@ fmt:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@cd remote && if $(CARGO) fetch --quiet --locked; then $(CARGO) fmt --check && \
+	    ZT_LIB_DIR=$(T)/lib CARGO_TARGET_DIR=$(T)/remote $(CARGO) clippy --all-targets --locked -- -D warnings; \
+	else echo "lint: skipped: remote/, whose crates cannot be had"; fi
 
 docs: site
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

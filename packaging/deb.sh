@@ -32,7 +32,7 @@ begin() {
     mkdir -p "$tree/DEBIAN" "$tree/usr/share/doc/$package"
     sed "s|@YEAR@|$(date -u -d "@$epoch" +%Y)|" packaging/debian/copyright >"$tree/usr/share/doc/$package/copyright"
     LINK=
-    [ "$package" != ztensor-tools ] || LINK=$(linked_by) # the library is linked anew, for Debian
+    case $package in ztensor-tools | libztensor-remote0) LINK=$(linked_by) ;; esac # libztensor is linked anew, for Debian
     { sh packaging/third_party_licences.sh "$2" && { [ -z "$LINK" ] || zig_licences libc/glibc/LICENSES; }; } | gzip -9n \
         >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
     sbom "$2" >"$tree/usr/share/doc/$package/sbom.cdx.json"

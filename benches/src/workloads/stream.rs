@@ -77,9 +77,10 @@ impl Setting<'_> {
     }
 
     /// Through a ring, copied out of it.
-    fn through_ring(&self, file: &Path, threads: u32) {
+    fn through_ring(&self, file: &Path, pinned: bool) {
         let f = Zt::open_model(file);
-        let options = LoadOptions::with_ring(threads, unsafe { self.ring.range(0, SLOTS * SLOT) }, SLOT);
+        let ring = unsafe { self.ring.range(0, SLOTS * SLOT) };
+        let options = LoadOptions::with_ring(0, ring, SLOT, pinned);
         let stats = Load::start(&f.streamed(&self.b.cnames), &options)
             .run(|tag, offset, bytes| self.copy(tag, offset, bytes));
         assert_eq!(stats.bytes, self.b.len as u64);
@@ -144,7 +145,7 @@ fn check(s: &Setting<'_>, data: &[u8]) {
         s.buffer(file, 0, |_, _, _| ());
         assert!(s.model() == want, "a load into one buffer brought other bytes");
         device().fill(0);
-        s.through_ring(file, 0);
+        s.through_ring(file, true);
         assert!(device() == want, "a load through a ring brought other bytes");
     }
     if let Ok(library) = &s.runai {
@@ -175,7 +176,10 @@ fn one_file(s: &Setting<'_>, id: &str, cold: bool) -> Value {
             time(&|| s.buffer(&s.b.zt, 0, |tag, offset, bytes| s.copy(tag, offset, bytes)))
         }),
         timed(Role::Libztensor, "libztensor load, ring of 4 x 64 MiB, copied as it comes", || {
-            time(&|| s.through_ring(&s.b.zt, 0))
+            time(&|| s.through_ring(&s.b.zt, false))
+        }),
+        timed(Role::Libztensor, "libztensor load, the same ring, said to be pinned", || {
+            time(&|| s.through_ring(&s.b.zt, true))
         }),
     ];
     cases.extend(s.peer(&files, 2, &ready, false));
@@ -282,7 +286,7 @@ fn first_event(s: &Setting<'_>) {
     let requests = f.streamed(&s.b.cnames);
     let mut times = Vec::new();
     for _ in 0..s.cfg.reps(15) {
-        let options = LoadOptions::with_ring(0, unsafe { s.ring.range(0, SLOTS * SLOT) }, SLOT);
+        let options = LoadOptions::with_ring(0, unsafe { s.ring.range(0, SLOTS * SLOT) }, SLOT, false);
         let (t, load) = secs(|| {
             let load = Load::start(&requests, &options);
             assert!(load.next().is_some());

@@ -65,10 +65,10 @@ impl LoadOptions {
         LoadOptions { slot_size, slot_count, ..LoadOptions::new(threads) }
     }
 
-    /// Slots of that size in `memory`.
-    pub fn with_ring(threads: u32, memory: &mut [u8], slot_size: usize) -> LoadOptions {
+    /// Slots of that size in `memory`, which may be said to be contiguous.
+    pub fn with_ring(threads: u32, memory: &mut [u8], slot_size: usize, pinned: bool) -> LoadOptions {
         let (ring, slot_count) = (memory.as_mut_ptr().cast(), memory.len() / slot_size);
-        LoadOptions { ring, slot_size, slot_count, ..LoadOptions::new(threads) }
+        LoadOptions { ring, slot_size, slot_count, pinned: pinned.into(), ..LoadOptions::new(threads) }
     }
 }
 
