@@ -363,6 +363,8 @@ typedef struct zt_open_options {
     const char *name; ///< What messages call the file; NULL: its path, or how it is opened. Copied.
     const zt_allocator *allocator; ///< Where memory that is handed out comes from; NULL: the library's own. Copied.
     const zt_thread_hooks *thread_hooks; ///< Called on threads that are started for the file; NULL: none. Copied.
+    const char *shard_folder; ///< The folder that shards are in; NULL: that of the file that names them. Copied.
+    uint32_t shards; ///< When shards are opened: one of the ZT_SHARDS_ values.
 } zt_open_options;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
@@ -441,12 +443,22 @@ const zt_object *zt_object_find(const zt_file *file, const char *name);
 /// Threads: any. Since 0.9.
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
 
+/// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
+/// STEM-NAME.zt beside it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+typedef enum zt_shards_value {
+    /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
+    ZT_SHARDS_OF_MODELS = 0,
+    ZT_SHARDS_ON_USE = 1, ///< Each when it is first read; until then it need not be there.
+    ZT_SHARDS_AT_OPEN = 2, ///< All with the file, which fails where one is missing or no shard of it.
+    ZT_SHARDS_NEVER = 3, ///< Never: what is in them is listed, and reading it is ZT_ERROR_UNSUPPORTED.
+} zt_shards_value;
+
 /// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
 /// verified and copied as those of one. What is in which part: zt_component_part.
 ///
-/// path: a file; an index (*.index.json, as Hugging Face has it) with the files that it names; one of several files
-/// named x-00001-of-00005.gguf (or .safetensors, .zt) with the others; a folder that holds one of these and no
-/// other (docs/formats.md). NUL-ended, in the platform's encoding.
+/// path: a file, with its shards if it is of zTensor 2 (zt_open_options.shards); an index (*.index.json, as Hugging Face
+/// has it) with the files that it names; one of several files named x-00001-of-00005.gguf (or .safetensors, .zt) with
+/// the others; a folder that holds one of these and no other (docs/formats.md). NUL-ended, in the platform's encoding.
 /// options: NULL for the defaults. max_objects and max_memory are for all parts together, max_manifest_size is for each
 /// and for the index; threads also open the parts. file: as zt_open.
 /// Returns what zt_open returns: ZT_ERROR_NO_FILE where a part is missing, ZT_ERROR_CORRUPT where two have the same
@@ -460,10 +472,10 @@ zt_status zt_open_model(const char *path, const zt_open_options *options, zt_fil
 /// Threads: any. Since 0.9.
 zt_status zt_open_parts(const char *const *paths, size_t count, const zt_open_options *options, zt_file **file);
 
-/// Of how many files it is: 1, but for a model of several; 0 for NULL. Threads: any. Since 0.9.
+/// Of how many files it is, its shards, which are last, among them; 0 for NULL. Threads: any. Since 0.9.
 size_t zt_part_count(const zt_file *file);
 
-/// The path that a part was opened by, in the platform's encoding.
+/// The path that a part was opened by, in the platform's encoding; of a shard that is not open, where it is looked for.
 /// Returns a string that lives until the last zt_close; NULL if there is no such part, or it was not opened by a path.
 /// Threads: any. Since 0.9.
 const char *zt_part_path(const zt_file *file, size_t part);
@@ -1494,6 +1506,8 @@ zt_dtype zt_value_dtype(const zt_value *value);
 #define ZT_VERIFY_CONTENTS 2
 /// Refuse padding that is not zero, too.
 #define ZT_VERIFY_PADDING 4
+/// Compare all bytes of shards with their digests, too.
+#define ZT_VERIFY_SHARDS 8
 
 /// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
 /// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
@@ -2072,7 +2086,8 @@ typedef struct zt_store {
 /// Opens a model as zt_open_model does, whose files the caller's functions open: the file of that name, the parts that
 /// an index or its name lead to, or the model in a folder.
 ///
-/// store: copied, not NULL; used only during the call. name: NUL-ended, as its functions take it, with '/' between
+/// store: copied, not NULL; used only during the call, so shards are opened then, too: what is wrong with one is told
+/// when it is read, or by this call with ZT_SHARDS_AT_OPEN. name: NUL-ended, as its functions take it, with '/' between
 /// folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to 16).
 /// file, statuses: as zt_open_model, and whatever status a function gives.
 /// Threads: any. Since 0.9.

@@ -213,4 +213,5 @@ const (
 	CheckDigests  Check = C.ZT_VERIFY_DIGESTS
 	CheckContents Check = C.ZT_VERIFY_CONTENTS
 	CheckPadding  Check = C.ZT_VERIFY_PADDING
+	CheckShards   Check = C.ZT_VERIFY_SHARDS
 )

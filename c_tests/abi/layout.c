@@ -30,7 +30,7 @@ AT(zt_thread_hooks, context, 8);
 AT(zt_thread_hooks, on_start, 16);
 AT(zt_thread_hooks, on_end, 24);
 
-SIZE(zt_open_options, 104);
+SIZE(zt_open_options, 120);
 AT(zt_open_options, struct_size, 0);
 AT(zt_open_options, mode, 8);
 AT(zt_open_options, verify, 12);
@@ -47,6 +47,8 @@ AT(zt_open_options, progress, 72);
 AT(zt_open_options, name, 80);
 AT(zt_open_options, allocator, 88);
 AT(zt_open_options, thread_hooks, 96);
+AT(zt_open_options, shard_folder, 104);
+AT(zt_open_options, shards, 112);
 
 SIZE(zt_identity, 48);
 AT(zt_identity, struct_size, 0);

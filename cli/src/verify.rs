@@ -127,6 +127,7 @@ fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Li
     let options = VerifyOptions {
         digests: reads,
         contents: reads,
+        shards: reads,
         threads: arguments.threads,
         ..VerifyOptions::default()
     };

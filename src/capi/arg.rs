@@ -19,6 +19,12 @@ pub(super) fn part(file: &File, part: usize) -> Result<&FilePart> {
     })
 }
 
+/// The same, opened if it is a shard that is not.
+pub(super) fn open_part(file: &File, part: usize) -> Result<&FilePart> {
+    file.open_part(part)?;
+    self::part(file, part)
+}
+
 /// A NUL-ended name, as UTF-8.
 ///
 /// # Safety

@@ -56,7 +56,7 @@ pub unsafe extern "C" fn zt_part_identity(
     identity: *mut zt_identity,
 ) -> zt_status {
     guard(|| {
-        let part = arg::part(arg::required(file, "file")?.file(), part)?;
+        let part = arg::open_part(arg::required(file, "file")?.file(), part)?;
         // SAFETY: identity NULL or of the size it says.
         unsafe { fill(identity, || part.identity()) }
     })

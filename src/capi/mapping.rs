@@ -38,7 +38,7 @@ pub extern "C" fn zt_file_bytes(
     guard(|| {
         let file = arg::required(file, "file")?;
         let ptr = arg::required(ptr, "ptr")?;
-        let bytes = arg::part(file.file(), part)?.borrow()?;
+        let bytes = arg::open_part(file.file(), part)?.borrow()?;
         ptr.write(bytes.as_ptr().cast());
         if let Some(size) = size {
             size.write(bytes.len() as u64);

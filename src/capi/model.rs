@@ -10,12 +10,26 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::ptr::null;
 
+/// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
+/// STEM-NAME.zt beside it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+#[repr(C)]
+pub enum zt_shards_value {
+    /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
+    ZT_SHARDS_OF_MODELS = 0,
+    /// Each when it is first read; until then it need not be there.
+    ZT_SHARDS_ON_USE = 1,
+    /// All with the file, which fails where one is missing or no shard of it.
+    ZT_SHARDS_AT_OPEN = 2,
+    /// Never: what is in them is listed, and reading it is ZT_ERROR_UNSUPPORTED.
+    ZT_SHARDS_NEVER = 3,
+}
+
 /// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
 /// verified and copied as those of one. What is in which part: zt_component_part.
 ///
-/// path: a file; an index (*.index.json, as Hugging Face has it) with the files that it names; one of several files
-/// named x-00001-of-00005.gguf (or .safetensors, .zt) with the others; a folder that holds one of these and no
-/// other (docs/formats.md). NUL-ended, in the platform's encoding.
+/// path: a file, with its shards if it is of zTensor 2 (zt_open_options.shards); an index (*.index.json, as Hugging Face
+/// has it) with the files that it names; one of several files named x-00001-of-00005.gguf (or .safetensors, .zt) with
+/// the others; a folder that holds one of these and no other (docs/formats.md). NUL-ended, in the platform's encoding.
 /// options: NULL for the defaults. max_objects and max_memory are for all parts together, max_manifest_size is for each
 /// and for the index; threads also open the parts. file: as zt_open.
 /// Returns what zt_open returns: ZT_ERROR_NO_FILE where a part is missing, ZT_ERROR_CORRUPT where two have the same
@@ -58,13 +72,13 @@ pub unsafe extern "C" fn zt_open_parts(
     })
 }
 
-/// Of how many files it is: 1, but for a model of several; 0 for NULL. Threads: any. Since 0.9.
+/// Of how many files it is, its shards, which are last, among them; 0 for NULL. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_part_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |file| file.file().part_count())
 }
 
-/// The path that a part was opened by, in the platform's encoding.
+/// The path that a part was opened by, in the platform's encoding; of a shard that is not open, where it is looked for.
 /// Returns a string that lives until the last zt_close; NULL if there is no such part, or it was not opened by a path.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]

@@ -6,8 +6,9 @@ use super::hooks::{self, zt_allocator, zt_thread_hooks};
 use super::mode::{self, zt_advice, zt_mode};
 use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
+use super::types::unknown;
 use crate::error::{try_format, Result};
-use crate::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+use crate::reader::{copy_path, File, OpenOptions, Shards, VerifyOptions, VerifyReport};
 use std::ffi::{c_char, c_void};
 
 /// How to open a file. All fields zero (but struct_size) are the defaults.
@@ -50,13 +51,27 @@ pub struct zt_open_options {
     pub allocator: *const zt_allocator,
     /// Called on threads that are started for the file; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,
+    /// The folder that shards are in; NULL: that of the file that names them. Copied.
+    pub shard_folder: *const c_char,
+    /// When shards are opened: one of the ZT_SHARDS_ values.
+    pub shards: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, containers,
-    max_memory, context, progress, name, allocator, thread_hooks
+    max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards
 );
+
+fn shards(value: u32) -> Result<Shards> {
+    match value {
+        0 => Ok(Shards::OfModels),
+        1 => Ok(Shards::OnUse),
+        2 => Ok(Shards::AtOpen),
+        3 => Ok(Shards::Never),
+        other => Err(unknown("zt_shards_value", other)),
+    }
+}
 
 fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
@@ -81,6 +96,12 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
             true => None,
             // SAFETY: "name: NUL-ended".
             false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
+        },
+        shards: shards(options.shards)?,
+        shard_folder: match options.shard_folder.is_null() {
+            true => None,
+            // SAFETY: "shard_folder: NUL-ended".
+            false => Some(copy_path(unsafe { arg::path(options.shard_folder)? })?),
         },
     })
 }

@@ -22,6 +22,9 @@ pub const ZT_VERIFY_CONTENTS: u32 = 2;
 /// Refuse padding that is not zero, too.
 pub const ZT_VERIFY_PADDING: u32 = 4;
 
+/// Compare all bytes of shards with their digests, too.
+pub const ZT_VERIFY_SHARDS: u32 = 8;
+
 /// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
 /// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
 /// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
@@ -168,7 +171,7 @@ unsafe fn only(options: &zt_verify_options, file: &zt_file) -> Result<Option<(us
 }
 
 fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
-    const KNOWN: u32 = ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS | ZT_VERIFY_PADDING;
+    const KNOWN: u32 = ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS | ZT_VERIFY_PADDING | ZT_VERIFY_SHARDS;
     if options.checks & !KNOWN != 0 {
         return Err(fail!(
             InvalidArgument,
@@ -180,6 +183,7 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
     Ok(VerifyOptions {
         digests: checks & ZT_VERIFY_DIGESTS != 0,
         contents: checks & ZT_VERIFY_CONTENTS != 0,
+        shards: checks & ZT_VERIFY_SHARDS != 0,
         padding: checks & ZT_VERIFY_PADDING != 0,
         threads: options.threads as usize,
     })

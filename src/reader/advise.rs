@@ -12,16 +12,21 @@ impl File {
     /// Advises the system what will be done with the whole file, which is being opened. A hint that it does not take is no
     /// reason not to open it; a lock is more than a hint. Bytes that are in no file need none.
     pub(super) fn advise_all(&self, advice: Advice) -> Result<()> {
-        for part in self.parts() {
-            if advice == Advice::Normal || part.source().page_cache().is_none() {
-                continue;
-            }
-            match self.advise(part.source(), 0..part.size(), advice) {
-                Err(e) if e.cause() == Cause::Unsupported && advice != Advice::Lock => {}
-                outcome => outcome.map_err(|e| part.named(e))?,
-            }
+        let mut own = self.parts().take(self.manifest_count());
+        own.try_for_each(|part| {
+            self.advise_whole(part.source(), part.size(), advice).map_err(|e| part.named(e))
+        })
+    }
+
+    /// The same of one of its files: the others, shards, are opened later.
+    pub(super) fn advise_whole(&self, source: &dyn ByteSource, size: u64, advice: Advice) -> Result<()> {
+        if advice == Advice::Normal || source.page_cache().is_none() {
+            return Ok(());
         }
-        Ok(())
+        match self.advise(source, 0..size, advice) {
+            Err(e) if e.cause() == Cause::Unsupported && advice != Advice::Lock => Ok(()),
+            outcome => outcome,
+        }
     }
 
     /// Advises the system what will be done with the bytes of `range`.
@@ -39,16 +44,17 @@ impl File {
 impl Component<'_> {
     /// Advises the system what will be done with the stored bytes.
     pub fn advise(&self, advice: Advice) -> Result<()> {
-        let mut range = self.stored().range();
+        let source = self.source().map_err(|e| self.wrap(e))?;
+        let mut range = self.entry.offset..self.entry.end();
         if self.entry.is_page_exclusive() && matches!(advice, Advice::Release | Advice::Evict) {
             // The rest of its last page is padding, or of the manifest, which is not read again.
-            range.end = self.source().pages().border_after(range.end);
+            range.end = source.pages().border_after(range.end);
         }
-        self.file.advise(self.source(), range, advice).map_err(|e| self.wrap(e))
+        self.file.advise(source, range, advice).map_err(|e| self.wrap(e))
     }
 
     /// Whether it begins where direct reads can, in the real file.
     pub(super) fn is_direct_border(&self) -> bool {
-        self.source().pages().with_page(BLOCK).is_border(self.entry.offset)
+        self.likely_source().pages().with_page(BLOCK).is_border(self.entry.offset)
     }
 }

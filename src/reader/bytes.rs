@@ -1,6 +1,5 @@
 //! The ways to a component's bytes, cheapest first: lent, copied, decoded, converted.
 
-use super::file::File;
 use super::object::Component;
 use crate::codec::{Coding, KnownSize};
 use crate::convert;
@@ -14,7 +13,6 @@ use crate::memory::HUGE_PAGE;
 use crate::model::dtype::Dtype;
 use crate::model::layout::Checksum;
 use crate::model::manifest::{Encoding, LogicalType};
-use crate::threads;
 
 /// What would work on a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,20 +31,6 @@ pub struct Caps {
     pub page_exclusive: bool,
 }
 
-impl File {
-    /// Threads that a call on `size` bytes is worth: more than the caller's for many alone.
-    pub(super) fn threads_for(&self, size: u64) -> usize {
-        const MIN_THREADED: u64 = 8 << 20;
-        /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
-        const DEFAULT_THREADS: usize = 4;
-        match self.threads {
-            _ if size < MIN_THREADED || threads::is_worker() => 1,
-            0 => threads::count(0).min(DEFAULT_THREADS),
-            wanted => threads::count(wanted),
-        }
-    }
-}
-
 impl<'f> Component<'f> {
     /// What would work.
     pub fn caps(&self) -> Caps {
@@ -57,15 +41,18 @@ impl<'f> Component<'f> {
             Ok(Coding::Raw) => self.laid_out().is_none(),
             Ok(Coding::Compressed(_)) | Err(_) => false,
         };
-        let file_backed = self.source().page_cache().is_some();
+        let source = self.likely_source();
+        let file_backed = source.page_cache().is_some();
         let expected = self.digest().and_then(|d| self.parse_digest(d).ok());
         Caps {
-            map: self.borrow_inner().is_ok(),
+            map: match self.is_open() {
+                true => self.borrow_inner().is_ok(),
+                false => self.check_lendable().is_ok() && source.borrow(0..0).is_some(),
+            },
             read: readable,
             range: readable,
             direct: stored_as_read && file_backed && self.is_direct_border(),
-            verify: !entry.is_in_shard()
-                && (expected.is_some_and(|c| c.algorithm().is_some()) || self.checksum().is_some()),
+            verify: expected.is_some_and(|c| c.algorithm().is_some()) || self.checksum().is_some(),
             page_exclusive: entry.is_page_exclusive(),
         }
     }
@@ -107,10 +94,10 @@ impl<'f> Component<'f> {
         };
         self.file.lazy_sizes.get_or_find(self.size_place(), || {
             let limit = decoded_limit(self.stored_size(), self.file.max_decoded_size);
-            match codec.known_size(self.stored().reader()?)? {
+            match codec.known_size(self.stored()?.reader()?)? {
                 KnownSize::Exact(size) => Ok(size),
                 KnownSize::AtMost(_) => {
-                    self.stored().with_all(|stored| codec.decode_counted(stored, limit, step))
+                    self.stored()?.with_all(|stored| codec.decode_counted(stored, limit, step))
                 }
             }
         })
@@ -131,7 +118,6 @@ impl<'f> Component<'f> {
     /// not know how to read.
     #[inline]
     pub(super) fn coding(&self) -> Result<Coding> {
-        self.check_is_here()?;
         if self.entry.dtype.is_none() {
             return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
         }
@@ -157,7 +143,7 @@ impl<'f> Component<'f> {
         let (file, entry) = (self.file, self.entry);
         Ok(Blob {
             owner: file,
-            source: self.source(),
+            source: self.source()?,
             object: self.object,
             entry,
             index: self.index,
@@ -183,8 +169,8 @@ impl<'f> Component<'f> {
     }
 
     /// Where its stored bytes are.
-    pub(super) fn stored(&self) -> StoredBytes<'f> {
-        StoredBytes { source: self.source(), start: self.entry.offset, size: self.entry.stored_size }
+    pub(super) fn stored(&self) -> Result<StoredBytes<'f>> {
+        Ok(StoredBytes { source: self.source()?, start: self.entry.offset, size: self.entry.stored_size })
     }
 
     /// Lends the bytes where they are.
@@ -192,28 +178,32 @@ impl<'f> Component<'f> {
         self.borrow_inner().map_err(|e| self.wrap(e))
     }
 
-    pub(super) fn borrow_inner(&self) -> Result<&'f [u8]> {
-        let not =
-            |why: &str| Err(Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}")));
+    /// Refuses what is not stored as it is in memory.
+    fn check_lendable(&self) -> Result<()> {
         match self.coding()? {
             Coding::Raw => {}
-            Coding::Compressed(_) => return not("it is compressed"),
+            Coding::Compressed(_) => return Err(not_borrowed("it is compressed")),
         }
         if self.laid_out().is_some() {
-            return not("its elements are stored with strides, not in row-major order");
+            return Err(not_borrowed("its elements are stored with strides, not in row-major order"));
         }
-        if self.entry.swaps() {
-            return not("its byte order is not this machine's");
+        match self.entry.swaps() {
+            true => Err(not_borrowed("its byte order is not this machine's")),
+            false => Ok(()),
         }
-        let Some(bytes) = self.source().borrow(self.stored().range()) else {
-            return not("the file is neither mapped nor in memory");
+    }
+
+    pub(super) fn borrow_inner(&self) -> Result<&'f [u8]> {
+        self.check_lendable()?;
+        let Some(bytes) = self.source()?.borrow(self.entry.offset..self.entry.end()) else {
+            return Err(not_borrowed("the file is neither mapped nor in memory"));
         };
         if bytes.is_empty() {
             return Ok(EMPTY.0.get(..0).unwrap_or_default());
         }
         let wanted = self.entry.width();
         if bytes.as_ptr().addr() & wanted.saturating_sub(1) != 0 {
-            return not("the memory that holds the file is not aligned");
+            return Err(not_borrowed("the memory that holds the file is not aligned"));
         }
         if self.strict_bools() {
             check_bool_bytes(bytes, |at| at)?;
@@ -231,7 +221,7 @@ impl<'f> Component<'f> {
         match self.file.threads_for(self.entry.size().unwrap_or(0)) {
             1 => 1,
             // A host's own source is called by its own thread, unless it or the call's options say otherwise.
-            threads => threads.min(self.source().profile().concurrency.max(1)),
+            threads => threads.min(self.likely_source().profile().concurrency.max(1)),
         }
     }
 
@@ -311,7 +301,8 @@ impl<'f> Component<'f> {
         let dst = fitting.ok_or_else(|| {
             self.wrap(fail!(BufferSize, "it has {size} stored bytes, the memory for it {capacity}"))
         });
-        self.source().read_at(self.entry.offset, dst?).map_err(|e| self.wrap(e))
+        let (source, dst) = (self.source().map_err(|e| self.wrap(e))?, dst?);
+        source.read_at(self.entry.offset, dst).map_err(|e| self.wrap(e))
     }
 
     /// Checks the digest against the stored bytes.
@@ -350,7 +341,7 @@ impl<'f> Component<'f> {
     pub(super) fn for_each_hashed(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self.entry.has_digest_of_decoded() && self.entry.encoding != Encoding::Raw {
             true => self.blob()?.for_each_decoded_byte(body),
-            false => self.stored().for_each_chunk(body),
+            false => self.stored()?.for_each_chunk(body),
         }
     }
 
@@ -366,7 +357,7 @@ impl<'f> Component<'f> {
         }
         let mut sum = Crc32::new();
         let end = checksum.start.saturating_add(checksum.size);
-        for_each_chunk(self.source(), checksum.start..end, &mut |chunk| {
+        for_each_chunk(self.source()?, checksum.start..end, &mut |chunk| {
             sum.update(chunk);
             Ok(())
         })?;
@@ -383,6 +374,11 @@ impl<'f> Component<'f> {
         hash(&mut hasher)?;
         digest::check(&expected, &hasher.finish())
     }
+}
+
+#[cold]
+fn not_borrowed(why: &str) -> Error {
+    Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}"))
 }
 
 /// What is lent for no bytes at all: aligned, and not NULL.

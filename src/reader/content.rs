@@ -33,7 +33,7 @@ impl File {
     }
 
     fn only_file(&self) -> Result<&super::parts::FilePart> {
-        match self.part_count() {
+        match self.manifest_count() {
             1 => Ok(&self.parts.first),
             count => Err(self.in_file(fail!(
                 Unsupported,

@@ -3,6 +3,7 @@
 use super::aliases::Aliases;
 use super::identity::{self, Identity};
 use super::index::NameIndex;
+use super::later::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
@@ -13,11 +14,13 @@ use crate::memory::{DecodedCache, HostAllocator};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::Value;
 use crate::source::ByteSource;
-use crate::threads::ThreadHooks;
+use crate::threads::{self, ThreadHooks};
 
 /// An open file, or the files of a model as one.
 pub struct File {
     pub(super) parts: Parts,
+    /// What opens the shards among them.
+    pub(super) shards: ShardOpener,
     pub(super) mode: Mode,
     /// Of all parts: objects and components in their order.
     pub(super) manifest: Manifest,
@@ -66,7 +69,7 @@ impl File {
         self.parts().map(FilePart::size).fold(0, u64::saturating_add)
     }
 
-    /// How many files it consists of.
+    /// How many files it consists of, its shards among them.
     pub fn part_count(&self) -> usize {
         self.parts.count()
     }
@@ -76,9 +79,9 @@ impl File {
         self.parts.get(index)
     }
 
-    /// Its only file: a model of several cannot be changed.
+    /// Its only file that has a manifest: a model of several cannot be changed.
     pub(crate) fn only_part(&self) -> Result<&FilePart> {
-        match self.part_count() {
+        match self.manifest_count() {
             1 => Ok(&self.parts.first),
             count => {
                 let why = fail!(
@@ -90,9 +93,14 @@ impl File {
         }
     }
 
+    /// How many of them it has a manifest of: all but shards, which are last.
+    pub fn manifest_count(&self) -> usize {
+        self.parts.manifest_count()
+    }
+
     /// The number of the file that has the bytes of a component.
     pub fn part_of(&self, component: usize) -> usize {
-        self.parts.number_of_component(component)
+        self.parts.number_of_component(&self.manifest, component)
     }
 
     /// Its files, in their order.
@@ -101,14 +109,14 @@ impl File {
     }
 
     /// Its identity, as it was when it was opened: of a model, the bytes of all parts, the latest change, and the hash of
-    /// their hashes. Reads the manifests.
+    /// their hashes. Reads the manifests; of shards the sizes and digests that these have.
     pub fn identity(&self) -> Result<Identity> {
         let mut identity = self.parts.first.identity()?;
         if self.part_count() > 1 {
             let mut hashes = Vec::new();
-            hashes.try_reserve_exact(self.part_count().saturating_mul(8))?;
+            hashes.try_reserve_exact(self.manifest_count().saturating_mul(8))?;
             hashes.extend_from_slice(&identity.manifest_hash.to_be_bytes());
-            for part in self.parts().skip(1) {
+            for part in self.parts().take(self.manifest_count()).skip(1) {
                 let of_part = part.identity()?;
                 identity.modified = identity.modified.max(of_part.modified);
                 identity.source = identity::both(identity.source, of_part.source);
@@ -143,6 +151,18 @@ impl File {
     /// What the file claims to hold, as plain data.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Threads that a call on `size` bytes is worth: more than the caller's for many alone.
+    pub(super) fn threads_for(&self, size: u64) -> usize {
+        const MIN_THREADED: u64 = 8 << 20;
+        /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
+        const DEFAULT_THREADS: usize = 4;
+        match self.threads {
+            _ if size < MIN_THREADED || threads::is_worker() => 1,
+            0 => threads::count(0).min(DEFAULT_THREADS),
+            wanted => threads::count(wanted),
+        }
     }
 
     /// What messages call it.

@@ -7,7 +7,7 @@ use crate::error::{broken, Result};
 impl Component<'_> {
     /// Gives `body` its stored bytes front to back.
     pub(crate) fn for_each_stored(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.stored().for_each_chunk(body)
+        self.stored()?.for_each_chunk(body)
     }
 
     /// Whether its stored bytes give `size` as the decoded size by themselves, if anything does; an error if they give
@@ -17,7 +17,11 @@ impl Component<'_> {
             Some(Coding::Compressed(codec)) => codec,
             Some(Coding::Raw) | None => return Ok(true),
         };
-        let known = self.stored().reader().and_then(|r| codec.known_size(r)).map_err(|e| self.wrap(e))?;
+        let known = self
+            .stored()
+            .and_then(|stored| stored.reader())
+            .and_then(|r| codec.known_size(r))
+            .map_err(|e| self.wrap(e))?;
         match known {
             KnownSize::Exact(exact) if exact == size => Ok(true),
             KnownSize::AtMost(most) if size <= most => Ok(false),

@@ -71,14 +71,13 @@ fn hash(hasher: &SeedableRandomState, name: &[u8]) -> u64 {
 /// Marks the components whose pages hold no byte of another component, nor of what the file is part of.
 pub fn mark_page_exclusive(components: &mut [Component], pages: &Pages) -> Result<()> {
     let page_end = |c: &Component| pages.border_after(c.end());
-    let candidate =
-        |c: &Component| pages.is_border(c.offset) && c.stored_size > 0 && pages.is_own_up_to(c.end());
+    let candidate = |c: &Component| pages.is_border(c.offset) && has_bytes(c) && pages.is_own_up_to(c.end());
     if mark_in_order(components, candidate, page_end) {
         return Ok(());
     }
     let mut starts: Vec<u64> = Vec::new();
     starts.try_reserve_exact(components.len())?;
-    starts.extend(components.iter().filter(|c| c.stored_size > 0).map(|c| c.offset));
+    starts.extend(components.iter().filter(|c| has_bytes(c)).map(|c| c.offset));
     starts.sort_unstable();
     for component in components.iter_mut().filter(|c| candidate(c)) {
         let here = starts.partition_point(|s| *s < component.offset);
@@ -90,6 +89,11 @@ pub fn mark_page_exclusive(components: &mut [Component], pages: &Pages) -> Resul
     Ok(())
 }
 
+/// Whether it has bytes in this file: what else is in the pages of a shard is not known.
+fn has_bytes(component: &Component) -> bool {
+    component.stored_size > 0 && !component.is_in_shard()
+}
+
 /// Marks them if every component begins after the one before it, as writers have them; else false.
 fn mark_in_order(
     components: &mut [Component],
@@ -97,7 +101,7 @@ fn mark_in_order(
     page_end: impl Fn(&Component) -> u64,
 ) -> bool {
     let mut next = u64::MAX;
-    for component in components.iter_mut().rev().filter(|c| c.stored_size > 0) {
+    for component in components.iter_mut().rev().filter(|c| has_bytes(c)) {
         if component.offset >= next {
             return false;
         }

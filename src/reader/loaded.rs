@@ -92,7 +92,7 @@ impl<'f> Component<'f> {
         match (blob.coding, &blob.laid_out) {
             (_, Some(laid_out)) => laid_out.check_size(&blob, size)?,
             (Coding::Compressed(codec), None) => {
-                blob.check_size(codec, codec.known_size(self.stored().reader()?)?)?
+                blob.check_size(codec, codec.known_size(self.stored()?.reader()?)?)?
             }
             (Coding::Raw, None) => {}
         }

@@ -4,13 +4,14 @@ use super::file::File;
 use super::index::NameIndex;
 use super::model_files::{model_files, ModelFiles};
 use super::open::open_part;
-use super::open_options::OpenOptions;
+use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
+use super::shards::{add_shards, ShardStore};
 use super::store::{FileSystem, Store};
 use crate::container::{self, Limits, ShardIndex};
 use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule};
 use crate::lock::Mutex;
-use crate::memory::{bytes_of, Budget};
+use crate::memory::{bytes_of, try_box, Budget};
 use crate::model::manifest::Manifest;
 use crate::threads;
 use std::path::{Path, PathBuf};
@@ -32,16 +33,14 @@ impl File {
     /// Opens the model at `path`: a file; an index `*.index.json`, with the files that it names; one file of several named
     /// `x-00001-of-00005.gguf` (or .safetensors, .zt), with the others; a folder that holds one of these.
     pub fn open_model(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
-        File::open_model_from(&FileSystem(options), path.as_ref(), options)
+        let store = FileSystem(options.mode);
+        open_model(&store, ShardStore::Kept(try_box(store)?), path.as_ref(), options)
     }
 
-    /// Opens a model as [`File::open_model`] does, from where `store` has its files.
+    /// Opens a model as [`File::open_model`] does, from where `store` has its files. Shards are opened now, too, as the store
+    /// may be gone later; what is wrong with one is told when it is read.
     pub fn open_model_from(store: &dyn Store, path: &Path, options: &OpenOptions) -> Result<File> {
-        let label = options.label(format_args!("{}", path.display()))?;
-        let limits = options.limits();
-        let budget = Budget::new(limits.memory_for(0));
-        let files = model_files(store, path, &limits, &budget)?;
-        open_files(store, &files, label, options, &limits, &budget)
+        open_model(store, ShardStore::Borrowed(store), path, options)
     }
 
     /// Opens several files as one: their objects are its objects, file by file, and no two may have the same name.
@@ -58,12 +57,23 @@ impl File {
         let budget = Budget::new(limits.memory_for(0));
         let mut files = ModelFiles::default();
         paths.iter().try_for_each(|path| files.push(path.as_ref(), &budget))?;
-        open_files(&FileSystem(options), &files, label, options, &limits, &budget)
+        let store = FileSystem(options.mode);
+        let shards = ShardStore::Kept(try_box(store)?);
+        open_files(&store, shards, &files, label, options, &limits, &budget)
     }
+}
+
+fn open_model(store: &dyn Store, shards: ShardStore<'_>, path: &Path, options: &OpenOptions) -> Result<File> {
+    let label = options.label(format_args!("{}", path.display()))?;
+    let limits = options.limits();
+    let budget = Budget::new(limits.memory_for(0));
+    let files = model_files(store, path, &limits, &budget)?;
+    open_files(store, shards, &files, label, options, &limits, &budget)
 }
 
 fn open_files(
     store: &dyn Store,
+    shards: ShardStore<'_>,
     files: &ModelFiles,
     label: String,
     options: &OpenOptions,
@@ -80,8 +90,15 @@ fn open_files(
         Some(index) => shown_objects(&mut read, index, budget).map_err(in_model)?,
         None => Vec::new(),
     };
-    let (parts, manifest) = join(read, &shown, limits, budget, fixed).map_err(in_model)?;
-    File::of_parts(parts, Some(label), manifest, budget, options)
+    let (mut parts, manifest) = join(read, &shown, limits, budget, fixed).map_err(in_model)?;
+    files.check_family(&manifest).map_err(in_model)?;
+    let path_of = |part: usize| files.paths.get(part).map(PathBuf::as_path);
+    add_shards(&mut parts, &manifest, &path_of, options, budget).map_err(in_model)?;
+    let shards = match options.shards {
+        Shards::Never => ShardStore::None,
+        Shards::OfModels | Shards::OnUse | Shards::AtOpen => shards,
+    };
+    File::of_parts(parts, Some(label), manifest, shards, budget, options)
 }
 
 /// Reads the manifests of all files, on several threads where that is worth it. The error is that of the first file
@@ -235,8 +252,10 @@ fn join(
         let shown = shown.get(at);
         let is_shown = |object: usize| shown.is_none_or(|shown| shown.get(object) == Some(&true));
         let (objects, components) = (joint.objects.len(), joint.components.len());
+        let shards = joint.shards.len();
         part.version = joint.append(manifest, &is_shown)?;
         (part.objects, part.components) = (objects..joint.objects.len(), components..joint.components.len());
+        part.shards = shards..joint.shards.len();
         *manifest = Manifest::default();
         if joint.objects.len() as u64 > limits.objects {
             return Err(fail!(Limit, "its parts together have more than {} objects", limits.objects));

@@ -6,6 +6,7 @@ use crate::error::{fail, try_format, Error, Quoted, Result};
 use crate::io::path;
 use crate::load::with_range;
 use crate::memory::Budget;
+use crate::model::manifest::Manifest;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ const MODELS: [&str; 6] = ["zt", "safetensors", "gguf", "npz", "pt", "pth"];
 const MOST: u32 = 99_999;
 /// How many candidates an error lists.
 const LISTED: usize = 8;
+/// How many candidates are remembered: a model and its shards, where there are not more.
+const REMEMBERED: usize = 4096;
 
 /// The files of a model.
 #[derive(Default)]
@@ -28,12 +31,33 @@ pub struct ModelFiles {
     pub paths: Vec<PathBuf>,
     /// Which tensor is in which of them, where an index says so.
     pub index: Option<ShardIndex>,
+    /// The candidates in the folder, where one of them was taken because the others may be its shards.
+    family: Option<Names>,
 }
 
 impl ModelFiles {
     /// One more.
     pub fn push(&mut self, path: &Path, budget: &Budget) -> Result<()> {
         self.add(path::copy(path)?, budget)
+    }
+
+    /// Refuses a folder with another model than the one that was taken, as its shards show.
+    pub fn check_family(&self, manifest: &Manifest) -> Result<()> {
+        let Some((family, root)) = self.family.as_ref().and_then(|all| Some((all, all.root()?))) else {
+            return Ok(());
+        };
+        let stem = root.strip_suffix(".zt").unwrap_or(root);
+        let mut known = 1usize;
+        for shard in &manifest.shards {
+            let name = manifest.texts.get(shard.name);
+            let file = || stem.bytes().chain(*b"-").chain(name.bytes()).chain(*b".zt");
+            let found = family.sorted.binary_search_by(|other| other.bytes().cmp(file()));
+            known = known.saturating_add(usize::from(found.is_ok()));
+        }
+        match known == family.sorted.len() {
+            true => Ok(()),
+            false => Err(family.ambiguous()),
+        }
     }
 
     fn add(&mut self, path: PathBuf, budget: &Budget) -> Result<()> {
@@ -53,8 +77,12 @@ pub fn model_files(store: &dyn Store, path: &Path, limits: &Limits, budget: &Bud
         Ok(false) => return files_of(store, path, limits, budget),
         listed => listed.and_then(|_| candidates.only()),
     };
-    let name = found.map_err(|e| e.within(format_args!("{}", path.display())))?;
-    files_of(store, &path::join(path, Path::new(&name))?, limits, budget)
+    let found = found.map_err(|e| e.within(format_args!("{}", path.display())))?;
+    let name = found.sorted.first().map(String::as_str).filter(|_| found.sorted.len() == 1);
+    let name = name.or(found.root()).unwrap_or_default();
+    let mut files = files_of(store, &path::join(path, Path::new(name))?, limits, budget)?;
+    files.family = Some(found);
+    Ok(files)
 }
 
 /// Refuses the index of a model, where only one file can be meant.
@@ -166,15 +194,16 @@ impl Candidates {
         }
     }
 
-    /// The only one that counts.
-    fn only(&mut self) -> Result<String> {
-        let names = if self.indexes.sorted.is_empty() { &mut self.models } else { &mut self.indexes };
+    /// The only one that counts, or one and what may be its shards.
+    fn only(self) -> Result<Names> {
+        let names = if self.indexes.sorted.is_empty() { self.models } else { self.indexes };
         match names.sorted.len() {
             0 => Err(fail!(
                 NoFile,
                 "the folder holds no model: no *{INDEX}, and no file that ends in .zt, .safetensors, .gguf, .npz, .pt or .pth"
             )),
-            1 => Ok(names.sorted.pop().unwrap_or_default()),
+            1 => Ok(names),
+            _ if names.root().is_some() => Ok(names),
             _ => Err(names.ambiguous()),
         }
     }
@@ -186,9 +215,20 @@ impl Names {
             self.sorted.try_reserve(1)?;
             self.sorted.insert(at, name);
         }
-        self.is_cut |= self.sorted.len() > LISTED;
-        self.sorted.truncate(LISTED);
+        self.is_cut |= self.sorted.len() > REMEMBERED;
+        self.sorted.truncate(REMEMBERED);
         Ok(())
+    }
+
+    /// The one named `STEM.zt` where all others are named `STEM-NAME.zt`, as its shards would be.
+    fn root(&self) -> Option<&str> {
+        let root = self.sorted.iter().min_by_key(|name| name.len())?;
+        let stem = root.strip_suffix(".zt")?;
+        let is_shard = |name: &&str| {
+            name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('-') && rest.ends_with(".zt"))
+        };
+        let others = self.sorted.iter().map(String::as_str).filter(|name| name != root);
+        (!self.is_cut && others.clone().count() == others.filter(is_shard).count()).then_some(root)
     }
 
     #[cold]
@@ -199,10 +239,10 @@ impl Names {
 
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, name) in self.sorted.iter().enumerate() {
+        for (at, name) in self.sorted.iter().take(LISTED).enumerate() {
             let between = if at == 0 { "" } else { ", " };
             write!(f, "{between}{}", Quoted(name.as_bytes()))?;
         }
-        f.write_str(if self.is_cut { " and more" } else { "" })
+        f.write_str(if self.sorted.len() > LISTED { " and more" } else { "" })
     }
 }

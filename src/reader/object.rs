@@ -6,7 +6,7 @@ use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{self, element_count, Encoding, Format, LogicalType, RareNames};
 use crate::model::value::Value;
-use crate::source::{ByteSource, Elsewhere};
+use crate::source::ByteSource;
 
 impl File {
     /// The object at `index`, in file order.
@@ -185,38 +185,43 @@ impl<'f> Component<'f> {
         self.entry.encoding.name().unwrap_or_else(|| self.text(self.rare().encoding))
     }
 
-    /// The file that its bytes are in.
+    /// The file whose manifest has it. Its bytes may be in a shard of that.
     #[inline(always)]
     pub fn file_part(&self) -> &'f FilePart {
         self.file.parts.of_component(self.index)
     }
 
-    /// The number of that file.
+    /// The number of the file that its bytes are in.
     pub fn part_number(&self) -> usize {
-        self.file.parts.number_of_component(self.index)
+        self.file.part_of(self.index)
     }
 
-    /// Refuses what is in a shard: no file but those of the model is opened.
-    #[inline]
-    pub(crate) fn check_is_here(&self) -> Result<()> {
-        match self.entry.is_in_shard() {
-            true => Err(fail!(Unsupported, "its bytes are in a shard, a file of its own, which is not read")),
-            false => Ok(()),
-        }
-    }
-
-    /// Where its bytes come from.
+    /// Where its bytes come from; a shard is opened if it is not.
     #[inline(always)]
-    pub(super) fn source(&self) -> &'f dyn ByteSource {
+    pub(crate) fn source(&self) -> Result<&'f dyn ByteSource> {
         match self.entry.is_in_shard() {
-            true => &Elsewhere,
-            false => self.file_part().source(),
+            true => self.file.shard_source(self.entry),
+            false => Ok(self.file_part().source.as_ref()),
         }
+    }
+
+    /// Where its bytes come from, or would: what is in a shard that is not open is reached as the file that names it.
+    pub(super) fn likely_source(&self) -> &'f dyn ByteSource {
+        let shard = match self.entry.is_in_shard() {
+            true => self.file.part(self.part_number()).filter(|part| part.is_open()),
+            false => None,
+        };
+        shard.unwrap_or(self.file_part()).source()
+    }
+
+    /// Whether its bytes can be asked for without opening a file.
+    pub(super) fn is_open(&self) -> bool {
+        !self.entry.is_in_shard() || self.file.part(self.part_number()).is_some_and(FilePart::is_open)
     }
 
     /// Whether its source has to be read by the threads that call the library, and no other.
     pub fn is_callers_thread(&self) -> bool {
-        self.source().profile().callers_thread
+        self.likely_source().profile().callers_thread
     }
 
     /// Its first stored byte, from the start of the file that it is in.
@@ -254,6 +259,10 @@ impl<'f> Component<'f> {
 
     #[cold]
     pub(crate) fn wrap(&self, error: Error) -> Error {
+        let error = match self.file.shard_name(self.entry) {
+            Some(name) => error.within(format_args!("shard {name:?}")),
+            None => error,
+        };
         self.object().wrap(error.within(format_args!("component {:?}", self.role())))
     }
 }

@@ -3,9 +3,11 @@
 use super::aliases::Aliases;
 use super::file::File;
 use super::index::NameIndex;
+use super::later::ShardOpener;
 use super::lazy_sizes::LazySizes;
-use super::open_options::OpenOptions;
+use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
+use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
 use super::verify_report::{VerifyOptions, VerifyReport};
 use super::{identity, manifest, recovery, short_frames, structure};
@@ -26,15 +28,20 @@ impl File {
         let label = options.label(format_args!("{}", path.display()))?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
-        let (part, manifest) = open_part(&FileSystem(options), path, label, &limits, &budget)?;
-        File::of_one(part, manifest, &budget, options)
+        let (part, manifest) = open_part(&FileSystem(options.mode), path, label, &limits, &budget)?;
+        let shards = match options.shards {
+            Shards::OfModels | Shards::Never => ShardStore::None,
+            Shards::OnUse | Shards::AtOpen => ShardStore::Kept(try_box(FileSystem(options.mode))?),
+        };
+        File::of_one(part, manifest, Some(path), shards, &budget, options)
     }
 
     /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
     pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
         let label = options.label(format_args!("the file at offset {offset}"))?;
         let modified = identity::modified(&file);
-        let source = FileSource::from_file(file, offset, length).and_then(|file| with_mode(file, options));
+        let source =
+            FileSource::from_file(file, offset, length).and_then(|file| with_mode(file, options.mode));
         let mut file =
             File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)?;
         file.parts.first.modified = modified;
@@ -55,7 +62,7 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, label, &limits, &budget, true)?;
-        File::of_one(part, manifest, &budget, options)
+        File::of_one(part, manifest, None, ShardStore::None, &budget, options)
     }
 
     /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as a file does.
@@ -63,18 +70,23 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, String::new(), &limits, &budget, false)?;
-        File::of_one(part, manifest, &budget, options)
+        File::of_one(part, manifest, None, ShardStore::None, &budget, options)
     }
 
     fn of_one(
         mut part: FilePart,
         mut manifest: Manifest,
+        path: Option<&Path>,
+        shards: ShardStore<'_>,
         budget: &Budget,
         options: &OpenOptions,
     ) -> Result<File> {
         part.mark_page_exclusive(&mut manifest.components)?;
         (part.objects, part.components) = (0..manifest.objects.len(), 0..manifest.components.len());
-        File::of_parts(Parts::one(part), None, manifest, budget, options)
+        part.shards = 0..manifest.shards.len();
+        let mut parts = Parts::one(part);
+        add_shards(&mut parts, &manifest, &|_| path, options, budget).map_err(|e| parts.first.named(e))?;
+        File::of_parts(parts, None, manifest, shards, budget, options)
     }
 
     /// The file whose parts were read, and whose manifest is that of all of them.
@@ -82,6 +94,7 @@ impl File {
         parts: Parts,
         label: Option<String>,
         manifest: Manifest,
+        shards: ShardStore<'_>,
         budget: &Budget,
         options: &OpenOptions,
     ) -> Result<File> {
@@ -93,9 +106,10 @@ impl File {
                 return Err(if label.is_empty() { e } else { e.within(format_args!("{label}")) });
             }
         };
-        let file = File {
+        let mut file = File {
             mode: parts.mode(),
             parts,
+            shards: ShardOpener { store: None, limits: options.limits(), advice: options.advice },
             manifest,
             names,
             strict: options.strict,
@@ -109,6 +123,7 @@ impl File {
             frame_indexes: FrameIndexCache::default(),
             decoded: DecodedCache::default(),
         };
+        file.open_shards(shards, options)?;
         if undeclared {
             short_frames::check_short_frames(&file)?;
         }
@@ -140,7 +155,7 @@ impl Tables {
         let names = NameIndex::build(manifest, |one, other| parts.duplicate(manifest, one, other))?;
         let undeclared = |c: &Component| c.encoding.is_compressed() && !c.is_size_declared();
         let undeclared = manifest.components.iter().any(undeclared);
-        let part_of = |component| parts.number_of_component(component);
+        let part_of = |component| parts.number_of_component(manifest, component);
         let aliases = match undeclared {
             true => Aliases::of(&manifest.components, part_of)?,
             false => Aliases::default(),
@@ -198,6 +213,8 @@ fn read_part(
         objects: 0..0,
         components: 0..0,
         hidden: Vec::new(),
+        shards: 0..0,
+        later: None,
     };
     Ok((part, manifest))
 }

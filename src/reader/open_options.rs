@@ -4,6 +4,7 @@ use crate::container::Limits;
 use crate::memory::HostAllocator;
 use crate::source::Advice;
 use crate::threads::ThreadHooks;
+use std::path::PathBuf;
 
 /// How a file's bytes are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,20 @@ pub enum Mode {
     Auto,
     /// Mapped, and the caller may change the bytes that it is lent: copied on write, which nobody else sees.
     Private,
+}
+
+/// When the shards are opened that a file names: other files that have bytes of its objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shards {
+    /// Those of a model each when it is first read, those of a single file never.
+    #[default]
+    OfModels,
+    /// Each when it is first read.
+    OnUse,
+    /// All of them when the file is opened, which fails where one is missing.
+    AtOpen,
+    /// Never: what is in them is listed, and not read.
+    Never,
 }
 
 /// How to open a file.
@@ -50,6 +65,10 @@ pub struct OpenOptions {
     pub containers: u32,
     /// What messages call the file; none for its path or how it is opened.
     pub name: Option<String>,
+    /// When shards are opened.
+    pub shards: Shards,
+    /// The folder that shards are in; none for the one of the file that names them.
+    pub shard_folder: Option<PathBuf>,
 }
 
 impl OpenOptions {
@@ -81,6 +100,8 @@ impl Default for OpenOptions {
             thread_hooks: ThreadHooks::default(),
             allocator: None,
             name: None,
+            shards: Shards::default(),
+            shard_folder: None,
         }
     }
 }

@@ -48,7 +48,7 @@ impl File {
     fn own_origin(&self) -> Result<Option<OwnedValue>> {
         let part = &self.parts.first;
         let read = |offset, dst: &mut [u8]| part.source().read_at(offset, dst);
-        let is_whole = self.part_count() == 1 && part.hidden.is_empty();
+        let is_whole = self.manifest_count() == 1 && part.hidden.is_empty();
         let of = OriginOf { manifest: &self.manifest, frame: part.frame(), read: &read, is_whole };
         container::origin(&of).map_err(|e| part.named(e))
     }
@@ -88,6 +88,6 @@ impl File {
     /// Whether a note, or the lack of one, speaks of as many files as these are.
     fn is_of_all(&self, noted: Option<Value<'_>>) -> bool {
         let parts = noted.and_then(|noted| noted.get(Self::ORIGIN_PARTS)?.as_u64()).unwrap_or(1);
-        parts == self.part_count() as u64
+        parts == self.manifest_count() as u64
     }
 }

@@ -2,13 +2,13 @@
 
 use super::identity::Identity;
 use super::index;
+use super::later::Later;
 use super::open_options::Mode;
 use crate::container::{self, Capabilities, Frame};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
-use crate::model::manifest::{Component, Container, Manifest, TextId};
+use crate::model::manifest::{Component, Container, Manifest, Position, TextId};
 use crate::source::ByteSource;
 use std::ops::Range;
-use std::path::Path;
 
 /// One of the files.
 pub struct FilePart {
@@ -28,15 +28,46 @@ pub struct FilePart {
     pub(super) components: Range<usize>,
     /// Where bytes are of objects that are not shown.
     pub(super) hidden: Vec<Range<u64>>,
+    /// The shards that its manifest names, among those of all parts.
+    pub(super) shards: Range<usize>,
+    /// Of a shard: what is known of it since it was opened.
+    pub(super) later: Option<Box<Later>>,
 }
 
-/// All of them. The first is kept by itself, so that a single file is reached without a look into a list.
+/// All of them: those whose manifests are read, then their shards. The first is kept by itself, so that a single file is
+/// reached without a look into a list.
 pub struct Parts {
     pub(super) first: FilePart,
     others: Vec<FilePart>,
+    shard_count: usize,
 }
 
 impl FilePart {
+    /// A shard that is not opened.
+    pub(super) fn shard(
+        source: Box<dyn ByteSource>,
+        container: Container,
+        size: u64,
+        label: String,
+        path: Vec<u8>,
+        later: Box<Later>,
+    ) -> FilePart {
+        FilePart {
+            source,
+            frame: Frame { container, manifest: 0..0, data: 0..size, file_size: size, manifest_hash: None },
+            container,
+            version: None,
+            label,
+            path,
+            modified: 0,
+            objects: 0..0,
+            components: 0..0,
+            hidden: Vec::new(),
+            shards: 0..0,
+            later: Some(later),
+        }
+    }
+
     /// Bytes of the file.
     pub fn size(&self) -> u64 {
         self.frame.file_size
@@ -62,36 +93,52 @@ impl FilePart {
         container::capabilities(self.container)
     }
 
-    /// The path that it was opened by, in the platform's encoding, with a NUL behind it.
+    /// The path that it was opened by, in the platform's encoding, with a NUL behind it; of a shard that is not open, the one
+    /// where it is looked for first.
     pub fn path(&self) -> Option<&[u8]> {
-        Some(self.path.as_slice()).filter(|path| !path.is_empty())
+        let opened = self.later.as_ref().and_then(|later| later.opened());
+        let path = opened.map_or(&self.path, |opened| &opened.path);
+        Some(path.as_slice()).filter(|path| !path.is_empty())
     }
 
     /// What messages call it.
     pub fn label(&self) -> &str {
-        &self.label
+        let opened = self.later.as_ref().and_then(|later| later.opened());
+        opened.map_or(&self.label, |opened| &opened.label)
     }
 
     /// All bytes of the file, where they can be lent.
     pub fn borrow(&self) -> Result<&[u8]> {
-        let bytes = self.source.borrow(0..self.size());
+        let bytes = self.source().borrow(0..self.size());
         let why = || fail!(NotMappable, "its bytes cannot be lent: the file is neither mapped nor in memory");
         bytes.ok_or_else(|| self.named(why()))
     }
 
     /// Its identity, as it was when it was opened. Reads the manifest.
     pub fn identity(&self) -> Result<Identity> {
-        let found = Identity::of(self.source(), &self.frame, self.modified);
+        let opened = self.later.as_ref().and_then(|later| later.opened());
+        let modified = opened.map_or(self.modified, |opened| opened.modified);
+        let found = Identity::of(self.source(), self.frame(), modified);
         found.map_err(|e| self.named(e))
     }
 
+    /// Whether its bytes can be had: it is no shard that was not opened.
+    pub fn is_open(&self) -> bool {
+        self.later.as_ref().is_none_or(|later| later.opened().is_some())
+    }
+
+    /// Where its bytes come from; none can be had of a shard that is not open.
     pub(crate) fn source(&self) -> &dyn ByteSource {
-        self.source.as_ref()
+        match &self.later {
+            None => self.source.as_ref(),
+            Some(later) => later.source(),
+        }
     }
 
     /// Where the manifest stands and how the file is framed.
     pub(crate) fn frame(&self) -> &Frame {
-        &self.frame
+        let opened = self.later.as_ref().and_then(|later| later.opened());
+        opened.map_or(&self.frame, |opened| &opened.frame)
     }
 
     /// What is wrong with an object of a name that another one has; nothing, where its container has such.
@@ -108,7 +155,7 @@ impl FilePart {
     #[cold]
     pub(super) fn named(&self, error: Error) -> Error {
         let error = self.capabilities().call(error);
-        match self.label.as_str() {
+        match self.label() {
             "" => error,
             label => error.within(format_args!("{label}")),
         }
@@ -118,7 +165,7 @@ impl FilePart {
 impl Parts {
     /// Of one file.
     pub fn one(part: FilePart) -> Parts {
-        Parts { first: part, others: Vec::new() }
+        Parts { first: part, others: Vec::new(), shard_count: 0 }
     }
 
     /// Of several files.
@@ -128,12 +175,41 @@ impl Parts {
         let mut others = Vec::new();
         others.try_reserve_exact(parts.len())?;
         others.extend(parts);
-        Ok(Parts { first, others })
+        Ok(Parts { first, others, shard_count: 0 })
+    }
+
+    /// Makes room for shards.
+    pub fn reserve(&mut self, shards: usize) -> Result<()> {
+        Ok(self.others.try_reserve_exact(shards)?)
+    }
+
+    /// One more shard, the next one of the joint manifest, for which there is room.
+    pub fn push(&mut self, shard: FilePart) {
+        let (objects, components) = self.ends();
+        let shard = FilePart { objects: objects..objects, components: components..components, ..shard };
+        self.others.push(shard);
+        self.shard_count = self.shard_count.saturating_add(1);
+    }
+
+    /// Objects and components of all of them.
+    fn ends(&self) -> (usize, usize) {
+        let last = self.others.last().unwrap_or(&self.first);
+        (last.objects.end, last.components.end)
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
         self.others.len().saturating_add(1)
+    }
+
+    /// How many have a manifest that was read: all but shards.
+    pub fn manifest_count(&self) -> usize {
+        self.count().saturating_sub(self.shard_count)
+    }
+
+    /// The number of a shard.
+    pub fn number_of_shard(&self, at: Position) -> usize {
+        self.manifest_count().saturating_add(at.index())
     }
 
     /// The one at `index`.
@@ -149,20 +225,28 @@ impl Parts {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// The one that has the bytes of a component.
+    /// The one whose manifest has a component.
     #[inline(always)]
     pub fn of_component(&self, index: usize) -> &FilePart {
         match index < self.first.components.end {
             true => &self.first,
-            false => self.get(self.number_of_component(index)).unwrap_or(&self.first),
+            false => self.get(self.number_of_manifest(index)).unwrap_or(&self.first),
+        }
+    }
+
+    fn number_of_manifest(&self, index: usize) -> usize {
+        match index < self.first.components.end {
+            true => 0,
+            false => self.others.partition_point(|part| part.components.end <= index).saturating_add(1),
         }
     }
 
     /// The number of the one that has the bytes of a component.
-    pub fn number_of_component(&self, index: usize) -> usize {
-        match index < self.first.components.end {
-            true => 0,
-            false => self.others.partition_point(|part| part.components.end <= index).saturating_add(1),
+    pub fn number_of_component(&self, manifest: &Manifest, index: usize) -> usize {
+        let entry = manifest.components.get(index).filter(|entry| entry.is_in_shard());
+        match entry.and_then(|entry| manifest.rare(entry).shard) {
+            Some(at) => self.number_of_shard(at),
+            None => self.number_of_manifest(index),
         }
     }
 
@@ -192,22 +276,12 @@ impl Parts {
         self.iter().find(|part| std::ptr::addr_eq(part.source(), source)).unwrap_or(&self.first)
     }
 
-    /// How all of them are reached.
+    /// How all of them are reached that are open from the start.
     pub fn mode(&self) -> Mode {
         let first = Mode::of(self.first.source());
-        match self.iter().all(|part| Mode::of(part.source()) == first) {
+        match self.iter().take(self.manifest_count()).all(|part| Mode::of(part.source()) == first) {
             true => first,
             false => Mode::Read,
         }
     }
-}
-
-/// A path as C has it: in the platform's encoding, NUL-ended.
-pub fn c_path(path: &Path) -> Result<Vec<u8>> {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    let mut text = Vec::new();
-    text.try_reserve_exact(bytes.len().saturating_add(1))?;
-    text.extend_from_slice(bytes);
-    text.push(0);
-    Ok(text)
 }

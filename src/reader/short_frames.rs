@@ -28,7 +28,11 @@ pub fn check_short_frames(file: &File) -> Result<()> {
             let mut place = file.aliases.range(component.index).and_then(|range| met.get_mut(range));
             let known = match place.as_deref().copied().flatten() {
                 Some(known) => known,
-                None => match component.stored().reader().and_then(|r| codec.known_size(r)) {
+                None => match component
+                    .stored()
+                    .and_then(|stored| stored.reader())
+                    .and_then(|r| codec.known_size(r))
+                {
                     Ok(known) => Some(known),
                     Err(e) if matches!(e.cause(), Cause::Broken(_)) => None,
                     Err(e) => return Err(component.wrap(e)),

@@ -1,8 +1,7 @@
 //! Where the files of a model are: on this system, or where functions of the caller reach.
 
 use super::identity;
-use super::open_options::{Mode, OpenOptions};
-use super::parts::c_path;
+use super::open_options::Mode;
 use crate::error::Result;
 use crate::io::folder;
 use crate::memory::try_box;
@@ -42,10 +41,11 @@ const DEFAULT_THREADS: usize = 4;
 /// From so many parts on they are worth a thread.
 const MIN_THREADED: usize = 8;
 
-/// The file system.
-pub(super) struct FileSystem<'o>(pub(super) &'o OpenOptions);
+/// The file system, whose files are reached that way.
+#[derive(Clone, Copy)]
+pub(super) struct FileSystem(pub(super) Mode);
 
-impl Store for FileSystem<'_> {
+impl Store for FileSystem {
     fn for_each_name(&self, path: &Path, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
         folder::for_each_name(path, body)
     }
@@ -65,15 +65,25 @@ impl Store for FileSystem<'_> {
     }
 }
 
-/// The bytes of a file as the options want them reached.
-pub(super) fn with_mode(file: FileSource, options: &OpenOptions) -> Result<Box<dyn ByteSource>> {
-    let auto = options.mode == Mode::Auto;
-    if options.mode == Mode::Read || (auto && is_remote(file.parts().0)) {
+/// The bytes of a file as they are to be reached.
+pub(super) fn with_mode(file: FileSource, mode: Mode) -> Result<Box<dyn ByteSource>> {
+    let auto = mode == Mode::Auto;
+    if mode == Mode::Read || (auto && is_remote(file.parts().0)) {
         return Ok(try_box(file)?);
     }
-    match MapSource::new(file, options.mode == Mode::Private) {
+    match MapSource::new(file, mode == Mode::Private) {
         Ok(mapped) => Ok(try_box(mapped)?),
         Err((file, _)) if auto => Ok(try_box(file)?),
         Err((_, e)) => Err(e),
     }
+}
+
+/// A path as C has it: in the platform's encoding, NUL-ended.
+pub fn c_path(path: &Path) -> Result<Vec<u8>> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let mut text = Vec::new();
+    text.try_reserve_exact(bytes.len().saturating_add(1))?;
+    text.extend_from_slice(bytes);
+    text.push(0);
+    Ok(text)
 }

@@ -66,10 +66,7 @@ impl Verified {
     pub fn nothing_of(file: &File, components: Range<usize>) -> Result<Verified> {
         let first = components.start;
         let components = file.manifest.components.get(components).unwrap_or_default();
-        let part_of = |at: usize| match components.get(at).is_some_and(|c| c.is_in_shard()) {
-            true => usize::MAX, // whose bytes are never seen
-            false => file.parts.number_of_component(first.saturating_add(at)),
-        };
+        let part_of = |at: usize| file.part_of(first.saturating_add(at));
         let aliases = Aliases::of(components, part_of)?;
         let mut verified = Verified { first, aliases, facts: Vec::new(), ..Verified::default() };
         verified.facts.try_reserve_exact(verified.aliases.count())?;
@@ -94,7 +91,7 @@ impl Verified {
         start: u64,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let place = (component.file.parts.number_of_component(component.index), start);
+        let place = (component.part_number(), start);
         let found = self.checksums.binary_search_by_key(&place, |(place, _)| *place).ok();
         let Some((_, outcome)) = found.and_then(|at| self.checksums.get(at)) else { return check() };
         match outcome.lock().get_or_insert_with(check) {
@@ -182,7 +179,7 @@ impl Verified {
 
     /// Counts what is decoded for pairs of indices and row pointers: a file may name each blob in many of them.
     fn charge_rows(&self, indices: &Component<'_>, indptr: &Component<'_>) -> Result<()> {
-        let limit = decoded_limit(indices.source().size(), indices.file.max_decoded_size);
+        let limit = decoded_limit(indices.source()?.size(), indices.file.max_decoded_size);
         let more = indices.size()?.saturating_add(indptr.size()?);
         let before = self.rows_decoded.fetch_add(more, Ordering::Relaxed);
         match before.saturating_add(more) {

@@ -61,10 +61,13 @@ impl File {
         on_failure: Option<&OnFailure<'_>>,
         report: &mut VerifyReport,
     ) -> Result<()> {
-        let total = self.manifest.components.iter().map(|c| c.stored_size).fold(0, u64::saturating_add);
+        let shards = self.manifest.shards.iter().filter(|_| options.shards).map(|shard| shard.size);
+        let total = self.manifest.components.iter().map(|c| c.stored_size);
+        let total = total.chain(shards).fold(0, u64::saturating_add);
         let all = 0..self.manifest.components.len();
         let state = VerifyState::new(self, all, options, on_failure, progress, total)?;
-        let allowed = self.parts().map(|part| part.source().profile().threads(options.threads));
+        let open = self.parts().filter(|part| part.is_open());
+        let allowed = open.map(|part| part.source().profile().threads(options.threads));
         let wanted = allowed.min().unwrap_or(1).min(self.object_count().max(1));
         threads::run(wanted, self.thread_hooks, &|| self.verify_some(&state));
         *report = *state.report.lock();
@@ -74,6 +77,16 @@ impl File {
             for part in self.parts() {
                 if let Err(error) = self.verify_padding(part, options, report) {
                     state.keep(None, None, error, &mut first)?;
+                }
+            }
+        }
+        if goes_on && options.shards {
+            for part in self.parts().skip(self.manifest_count()) {
+                match self.verify_shard(part, &mut |bytes| state.advance(self, bytes)) {
+                    Ok(true) => {}
+                    Ok(false) => report.digests_unknown = report.digests_unknown.saturating_add(1),
+                    Err(error) if error.cause() == Cause::Cancelled => return Err(error),
+                    Err(error) => state.keep(None, None, error, &mut first)?,
                 }
             }
         }
@@ -269,7 +282,7 @@ impl Object<'_> {
 impl Component<'_> {
     /// `reported` is what of its stored bytes was reported as done meanwhile.
     fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport, reported: &mut u64) -> Result<()> {
-        self.check_is_here().map_err(|error| self.wrap(error))?;
+        self.source().map_err(|error| self.wrap(error))?;
         if state.options.digests {
             self.verify_digest_into(state, report, reported)?;
         }

@@ -7,6 +7,8 @@ pub struct VerifyOptions {
     pub digests: bool,
     /// Decoding, sizes, sparse and quantized structure, bool bytes.
     pub contents: bool,
+    /// All bytes of shards, by the digests in the table of shards.
+    pub shards: bool,
     /// Refuse padding that is not zero.
     pub padding: bool,
     /// Threads; 0 for as many as there are processors.
@@ -15,7 +17,7 @@ pub struct VerifyOptions {
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        VerifyOptions { digests: true, contents: true, padding: false, threads: 0 }
+        VerifyOptions { digests: true, contents: true, shards: false, padding: false, threads: 0 }
     }
 }
 

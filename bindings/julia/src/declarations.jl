@@ -15,6 +15,7 @@ const ZT_CAP_PAGE_EXCLUSIVE = 32
 const ZT_VERIFY_DIGESTS = 1
 const ZT_VERIFY_CONTENTS = 2
 const ZT_VERIFY_PADDING = 4
+const ZT_VERIFY_SHARDS = 8
 const ZT_OK = 0
 const ZT_ERROR_INVALID_ARGUMENT = 1
 const ZT_ERROR_IO = 2
@@ -112,6 +113,10 @@ const ZT_ADVICE_LOCK = 5
 const ZT_ADVICE_EVICT = 6
 const ZT_ADVICE_RELEASE = 7
 const ZT_ADVICE_UNLOCK = 8
+const ZT_SHARDS_OF_MODELS = 0
+const ZT_SHARDS_ON_USE = 1
+const ZT_SHARDS_AT_OPEN = 2
+const ZT_SHARDS_NEVER = 3
 const ZT_CONTAINER_NONE = 0
 const ZT_CONTAINER_ZT_0_1 = 1
 const ZT_CONTAINER_ZT_1_0 = 2
@@ -194,6 +199,8 @@ struct zt_open_options
     name::Ptr{UInt8}
     allocator::Ptr{zt_allocator}
     thread_hooks::Ptr{zt_thread_hooks}
+    shard_folder::Ptr{UInt8}
+    shards::UInt32
 end
 
 struct zt_identity

@@ -18,6 +18,7 @@ ZT_CAP_PAGE_EXCLUSIVE = 32
 ZT_VERIFY_DIGESTS = 1
 ZT_VERIFY_CONTENTS = 2
 ZT_VERIFY_PADDING = 4
+ZT_VERIFY_SHARDS = 8
 ZT_OK = 0
 ZT_ERROR_INVALID_ARGUMENT = 1
 ZT_ERROR_IO = 2
@@ -115,6 +116,10 @@ ZT_ADVICE_LOCK = 5
 ZT_ADVICE_EVICT = 6
 ZT_ADVICE_RELEASE = 7
 ZT_ADVICE_UNLOCK = 8
+ZT_SHARDS_OF_MODELS = 0
+ZT_SHARDS_ON_USE = 1
+ZT_SHARDS_AT_OPEN = 2
+ZT_SHARDS_NEVER = 3
 ZT_CONTAINER_NONE = 0
 ZT_CONTAINER_ZT_0_1 = 1
 ZT_CONTAINER_ZT_1_0 = 2
@@ -220,6 +225,8 @@ class zt_open_options(Structure):
         ("name", c_char_p),
         ("allocator", POINTER(zt_allocator)),
         ("thread_hooks", POINTER(zt_thread_hooks)),
+        ("shard_folder", c_char_p),
+        ("shards", c_uint32),
     ]
 
 

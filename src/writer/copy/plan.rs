@@ -42,7 +42,7 @@ impl Writer {
         self.manifest.components.try_reserve(count)?;
         self.manifest.rare_names.try_reserve(count)?;
         for component in object.components() {
-            component.check_is_here().map_err(|error| component.wrap(error))?;
+            component.source().map_err(|error| component.wrap(error))?;
             plans.push(match self.change(object, &component, recode)? {
                 Some(dtype) => Plan::Reencode(self.plan_reencode(object, component, dtype, recode)?),
                 None => Plan::Stored(self.plan_stored(component)?),

@@ -1,0 +1,180 @@
+//! A file that a manifest names and has no objects of its own: a shard, opened when it is first read.
+
+use super::manifest::read_within;
+use super::store::{Opened, Store};
+use crate::container::{Frame, Limits};
+use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
+use crate::io::path;
+use crate::lock::Mutex;
+use crate::memory::Budget;
+use crate::model::manifest::{Container, Position};
+use crate::source::{Advice, ByteSource, Elsewhere};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// A shard, opened or not.
+pub struct Later {
+    /// Which one it is in the table of shards.
+    pub at: Position,
+    /// Where it is looked for first; none where the file that names it has no path.
+    pub path: Option<PathBuf>,
+    /// Whether it is looked for by other names in that folder, too.
+    pub in_folder: bool,
+    opened: OnceLock<OpenedShard>,
+    /// One thread at a time opens it. Why it cannot be, where that was found out once and for all.
+    failure: Mutex<Option<Error>>,
+}
+
+/// It is there, and what the table says it is.
+pub struct OpenedShard {
+    pub source: Box<dyn ByteSource>,
+    pub frame: Frame,
+    pub label: String,
+    /// The path that C is told, with a NUL; empty where it has none.
+    pub path: Vec<u8>,
+    pub modified: i64,
+}
+
+/// What an open file opens its shards with.
+pub struct ShardOpener {
+    /// Where they are; none where they are not to be opened, or cannot be any more.
+    pub store: Option<Box<dyn Store + Send>>,
+    pub limits: Limits,
+    /// What will be done with all bytes of one.
+    pub advice: Advice,
+}
+
+/// What the table of shards says.
+pub struct Said<'m> {
+    pub name: &'m str,
+    pub size: u64,
+    pub digest: &'m str,
+    pub container: Container,
+}
+
+impl Later {
+    /// Not opened.
+    pub fn new(at: Position, path: Option<PathBuf>, in_folder: bool) -> Later {
+        Later { at, path, in_folder, opened: OnceLock::new(), failure: Mutex::default() }
+    }
+
+    /// What was opened.
+    pub fn opened(&self) -> Option<&OpenedShard> {
+        self.opened.get()
+    }
+
+    /// Its bytes, none of which can be had before it is opened.
+    pub fn source(&self) -> &dyn ByteSource {
+        self.opened.get().map_or(&Elsewhere, |opened| opened.source.as_ref())
+    }
+
+    /// Opens it, if it is not. Without a store that is over: the failure is what it was when there was one. `prepare` is
+    /// called with its bytes before anybody has them.
+    pub fn open(
+        &self,
+        store: Option<&dyn Store>,
+        said: &Said<'_>,
+        limits: &Limits,
+        prepare: &dyn Fn(&dyn ByteSource, u64) -> Result<()>,
+    ) -> Result<&OpenedShard> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let failure = self.failure.lock();
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let Some(store) = store else {
+            return Err(failure.as_ref().map_or_else(not_opened, Error::again));
+        };
+        let opened = self.read(store, said, limits)?;
+        prepare(opened.source.as_ref(), said.size)?;
+        drop(self.opened.set(opened)); // nobody else has the turn
+        self.opened.get().ok_or_else(|| fail!(Internal, "a shard that is not there when it was opened"))
+    }
+
+    /// Keeps why it could not be opened by a store that is gone when it is read.
+    pub fn fail(&self, error: Error) {
+        *self.failure.lock() = Some(error);
+    }
+
+    fn read(&self, store: &dyn Store, said: &Said<'_>, limits: &Limits) -> Result<OpenedShard> {
+        let (opened, found) = self.find(store, said)?;
+        let label = match opened.label {
+            Some(label) => label,
+            None => try_format(format_args!("{}", found.display()))?,
+        };
+        let source = opened.source;
+        let size = source.size();
+        if size != said.size {
+            return Err(broken!(
+                Rule::ShardIdentity,
+                "{label} has {size} bytes, but the table of shards says {}",
+                said.size
+            ));
+        }
+        let read = read_within(source.as_ref(), limits, &Budget::new(limits.memory_for(0)), &|e| e);
+        let (frame, _) = read.map_err(|e| not_whole(&label, e))?;
+        if frame.container != said.container {
+            return Err(broken!(
+                Rule::ShardIdentity,
+                "{label} is a file of {}, but one of {} has only shards of its own kind",
+                frame.container.name(),
+                said.container.name()
+            ));
+        }
+        Ok(OpenedShard { source, frame, label, path: opened.path, modified: opened.modified })
+    }
+
+    /// The file, and the path that it was found by.
+    fn find(&self, store: &dyn Store, said: &Said<'_>) -> Result<(Opened, PathBuf)> {
+        let Some(first) = &self.path else {
+            return Err(fail!(
+                Unsupported,
+                "it is looked for beside the file that names it, which was not opened by a path"
+            ));
+        };
+        let open = |path: &Path| {
+            let opened = store.open(path).map_err(|e| e.within(format_args!("{}", path.display())))?;
+            Ok((opened, path::copy(path)?))
+        };
+        let is_missing = |e: &Error| matches!(e.cause(), Cause::NoFile | Cause::Caller(_));
+        let missing = match open(first) {
+            Err(e) if self.in_folder && is_missing(&e) => e,
+            outcome => return outcome,
+        };
+        let folder = first.parent().unwrap_or(Path::new(""));
+        let (algorithm, hex) = said.digest.split_once(':').unwrap_or_default();
+        let others = [
+            try_format(format_args!("{}.zt", said.name))?,
+            try_format(format_args!("blobs/{algorithm}/{hex:.128}"))?,
+        ];
+        for name in others {
+            match open(&path::join(folder, Path::new(&name))?) {
+                Err(e) if is_missing(&e) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(missing)
+    }
+}
+
+/// Nothing was there to open it with.
+#[cold]
+fn not_opened() -> Error {
+    fail!(
+        Unsupported,
+        "it is a file of its own, which is not opened here: zt_open_model opens it, and zt_open_options.shards says when"
+    )
+}
+
+/// The failure of a shard that is no file by itself. What is not the file's fault stays what it is.
+#[cold]
+fn not_whole(label: &str, error: Error) -> Error {
+    match error.cause() {
+        Cause::Broken(_) | Cause::NotZtensor | Cause::Unsupported => {
+            broken!(Rule::ShardIdentity, "{label} is no whole file of its own: {error}")
+        }
+        _ => error.within(format_args!("{label}")),
+    }
+}

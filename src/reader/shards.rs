@@ -1,0 +1,228 @@
+//! The shards of an open file: where they are looked for, and when they are opened.
+
+use super::file::File;
+use super::later::{Later, OpenedShard, Said};
+use super::open_options::{OpenOptions, Shards};
+use super::parts::{FilePart, Parts};
+use super::store::Store;
+use crate::digest::{parse_of, DigestOf};
+use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
+use crate::io::path;
+use crate::load::for_each_chunk;
+use crate::memory::{try_box, Budget};
+use crate::model::manifest::{self, Component, Manifest, Position};
+use crate::source::{ByteSource, Elsewhere};
+use crate::threads;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What opens shards.
+pub enum ShardStore<'s> {
+    /// Nothing does.
+    None,
+    /// For as long as the file is open.
+    Kept(Box<dyn Store + Send>),
+    /// Only while the file is being opened.
+    Borrowed(&'s dyn Store),
+}
+
+/// Makes a part of each shard; `path_of` is the path of a part that has a manifest.
+pub fn add_shards<'p>(
+    parts: &mut Parts,
+    manifest: &Manifest,
+    path_of: &dyn Fn(usize) -> Option<&'p Path>,
+    options: &OpenOptions,
+    budget: &Budget,
+) -> Result<()> {
+    let count = manifest.shards.len();
+    let each = size_of::<FilePart>().saturating_add(size_of::<Later>());
+    budget.charge((count as u64).saturating_mul(each as u64), "the shards")?;
+    parts.reserve(count)?;
+    for number in 0..parts.count() {
+        let Some(of) = parts.get(number) else { break };
+        let (container, named_by_path) = (of.container(), of.path().is_some());
+        for at in of.shards.clone() {
+            let Some(entry) = manifest.shards.get(at) else { break };
+            let name = manifest.texts.get(entry.name);
+            let path = match path_of(number) {
+                Some(root) => Some(shard_path(root, name, options.shard_folder.as_deref())?),
+                None => None,
+            };
+            let shown = path.as_deref().unwrap_or(Path::new(name));
+            let label = try_format(format_args!("{}", shown.display()))?;
+            let c_path = match named_by_path {
+                true => super::store::c_path(shown)?,
+                false => Vec::new(),
+            };
+            let texts = label.len().saturating_mul(2).saturating_add(c_path.len());
+            budget.charge(texts as u64, "the paths of the shards")?;
+            let later = Later::new(Position::after(at)?, path, options.shard_folder.is_some());
+            let source = try_box(Elsewhere)?;
+            parts.push(FilePart::shard(source, container, entry.size, label, c_path, try_box(later)?));
+        }
+    }
+    Ok(())
+}
+
+/// `STEM-NAME.zt` beside the file that names it, or in another folder.
+fn shard_path(root: &Path, name: &str, folder: Option<&Path>) -> Result<PathBuf> {
+    let mut file = PathBuf::new();
+    let stem = root.file_stem().unwrap_or(OsStr::new(""));
+    file.try_reserve(stem.len().saturating_add(name.len()).saturating_add(4))?;
+    let text = file.as_mut_os_string(); // what is pushed fits what was reserved
+    text.push(stem);
+    text.push("-");
+    text.push(name);
+    text.push(".zt");
+    path::join(folder.or_else(|| root.parent()).unwrap_or(Path::new("")), &file)
+}
+
+impl Parts {
+    /// A shard.
+    fn shard_at(&self, at: Position) -> Option<&FilePart> {
+        self.get(self.number_of_shard(at))
+    }
+}
+
+impl File {
+    /// The file that has the bytes of a component that is in a shard; it is opened if it is not.
+    pub(super) fn shard_source(&self, component: &Component) -> Result<&dyn ByteSource> {
+        let at = self.manifest.rare(component).shard;
+        let part = at.and_then(|at| self.parts.shard_at(at));
+        let part = part.ok_or_else(|| fail!(Internal, "a component in a shard that is not in the table"))?;
+        Ok(self.open_shard(part)?.map_or(part.source(), |opened| opened.source.as_ref()))
+    }
+
+    /// Opens one of its files if it is a shard that is not open.
+    pub fn open_part(&self, index: usize) -> Result<()> {
+        match self.part(index) {
+            Some(part) => self.open_shard(part).map(drop).map_err(|e| self.in_shard(part, e)),
+            None => Ok(()),
+        }
+    }
+
+    fn open_shard<'f>(&'f self, part: &'f FilePart) -> Result<Option<&'f OpenedShard>> {
+        let store = self.shards.store.as_deref().map(|store| store as &dyn Store);
+        self.open_shard_by(store, part)
+    }
+
+    fn open_shard_by<'f>(
+        &'f self,
+        store: Option<&dyn Store>,
+        part: &'f FilePart,
+    ) -> Result<Option<&'f OpenedShard>> {
+        let Some(later) = &part.later else { return Ok(None) };
+        if let Some(opened) = later.opened() {
+            return Ok(Some(opened));
+        }
+        let Some(entry) = self.manifest.shards.get(later.at.index()) else { return Ok(None) };
+        let said = Said {
+            name: self.manifest.texts.get(entry.name),
+            size: entry.size,
+            digest: self.manifest.texts.get(entry.digest),
+            container: part.container(),
+        };
+        let prepare = |source: &dyn ByteSource, size| self.advise_whole(source, size, self.shards.advice);
+        later.open(store, &said, &self.shards.limits, &prepare).map(Some)
+    }
+
+    /// Takes what opens its shards, and opens them where that has to be done now: failures are told now if they `are_told`,
+    /// else when a shard is read.
+    pub(super) fn open_shards(&mut self, by: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
+        let at_once = options.shards == Shards::AtOpen;
+        match by {
+            ShardStore::None => Ok(()),
+            ShardStore::Borrowed(store) => self.open_all_shards(store, at_once, options),
+            ShardStore::Kept(store) => {
+                let outcome = match at_once {
+                    true => self.open_all_shards(store.as_ref(), true, options),
+                    false => Ok(()),
+                };
+                self.shards.store = Some(store);
+                outcome
+            }
+        }
+    }
+
+    fn open_all_shards(&self, store: &dyn Store, are_told: bool, options: &OpenOptions) -> Result<()> {
+        let count = self.manifest.shards.len();
+        let threads = match options.threads {
+            _ if threads::is_worker() => 1,
+            0 => store.threads(count),
+            wanted => threads::count(wanted),
+        };
+        let first = self.part_count().saturating_sub(count);
+        let (next, failed_at) = (AtomicUsize::new(first), AtomicUsize::new(usize::MAX));
+        threads::run(threads.min(count), self.thread_hooks, &|| loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(part) = self.part(at) else { return };
+            if are_told && at > failed_at.load(Ordering::Relaxed) {
+                return; // those before are taken by somebody, who opens them
+            }
+            if let (Err(e), Some(later)) = (self.open_shard_by(Some(store), part), &part.later) {
+                failed_at.fetch_min(at, Ordering::Relaxed);
+                later.fail(e);
+            }
+        });
+        let failed = self.part(failed_at.into_inner()).filter(|_| are_told);
+        failed.map_or(Ok(()), |part| match self.open_shard_by(None, part) {
+            Err(e) => Err(self.in_shard(part, e)),
+            Ok(_) => Ok(()),
+        })
+    }
+
+    /// The name of the shard that a component is in.
+    pub(super) fn shard_name(&self, component: &manifest::Component) -> Option<&str> {
+        self.manifest.shard(component).map(|shard| self.manifest.texts.get(shard.name))
+    }
+
+    /// An error of one of its files, named by the file and, of a shard, what the table of shards calls it.
+    #[cold]
+    fn in_shard(&self, part: &FilePart, error: Error) -> Error {
+        let entry = part.later.as_ref().and_then(|later| self.manifest.shards.get(later.at.index()));
+        match entry.map(|entry| self.manifest.texts.get_bytes(entry.name)) {
+            Some(name) => self.in_file(error.within(format_args!("shard {}", Quoted(name)))),
+            None => part.named(error),
+        }
+    }
+
+    /// Compares all bytes of a shard with the digest that the table of shards has; false where its algorithm is unknown.
+    /// `step` is called with the bytes that were looked at.
+    pub(super) fn verify_shard(
+        &self,
+        part: &FilePart,
+        step: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<bool> {
+        let named = |e| self.in_shard(part, e);
+        let entry = part.later.as_ref().and_then(|later| self.manifest.shards.get(later.at.index()));
+        let Some(entry) = entry else { return Ok(true) };
+        let source = match self.open_shard(part).map_err(named)? {
+            Some(opened) => opened.source.as_ref(),
+            None => return Ok(true),
+        };
+        let said = parse_of(self.manifest.texts.get(entry.digest), DigestOf::Decoded).map_err(named)?;
+        let Ok(mut hasher) = said.hasher() else { return Ok(false) };
+        let mut stopped = None;
+        let read = for_each_chunk(source, 0..entry.size, &mut |chunk| {
+            hasher.update(chunk);
+            step(chunk.len() as u64).map_err(|e| {
+                let again = e.again();
+                stopped = Some(e);
+                again
+            })
+        });
+        if let Some(stopped) = stopped {
+            return Err(stopped); // says by itself what was stopped
+        }
+        read.map_err(named)?;
+        match hasher.finish() {
+            found if found == said => Ok(true),
+            found => Err(named(broken!(
+                Rule::ShardIdentity,
+                "its {} bytes have the digest {found}, but the table of shards says {said}",
+                entry.size
+            ))),
+        }
+    }
+}
