@@ -58,6 +58,12 @@ impl<'f> Component<'f> {
         }
     }
 
+    /// Whether the bytes of `found` values are those of `count`: an odd number of 4-bit values ends within a byte, too. So
+    /// it is where the logical type is unknown.
+    fn are_values_of(&self, found: Option<u64>, count: u64) -> bool {
+        found.zip(self.entry.block()).is_none_or(|(found, block)| block.size(found) == block.size(count))
+    }
+
     /// The bytes that the shape takes where its object is an array. Opening the file has shown it, unless the
     /// container does not say what the type is.
     pub(super) fn check_shape_size(&self) -> Result<()> {
@@ -170,7 +176,8 @@ impl<'f> Object<'f> {
         indices.check_index_dtype().map_err(|e| indices.wrap(e))?;
         indptr.check_index_dtype().map_err(|e| indptr.wrap(e))?;
         let nnz = indices.storage_count().map_err(|e| indices.wrap(e))?;
-        if let Some(count) = values.value_count().map_err(|e| values.wrap(e))?.filter(|count| *count != nnz) {
+        let found = values.value_count().map_err(|e| values.wrap(e))?;
+        if let Some(count) = found.filter(|_| !values.are_values_of(found, nnz)) {
             let error = broken!(Rule::CsrIndicesCount, "it has {count} values, but {nnz} column indices");
             return Err(self.wrap(error));
         }
@@ -191,7 +198,10 @@ impl<'f> Object<'f> {
         let rank = self.shape().len() as u64;
         let found = coords.storage_count().map_err(|e| coords.wrap(e))?;
         let counted = values.value_count().map_err(|e| values.wrap(e))?;
-        let nnz = counted.or(found.checked_div(rank)).unwrap_or(0);
+        let nnz = match found.checked_div(rank) {
+            Some(nnz) if values.are_values_of(counted, nnz) => nnz,
+            _ => counted.unwrap_or(0),
+        };
         if nnz.checked_mul(rank) != Some(found) {
             let error = broken!(
                 Rule::CooCount,

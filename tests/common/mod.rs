@@ -3,6 +3,7 @@
 
 pub mod content;
 pub mod tree;
+pub mod ztensor_2;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

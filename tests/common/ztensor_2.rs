@@ -1,0 +1,180 @@
+//! Files of zTensor 2 byte by byte, also such as no writer makes: objects with their parts, one blob behind the other.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1a\n";
+const PAGE: usize = 4096;
+
+/// A value in deterministic CBOR.
+#[derive(Clone)]
+pub enum Cbor {
+    Number(u64),
+    Negative(u64),
+    Text(&'static str),
+    Array(Vec<Cbor>),
+    Map(Vec<(&'static str, Cbor)>),
+}
+
+impl From<u64> for Cbor {
+    fn from(number: u64) -> Cbor {
+        Cbor::Number(number)
+    }
+}
+
+impl From<&'static str> for Cbor {
+    fn from(text: &'static str) -> Cbor {
+        Cbor::Text(text)
+    }
+}
+
+/// A map of those entries, which become sorted.
+pub fn map<const N: usize>(entries: [(&'static str, Cbor); N]) -> Cbor {
+    Cbor::Map(entries.to_vec())
+}
+
+fn head(major: u8, number: u64, out: &mut Vec<u8>) {
+    let major = major << 5;
+    match number {
+        0..=23 => out.push(major | number as u8),
+        24..=0xff => out.extend([major | 24, number as u8]),
+        0x100..=0xffff => {
+            out.push(major | 25);
+            out.extend((number as u16).to_be_bytes());
+        }
+        0x1_0000..=0xffff_ffff => {
+            out.push(major | 26);
+            out.extend((number as u32).to_be_bytes());
+        }
+        _ => {
+            out.push(major | 27);
+            out.extend(number.to_be_bytes());
+        }
+    }
+}
+
+impl Cbor {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Cbor::Number(number) => head(0, *number, out),
+            Cbor::Negative(number) => head(1, *number, out),
+            Cbor::Text(text) => {
+                head(3, text.len() as u64, out);
+                out.extend(text.as_bytes());
+            }
+            Cbor::Array(items) => {
+                head(4, items.len() as u64, out);
+                items.iter().for_each(|item| item.write(out));
+            }
+            Cbor::Map(entries) => {
+                let mut sorted: Vec<_> = entries.iter().collect();
+                sorted.sort_by_key(|(key, _)| (key.len(), *key));
+                head(5, sorted.len() as u64, out);
+                for (key, value) in sorted {
+                    Cbor::Text(key).write(out);
+                    value.write(out);
+                }
+            }
+        }
+    }
+}
+
+/// A part of an object.
+#[derive(Clone)]
+pub struct Part {
+    pub role: &'static str,
+    pub dtype: &'static str,
+    pub logical: Option<&'static str>,
+    /// The stored bytes.
+    pub stored: Vec<u8>,
+    /// What they decode to, where they are a seekable stream.
+    pub decoded_length: Option<u64>,
+    pub digest: Option<String>,
+}
+
+impl Part {
+    pub fn new(role: &'static str, dtype: &'static str, stored: impl Into<Vec<u8>>) -> Part {
+        let stored = stored.into();
+        Part { role, dtype, logical: None, stored, decoded_length: None, digest: None }
+    }
+
+    /// Of that type.
+    pub fn of_type(self, logical: &'static str) -> Part {
+        Part { logical: Some(logical), ..self }
+    }
+
+    /// A seekable stream.
+    pub fn seekable(self, decoded_length: u64) -> Part {
+        Part { decoded_length: Some(decoded_length), ..self }
+    }
+
+    /// With the digest of those bytes.
+    pub fn digest_of(self, bytes: &[u8]) -> Part {
+        Part { digest: Some(format!("xxh3:{:016x}", xxh3_64(bytes))), ..self }
+    }
+}
+
+/// An object.
+#[derive(Clone)]
+pub struct Object {
+    pub name: &'static str,
+    pub shape: Vec<u64>,
+    pub layout: &'static str,
+    pub attributes: Option<Cbor>,
+    pub parts: Vec<Part>,
+}
+
+impl Object {
+    pub fn new(name: &'static str, layout: &'static str, shape: &[u64], parts: Vec<Part>) -> Object {
+        Object { name, layout, shape: shape.to_vec(), attributes: None, parts }
+    }
+
+    pub fn with(self, attributes: Cbor) -> Object {
+        Object { attributes: Some(attributes), ..self }
+    }
+}
+
+/// A file of those objects.
+pub fn file(objects: &[Object]) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    let mut entries = Vec::new();
+    for object in objects {
+        let parts = object.parts.iter().map(|part| (part.role, self::part(part, &mut out))).collect();
+        let shape = object.shape.iter().map(|dimension| Cbor::Number(*dimension)).collect();
+        let mut fields = vec![
+            ("shape", Cbor::Array(shape)),
+            ("layout", object.layout.into()),
+            ("parts", Cbor::Map(parts)),
+        ];
+        fields.extend(object.attributes.clone().map(|attributes| ("attributes", attributes)));
+        entries.push((object.name, Cbor::Map(fields)));
+    }
+    let mut manifest = Vec::new();
+    map([("objects", Cbor::Map(entries))]).write(&mut manifest);
+    with_manifest(out, &manifest)
+}
+
+/// The stored bytes of a part behind what is there; its entry.
+fn part(part: &Part, out: &mut Vec<u8>) -> Cbor {
+    out.resize(out.len().next_multiple_of(PAGE), 0);
+    let place = [out.len() as u64, part.stored.len() as u64].map(Cbor::Number);
+    out.extend(&part.stored);
+    let mut fields = vec![("dtype", part.dtype.into()), ("blob", Cbor::Array(place.to_vec()))];
+    fields.extend(part.logical.map(|logical| ("type", logical.into())));
+    if let Some(length) = part.decoded_length {
+        fields.push(("encoding", "zt.zstd-seekable/1".into()));
+        fields.push(("decoded_length", length.into()));
+    }
+    let digest: Option<&'static str> = part.digest.clone().map(|digest| &*digest.leak());
+    fields.extend(digest.map(|digest| ("digest", digest.into())));
+    Cbor::Map(fields)
+}
+
+/// A file that begins so, with a manifest of those bytes.
+pub fn with_manifest(mut out: Vec<u8>, manifest: &[u8]) -> Vec<u8> {
+    out.resize(out.len().next_multiple_of(PAGE), 0);
+    let footer = [out.len() as u64, manifest.len() as u64, xxh3_64(manifest), 2];
+    out.extend(manifest);
+    footer.iter().for_each(|number| out.extend(number.to_le_bytes()));
+    out.extend(MAGIC);
+    out
+}
