@@ -23,7 +23,6 @@ impl FrameFormat for Deflate {
     type FrameDecoder = Decoder;
     type StreamDecoder = Stream;
     type Encoder = NoEncoder;
-    type Frames = Deflate;
 
     const MAX_WINDOW: u64 = WINDOW as u64;
 
@@ -33,7 +32,7 @@ impl FrameFormat for Deflate {
             return Err(corrupt("there are no stored bytes, which no stream is", at));
         }
         let most = (size.saturating_sub(at) as u64).saturating_mul(MAX_RATIO);
-        Ok(Header { stored: at..size, content: None, most, window: WINDOW as u64, skippable: false })
+        Ok(Header { stored: at..size, content: None, most, window: WINDOW as u64, ..Header::default() })
     }
 }
 

@@ -1,9 +1,9 @@
 //! Where some of the frames begin, found in one walk: a range of a component of very many frames is
 //! then found without the headers of all of them.
 
-use super::frames::KnownSize;
+use super::entries::EntryRange;
+use super::frames::{KnownSize, StoredPart};
 use super::interface::FrameFormat;
-use super::seek_table::FrameSizes;
 use super::walk::Walk;
 use crate::error::Result;
 use crate::model::encoding::Codec;
@@ -25,8 +25,10 @@ pub(crate) struct FrameIndex {
     size: KnownSize,
     /// In order; evenly spaced, counted in frames, as far as every frame says its size.
     points: Vec<FramePoint>,
-    /// What each decodes to, where a table says it.
-    sizes: Option<FrameSizes>,
+    /// Frames from one to the next.
+    step: usize,
+    /// All entries of the table, where there is one.
+    entries: EntryRange,
 }
 
 /// What a walk found, for one range.
@@ -36,8 +38,8 @@ pub(crate) struct Seek {
     pub(crate) size: KnownSize,
     /// Not after the range, and not far before it.
     pub(super) point: FramePoint,
-    /// What each frame decodes to, where a table says it.
-    pub(super) sizes: Option<FrameSizes>,
+    /// The entries of the frames from the point on that the range needs, where there is a table.
+    pub(crate) entries: EntryRange,
     /// Where the stored bytes of the range have ended, not far behind it; none: perhaps with the last.
     end: Option<usize>,
 }
@@ -47,20 +49,26 @@ impl Seek {
     pub(crate) fn needed(&self, size: usize) -> Range<usize> {
         self.point.stored..self.end.unwrap_or(size)
     }
+
+    /// Out of all stored bytes what decoding the range takes.
+    pub(crate) fn part_of<'s>(&self, stored: &'s [u8]) -> StoredPart<'s> {
+        let entries = stored.get(self.entries.bytes()).unwrap_or_default();
+        StoredPart { bytes: stored, from: 0, entries: self.entries.of(entries) }
+    }
 }
 
 impl FrameIndex {
     /// Of all frames, in order.
     pub(super) fn of<F: FrameFormat>(codec: Codec, mut walk: Walk<'_, F>) -> Result<FrameIndex> {
-        let mut found = FrameIndex { size: KnownSize::NONE, points: Vec::new(), sizes: None };
-        let (mut frame, mut step) = (0usize, 1usize);
+        let (size, entries) = (KnownSize::NONE, EntryRange::default());
+        let mut found = FrameIndex { size, points: Vec::new(), step: 1, entries };
+        let mut frame = 0usize;
         for header in walk.by_ref() {
             let header = header?;
             if let (KnownSize::Exact(decoded), false) = (found.size, header.skippable) {
                 // The step is a power of two.
-                if frame & step.saturating_sub(1) == 0 {
+                if frame & found.step.saturating_sub(1) == 0 {
                     if found.points.len() == F::MAX_POINTS {
-                        step = step.saturating_mul(2);
                         found.drop_every_other();
                     }
                     found.points.try_reserve(1)?;
@@ -70,13 +78,14 @@ impl FrameIndex {
             }
             found.size = found.size.with(codec, &header)?;
         }
-        found.sizes = walk.sizes();
+        found.entries = walk.entries();
         Ok(found)
     }
 
     /// Keeps the first, the third and so on. Of an even number, so that the next is as far from the last
     /// that is kept as they are from each other.
     fn drop_every_other(&mut self) {
+        self.step = self.step.saturating_mul(2);
         let mut keep = false;
         self.points.retain(|_| {
             keep = !keep;
@@ -87,14 +96,15 @@ impl FrameIndex {
     /// Where to begin for `length` decoded bytes from `offset` on.
     pub(crate) fn seek(&self, offset: u64, length: u64) -> Seek {
         let after = self.points.partition_point(|point| point.decoded <= offset);
-        let point = after.checked_sub(1).and_then(|at| self.points.get(at));
-        let point = point.copied().unwrap_or_default();
+        let first = after.saturating_sub(1);
+        let point = self.points.get(first).copied().unwrap_or_default();
         let range_end = offset.saturating_add(length);
         let range_end = self.points.partition_point(|point| point.decoded < range_end);
+        let [first, last] = [first, range_end].map(|at| at.saturating_mul(self.step));
         let end = match length {
             0 => Some(point.stored),
             _ => self.points.get(range_end).map(|point| point.stored),
         };
-        Seek { size: self.size, point, sizes: self.sizes, end }
+        Seek { size: self.size, point, entries: self.entries.part(first..last), end }
     }
 }

@@ -1,11 +1,12 @@
 //! What every codec tells of the stored bytes: frames that can be decoded one by one, and the sizes that they say.
 
+use super::entries::{Entries, EntryRange};
 use crate::error::{broken, fail, Result};
 use crate::model::encoding::Codec;
 use std::ops::Range;
 
 /// What the headers of one frame say.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Header {
     /// Its bytes.
     pub(super) stored: Range<usize>,
@@ -17,6 +18,8 @@ pub(super) struct Header {
     pub(super) window: u64,
     /// Holds nothing to decode.
     pub(super) skippable: bool,
+    /// Its entry in the table of all, where they have one.
+    pub(super) entries: EntryRange,
 }
 
 /// All frames of a component, of which a walk looks at the headers.
@@ -45,11 +48,13 @@ pub(crate) struct StoredPart<'a> {
     pub(crate) bytes: &'a [u8],
     /// Where the first of them is among all.
     pub(crate) from: usize,
+    /// What a table has of them.
+    pub(crate) entries: Entries<'a>,
 }
 
 impl<'a, B: AsRef<[u8]> + ?Sized> From<&'a B> for StoredPart<'a> {
     fn from(all: &'a B) -> Self {
-        StoredPart { bytes: all.as_ref(), from: 0 }
+        StoredPart { bytes: all.as_ref(), from: 0, entries: Entries::default() }
     }
 }
 
@@ -90,9 +95,18 @@ pub(crate) struct FrameRun {
     pub stored: Range<usize>,
     /// What they give of the decoded bytes.
     pub decoded: Range<u64>,
+    /// Their entries in the table of all, where they have one.
+    pub entries: EntryRange,
 }
 
 impl FrameRun {
+    /// Out of all stored bytes what decoding it takes.
+    pub(crate) fn part_of<'s>(&self, stored: &'s [u8]) -> StoredPart<'s> {
+        let entries = stored.get(self.entries.bytes()).unwrap_or_default();
+        let bytes = stored.get(self.stored.clone()).unwrap_or_default();
+        StoredPart { bytes, from: self.stored.start, entries: self.entries.of(entries) }
+    }
+
     /// Bytes that they give.
     pub(crate) fn size(&self) -> u64 {
         self.decoded.end.saturating_sub(self.decoded.start)
@@ -168,10 +182,11 @@ pub(super) fn runs(
             _ if end > wanted => {} // they are counted, for what is said of it
             Some(run) if run.size() < least => {
                 (run.stored.end, run.decoded.end) = (header.stored.end, end);
+                run.entries = run.entries.and(header.entries);
             }
             _ => {
                 runs.try_reserve(1)?;
-                runs.push(FrameRun { stored: header.stored, decoded: start..end });
+                runs.push(FrameRun { stored: header.stored, decoded: start..end, entries: header.entries });
             }
         }
     }

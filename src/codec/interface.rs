@@ -14,8 +14,6 @@ pub(super) trait FrameFormat {
     type StreamDecoder: StreamDecoder;
     /// Compresses.
     type Encoder: FrameEncoder;
-    /// The format of some of its frames, which is this one where there is no table of all.
-    type Frames: FrameFormat;
 
     /// A stream decoder takes no frame that refers back further.
     const MAX_WINDOW: u64;
@@ -27,7 +25,10 @@ pub(super) trait FrameFormat {
     /// alone: what it promises, the rest of the frame must be able to hold. Also asked where there are no bytes at all.
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header>;
 
-    /// The table of all frames, where they have one: their headers are not asked then.
+    /// Whether all frames have a table: their headers are not asked then.
+    const HAS_TABLE: bool = false;
+
+    /// That table.
     fn table(_: &mut dyn Stored) -> Result<Option<SeekTable>> {
         Ok(None)
     }

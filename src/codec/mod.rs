@@ -21,6 +21,7 @@
 mod chunks;
 mod deflate;
 mod encoder;
+mod entries;
 mod frame_index;
 mod frames;
 mod interface;
@@ -38,6 +39,7 @@ use walk::Walk;
 pub(crate) use crate::model::encoding::{Codec, Coding};
 pub(crate) use deflate::inflate_front;
 pub(crate) use encoder::Encoder;
+pub(crate) use entries::{Entries, EntryRange};
 pub(crate) use frame_index::{FrameIndex, Seek};
 pub(crate) use frames::{FrameRun, KnownSize, Stored, StoredPart};
 
@@ -62,20 +64,15 @@ macro_rules! with_format {
     };
 }
 
-/// The same with that of its frames alone, without the table that all of them may have.
-macro_rules! with_frames {
-    ($codec:expr, $format:ident => $call:expr) => {
-        with_format!($codec, Whole => {
-            type $format = <Whole as FrameFormat>::Frames;
-            $call
-        })
-    };
-}
-
 impl Codec {
     /// An encoder of some level.
     pub(crate) fn encoder(self, level: i32) -> Result<Encoder> {
         with_format!(self, F => Encoder::new::<<F as FrameFormat>::Encoder>(self, level))
+    }
+
+    /// Whether a table says where frames are, so that no header of theirs is looked at for it.
+    pub(crate) fn has_table(self) -> bool {
+        with_format!(self, F => Ok(F::HAS_TABLE)).unwrap_or(false)
     }
 
     /// What the headers of all frames say of the decoded size; decodes nothing.
@@ -106,7 +103,7 @@ impl Codec {
 
     /// Decodes a run of neighbouring frames into `dst`, likewise.
     pub(crate) fn decode_run(self, stored: StoredPart<'_>, dst: &mut [u8]) -> Result<()> {
-        with_frames!(self, F => whole::decode_into::<F>(self, stored, dst))
+        with_format!(self, F => whole::decode_into::<F>(self, stored, dst))
     }
 
     /// Decodes the bytes from `offset` on of the `size` that there are, as many as `dst` has. `start` is what the index
@@ -119,7 +116,7 @@ impl Codec {
         offset: u64,
         dst: &mut [u8],
     ) -> Result<()> {
-        with_frames!(self, F => range::decode_range::<F>(self, stored, start, size, offset, dst))
+        with_format!(self, F => range::decode_range::<F>(self, stored, start, size, offset, dst))
     }
 
     /// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was. More than `limit`

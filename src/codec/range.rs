@@ -31,7 +31,6 @@ pub(super) fn decode_range<F: FrameFormat>(
         return Err(fail!(InvalidArgument, "{wanted} bytes from {offset} pass the end at {decoded_size}"));
     }
     start.size.check(codec, decoded_size)?;
-    let sizes = start.sizes;
     if wanted == 0 {
         return Ok(());
     }
@@ -40,16 +39,8 @@ pub(super) fn decode_range<F: FrameFormat>(
     let FramePoint { stored: place, decoded: mut start } = start.point; // where the next frame's content begins
     let mut at = offset; // the next byte wanted
     let mut rest = dst;
-    for header in with_data(Walk::<F>::from(&mut frames, place)) {
-        let mut header = header?;
-        if let Some(content) = sizes.map(|sizes| sizes.of_frame(start, decoded_size)) {
-            if header.content.unwrap_or(content) != content || header.most < content {
-                let said =
-                    broken!(codec.corrupt_rule(), "its table has {content} bytes for it, which it has not");
-                return Err(in_frame(codec, &header, said));
-            }
-            (header.content, header.most) = (Some(content), content);
-        }
+    for header in with_data(Walk::<F>::of_part(&mut frames, place)) {
+        let header = header?;
         let skip = at.saturating_sub(start);
         if header.content.is_some_and(|content| content <= skip) {
             start = start.saturating_add(header.most);

@@ -1,5 +1,7 @@
 use super::*;
-use crate::codec::{Codec, Coding, KnownSize};
+use crate::codec::interface::FrameFormat;
+use crate::codec::zstd::Seekable;
+use crate::codec::{Codec, Coding, KnownSize, StoredPart};
 use crate::model::encoding::Encoding;
 
 fn codec() -> Codec {
@@ -60,9 +62,7 @@ fn sizes_come_from_the_table_and_ranges_are_those_of_the_content() {
             assert_eq!(known, KnownSize::Exact(size as u64));
             for run in &runs {
                 let mut part = vec![0; run.size() as usize];
-                let from = run.stored.start;
-                let frames = crate::codec::StoredPart { bytes: &stored[run.stored.clone()], from };
-                codec().decode_run(frames, &mut part).unwrap();
+                codec().decode_run(run.part_of(&stored), &mut part).unwrap();
                 assert!(part == content[run.decoded.start as usize..run.decoded.end as usize]);
             }
             assert_eq!(runs.iter().map(|run| run.size()).sum::<u64>(), size as u64);
@@ -73,7 +73,8 @@ fn sizes_come_from_the_table_and_ranges_are_those_of_the_content() {
                 let length = length.min(size - offset);
                 let seek = index.seek(offset as u64, length as u64);
                 let needed = seek.needed(stored.len());
-                let part = crate::codec::StoredPart { bytes: &stored[needed.clone()], from: needed.start };
+                let entries = seek.part_of(&stored).entries;
+                let part = StoredPart { bytes: &stored[needed.clone()], from: needed.start, entries };
                 let mut out = vec![0; length];
                 codec().decode_range(part, seek, size as u64, offset as u64, &mut out).unwrap();
                 assert!(out == content[offset..offset + length], "{size} {each} {offset} {length}");
@@ -100,7 +101,6 @@ fn a_table_that_does_not_fit_is_refused() {
     }
     tables.push(table(&[(1, 1), (1, 2), (1, 1)], 0)); // of different sizes
     tables.push(table(&[(1, (16 << 20) + 1)], 0));
-    tables.push(table(&[(0, 1)], 0));
     tables.push(table(&[(1, 1)], 0)); // no frame in front
     tables.push([&[0; 3][..], &table(&[(2, 1)], 0)].concat());
     for stored in &tables {
@@ -125,8 +125,24 @@ fn a_frame_that_holds_another_size_than_its_entry_is_refused() {
     assert!(codec().decode_chunks(&changed, 3000, &mut |_| Ok(())).is_err());
     let index = codec().index(&changed).unwrap();
     let seek = index.seek(1500, 100);
-    let part = crate::codec::StoredPart { bytes: &changed, from: 0 };
-    assert!(codec().decode_range(part, seek, 3000, 1500, &mut out[..100]).is_err());
+    assert!(codec().decode_range(seek.part_of(&changed), seek, 3000, 1500, &mut out[..100]).is_err());
+}
+
+#[test]
+fn an_index_of_more_frames_than_it_has_places_finds_every_frame() {
+    let count = 3 * Seekable::MAX_POINTS + 5;
+    let content = content(count);
+    let stored = seekable(&content, 1, 0);
+    let index = codec().index(&stored).unwrap();
+    for offset in (0..count).step_by(7).chain([count - 1]) {
+        for length in [1, 9, 5000] {
+            let length = length.min(count - offset);
+            let seek = index.seek(offset as u64, length as u64);
+            let mut out = vec![0; length];
+            codec().decode_range(seek.part_of(&stored), seek, count as u64, offset as u64, &mut out).unwrap();
+            assert!(out == content[offset..offset + length], "{offset} {length}");
+        }
+    }
 }
 
 #[test]
@@ -142,7 +158,7 @@ fn a_last_frame_shorter_than_its_entry_is_refused() {
         assert!(all.is_err(), "{held} {said} {all:?}");
         let index = codec().index(&stored).unwrap();
         let seek = index.seek(0, said.into());
-        let part = crate::codec::StoredPart { bytes: &stored, from: 0 };
-        assert!(codec().decode_range(part, seek, said.into(), 0, &mut out).is_err(), "{held} {said}");
+        let range = codec().decode_range(seek.part_of(&stored), seek, said.into(), 0, &mut out);
+        assert!(range.is_err(), "{held} {said}");
     }
 }

@@ -1,8 +1,9 @@
 //! From frame to frame, whichever codec they are of.
 
-use super::frames::{Header, Stored};
+use super::entries::{Entries, EntryRange};
+use super::frames::{Header, Stored, StoredPart};
 use super::interface::FrameFormat;
-use super::seek_table::{FrameSizes, SeekTable};
+use super::seek_table::{self, SeekTable};
 use crate::error::Result;
 use std::marker::PhantomData;
 
@@ -14,18 +15,20 @@ pub(super) struct Walk<'s, F> {
     at: usize,
     /// Nothing follows an error.
     failed: bool,
-    table: Table,
+    table: Table<'s>,
     format: PhantomData<F>,
 }
 
 /// The table of all frames.
-enum Table {
+enum Table<'s> {
     /// Not looked for so far.
     Unread,
     /// There is none.
     None,
     /// It says where they are.
     Read(SeekTable),
+    /// These of its entries do.
+    Part(Entries<'s>),
 }
 
 impl<'s, F: FrameFormat> Walk<'s, F> {
@@ -34,11 +37,22 @@ impl<'s, F: FrameFormat> Walk<'s, F> {
         Walk { stored, at, failed: false, table: Table::Unread, format: PhantomData }
     }
 
-    /// What all frames decode to, where their table was read.
-    pub(super) fn sizes(&self) -> Option<FrameSizes> {
+    /// Begins with a frame of some that are there, perhaps with what a table has of them.
+    pub(super) fn of_part(part: &'s mut StoredPart<'_>, at: usize) -> Self {
+        let entries = part.entries;
+        match entries.is_empty() {
+            true => Walk::from(part, at),
+            false => {
+                Walk { stored: part, at, failed: false, table: Table::Part(entries), format: PhantomData }
+            }
+        }
+    }
+
+    /// Where all entries are, if a table was read.
+    pub(super) fn entries(&self) -> EntryRange {
         match &self.table {
-            Table::Read(table) => Some(table.sizes()),
-            Table::Unread | Table::None => None,
+            Table::Read(table) => table.entries(),
+            Table::Unread | Table::None | Table::Part(_) => EntryRange::default(),
         }
     }
 
@@ -46,8 +60,15 @@ impl<'s, F: FrameFormat> Walk<'s, F> {
         if let Table::Unread = self.table {
             self.table = F::table(self.stored)?.map_or(Table::None, Table::Read);
         }
-        if let Table::Read(table) = &mut self.table {
-            return table.next(self.stored);
+        match &mut self.table {
+            Table::Read(table) => return table.next(self.stored),
+            Table::Part(entries) => {
+                let Some((stored, content)) = entries.next() else { return Ok(None) };
+                let header = seek_table::header(self.at, stored, content, EntryRange::default())?;
+                self.at = header.stored.end;
+                return Ok(Some(header));
+            }
+            Table::Unread | Table::None => {}
         }
         // No bytes at all are for the codec to judge.
         if self.at > 0 && self.at >= self.stored.size() {

@@ -17,11 +17,11 @@ pub(super) fn decode_into<F: FrameFormat>(
 ) -> Result<()> {
     let (name, wanted) = (codec.name(), dst.len());
     let (mut once, mut again) = (stored, stored);
-    let known = sum(codec, Walk::<F>::from(&mut once, stored.from))?;
+    let known = sum(codec, Walk::<F>::of_part(&mut once, stored.from))?;
     known.check(codec, u64::try_from(wanted).unwrap_or(u64::MAX))?;
     let mut decoder = F::FrameDecoder::new()?;
     let mut rest = dst;
-    for header in with_data(Walk::<F>::from(&mut again, stored.from)) {
+    for header in with_data(Walk::<F>::of_part(&mut again, stored.from)) {
         let header = header?;
         let out = match header.content {
             Some(content) => usize::try_from(content).unwrap_or(usize::MAX),

@@ -128,7 +128,7 @@ impl Performer<'_, '_> {
                 let Layout { decoded_size, start, .. } = *laid_out.layout;
                 let start = start.saturating_add(wanted.start);
                 let seek = codec.index(stored)?.seek(start, dst.len() as u64);
-                codec.decode_range(stored.into(), seek, decoded_size, start, dst)
+                codec.decode_range(seek.part_of(stored), seek, decoded_size, start, dst)
             }),
         }
     }

@@ -5,9 +5,9 @@ use super::frame_runs::frame_runs;
 use super::request::{Job, JobKind, Part, Request};
 use super::slab::StridedBlocks;
 use super::split::{aligned_chunks, MAX_READ_GAP};
-use super::stored::{in_memory, zeroed};
+use super::stored::{in_memory, with_range, zeroed};
 use super::strategy::ReadStrategy;
-use crate::codec::{Codec, Coding, Seek, StoredPart};
+use crate::codec::{Codec, Coding, Entries, EntryRange, Seek, StoredPart};
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest};
 use crate::error::{fail, Result};
@@ -234,8 +234,10 @@ impl Performer<'_, '_> {
                 let seek = blob.seek(codec, start, length)?;
                 let needed = seek.needed(in_memory(blob.entry.stored_size)?);
                 let from = needed.start;
-                self.with_stored(blob, needed.start as u64..needed.end as u64, |bytes| {
-                    decode_part(request, codec, StoredPart { bytes, from }, seek, dst)
+                with_entries(blob, seek.entries, |entries| {
+                    self.with_stored(blob, needed.start as u64..needed.end as u64, |bytes| {
+                        decode_part(request, codec, StoredPart { bytes, from, entries }, seek, dst)
+                    })
                 })
             }
         }
@@ -264,9 +266,11 @@ pub fn finish(
             blob.finish(dst, |at| start.saturating_add(at))
         }
         JobKind::Strided(window) => take_blocks(blob, window, bytes.unwrap_or_default(), dst),
-        JobKind::Frames { codec, decoded_start, .. } => {
-            let from = usize::try_from(start).unwrap_or(usize::MAX);
-            codec.decode_run(StoredPart { bytes: bytes.unwrap_or_default(), from }, dst)?;
+        JobKind::Frames { codec, entries, decoded_start, .. } => {
+            let (bytes, from) = (bytes.unwrap_or_default(), usize::try_from(start).unwrap_or(usize::MAX));
+            with_entries(blob, *entries, |entries| {
+                codec.decode_run(StoredPart { bytes, from, entries }, dst)
+            })?;
             blob.finish(dst, |at| decoded_start.saturating_add(at))
         }
         JobKind::Decode { codec, has_digest, .. } => {
@@ -285,7 +289,7 @@ pub fn finish(
             let Range { start, end } = request.covering();
             let seek = codec.index(stored)?.seek(start, end.saturating_sub(start));
             blob.check_size(*codec, seek.size)?;
-            decode_part(request, *codec, stored.into(), seek, dst)
+            decode_part(request, *codec, seek.part_of(stored), seek, dst)
         }
         JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) | JobKind::Piece { .. } => {
             Err(fail!(Internal, "a job that reads for itself was read for"))
@@ -310,11 +314,25 @@ fn decode_all(
         if before > 0 {
             step(before)?;
         }
-        let (now, bytes) = (run.take_front(&mut dst)?, stored.get(run.stored.clone()));
-        codec.decode_run(StoredPart { bytes: bytes.unwrap_or_default(), from: run.stored.start }, now)?;
+        let now = run.take_front(&mut dst)?;
+        codec.decode_run(run.part_of(stored), now)?;
         before = run.size();
     }
     Ok(())
+}
+
+/// Gives `body` some entries of a component's seek table, if there is one.
+fn with_entries<T>(
+    blob: &Blob<'_>,
+    entries: EntryRange,
+    body: impl FnOnce(Entries<'_>) -> Result<T>,
+) -> Result<T> {
+    let Range { start, end } = entries.bytes();
+    if start == end {
+        return body(Entries::default());
+    }
+    let [start, end] = [start, end].map(|at| blob.entry.offset.saturating_add(at as u64));
+    with_range(blob.source, start..end, |bytes| body(entries.of(bytes)))
 }
 
 /// The digest of stored bytes that are checked: whoever made the job has seen that there is one.

@@ -3,7 +3,7 @@
 use super::blob::Blob;
 use super::rows::RowsMut;
 use super::slab::{Slab, StridedBlocks};
-use crate::codec::Codec;
+use crate::codec::{Codec, EntryRange};
 use crate::convert;
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
@@ -314,8 +314,8 @@ pub enum JobKind {
     Hash,
     /// Evenly spaced blocks that are read together and taken apart.
     Strided(StridedBlocks),
-    /// Some frames of a compressed component, so many stored bytes, which decode to `dst`.
-    Frames { codec: Codec, stored: u64, decoded_start: u64, borrowed: bool },
+    /// Some frames of a compressed component, so many stored bytes, which decode to `dst`, and what a table has of them.
+    Frames { codec: Codec, stored: u64, entries: EntryRange, decoded_start: u64, borrowed: bool },
     /// All of its stored bytes, out of which the request's part is decoded, and whether their digest is checked.
     Decode { codec: Codec, stored: u64, borrowed: bool, has_digest: bool },
     /// All else, by one thread: what has to be looked for, or is of very many pieces.

@@ -219,7 +219,7 @@ pub fn split_packed<'a>(
             let borrowed = blob.stored().borrow().is_some();
             let runs = match part {
                 // What would have to be read for the headers alone is rather read once, by one thread.
-                Part::Whole if !has_digest && blob.stored().is_cached() => {
+                Part::Whole if !has_digest && (codec.has_table() || blob.stored().is_cached()) => {
                     frame_runs(blob, codec, blob.stored().reader()?, options.chunk_size)?
                 }
                 Part::Whole | Part::Range { .. } | Part::Slab(_) => None,

@@ -22,7 +22,6 @@ impl FrameFormat for Zstd {
     type FrameDecoder = decode::Decoder;
     type StreamDecoder = stream::Decoder;
     type Encoder = encode::Encoder;
-    type Frames = Zstd;
 
     const MAX_WINDOW: u64 = 1 << stream::WINDOW_LOG;
 
@@ -38,10 +37,10 @@ impl FrameFormat for Seekable {
     type FrameDecoder = decode::Decoder;
     type StreamDecoder = stream::Decoder;
     type Encoder = NoEncoder;
-    type Frames = Zstd;
 
     const MAX_WINDOW: u64 = Zstd::MAX_WINDOW;
     const MAX_POINTS: usize = 4096;
+    const HAS_TABLE: bool = true;
 
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
         walk::header(stored, at)

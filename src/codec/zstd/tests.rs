@@ -7,7 +7,7 @@ use crate::codec::frame_index::FrameIndex;
 use crate::codec::frames::{FrameRun, KnownSize, Stored, StoredPart};
 use crate::codec::interface::StreamDecoder;
 use crate::codec::walk::Walk;
-use crate::codec::Encoder;
+use crate::codec::{Encoder, Entries};
 use crate::error::{Cause, Result, Rule};
 use crate::model::encoding::{Codec, Coding, Encoding};
 
@@ -126,12 +126,18 @@ fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
 /// A range, by a walk of its own.
 fn decode_range(stored: &[u8], size: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
     let start = index(stored)?.seek(offset, dst.len() as u64);
-    codec().decode_range(StoredPart { bytes: stored, from: 0 }, start, size, offset, dst)?;
+    codec().decode_range(StoredPart::from(stored), start, size, offset, dst)?;
     // What it needs of the stored bytes is enough.
     let needed = start.needed(stored.len());
     let (from, bytes) = (needed.start, &stored[needed]);
     let mut again = vec![0x55; dst.len()];
-    codec().decode_range(StoredPart { bytes, from }, start, size, offset, &mut again)?;
+    codec().decode_range(
+        StoredPart { bytes, from, entries: Entries::default() },
+        start,
+        size,
+        offset,
+        &mut again,
+    )?;
     assert!(again == dst);
     Ok(())
 }
@@ -288,7 +294,7 @@ fn a_range_begins_at_an_indexed_frame_however_many_there_are() {
             let needed = start.needed(stored.len());
             let last = places.partition_point(|place| place.1 < needed.end) - 1;
             assert!(last <= first + 50 / 3 * 2 + steps + 7, "{count} frames, {offset}: {last}, {first}");
-            let part = StoredPart { from: needed.start, bytes: &stored[needed] };
+            let part = StoredPart { from: needed.start, bytes: &stored[needed], entries: Entries::default() };
             codec().decode_range(part, start, size, offset, &mut got).unwrap();
             assert!(got == want[offset as usize..][..got.len()], "{count} frames, {offset}");
         }
@@ -303,7 +309,7 @@ fn a_range_begins_at_an_indexed_frame_however_many_there_are() {
     // Marks of other bytes than those that are there lead nowhere, but not out of them either.
     for wrong in [&stored[..5], &stored[1..], &[]] {
         for offset in [0, 1050, 3000] {
-            let part = StoredPart { bytes: wrong, from: 0 };
+            let part = StoredPart::from(wrong);
             let refused = codec().decode_range(part, index.seek(offset, 50), 3100, offset, &mut [0; 50]);
             assert!(matches!(refused.unwrap_err().cause(), Cause::Broken(_)), "{offset}");
         }

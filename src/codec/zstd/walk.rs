@@ -85,7 +85,7 @@ impl Reader<'_> {
         self.skip(4)?;
         let size = self.number(4)?;
         self.skip(size)?;
-        Ok(Header { stored: self.start..self.at, content: Some(0), most: 0, window: 0, skippable: true })
+        Ok(Header { stored: self.start..self.at, content: Some(0), skippable: true, ..Header::default() })
     }
 
     /// A frame with data.
@@ -130,7 +130,7 @@ impl Reader<'_> {
             )));
         }
         let most = content.unwrap_or(capacity);
-        Ok(Header { stored: self.start..self.at, content, most, window, skippable: false })
+        Ok(Header { stored: self.start..self.at, content, most, window, ..Header::default() })
     }
 
     /// The window descriptor.
