@@ -260,6 +260,55 @@ static void quantized(void)
     zt_close(file);
 }
 
+/* Codes and scales in layouts of zTensor 2, and blocks, which are arrays. */
+static void quantized_in_2(void)
+{
+    zt_file *file = open_data("v2/cases/lq-sound.zt");
+    const zt_object *object = zt_object_find(file, "q");
+    size_t elements, bytes;
+    zt_quantized q;
+    zt_tensor t;
+    INIT(q);
+    CHECK_STATUS(zt_quantized_view(object, &q), ZT_OK);
+    CHECK(q.rank == 2 && q.shape[0] == 4 && q.shape[1] == 64 && q.packing == NULL);
+    CHECK(q.bits == 4 && q.group_size == 32 && q.weights_per_element == 8 && q.axis == 1);
+    CHECK(q.zero_point == 0 && q.msb_first == 0 && q.zeros_packed == 0);
+    CHECK(q.packed_weight.dtype == ZT_DTYPE_U32 && q.packed_weight.count == 32 && q.packed_weight.size == 128);
+    CHECK(q.scales.dtype == ZT_DTYPE_F16 && q.scales.count == 8 && q.zeros.dtype == ZT_DTYPE_F16 && q.zeros.count == 8);
+    CHECK(is_borrowed(&q.packed_weight, object, "data") && is_borrowed(&q.scales, object, "scales"));
+    CHECK(is_borrowed(&q.zeros, object, "zeros"));
+    CHECK_STATUS(zt_quantized_view(object, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    INIT(t);
+    CHECK_STATUS(zt_tensor_view(object, &t), ZT_ERROR_UNSUPPORTED);
+    zt_close(file);
+
+    file = open_data("v2/cases/lm-sound.zt");
+    INIT(q);
+    CHECK_STATUS(zt_quantized_view(zt_object_find(file, "m"), &q), ZT_OK);
+    CHECK(q.bits == 4 && q.group_size == 32 && q.weights_per_element == 2 && q.axis == 1 && q.rank == 2 && q.shape[1] == 64);
+    CHECK(q.packed_weight.type == ZT_TYPE_F4_E2M1 && q.packed_weight.size == 64 && q.scales.type == ZT_TYPE_F8_E8M0);
+    CHECK(q.scales.size == 4 && q.zeros.data == NULL && q.zeros.count == 0);
+    zt_close(file);
+
+    file = open_data("v2/cases/lg-q8_0.zt");
+    INIT(t);
+    CHECK_STATUS(zt_tensor_find(file, "g", &t), ZT_OK);
+    CHECK(t.type == ZT_TYPE_GGUF_Q8_0 && t.rank == 2 && t.shape[0] == 2 && t.shape[1] == 32 && t.size == 68);
+    CHECK_STATUS(zt_type_block(t.type, &elements, &bytes), ZT_OK);
+    CHECK(t.shape[0] * t.shape[1] / elements * bytes == t.size);
+    INIT(q);
+    CHECK_STATUS(zt_quantized_view(zt_object_find(file, "g"), &q), ZT_ERROR_UNSUPPORTED);
+    zt_close(file);
+
+    file = open_data("v2/cases/lq-data-alone-as-pie-writes.zt");
+    INIT(q);
+    CHECK_STATUS(zt_quantized_view(zt_object_at(file, 0), &q), ZT_ERROR_CORRUPT);
+    CHECK_STR(zt_last_error_rule(), "LayoutRule");
+    CHECK(q.packed_weight.data == NULL && q.bits == 0);
+    CHECK_STATUS(zt_object_verify(zt_object_at(file, 0)), ZT_OK); /* which no real file is refused for */
+    zt_close(file);
+}
+
 /* The whole structure is looked at; which rule is broken is tested in Rust. */
 static void broken_structure(void)
 {
@@ -296,6 +345,7 @@ int main(void)
     csr();
     coo();
     quantized();
+    quantized_in_2();
     broken_structure();
     return check_done("view");
 }

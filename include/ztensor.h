@@ -946,17 +946,25 @@ typedef struct zt_coo {
     zt_array coords; ///< rank runs of nnz numbers, a run for each dimension, checked to be below it.
 } zt_coo;
 
-/// A tensor of quantized groups.
+/// A tensor of quantized groups: a quantized_group object, or one of zt.quant_group/1 or zt.mx/1 in zTensor 2, whose "data"
+/// is packed_weight. A number is (weight - its zero point) * its scale; scales of ZT_TYPE_F8_E8M0 are powers of two.
 typedef struct zt_quantized {
     size_t struct_size; ///< sizeof (zt_quantized), set by the caller.
     const uint64_t *shape; ///< The dimensions, rank of them.
     size_t rank; ///< Number of dimensions.
-    uint64_t bits; ///< The attribute "bits"; 0 if it is not there.
-    uint64_t group_size; ///< The attribute "group_size"; 0 if it is not there.
-    const char *packing; ///< The attribute "packing", NUL-ended; NULL if it is not there.
+    uint64_t bits; ///< Bits of a weight; 0 if nothing says it.
+    /// Weights of a group; 0 if nothing says it. zt.quant_group/1: 0 for a scale for each index of axis, or each weight.
+    uint64_t group_size;
+    const char *packing; ///< The attribute "packing" of a quantized_group, NUL-ended; NULL if it is not there.
     zt_array packed_weight; ///< The packed weights.
     zt_array scales; ///< The scale of each group.
     zt_array zeros; ///< The zero point of each group; data is NULL if there are none.
+    uint64_t weights_per_element; ///< Weights in an element of packed_weight; 0 if nothing says it.
+    /// The dimension that groups lie along. 0, as all that follows, for a quantized_group, which does not say it.
+    uint64_t axis;
+    int64_t zero_point; ///< The zero point of all weights where zeros.data is NULL.
+    uint32_t msb_first; ///< 1: the first weight of an element is in its highest bits, 0: in its lowest.
+    uint32_t zeros_packed; ///< 1: zeros are packed as weights are, 0: each has an element.
 } zt_quantized;
 
 /// The dense tensor of that name, ready to use.
@@ -990,9 +998,10 @@ zt_status zt_csr_view(const zt_object *object, zt_csr *view);
 zt_status zt_coo_view(const zt_object *object, zt_coo *view);
 
 /// The parts of a quantized_group object, checked to fit each other as far as its attributes allow: whole elements,
-/// room for every weight, a scale for every group, as many zeros as they need.
-/// As zt_csr_view in all else.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
+/// room for every weight, a scale for every group, as many zeros as they need. Or those of zt.quant_group/1 or zt.mx/1 in
+/// zTensor 2, checked to be what the layout demands; an object that lacks some of it is ZT_ERROR_CORRUPT.
+/// As zt_csr_view in all else. Blocks of GGUF are arrays: see zt_tensor_view and zt_type_block.
+/// Threads: any. Since 0.9. Spec 1.2 section 3, spec 2 section 6.
 zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 
 // -------------------------------------------------------------------------------------------------------------------

@@ -140,9 +140,12 @@ type Quantized struct {
 	Bits, GroupSize             uint64
 	Packing                     string
 	PackedWeight, Scales, Zeros Array
+	WeightsPerElement, Axis     uint64
+	ZeroPoint                   int64
+	MSBFirst, ZerosPacked       bool
 }
 
-// Quantized checks a quantized_group object and gives its parts.
+// Quantized checks a quantized_group, zt.quant_group/1 or zt.mx/1 object and gives its parts.
 func (o Object) Quantized() (Quantized, error) {
 	var v C.zt_quantized
 	v.struct_size = C.sizeof_zt_quantized
@@ -150,5 +153,6 @@ func (o Object) Quantized() (Quantized, error) {
 		return Quantized{}, err
 	}
 	return Quantized{shape(v.shape, v.rank), uint64(v.bits), uint64(v.group_size), C.GoString(v.packing),
-		arrayOf(&v.packed_weight), arrayOf(&v.scales), arrayOf(&v.zeros)}, nil
+		arrayOf(&v.packed_weight), arrayOf(&v.scales), arrayOf(&v.zeros), uint64(v.weights_per_element),
+		uint64(v.axis), int64(v.zero_point), v.msb_first != 0, v.zeros_packed != 0}, nil
 }

@@ -132,7 +132,7 @@ AT(zt_coo, rank, 24);
 AT(zt_coo, values, 32);
 AT(zt_coo, coords, 80);
 
-SIZE(zt_quantized, 192);
+SIZE(zt_quantized, 224);
 AT(zt_quantized, struct_size, 0);
 AT(zt_quantized, shape, 8);
 AT(zt_quantized, rank, 16);
@@ -142,6 +142,11 @@ AT(zt_quantized, packing, 40);
 AT(zt_quantized, packed_weight, 48);
 AT(zt_quantized, scales, 96);
 AT(zt_quantized, zeros, 144);
+AT(zt_quantized, weights_per_element, 192);
+AT(zt_quantized, axis, 200);
+AT(zt_quantized, zero_point, 208);
+AT(zt_quantized, msb_first, 216);
+AT(zt_quantized, zeros_packed, 220);
 
 SIZE(zt_component_info, 88);
 AT(zt_component_info, struct_size, 0);

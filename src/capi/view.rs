@@ -109,7 +109,8 @@ pub struct zt_coo {
     pub coords: zt_array,
 }
 
-/// A tensor of quantized groups.
+/// A tensor of quantized groups: a quantized_group object, or one of zt.quant_group/1 or zt.mx/1 in zTensor 2, whose "data"
+/// is packed_weight. A number is (weight - its zero point) * its scale; scales of ZT_TYPE_F8_E8M0 are powers of two.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_quantized {
@@ -119,11 +120,11 @@ pub struct zt_quantized {
     pub shape: *const u64,
     /// Number of dimensions.
     pub rank: usize,
-    /// The attribute "bits"; 0 if it is not there.
+    /// Bits of a weight; 0 if nothing says it.
     pub bits: u64,
-    /// The attribute "group_size"; 0 if it is not there.
+    /// Weights of a group; 0 if nothing says it. zt.quant_group/1: 0 for a scale for each index of axis, or each weight.
     pub group_size: u64,
-    /// The attribute "packing", NUL-ended; NULL if it is not there.
+    /// The attribute "packing" of a quantized_group, NUL-ended; NULL if it is not there.
     pub packing: *const c_char,
     /// The packed weights.
     pub packed_weight: zt_array,
@@ -131,6 +132,16 @@ pub struct zt_quantized {
     pub scales: zt_array,
     /// The zero point of each group; data is NULL if there are none.
     pub zeros: zt_array,
+    /// Weights in an element of packed_weight; 0 if nothing says it.
+    pub weights_per_element: u64,
+    /// The dimension that groups lie along. 0, as all that follows, for a quantized_group, which does not say it.
+    pub axis: u64,
+    /// The zero point of all weights where zeros.data is NULL.
+    pub zero_point: i64,
+    /// 1: the first weight of an element is in its highest bits, 0: in its lowest.
+    pub msb_first: u32,
+    /// 1: zeros are packed as weights are, 0: each has an element.
+    pub zeros_packed: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
@@ -151,7 +162,8 @@ sized_struct!(zt_coo:
 // SAFETY: as above.
 sized_struct!(zt_quantized:
     shape, rank, bits, group_size, packing, packed_weight { data, size, count, dtype, r#type, reserved, reserved2 },
-    scales { data, size, count, dtype, r#type, reserved, reserved2 }, zeros { data, size, count, dtype, r#type, reserved, reserved2 }
+    scales { data, size, count, dtype, r#type, reserved, reserved2 }, zeros { data, size, count, dtype, r#type, reserved, reserved2 },
+    weights_per_element, axis, zero_point, msb_first, zeros_packed
 );
 
 /// The place for a view, checked before any work is done.
@@ -269,9 +281,10 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
 }
 
 /// The parts of a quantized_group object, checked to fit each other as far as its attributes allow: whole elements,
-/// room for every weight, a scale for every group, as many zeros as they need.
-/// As zt_csr_view in all else.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
+/// room for every weight, a scale for every group, as many zeros as they need. Or those of zt.quant_group/1 or zt.mx/1 in
+/// zTensor 2, checked to be what the layout demands; an object that lacks some of it is ZT_ERROR_CORRUPT.
+/// As zt_csr_view in all else. Blocks of GGUF are arrays: see zt_tensor_view and zt_type_block.
+/// Threads: any. Since 0.9. Spec 1.2 section 3, spec 2 section 6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mut zt_quantized) -> zt_status {
     guard(|| {
@@ -289,6 +302,11 @@ pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mu
             packed_weight: zt_array::of(&found.packed_weight),
             scales: zt_array::of(&found.scales),
             zeros: found.zeros.as_ref().map_or(zt_array::ABSENT, zt_array::of),
+            weights_per_element: found.weights_per_element.unwrap_or(0),
+            axis: found.groups.map_or(0, |groups| groups.axis),
+            zero_point: found.groups.and_then(|groups| groups.zero_point).unwrap_or(0),
+            msb_first: found.groups.map_or(0, |groups| groups.is_msb_first.into()),
+            zeros_packed: found.groups.map_or(0, |groups| groups.zeros_packed.into()),
         };
         // SAFETY: view has the size it says.
         unsafe { arg::fill(view, filled) }

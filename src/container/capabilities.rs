@@ -4,6 +4,7 @@
 use crate::error::{fail, Cause, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Container, Manifest, Object};
+use crate::model::structure::LayoutCheck;
 use crate::model::value::Attributes;
 use std::fmt::Display;
 
@@ -162,13 +163,13 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     rule_of: no_rule,
 };
 
-/// Checks an object against its layout; false where that is none of the container's. The flag demands all that the layout
-/// does; otherwise an object that lacks some of it is not judged.
-pub type CheckLayout = fn(&Manifest, &Object, bool) -> Result<bool>;
+/// Checks an object against its layout. The flag demands all that the layout does; otherwise an object that lacks some of
+/// it is not judged.
+pub type CheckLayout = fn(&Manifest, &Object, bool) -> Result<LayoutCheck>;
 
 /// For a container that has no layouts of its own.
-pub(crate) fn no_layout(_: &Manifest, _: &Object, _: bool) -> Result<bool> {
-    Ok(false)
+pub(crate) fn no_layout(_: &Manifest, _: &Object, _: bool) -> Result<LayoutCheck> {
+    Ok(LayoutCheck::Unknown)
 }
 
 /// For a container whose rules the rest of the library names.

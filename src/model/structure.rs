@@ -168,6 +168,36 @@ impl std::fmt::Display for IndexValue {
     }
 }
 
+/// How the codes of an object, its scales and its zero points belong together, as its layout says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// Bits of a code.
+    pub bits: u64,
+    /// The dimension that groups lie along.
+    pub axis: u64,
+    /// Codes that have a scale in common; 0: there is one for each index of the axis.
+    pub group_size: u64,
+    /// Codes in an element of the dtype.
+    pub codes_per_element: u64,
+    /// The first of these is in the highest bits.
+    pub is_msb_first: bool,
+    /// What is taken from each code where no part has zero points; none where it leaves 64 bits.
+    pub zero_point: Option<i64>,
+    /// Zero points are packed as codes are.
+    pub zeros_packed: bool,
+}
+
+/// What came of checking an object against its layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayoutCheck {
+    /// Nothing: the layout is not known.
+    Unknown,
+    /// It is kept, as far as it was to be checked.
+    Kept,
+    /// It is kept, and makes groups.
+    Groups(Groups),
+}
+
 /// The sizes of a quantized_group object's parts and what its attributes say of them. Attributes that
 /// are absent or of another kind say nothing, and so nothing follows from them.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use super::verified::Verified;
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};
-use crate::model::structure::IndexCheck;
+use crate::model::structure::{IndexCheck, LayoutCheck};
 use crate::model::value::{Element, Kind, Value};
 
 /// The numbers of a sparse_csr object that its manifest entry and sizes give.
@@ -148,7 +148,9 @@ impl Component<'_> {
         let is_half = self.known_logical() == Some(Logical::F4E2m1) && self.role() == "data";
         let count = self.object().element_count().filter(|count| is_half && count % 2 == 1);
         let Some(last) = count.map(|count| count / 2) else { return Ok(()) };
-        if self.object().format() != Format::Dense && !self.object().check_layout(false)? {
+        if self.object().format() != Format::Dense
+            && self.object().check_layout(false)? == LayoutCheck::Unknown
+        {
             return Ok(()); // of a layout that is not known
         }
         let mut byte = [0];
@@ -244,10 +246,10 @@ impl<'f> Object<'f> {
         }
     }
 
-    /// The rules of its container for its layout; false where the container knows of none. `complete` as in
+    /// The rules of its container for its layout. `complete` as in
     /// [`CheckLayout`](crate::container::capabilities::CheckLayout).
-    pub(super) fn check_layout(&self, complete: bool) -> Result<bool> {
-        let Some(first) = self.components().next() else { return Ok(false) };
+    pub(super) fn check_layout(&self, complete: bool) -> Result<LayoutCheck> {
+        let Some(first) = self.components().next() else { return Ok(LayoutCheck::Unknown) };
         let check = first.file_part().capabilities().check_layout;
         check(&self.file.manifest, self.entry, complete).map_err(|e| self.wrap(e))
     }
@@ -282,8 +284,8 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
             let twice = broken!(Rule::NameDuplicate, "object {} is there twice", Quoted(object.name_bytes()));
             return Err(file.in_file(twice));
         }
-        let is_known = object.check_layout(true)?;
-        if let (Format::Other(_), false) = (object.format(), is_known) {
+        let found = object.check_layout(true)?;
+        if let (Format::Other(_), LayoutCheck::Unknown) = (object.format(), found) {
             let name = object.format_name();
             return Err(object.wrap(fail!(Unsupported, "its format {name:?} is unknown")));
         }

@@ -6,7 +6,7 @@ use super::object::{Component, Object};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
-use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
+use crate::model::structure::{parse_packing, Groups, IndexCheck, LayoutCheck, QuantizedSizes};
 use crate::model::value::{Kind, Text, Value};
 
 /// One component of a view.
@@ -73,6 +73,10 @@ pub struct QuantizedView<'f> {
     pub group_size: Option<u64>,
     /// How weights are packed, if declared.
     pub packing: Option<Text<'f>>,
+    /// Weights in an element of `packed_weight`, if declared.
+    pub weights_per_element: Option<u64>,
+    /// What else the layout says, where it says more than that.
+    pub groups: Option<Groups>,
     /// The packed weights.
     pub packed_weight: ViewPart<'f>,
     /// A scale for each group.
@@ -119,6 +123,9 @@ impl<'f> Object<'f> {
         if !self.format().is_array() {
             self.check_format(Format::Dense)?;
         }
+        if let Format::Blocks(_) = self.format() {
+            self.check_layout(true)?;
+        }
         let data = self.required("data")?;
         data.check_shape_size().map_err(|e| data.wrap(e))?;
         Ok(TensorView { data: data.part()?, shape: self.shape() })
@@ -154,8 +161,14 @@ impl<'f> Object<'f> {
         Ok(view)
     }
 
-    /// The parts of a quantized_group object, checked to fit each other.
+    /// The parts of an object that is made of codes with scales, checked to fit each other: of a quantized_group, or of
+    /// another layout that its container has for them.
     pub fn quantized_view(&self) -> Result<QuantizedView<'f>> {
+        if let Format::Other(_) = self.format() {
+            if let LayoutCheck::Groups(groups) = self.check_layout(true)? {
+                return self.groups_view(groups);
+            }
+        }
         self.check_format(Format::QuantizedGroup)?;
         let (packed_weight, scales, zeros) = self.quantized_geometry()?;
         let packing = self.attributes().and_then(|a| a.get("packing"));
@@ -163,6 +176,8 @@ impl<'f> Object<'f> {
             shape: self.shape(),
             bits: self.number("bits"),
             group_size: self.number("group_size"),
+            weights_per_element: packing.and_then(parse_packing).map(|(count, _)| count),
+            groups: None,
             packing: match packing.map(Value::kind) {
                 Some(Kind::Text(text)) => Some(text),
                 _ => None,
@@ -170,6 +185,24 @@ impl<'f> Object<'f> {
             packed_weight: packed_weight.part()?,
             scales: scales.part()?,
             zeros: zeros.map(|z| z.part()).transpose()?,
+        })
+    }
+
+    /// The parts of an object whose layout makes these groups.
+    fn groups_view(&self, groups: Groups) -> Result<QuantizedView<'f>> {
+        if groups.zero_point.is_none() {
+            return Err(self.wrap(fail!(Unsupported, "its zero point leaves 64 bits")));
+        }
+        Ok(QuantizedView {
+            shape: self.shape(),
+            bits: Some(groups.bits),
+            group_size: Some(groups.group_size),
+            packing: None,
+            weights_per_element: Some(groups.codes_per_element),
+            groups: Some(groups),
+            packed_weight: self.required("data")?.part()?,
+            scales: self.required("scales")?.part()?,
+            zeros: self.component("zeros").map(|zeros| zeros.part()).transpose()?,
         })
     }
 

@@ -274,6 +274,11 @@ struct zt_quantized
     packed_weight::zt_array
     scales::zt_array
     zeros::zt_array
+    weights_per_element::UInt64
+    axis::UInt64
+    zero_point::Int64
+    msb_first::UInt32
+    zeros_packed::UInt32
 end
 
 struct zt_object_info

@@ -150,11 +150,13 @@ function coo(o::Object)
     v = view_of(o, zt_coo_view, zt_coo)
     return (shape = shape(o), values = kept(o.file, v.values), coords = reshape(kept(o.file, v.coords), Int(v.nnz), Int(v.rank)))
 end
-"The parts of a quantized_group object, checked to fit each other."
+"The parts of a quantized_group, zt.quant_group/1 or zt.mx/1 object, checked to fit each other; axis counts as in the file."
 function quantized(o::Object)
     v = view_of(o, zt_quantized_view, zt_quantized)
     return (shape = shape(o), bits = Int(v.bits), group_size = Int(v.group_size), packing = text(v.packing),
-        packed_weight = kept(o.file, v.packed_weight), scales = kept(o.file, v.scales), zeros = kept(o.file, v.zeros))
+        packed_weight = kept(o.file, v.packed_weight), scales = kept(o.file, v.scales), zeros = kept(o.file, v.zeros),
+        weights_per_element = Int(v.weights_per_element), axis = Int(v.axis), zero_point = v.zero_point,
+        msb_first = v.msb_first != 0, zeros_packed = v.zeros_packed != 0)
 end
 
 """

@@ -315,6 +315,11 @@ class zt_quantized(Structure):
         ("packed_weight", zt_array),
         ("scales", zt_array),
         ("zeros", zt_array),
+        ("weights_per_element", c_uint64),
+        ("axis", c_uint64),
+        ("zero_point", c_int64),
+        ("msb_first", c_uint32),
+        ("zeros_packed", c_uint32),
     ]
 
 

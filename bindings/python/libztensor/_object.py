@@ -33,7 +33,7 @@ class Coo(NamedTuple):
 
 
 class Quantized(NamedTuple):
-    """A tensor of quantized groups, checked; zeros is None if there are none."""
+    """A tensor of quantized groups, checked; zeros is None if there are none. What comes behind them is said by zTensor 2."""
 
     shape: tuple
     bits: int
@@ -42,6 +42,11 @@ class Quantized(NamedTuple):
     packed_weight: Any
     scales: Any
     zeros: Any
+    weights_per_element: int = 0
+    axis: int = 0
+    zero_point: int = 0
+    msb_first: bool = False
+    zeros_packed: bool = False
 
 
 class Object(Handle, Mapping):
@@ -121,10 +126,11 @@ class Object(Handle, Mapping):
         return Coo(self.shape, self._viewed(view.values), self._viewed(view.coords).reshape(view.rank, view.nnz))
 
     def quantized(self) -> Quantized:
-        """A quantized_group object, whose parts were checked to fit each other."""
+        """A quantized_group, zt.quant_group/1 or zt.mx/1 object, whose parts were checked to fit each other."""
         view = self._view(lib.zt_quantized_view, c.zt_quantized)
         parts = map(self._viewed, (view.packed_weight, view.scales, view.zeros))
-        return Quantized(self.shape, view.bits, view.group_size, text(view.packing), *parts)
+        return Quantized(self.shape, view.bits, view.group_size, text(view.packing), *parts, view.weights_per_element,
+                         view.axis, view.zero_point, bool(view.msb_first), bool(view.zeros_packed))
 
     def verify(self) -> None:
         """Checks digests and contents of its components, and how they fit each other."""

@@ -5,6 +5,7 @@ use super::layouts::{broken_layout, check_values, decoded, index_dtype, only, si
 use crate::error::{Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Component, Format, LogicalType, Manifest, Object};
+use crate::model::structure::{Groups, LayoutCheck};
 use crate::model::value::{Kind, Value};
 
 /// Why an object does not keep its layout.
@@ -27,23 +28,24 @@ macro_rules! refuse {
     ($($what:tt)*) => { return Err(Fault::Broken(broken_layout(format_args!($($what)*)))) };
 }
 
-/// Checks an object against its layout; false where the layout is not known. `complete` demands all that the layout does;
-/// otherwise an object that lacks some of it is not judged.
-pub fn check(manifest: &Manifest, object: &Object, complete: bool) -> Result<bool> {
+/// Checks an object against its layout. `complete` demands all that the layout does; otherwise an object that lacks some of
+/// it is not judged.
+pub fn check(manifest: &Manifest, object: &Object, complete: bool) -> Result<LayoutCheck> {
+    let kept = |()| LayoutCheck::Kept;
     let checked = match object.format {
-        Format::SparseCoo => sparse_coo(manifest, object),
-        Format::Blocks(_) => blocks(manifest, object),
+        Format::SparseCoo => sparse_coo(manifest, object).map(kept),
+        Format::Blocks(_) => blocks(manifest, object).map(kept),
         Format::Other(name) => match manifest.texts.get_bytes(name) {
-            b"zt.quant_group/1" => quant_group(manifest, object),
-            b"zt.mx/1" => mx(manifest, object),
-            _ => return Ok(false),
+            b"zt.quant_group/1" => quant_group(manifest, object).map(LayoutCheck::Groups),
+            b"zt.mx/1" => mx(manifest, object).map(LayoutCheck::Groups),
+            _ => return Ok(LayoutCheck::Unknown),
         },
-        Format::Dense | Format::SparseCsr => Ok(()), // checked at open
-        Format::QuantizedGroup => return Ok(false),
+        Format::Dense | Format::SparseCsr => Ok(LayoutCheck::Kept), // checked at open
+        Format::QuantizedGroup => return Ok(LayoutCheck::Unknown),
     };
     match checked {
-        Ok(()) => Ok(true),
-        Err(Fault::Missing(_)) if !complete => Ok(true),
+        Ok(found) => Ok(found),
+        Err(Fault::Missing(_)) if !complete => Ok(LayoutCheck::Kept),
         Err(Fault::Missing(error) | Fault::Broken(error)) => Err(error),
     }
 }
@@ -86,7 +88,7 @@ fn total(manifest: &Manifest, object: &Object) -> u64 {
     element_count(manifest.shape(object)).unwrap_or(u64::MAX) // which opening the file has shown to fit
 }
 
-fn axis(manifest: &Manifest, object: &Object, axis: u64) -> Checked<u64> {
+fn dimension(manifest: &Manifest, object: &Object, axis: u64) -> Checked<u64> {
     let shape = manifest.shape(object);
     match usize::try_from(axis).ok().and_then(|axis| shape.get(axis)) {
         Some(along) => Ok(*along),
@@ -161,7 +163,7 @@ fn check_scales(form: &str, scales: &Component) -> Checked {
     }
 }
 
-fn quant_group(manifest: &Manifest, object: &Object) -> Checked {
+fn quant_group(manifest: &Manifest, object: &Object) -> Checked<Groups> {
     let attributes = manifest.object_attributes(object);
     let zero_point = Some(attribute(attributes, "zero_point")?);
     let form = one_of(zero_point, "form", &["none", "implied", "tensor"])?;
@@ -189,7 +191,7 @@ fn quant_group(manifest: &Manifest, object: &Object) -> Checked {
     };
     let bits = number(attributes, "bits")?;
     let packing = Some(attribute(attributes, "packing")?);
-    one_of(packing, "order", &["lsb_first", "msb_first"])?;
+    let is_msb_first = one_of(packing, "order", &["lsb_first", "msb_first"])? == "msb_first";
     let words = match one_of(packing, "word", &["u8", "u16", "u32", "u64"])? {
         "u8" => [Dtype::U8, Dtype::I8],
         "u16" => [Dtype::U16, Dtype::I16],
@@ -210,7 +212,8 @@ fn quant_group(manifest: &Manifest, object: &Object) -> Checked {
     }
     let forms = ["f32_factors", "f16_factors", "e8m0_exponent"];
     check_scales(one_of(attributes, "scale_form", &forms)?, scales)?;
-    let along = axis(manifest, object, number(attributes, "axis")?)?;
+    let axis = number(attributes, "axis")?;
+    let along = dimension(manifest, object, axis)?;
     let group_size = number(attributes, "group_size")?;
     let codes = total(manifest, object);
     has_size("data", data, divide("codes", codes, per_word)?.checked_mul(width))?;
@@ -225,32 +228,34 @@ fn quant_group(manifest: &Manifest, object: &Object) -> Checked {
     }
     has_elements("scales", scales, scale_count)?;
     match zeros {
-        None => Ok(()),
-        Some(zeros) if plain => has_elements("zeros", zeros, scale_count),
-        Some(zeros) => has_size("zeros", zeros, divide("zeros", scale_count, per_word)?.checked_mul(width)),
+        None => {}
+        Some(zeros) if plain => has_elements("zeros", zeros, scale_count)?,
+        Some(zeros) => has_size("zeros", zeros, divide("zeros", scale_count, per_word)?.checked_mul(width))?,
     }
+    let zero_point = match stated("value") {
+        Some(value) => value.as_i64(),
+        None => Some(0),
+    };
+    let codes_per_element = per_word;
+    Ok(Groups { bits, axis, group_size, codes_per_element, is_msb_first, zero_point, zeros_packed: !plain })
 }
 
-fn mx(manifest: &Manifest, object: &Object) -> Checked {
+fn mx(manifest: &Manifest, object: &Object) -> Checked<Groups> {
     let [data, scales] = parts(manifest, object, ["data", "scales"])?;
     let attributes = manifest.object_attributes(object);
     check_scales(one_of(attributes, "scale_form", &["e8m0_exponent"])?, scales)?;
-    let is_element = match data.logical {
-        LogicalType::Known(logical) => {
-            matches!(logical, Logical::F4E2m1 | Logical::F8E4m3fn | Logical::F8E5m2)
-        }
-        LogicalType::Absent => data.dtype == Some(Dtype::I8),
-        LogicalType::SameAsDtype | LogicalType::Other => false,
+    let bits = match (data.logical, data.dtype) {
+        (LogicalType::Known(Logical::F4E2m1), _) => 4,
+        (LogicalType::Known(Logical::F8E4m3fn | Logical::F8E5m2), _) => 8,
+        (LogicalType::Absent, Some(Dtype::I8)) => 8,
+        _ => refuse!("\"data\" is not of the type f4_e2m1, f8_e4m3fn or f8_e5m2, nor of the dtype i8"),
     };
-    if !is_element {
-        refuse!("\"data\" is not of the type f4_e2m1, f8_e4m3fn or f8_e5m2, nor of the dtype i8");
-    }
     let last = u64::from(object.rank).saturating_sub(1);
-    let at = match attributes.and_then(|map| map.get("axis")) {
+    let axis = match attributes.and_then(|map| map.get("axis")) {
         Some(_) => number(attributes, "axis")?,
         None => last,
     };
-    let along = axis(manifest, object, at)?;
+    let along = dimension(manifest, object, axis)?;
     let block_size = number(attributes, "block_size")?;
     if block_size < 2 {
         refuse!("its blocks have {block_size} elements, fewer than 2");
@@ -258,5 +263,14 @@ fn mx(manifest: &Manifest, object: &Object) -> Checked {
     divide("elements along the axis", along, block_size)?;
     let count = total(manifest, object);
     has_elements("data", data, count)?;
-    has_elements("scales", scales, divide("elements", count, block_size)?)
+    has_elements("scales", scales, divide("elements", count, block_size)?)?;
+    Ok(Groups {
+        bits,
+        axis,
+        group_size: block_size,
+        codes_per_element: if bits == 4 { 2 } else { 1 },
+        is_msb_first: false,
+        zero_point: Some(0),
+        zeros_packed: false,
+    })
 }
