@@ -62,7 +62,8 @@ fn files_whose_manifest_is_in_front_open_by_two_requests_too() {
 #[test]
 fn fifty_one_thousand_tensors_take_a_request_for_eight_mebibytes() {
     let (_server, proxy) = served(51_000, 4096);
-    let file = open(&proxy.url("/m/a.zt"));
+    // With all the time that a busy machine takes: what is asked again would count.
+    let file = File::open(&proxy.url("/m/a.zt"), &Options::default()).ok().unwrap();
     let to_open = proxy.count();
     let all: Vec<usize> = (0..file.count()).collect();
     let read = file.read_batch(&all).unwrap();
