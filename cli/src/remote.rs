@@ -244,8 +244,8 @@ mod library {
                 numbers: [0; 6],
             };
             // SAFETY: NUL-ended, options and a source of the sizes that they say.
-            library
-                .outcome(unsafe { (library.source)(url.as_ptr(), &raw const options, &raw mut source) })?;
+            let status = unsafe { (library.source)(url.as_ptr(), &raw const options, &raw mut source) };
+            library.outcome(status)?;
             let mut source = RemoteSource { library, functions: source, size: 0 };
             if let Some(size) = source.functions.size {
                 // SAFETY: called as its declaration says.
