@@ -25,7 +25,7 @@ static const zt_component *component_at(const zt_file *file, size_t i)
 }
 
 /* Each tensor is in the file that its part is, at its offset there. */
-static void every_way_to_bytes(zt_mode mode)
+static void every_path_to_bytes(zt_mode mode)
 {
     zt_file *file;
     size_t i;
@@ -218,8 +218,8 @@ static void first_use_by_many_threads(void)
 
 int main(void)
 {
-    every_way_to_bytes(ZT_MODE_MAP);
-    every_way_to_bytes(ZT_MODE_READ);
+    every_path_to_bytes(ZT_MODE_MAP);
+    every_path_to_bytes(ZT_MODE_READ);
     loads_and_caches(ZT_MODE_MAP);
     loads_and_caches(ZT_MODE_READ);
     what_is_wrong_with_a_shard();

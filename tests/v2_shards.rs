@@ -171,7 +171,7 @@ fn what_is_no_shard_is_refused_with_its_name() {
 }
 
 #[test]
-fn another_file_of_the_same_size_is_told_by_its_digest_alone() {
+fn another_file_of_the_same_size_is_found_by_its_digest_alone() {
     let (model, folder) = model();
     let mut other = model.b.clone();
     other[PAGE] ^= 1; // in the padding: no part's digest is of it

@@ -127,7 +127,7 @@ impl File {
         later.open(store, &said, &self.shards.limits, &prepare).map(Some)
     }
 
-    /// Takes what opens its shards, and opens them where that has to be done now: failures are told now if they `are_told`,
+    /// Takes what opens its shards, and opens them where that has to be done now: failures are reported now if they `are_reported`,
     /// else when a shard is read.
     pub(super) fn open_shards(&mut self, by: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
         let at_once = options.shards == Shards::AtOpen;
@@ -145,7 +145,7 @@ impl File {
         }
     }
 
-    fn open_all_shards(&self, store: &dyn Store, are_told: bool, options: &OpenOptions) -> Result<()> {
+    fn open_all_shards(&self, store: &dyn Store, are_reported: bool, options: &OpenOptions) -> Result<()> {
         let count = self.manifest.shards.len();
         let threads = match options.threads {
             _ if threads::is_worker() => 1,
@@ -157,7 +157,7 @@ impl File {
         threads::run(threads.min(count), self.thread_hooks, &|| loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = self.part(at) else { return };
-            if are_told && at > failed_at.load(Ordering::Relaxed) {
+            if are_reported && at > failed_at.load(Ordering::Relaxed) {
                 return; // those before are taken by somebody, who opens them
             }
             if let (Err(e), Some(later)) = (self.open_shard_by(Some(store), part), &part.later) {
@@ -165,7 +165,7 @@ impl File {
                 later.fail(e);
             }
         });
-        let failed = self.part(failed_at.into_inner()).filter(|_| are_told);
+        let failed = self.part(failed_at.into_inner()).filter(|_| are_reported);
         failed.map_or(Ok(()), |part| match self.open_shard_by(None, part) {
             Err(e) => Err(self.in_shard(part, e)),
             Ok(_) => Ok(()),
