@@ -217,6 +217,7 @@ static void format_and_encoding_names(void)
 static void other_numbers(void)
 {
     CHECK(ZT_DIGEST_DEFAULT == 0 && ZT_DIGEST_NONE == 1 && ZT_DIGEST_CRC32C == 2 && ZT_DIGEST_SHA256 == 3);
+    CHECK(ZT_DIGEST_XXH3 == 4 && ZT_SPEC_2 == 20000);
     CHECK(ZT_MODE_MAP == 0 && ZT_MODE_READ == 1 && ZT_MODE_AUTO == 2 && ZT_MODE_PRIVATE == 3);
     CHECK(ZT_ADVICE_NONE == 0 && ZT_ADVICE_SEQUENTIAL == 1 && ZT_ADVICE_RANDOM == 2 && ZT_ADVICE_WILLNEED == 3);
     CHECK(ZT_ADVICE_POPULATE == 4 && ZT_ADVICE_LOCK == 5 && ZT_ADVICE_EVICT == 6);

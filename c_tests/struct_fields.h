@@ -119,7 +119,8 @@ static const field zt_writer_options_fields[] = {
     F(zt_writer_options, alignment), F(zt_writer_options, large_alignment), F(zt_writer_options, large_size),
     F(zt_writer_options, zstd_level), F(zt_writer_options, digest), F(zt_writer_options, threads),
     F(zt_writer_options, durable), F(zt_writer_options, frame_size), F(zt_writer_options, context),
-    F(zt_writer_options, progress), F(zt_writer_options, thread_hooks)};
+    F(zt_writer_options, progress), F(zt_writer_options, thread_hooks), F(zt_writer_options, canonical),
+    F(zt_writer_options, reserved)};
 static const field zt_sink_fields[] = {
     F(zt_sink, struct_size), F(zt_sink, context), F(zt_sink, write), F(zt_sink, finish), F(zt_sink, close)};
 static const field zt_object_desc_fields[] = {

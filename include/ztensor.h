@@ -255,7 +255,8 @@ typedef enum zt_encoding_value {
     ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
     ZT_ENCODING_OTHER = 3, ///< A name that this version does not know; its bytes cannot be read.
     ZT_ENCODING_DEFLATE = 4, ///< Deflate (RFC 1951), as archives have it. Read only.
-    ZT_ENCODING_ZSTD_SEEKABLE = 5, ///< Zstandard frames and their table, of zTensor 2. Read only.
+    /// Zstandard frames and their table: what ZT_ENCODING_ZSTD writes into a file of zTensor 2.
+    ZT_ENCODING_ZSTD_SEEKABLE = 5,
 } zt_encoding_value;
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -1627,10 +1628,12 @@ typedef uint32_t zt_spec_version;
 
 /// The values of zt_spec_version.
 typedef enum zt_spec_version_value {
-    ZT_SPEC_DEFAULT = 0, ///< The latest: 1.2.0.
+    ZT_SPEC_DEFAULT = 0, ///< 1.2.0.
     ZT_SPEC_0_1_0 = 100, ///< 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
     ZT_SPEC_1_1_0 = 10100, ///< 1.1.0.
     ZT_SPEC_1_2_0 = 10200, ///< 1.2.0.
+    /// zTensor 2, another container: components at multiples of 4096, digests of decoded bytes, tables of zstd frames.
+    ZT_SPEC_2 = 20000,
 } zt_spec_version_value;
 
 /// A checksum algorithm: one of the ZT_DIGEST_ values.
@@ -1638,10 +1641,11 @@ typedef int32_t zt_digest;
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
-    ZT_DIGEST_DEFAULT = 0, ///< What the writer's options say; there: none.
+    ZT_DIGEST_DEFAULT = 0, ///< What the writer's options say; there: none, in zTensor 2 xxh3.
     ZT_DIGEST_NONE = 1, ///< No digest.
     ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): finds accidents.
     ZT_DIGEST_SHA256 = 3, ///< SHA-256: finds intent, too, if the manifest is trusted.
+    ZT_DIGEST_XXH3 = 4, ///< XXH3 of 64 bits: finds accidents. In zTensor 2, in place of CRC-32C.
 } zt_digest_value;
 
 /// How to write a file. All fields zero (but struct_size) are the defaults.
@@ -1651,7 +1655,8 @@ typedef struct zt_writer_options {
     /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
     zt_spec_version spec_version;
     zt_encoding encoding; ///< The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
-    uint64_t alignment; ///< Components start at multiples of this: a power of two from 64; 0 for 64.
+    /// Components start at multiples of this: a power of two from 64; 0 for 64, in zTensor 2 for 4096, its least.
+    uint64_t alignment;
     /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or more for direct
     /// I/O and eviction page by page); 0 for no difference.
     uint64_t large_alignment;
@@ -1659,7 +1664,7 @@ typedef struct zt_writer_options {
     /// is not said counts as large.
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for zstd's default, 3.
-    zt_digest digest; ///< The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
+    zt_digest digest; ///< The digest of components that ask for none; ZT_DIGEST_DEFAULT is none, in zTensor 2 xxh3.
     /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
     /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
     /// depend on it.
@@ -1678,6 +1683,11 @@ typedef struct zt_writer_options {
     zt_progress_callback progress;
     /// Called on the threads that are started for the file; NULL: nothing is. Copied.
     const zt_thread_hooks *thread_hooks;
+    /// 1: the canonical form of zTensor 2, in which the same tensors and attributes are the same bytes: raw, with xxh3, at
+    /// multiples of 65536, equal bytes stored once. Objects have to come in the order of their names' bytes, streamed
+    /// components in that of their roles; else ZT_ERROR_INVALID_ARGUMENT.
+    uint32_t canonical;
+    uint32_t reserved; ///< Must be 0.
 } zt_writer_options;
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.

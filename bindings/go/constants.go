@@ -179,6 +179,7 @@ const (
 	DigestNone    Digest = C.ZT_DIGEST_NONE
 	DigestCRC32C  Digest = C.ZT_DIGEST_CRC32C
 	DigestSHA256  Digest = C.ZT_DIGEST_SHA256
+	DigestXXH3    Digest = C.ZT_DIGEST_XXH3
 )
 
 // SpecVersion is a version of the spec to write; ztensor.h says more of each.
@@ -190,6 +191,7 @@ const (
 	SpecVersion0_1_0   SpecVersion = C.ZT_SPEC_0_1_0
 	SpecVersion1_1_0   SpecVersion = C.ZT_SPEC_1_1_0
 	SpecVersion1_2_0   SpecVersion = C.ZT_SPEC_1_2_0
+	SpecVersion2       SpecVersion = C.ZT_SPEC_2
 )
 
 // Cap is a set of what would work on a component; ztensor.h says more of each.

@@ -8,7 +8,7 @@ SIZE(zt_attribute_kind, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
 
-SIZE(zt_writer_options, 88);
+SIZE(zt_writer_options, 96);
 AT(zt_writer_options, struct_size, 0);
 AT(zt_writer_options, spec_version, 8);
 AT(zt_writer_options, encoding, 12);
@@ -23,6 +23,8 @@ AT(zt_writer_options, frame_size, 56);
 AT(zt_writer_options, context, 64);
 AT(zt_writer_options, progress, 72);
 AT(zt_writer_options, thread_hooks, 80);
+AT(zt_writer_options, canonical, 88);
+AT(zt_writer_options, reserved, 92);
 
 SIZE(zt_sink, 40);
 AT(zt_sink, struct_size, 0);

@@ -62,6 +62,7 @@ pub fn options(u: &mut Unstructured<'_>) -> Result<WriterOptions> {
         threads: u.int_in_range(1..=2)?,
         durable: false,
         frame_size: u.int_in_range(1024..=4096)?,
+        canonical: false,
     })
 }
 

@@ -20,7 +20,7 @@ pub type zt_spec_version = u32;
 /// The values of zt_spec_version.
 #[repr(C)]
 pub enum zt_spec_version_value {
-    /// The latest: 1.2.0.
+    /// 1.2.0.
     ZT_SPEC_DEFAULT = 0,
     /// 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
     ZT_SPEC_0_1_0 = 100,
@@ -28,6 +28,8 @@ pub enum zt_spec_version_value {
     ZT_SPEC_1_1_0 = 10100,
     /// 1.2.0.
     ZT_SPEC_1_2_0 = 10200,
+    /// zTensor 2, another container: components at multiples of 4096, digests of decoded bytes, tables of zstd frames.
+    ZT_SPEC_2 = 20000,
 }
 
 /// A checksum algorithm: one of the ZT_DIGEST_ values.
@@ -36,7 +38,7 @@ pub type zt_digest = i32;
 /// The values of zt_digest.
 #[repr(C)]
 pub enum zt_digest_value {
-    /// What the writer's options say; there: none.
+    /// What the writer's options say; there: none, in zTensor 2 xxh3.
     ZT_DIGEST_DEFAULT = 0,
     /// No digest.
     ZT_DIGEST_NONE = 1,
@@ -44,6 +46,8 @@ pub enum zt_digest_value {
     ZT_DIGEST_CRC32C = 2,
     /// SHA-256: finds intent, too, if the manifest is trusted.
     ZT_DIGEST_SHA256 = 3,
+    /// XXH3 of 64 bits: finds accidents. In zTensor 2, in place of CRC-32C.
+    ZT_DIGEST_XXH3 = 4,
 }
 
 /// How to write a file. All fields zero (but struct_size) are the defaults.
@@ -57,7 +61,7 @@ pub struct zt_writer_options {
     pub spec_version: zt_spec_version,
     /// The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
     pub encoding: zt_encoding,
-    /// Components start at multiples of this: a power of two from 64; 0 for 64.
+    /// Components start at multiples of this: a power of two from 64; 0 for 64, in zTensor 2 for 4096, its least.
     pub alignment: u64,
     /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or more for direct
     /// I/O and eviction page by page); 0 for no difference.
@@ -67,7 +71,7 @@ pub struct zt_writer_options {
     pub large_size: u64,
     /// The zstd level, -7 to 22; 0 for zstd's default, 3.
     pub zstd_level: i32,
-    /// The digest of components that ask for none; ZT_DIGEST_DEFAULT is none.
+    /// The digest of components that ask for none; ZT_DIGEST_DEFAULT is none, in zTensor 2 xxh3.
     pub digest: zt_digest,
     /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
     /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
@@ -88,12 +92,18 @@ pub struct zt_writer_options {
     pub progress: zt_progress_callback,
     /// Called on the threads that are started for the file; NULL: nothing is. Copied.
     pub thread_hooks: *const zt_thread_hooks,
+    /// 1: the canonical form of zTensor 2, in which the same tensors and attributes are the same bytes: raw, with xxh3, at
+    /// multiples of 65536, equal bytes stored once. Objects have to come in the order of their names' bytes, streamed
+    /// components in that of their roles; else ZT_ERROR_INVALID_ARGUMENT.
+    pub canonical: u32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_writer_options:
     spec_version, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
-    frame_size, context, progress, thread_hooks
+    frame_size, context, progress, thread_hooks, canonical, reserved
 );
 
 /// A writer that reports as its options say.
@@ -239,21 +249,26 @@ pub struct zt_write_summary {
 sized_struct!(zt_write_summary: file_size, objects, components, stored_bytes, data_bytes);
 
 pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOptions> {
+    if options.reserved != 0 {
+        return Err(fail!(InvalidArgument, "zt_writer_options.reserved is {}, not 0", options.reserved));
+    }
+    let version = spec_version(options.spec_version)?;
     let default = WriterOptions::default();
     let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     Ok(WriterOptions {
-        version: spec_version(options.spec_version)?,
+        version,
         encoding: types::encoding(options.encoding)?.unwrap_or(Encoding::Raw),
         alignment: or_default(options.alignment, default.alignment),
         large_alignment: or_default(options.large_alignment, default.large_alignment),
         large_size: or_default(options.large_size, default.large_size),
         zstd_level: if options.zstd_level == 0 { default.zstd_level } else { options.zstd_level },
-        digest: digest(options.digest)?.flatten(),
+        digest: digest(options.digest)?.unwrap_or(container::capabilities(version).usual_digest),
         threads: options.threads as usize,
         // SAFETY: NULL or as it says.
         thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
         durable: arg::flag(options.durable, "zt_writer_options.durable")?,
         frame_size: or_default(options.frame_size, default.frame_size),
+        canonical: arg::flag(options.canonical, "zt_writer_options.canonical")?,
     })
 }
 
@@ -361,6 +376,7 @@ pub(super) fn digest(value: zt_digest) -> Result<Option<Option<Algorithm>>> {
         1 => Ok(Some(None)),
         2 => Ok(Some(Some(Algorithm::Crc32c))),
         3 => Ok(Some(Some(Algorithm::Sha256))),
+        4 => Ok(Some(Some(Algorithm::Xxh3))),
         other => Err(unknown("zt_digest", other)),
     }
 }

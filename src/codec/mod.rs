@@ -75,6 +75,15 @@ impl Codec {
         with_format!(self, F => Ok(F::HAS_TABLE)).unwrap_or(false)
     }
 
+    /// Appends the table of frames of those stored bytes, each of which decodes to `frame` of the `size` bytes that there
+    /// are, the last one to the rest.
+    pub(crate) fn encode_table(self, frames: &[u32], frame: u64, size: u64, out: &mut Vec<u8>) -> Result<()> {
+        match self.has_table() {
+            true => seek_table::encode(frames, frame, size, out),
+            false => Ok(()),
+        }
+    }
+
     /// What the headers of all frames say of the decoded size; decodes nothing.
     pub(crate) fn known_size(self, mut stored: impl Stored) -> Result<KnownSize> {
         with_format!(self, F => frames::sum(self, Walk::<F>::from(&mut stored, 0)))

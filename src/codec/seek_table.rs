@@ -5,7 +5,7 @@
 
 use super::entries::EntryRange;
 use super::frames::{Header, Stored};
-use crate::error::{broken, Error, Result, Rule};
+use crate::error::{broken, fail, Error, Result, Rule};
 
 /// The first four bytes of the skippable frame that is the table.
 const FIRST_WORD: u64 = 0x184D_2A5E;
@@ -59,6 +59,28 @@ fn number(stored: &mut dyn Stored, at: usize, count: usize) -> Result<u64> {
 #[cold]
 fn wrong(what: std::fmt::Arguments<'_>) -> Error {
     broken!(Rule::ZstdCorrupt, "its seek table: {what}")
+}
+
+/// Appends the table of frames of those stored bytes, each of which decodes to `frame` bytes, the last one to what is left
+/// of `size`.
+pub(super) fn encode(frames: &[u32], frame: u64, mut size: u64, out: &mut Vec<u8>) -> Result<()> {
+    let too_many = || fail!(Limit, "a table of {} frames passes 2^32 bytes", frames.len());
+    let entries = u32::try_from(frames.len()).ok().and_then(|count| count.checked_mul(8));
+    let table_size = entries.and_then(|entries| entries.checked_add(9)).ok_or_else(too_many)?; // END_SIZE
+    out.try_reserve((table_size as usize).saturating_add(HEAD_SIZE))?;
+    let mut put = |number: u64| out.extend_from_slice(number.to_le_bytes().get(..4).unwrap_or_default());
+    put(FIRST_WORD);
+    put(u64::from(table_size));
+    for stored in frames {
+        let decoded = frame.min(size);
+        size = size.saturating_sub(decoded);
+        put(u64::from(*stored));
+        put(decoded);
+    }
+    put(frames.len() as u64);
+    out.push(0); // no checksums: frames have their own
+    out.extend_from_slice(LAST_WORD.to_le_bytes().get(..4).unwrap_or_default());
+    Ok(())
 }
 
 impl SeekTable {

@@ -1,12 +1,12 @@
 //! What a container can represent, and which rules its files keep. Whoever asks what may be done with a file asks here,
 //! and never which version it is.
 
-use crate::error::{fail, Cause, Error, Result, Rule};
+use super::write_rules::{WriteRules, NO_RULES};
+use crate::digest::{Algorithm, DigestOf};
+use crate::error::{Cause, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Container, Manifest, Object};
+use crate::model::manifest::{Container, Encoding, Manifest, Object};
 use crate::model::structure::LayoutCheck;
-use crate::model::value::Attributes;
-use std::fmt::Display;
 
 /// Attributes of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub enum LogicalTypes {
     InDtype,
     /// Any, by a field of its own.
     Any,
+    /// Any, by a field of its own; these mean something.
+    Registered(&'static [Logical]),
 }
 
 /// Dtypes of the positions in a sparse object.
@@ -132,6 +134,20 @@ pub struct Capabilities {
     pub check_layout: CheckLayout,
     /// What its own rules call what the rest of the library finds to be wrong with its files.
     pub rule_of: fn(Cause) -> Option<Rule>,
+    /// Its encoding of zstd frames.
+    pub zstd: Encoding,
+    /// What its digests are of.
+    pub digest_of: DigestOf,
+    /// The digest of components where nobody asks for one, or for none.
+    pub usual_digest: Option<Algorithm>,
+    /// Bytes that a frame of zstd decodes to at most.
+    pub max_frame: u64,
+    /// What components and the manifest start at multiples of in its canonical form, if it has one.
+    pub canonical_step: Option<u64>,
+    /// Whether an append leaves the old manifest and footer where they are.
+    pub old_ends_stay: bool,
+    /// What is asked before something is written.
+    pub write_rules: &'static WriteRules,
 }
 
 /// A base for containers that are only read: one component for each object, which stands anywhere.
@@ -161,6 +177,13 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     padding_rule: None,
     check_layout: no_layout,
     rule_of: no_rule,
+    zstd: Encoding::Zstd,
+    digest_of: DigestOf::Stored,
+    usual_digest: None,
+    max_frame: 1 << 30,
+    canonical_step: None,
+    old_ends_stay: false,
+    write_rules: &NO_RULES,
 };
 
 /// Checks an object against its layout. The flag demands all that the layout does; otherwise an object that lacks some of
@@ -189,94 +212,5 @@ impl Capabilities {
     /// Whether components may share a part of their bytes: then no page is known to be that of one alone.
     pub fn has_views(&self) -> bool {
         self.shared_bytes == SharedBytes::Any
-    }
-
-    /// What messages call it.
-    fn spec(&self) -> impl Display + '_ {
-        struct Spec<'a>(&'a Capabilities);
-        impl Display for Spec<'_> {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                match self.0.name {
-                    "" => f.write_str(self.0.container.name()),
-                    version => write!(f, "spec {version}"),
-                }
-            }
-        }
-        Spec(self)
-    }
-
-    /// The refusal of what it cannot represent.
-    #[cold]
-    pub fn cannot_represent(&self, what: impl Display) -> Error {
-        fail!(Unsupported, "{} cannot represent {what}", self.spec())
-    }
-
-    /// Refuses attributes of the file where it has none.
-    pub fn check_file_attributes(&self) -> Result<()> {
-        match self.file_attributes {
-            true => Ok(()),
-            false => Err(self.cannot_represent("attributes of the file")),
-        }
-    }
-
-    /// Refuses an attribute of an object whose key is that text, or no text.
-    pub fn check_attribute(&self, key: Option<&str>) -> Result<()> {
-        match (self.attribute_keys, key) {
-            (AttributeKeys::TextsExcept(fields), Some(key)) if fields.contains(&key) => {
-                Err(self.cannot_represent(format_args!("the attribute {key:?}")))
-            }
-            (AttributeKeys::TextsExcept(_), None) => {
-                Err(self.cannot_represent("an attribute whose key is no text"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses an object's attributes of which it cannot represent one.
-    pub fn check_attributes(&self, attributes: &Attributes) -> Result<()> {
-        attributes.iter().try_for_each(|(key, _)| self.check_attribute(key.as_text()))
-    }
-
-    /// Refuses a format.
-    pub fn check_format(&self, format: &str) -> Result<()> {
-        match self.roles {
-            Roles::Only(_) if format != "dense" => {
-                Err(self.cannot_represent(format_args!("the format {format:?}")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses a component of that role.
-    pub fn check_role(&self, role: &str) -> Result<()> {
-        match self.roles {
-            Roles::Only(only) if role != only => {
-                Err(self.cannot_represent(format_args!("the component {role:?}")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses an object of so many components.
-    pub fn check_component_count(&self, count: usize) -> Result<()> {
-        match self.roles {
-            Roles::Only(_) if count != 1 => {
-                Err(self.cannot_represent(format_args!("an object of {count} components")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses a logical type of that name, which is a known one or not.
-    pub fn check_logical(&self, known: Option<Logical>, name: &str) -> Result<()> {
-        let represented = match self.logical_types {
-            LogicalTypes::Any => true,
-            LogicalTypes::InDtype => known.is_some_and(|t| t.name_in_1_1().is_some()),
-            LogicalTypes::None => false,
-        };
-        match represented {
-            true => Ok(()),
-            false => Err(self.cannot_represent(format_args!("the type {name:?}"))),
-        }
     }
 }

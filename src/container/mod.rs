@@ -1,8 +1,8 @@
 //! Bytes to model and back: which container a file is, where its manifest stands, how it is encoded, which rules it has
 //! to keep. Pure functions over slices; no files, no clock, no panics.
 //!
-//! Containers end here. Reading, [`decode`] yields the same [`Manifest`] for all of them; writing, [`encode_head`],
-//! [`encode_object`] and [`encode_footer`] make their bytes. What differs beside that is said by [`Capabilities`].
+//! Containers end here. Reading, [`decode`] yields the same [`Manifest`] for all of them; writing, [`encode_manifest`]
+//! and [`encode_footer`] make their bytes. What differs beside that is said by [`Capabilities`].
 //! A new container is a folder and a row of the table in this file.
 
 #![cfg_attr(
@@ -29,6 +29,7 @@ mod frame;
 mod gguf;
 pub mod json;
 mod npz;
+mod refusals;
 mod regions;
 mod row;
 mod safetensors;
@@ -37,6 +38,7 @@ mod tables;
 mod torch;
 mod validate;
 mod window;
+mod write_rules;
 mod zip;
 mod ztensor_0_1;
 mod ztensor_1;
@@ -61,12 +63,11 @@ pub use ztensor_1::footer::{possible_ends, PossibleEnd};
 use crate::digest::{Algorithm, Digest};
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
-use crate::model::manifest::{Container, Manifest, Object};
+use crate::model::manifest::{Container, Manifest};
 use crate::model::value::OwnedValue;
 pub use row::OriginOf;
 use row::{Decode, Encode, Row};
 use std::ffi::CStr;
-use std::ops::Range;
 
 /// What is written where nothing else is asked for.
 pub(crate) const NEWEST: Container = Container::V1_2;
@@ -296,11 +297,9 @@ fn encoder(container: Container) -> Result<&'static Encode> {
     encode.ok_or_else(|| fail!(Internal, "files of {} are not written", container.name()))
 }
 
-/// How a file is framed that is written and whose manifest is at that range.
-pub fn frame_of(container: Container, manifest: Range<u64>) -> Frame {
-    let footer_size = encoder(container).map_or(0, |encode| encode.footer_size);
-    let file_size = manifest.end.saturating_add(footer_size);
-    Frame::with_data_first(container, manifest, file_size)
+/// How a file is framed that is written, whose manifest begins at `start` and has these bytes.
+pub fn frame_of(container: Container, start: u64, manifest: &[u8]) -> Result<Frame> {
+    Ok((encoder(container)?.frame)(start, manifest, capabilities(container)))
 }
 
 /// The first bytes of a file that is written.
@@ -308,24 +307,31 @@ pub fn header(container: Container) -> &'static [u8] {
     encoder(container).map_or(b"", |encode| encode.header)
 }
 
-/// What a manifest has in front of the first object; [`encode_object`] makes the rest.
-pub fn encode_head(manifest: &Manifest, container: Container, out: &mut Vec<u8>) -> Result<()> {
-    (encoder(container)?.head)(manifest, capabilities(container), out)
+/// Whether the manifest begins at a multiple of the alignment of components.
+pub fn aligns_manifest(container: Container) -> bool {
+    encoder(container).is_ok_and(|encode| encode.aligns_manifest)
 }
 
-/// An object as a manifest has it.
-pub fn encode_object(
-    manifest: &Manifest,
-    object: &Object,
-    container: Container,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    (encoder(container)?.object)(manifest, object, capabilities(container), out)
+/// A manifest as a file has it.
+pub fn encode_manifest(manifest: &Manifest, container: Container, out: &mut Vec<u8>) -> Result<()> {
+    (encoder(container)?.manifest)(manifest, capabilities(container), out)
 }
 
-/// What stands behind a manifest of `size` bytes.
-pub fn encode_footer(container: Container, size: u64, out: &mut Vec<u8>) -> Result<()> {
-    (encoder(container)?.footer)(size, out)
+/// What stands behind a manifest that begins at `start` and has these bytes.
+pub fn encode_footer(container: Container, start: u64, manifest: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    (encoder(container)?.footer)(start, manifest, out)
+}
+
+/// Whether a reader will take a manifest that was encoded as these bytes.
+pub fn check_encoded(manifest: Manifest, frame: &Frame, bytes: &[u8]) -> Result<()> {
+    match row(frame.container).and_then(|row| row.decode.as_ref()) {
+        Some(Decode::Checked(_)) => {
+            drop(manifest);
+            let limits = Limits { objects: u64::from(u32::MAX), ..Limits::default() };
+            decode(frame, bytes, &limits).map(drop)
+        }
+        _ => validate(manifest, frame).map(drop),
+    }
 }
 
 /// The manifest of a file to which objects are appended: `old` once more, which is `encoded` as the file has it, with

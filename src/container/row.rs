@@ -8,7 +8,7 @@ use super::validate::Validated;
 use super::window::Window;
 use crate::error::Result;
 use crate::memory::Budget;
-use crate::model::manifest::{Manifest, Object};
+use crate::model::manifest::Manifest;
 use crate::model::value::OwnedValue;
 
 /// Whether a file is of the container. What can only be one and breaks its rules is an error.
@@ -36,14 +36,14 @@ pub enum Decode {
 pub struct Encode {
     /// The first bytes of a file.
     pub header: &'static [u8],
-    /// Bytes behind the manifest.
-    pub footer_size: u64,
-    /// What a manifest has in front of the first object.
-    pub head: fn(&Manifest, &Capabilities, &mut Vec<u8>) -> Result<()>,
-    /// An object as a manifest has it.
-    pub object: fn(&Manifest, &Object, &Capabilities, &mut Vec<u8>) -> Result<()>,
-    /// What stands behind a manifest of that size.
-    pub footer: fn(u64, &mut Vec<u8>) -> Result<()>,
+    /// A manifest.
+    pub manifest: fn(&Manifest, &Capabilities, &mut Vec<u8>) -> Result<()>,
+    /// The frame of a file whose manifest begins there and has these bytes.
+    pub frame: fn(u64, &[u8], &Capabilities) -> Frame,
+    /// What stands behind a manifest that begins there and has these bytes.
+    pub footer: fn(u64, &[u8], &mut Vec<u8>) -> Result<()>,
+    /// Whether the manifest begins at a multiple of the alignment of components.
+    pub aligns_manifest: bool,
     /// An encoded manifest with more objects and with edits.
     pub extend: Option<Extend>,
 }

@@ -34,22 +34,45 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The one that takes its place where digests are of stored bytes.
-    pub(crate) fn of_stored(self) -> Algorithm {
+    /// Its name.
+    pub fn name(self) -> &'static str {
         match self {
-            Algorithm::Xxh3 => Algorithm::Crc32c, // of the same strength: both find accidents
-            Algorithm::Crc32c | Algorithm::Sha256 => self,
+            Algorithm::Crc32c => "crc32c",
+            Algorithm::Sha256 => "sha256",
+            Algorithm::Xxh3 => "xxh3",
         }
     }
 }
 
 /// What the digests of a container are of, which goes with the algorithms that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DigestOf {
+pub enum DigestOf {
     /// Stored bytes: `sha256`, `crc32c`.
     Stored,
     /// Decoded bytes: `sha256`, `xxh3`.
     Decoded,
+}
+
+impl DigestOf {
+    /// The algorithm that takes the place of one: itself, or one of the same strength.
+    pub(crate) fn similar(self, algorithm: Algorithm) -> Algorithm {
+        match (self, algorithm) {
+            (_, Algorithm::Sha256) => Algorithm::Sha256,
+            (DigestOf::Stored, _) => Algorithm::Crc32c,
+            (DigestOf::Decoded, _) => Algorithm::Xxh3,
+        }
+    }
+
+    /// Whether a text is `algorithm:hex` as digests of that kind are written: of decoded bytes in lower case alone.
+    pub(crate) fn has_form(self, text: &str) -> bool {
+        let is_algorithm = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        self == DigestOf::Stored
+            || text.split_once(':').is_some_and(|(algorithm, hex)| {
+                let all_there = !algorithm.is_empty() && !hex.is_empty();
+                all_there && algorithm.bytes().all(is_algorithm) && hex.bytes().all(is_hex)
+            })
+    }
 }
 
 /// What a digest says: the value that a manifest claims, or that was computed.

@@ -11,7 +11,7 @@ struct CodecRow {
     corrupt: Rule,
     /// The rule that frames break which hold another size than is declared.
     length: Rule,
-    /// Whether it is an encoding of `.zt` files, which are written with it. Others are read where a container has them.
+    /// Whether it is an encoding of `.zt` files up to 1.2. Another container may have others.
     is_written: bool,
 }
 
@@ -66,7 +66,7 @@ encodings! {
     Zstd = 2, c"zstd", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: true };
     /// Deflate (RFC 1951), as archives have it. Read only.
     Deflate = 4, c"deflate", CodecRow { corrupt: Rule::DeflateCorrupt, length: Rule::DeflateLength, is_written: false };
-    /// Zstandard frames and their table, of zTensor 2. Read only.
+    /// Zstandard frames and their table: what ZT_ENCODING_ZSTD writes into a file of zTensor 2.
     ZstdSeekable = 5, c"zt.zstd-seekable/1", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: false };
 }
 

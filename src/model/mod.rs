@@ -9,6 +9,7 @@ mod join;
 pub mod layout;
 pub mod manifest;
 mod name;
+pub(crate) mod normal_form;
 pub(crate) mod numbers;
 pub(crate) mod structure;
 pub mod text;

@@ -3,7 +3,7 @@
 use super::object::Component;
 use crate::codec::{Coding, KnownSize};
 use crate::convert;
-use crate::digest::{self, Crc32, Digest};
+use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
     self, check_bool_bytes, decoded_limit, digest_of, for_each_chunk, in_memory, BatchOptions, BatchStats,
@@ -322,14 +322,21 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Whether its digest is none that a container for digests of stored bytes could have for the same stored bytes.
-    pub(crate) fn has_digest_of_other_bytes(&self) -> Result<bool> {
-        let Some(text) = self.digest().filter(|_| self.entry.has_digest_of_decoded()) else {
-            return Ok(false);
+    /// Whether its digest, if it has one, says the same in a container whose digests are `of` those bytes, for the same
+    /// stored bytes.
+    pub(crate) fn keeps_its_digest(&self, of: DigestOf) -> Result<bool> {
+        let own = digest_of(self.entry);
+        let Some(text) = self.digest().filter(|_| own != of) else { return Ok(true) };
+        let is_sha256 = match self.parse_digest(text) {
+            Ok(digest) => matches!(digest, Digest::Sha256(_)),
+            Err(e) => return Err(self.wrap(e)),
         };
-        let is_of_stored =
-            matches!(self.parse_digest(text).map_err(|e| self.wrap(e))?, Digest::Sha256(_)) && self.is_raw();
-        Ok(!is_of_stored)
+        Ok(is_sha256 && self.is_raw() && of.has_form(text))
+    }
+
+    /// The algorithm of its digest; none where there is no digest, or it is of one that this version does not know.
+    pub(crate) fn digest_algorithm(&self) -> Option<Algorithm> {
+        self.parse_digest(self.digest()?).ok()?.algorithm()
     }
 
     /// What its digest says.

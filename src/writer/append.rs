@@ -73,8 +73,7 @@ impl Writer {
 
     /// The whole manifest once more, as a reader will see it: nothing that does not open is published.
     fn check_combined(&self, bytes: &[u8]) -> Result<(u64, u64)> {
-        let end = self.position.saturating_add(bytes.len() as u64);
-        let frame = container::frame_of(self.options.version, self.position..end);
+        let frame = container::frame_of(self.options.version, self.position, bytes)?;
         let limits = Limits { objects: u64::from(u32::MAX), ..Limits::default() };
         let manifest = container::decode(&frame, bytes, &limits)?.into_inner();
         Ok((manifest.objects.len() as u64, manifest.components.len() as u64))

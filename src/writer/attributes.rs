@@ -13,7 +13,7 @@ impl Writer {
         if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
-        self.capabilities().check_file_attributes()?;
+        self.capabilities().check_file_attribute(Some(key), value)?;
         set_pair(&mut self.attributes.set, key, value)
     }
 
@@ -22,9 +22,7 @@ impl Writer {
         if let Phase::Closed(why) = self.state {
             return Err(fail!(State, "{why}"));
         }
-        if !attributes.is_empty() {
-            self.capabilities().check_file_attributes()?;
-        }
+        self.capabilities().check_all_file_attributes(&attributes)?;
         check_attributes(&attributes)?;
         self.attributes.set = attributes;
         Ok(())
@@ -58,7 +56,7 @@ impl Writer {
         let to = self.capabilities();
         match &mut self.state {
             Phase::Object { attributes, .. } => {
-                to.check_attribute(Some(key))?;
+                to.check_attribute(Some(key), value)?;
                 set_pair(attributes, key, value)
             }
             Phase::Idle => Err(fail!(State, "no object is open")),

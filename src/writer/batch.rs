@@ -4,7 +4,7 @@
 mod hashed_apart;
 mod side_by_side;
 
-use super::specs::{check_final_size, check_name_size, dense_size, ComponentSpec, LogicalSpec};
+use super::specs::{check_final_size, check_object_name, dense_size, ComponentSpec, LogicalSpec};
 use super::state::{name_at, name_exists, Writer};
 use super::stream::{component_entry, unwritable_encoding};
 use crate::codec::Coding;
@@ -44,6 +44,7 @@ impl<'a> DenseSpec<'a> {
         ComponentSpec {
             logical: self.logical.map(LogicalSpec::Known),
             encoding: self.encoding,
+            digest: self.digest,
             ..ComponentSpec::new("data", self.dtype)
         }
     }
@@ -114,7 +115,8 @@ impl Writer {
         let mut check = || {
             self.dense_entry(request)?;
             let logical = request.logical.map(LogicalSpec::Known);
-            let expected = dense_size(request.shape, request.dtype, logical)?;
+            self.capabilities().check_shape(request.shape)?;
+            let expected = dense_size(request.shape, request.dtype, logical, self.capabilities())?;
             check_final_size(request.dtype, request.logical, expected, request.data.len() as u64)
         };
         check().map_err(|e| e.within(format_args!("component \"data\"")))
@@ -122,7 +124,7 @@ impl Writer {
 
     /// The entry for its data, without what only the bytes give. Most objects of a file have the same.
     fn dense_entry(&mut self, request: &DenseSpec<'_>) -> Result<Component> {
-        let kind = (request.dtype, request.logical, request.encoding);
+        let kind = (request.dtype, request.logical, request.encoding, request.digest);
         match self.last_entry {
             Some((last, entry)) if last == kind => Ok(entry),
             _ => {
@@ -136,7 +138,9 @@ impl Writer {
     /// Notes the name of a request whose object will be as far behind the first.
     fn take_name(&mut self, first: usize, requests: &[DenseSpec<'_>], at: usize) -> Result<()> {
         let name = requests.get(at).map_or("", |request| request.name);
-        check_name_size(name)?;
+        check_object_name(name, self.capabilities())?;
+        let before = at.checked_sub(1).and_then(|at| requests.get(at));
+        self.check_name_order(name, before.map(|request| request.name))?;
         let position = table_position(first.saturating_add(at))?;
         let (manifest, hasher) = (&self.manifest, &self.hasher);
         let name_of = |position: u32| match requests.get((position as usize).wrapping_sub(first)) {
@@ -172,9 +176,12 @@ impl Writer {
 
     /// Writes the bytes of objects that were checked, neighbours that are stored in the same way together.
     fn write_checked(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
-        let encoding = self.options.encoding;
+        let (encoding, to) = (self.options.encoding, self.capabilities());
         let is_swapped = |request: &DenseSpec<'_>| request.dtype.swaps(false);
-        let encoding_of = |request: &DenseSpec<'_>| request.encoding.unwrap_or(encoding);
+        let encoding_of = |request: &DenseSpec<'_>| {
+            let asked = request.encoding.unwrap_or(encoding);
+            to.encoding(asked).unwrap_or(Encoding::Other)
+        };
         let same_storage = |a: &DenseSpec<'_>, b: &DenseSpec<'_>| {
             !is_swapped(a) && !is_swapped(b) && encoding_of(a) == encoding_of(b)
         };
@@ -201,7 +208,8 @@ impl Writer {
     /// Writes the bytes of one, in the way of every component.
     fn write_one(&mut self, request: &DenseSpec<'_>, digest: Option<Algorithm>) -> Result<()> {
         let (entry, size) = (self.dense_entry(request)?, request.data.len() as u64);
-        self.start_component(entry, RareNames::default(), digest, Some(size), false)?;
+        let content = self.content_of(request.data);
+        self.start_component(entry, RareNames::default(), digest, Some(size), false, content)?;
         self.feed(request.data)?;
         self.last_frame()?;
         self.enter(request)

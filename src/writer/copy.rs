@@ -8,7 +8,7 @@ mod plan;
 
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
-use crate::container::capabilities::{LogicalTypes, Roles};
+use crate::container::capabilities::Roles;
 use crate::error::{fail, Error, Quoted, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
@@ -31,12 +31,14 @@ impl Writer {
         let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
         self.begin(&spec, attributes)?;
         let before = self.position;
-        let copied = self.plan_copy(&object, recode).and_then(|plans| {
-            plans.into_iter().try_for_each(|plan| match plan {
+        let recode = self.recode(recode);
+        let copied = self.plan_copy(&object, &recode).and_then(|plans| {
+            self.check_plans(&plans)?;
+            self.in_order(plans)?.into_iter().try_for_each(|plan| match plan {
                 Plan::Stored(stored) => self.copy_stored(stored),
                 Plan::Reencode(anew) => self.reencode(&anew),
             })?;
-            self.end()
+            self.enter_object()
         });
         match copied {
             Ok(()) => Ok(()),
@@ -64,7 +66,7 @@ impl Writer {
                 Quoted(object.name_bytes())
             )
         };
-        if matches!(object.format(), Format::Other(_)) && Format::from_name(object.format_name()).is_some() {
+        if matches!(object.format(), Format::Other(_)) && to.format(object.format_name()).is_some() {
             return Err(known(object.format_name()));
         }
         for component in object.components() {
@@ -75,7 +77,7 @@ impl Writer {
                 return Err(known(name));
             }
             // Where there is one name for both, the type's would stand for the unknown dtype.
-            let one_name = to.logical_types != LogicalTypes::Any;
+            let one_name = !to.has_type_field();
             if one_name && component.dtype().is_none() && component.known_logical().is_some() {
                 return Err(cannot_represent("dtype and type", name));
             }
@@ -122,29 +124,49 @@ impl Writer {
     /// Stored bytes, front to back; what the manifest said of them.
     fn copy_stored(&mut self, stored: Stored<'_>) -> Result<()> {
         let Stored { component, mut entry, rare } = stored;
-        let large = entry.stored_size >= self.options.large_size;
-        self.align(self.options.alignment.max(if large { self.options.large_alignment } else { 0 }))?;
+        let content = self.content_of_pieces(|body| component.for_each_stored(body))?;
+        if let Some(place) = self.place_of(&content, Some(entry.stored_size)) {
+            entry.offset = place;
+            return self.push_component(entry, rare);
+        }
+        self.align(self.alignment_of(Some(entry.stored_size)))?;
         entry.offset = self.position;
         component.for_each_stored(&mut |chunk| self.write_bytes(chunk))?;
         self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
+        self.note_place(content, entry.stored_size, entry.offset)?;
         self.push_component(entry, rare)
     }
 
     /// Decoded, changed, and written anew.
     fn reencode(&mut self, anew: &Reencode<'_>) -> Result<()> {
-        let (component, dtype) = (&anew.component, anew.spec.dtype);
-        let from = component.dtype().unwrap_or(dtype);
-        self.component(&anew.spec)?;
-        let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
-        // All at once where they can be borrowed: what is large is digested while it is written.
-        let as_is = from == dtype && from != Dtype::Bool && !dtype.swaps(false);
-        let borrowed = component.borrow().ok().filter(|_| as_is);
-        match (borrowed, from == dtype && !odd_bools) {
-            (Some(bytes), _) => self.data(bytes)?,
-            (None, true) => component.for_each_decoded(&mut |chunk| self.data(chunk))?,
-            (None, false) => component.for_each_converted(dtype, &mut |chunk| self.data(chunk))?,
+        let content = self.content_of_pieces(|body| anew.for_each(body))?;
+        self.component_of(&anew.spec, content)?;
+        match anew.borrow() {
+            Some(bytes) => self.data(bytes)?,
+            None => anew.for_each(&mut |chunk| self.data(chunk))?,
         }
         self.end_component()
+    }
+}
+
+impl Reencode<'_> {
+    /// All bytes at once where they can be borrowed: what is large is digested while it is written.
+    fn borrow(&self) -> Option<&[u8]> {
+        let dtype = self.spec.dtype;
+        let as_is = self.component.dtype().is_none_or(|from| from == dtype);
+        let borrowed = self.component.borrow().ok();
+        borrowed.filter(|_| as_is && dtype != Dtype::Bool && !dtype.swaps(false))
+    }
+
+    /// The bytes as they are written, in the host's order.
+    fn for_each(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let (component, dtype) = (&self.component, self.spec.dtype);
+        let from = component.dtype().unwrap_or(dtype);
+        let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
+        match from == dtype && !odd_bools {
+            true => component.for_each_decoded(body),
+            false => component.for_each_converted(dtype, body),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::append_base::AppendBase;
 use super::attributes::{remove_key, set_pair};
-use super::specs::check_name_size;
+use super::specs::check_object_name;
 use super::state::{name_exists, Writer};
 use crate::error::{fail, Result};
 use crate::model::value::Value;
@@ -19,7 +19,7 @@ impl Writer {
     pub fn rename_object(&mut self, name: &str, new_name: &str) -> Result<()> {
         let at = self.object_to_edit(name)?;
         let in_object = |e: crate::error::Error| e.within(format_args!("object {new_name:?}"));
-        check_name_size(new_name).map_err(in_object)?;
+        check_object_name(new_name, self.capabilities()).map_err(in_object)?;
         if self.has_name(new_name) {
             return Err(in_object(name_exists()));
         }
@@ -29,7 +29,7 @@ impl Writer {
     /// Sets an attribute of an object that was there before this writer.
     pub fn set_attribute_of(&mut self, object: &str, key: &str, value: Value<'_>) -> Result<()> {
         let at = self.object_to_edit(object)?;
-        self.capabilities().check_attribute(Some(key))?;
+        self.capabilities().check_attribute(Some(key), value)?;
         let (edit, _) = self.edited_base()?.edit(at)?;
         set_pair(&mut edit.attributes.set, key, value)
             .map_err(|e| e.within(format_args!("object {object:?}")))

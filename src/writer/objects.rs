@@ -1,8 +1,9 @@
 //! Objects: opened, given components, ended; or all of it in one call.
 
 use super::attributes::check_attributes;
-use super::specs::{self, check_name_size, ComponentSpec, LogicalSpec, ObjectSpec};
+use super::specs::{self, check_object_name, ComponentSpec, LogicalSpec, ObjectSpec};
 use super::state::{name_exists, Phase, Writer};
+use super::stream::component_entry;
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
@@ -30,10 +31,11 @@ impl Writer {
     }
 
     fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &Attributes) -> Result<()> {
-        check_name_size(spec.name)?;
+        check_object_name(spec.name, self.capabilities())?;
         if self.has_name(spec.name) {
             return Err(name_exists());
         }
+        self.check_name_order(spec.name, None)?;
         check_attributes(attributes)?;
         if spec.format == "sparse_csr" && spec.shape.len() != 2 {
             let rank = spec.shape.len();
@@ -41,13 +43,14 @@ impl Writer {
         }
         let to = self.capabilities();
         to.check_format(spec.format)?;
+        to.check_shape(spec.shape)?;
         to.check_attributes(attributes)
     }
 
     fn open_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
         self.reserve_names(1)?;
         let name = self.manifest.texts.add(spec.name)?;
-        let format = match Format::from_name(spec.format) {
+        let format = match self.capabilities().format(spec.format) {
             Some(format) => format,
             None => Format::Other(self.manifest.texts.add(spec.format)?),
         };
@@ -69,6 +72,16 @@ impl Writer {
                 ));
             }
         }
+        self.check_entered(entry, true).map_err(|e| {
+            let name = self.manifest.texts.get(entry.name);
+            e.within(format_args!("object {name:?}"))
+        })?;
+        self.enter_object()
+    }
+
+    /// Puts the open object, whose components were all checked, into the manifest.
+    pub(super) fn enter_object(&mut self) -> Result<()> {
+        let entry = self.open_object()?;
         let Phase::Object { attributes, .. } = &self.state else {
             return Err(fail!(Internal, "an open object is not open"));
         };
@@ -96,8 +109,13 @@ impl Writer {
             return Err(e.within(format_args!("object {:?}", spec.name)));
         }
         let before = self.position;
-        let written = components.iter().try_for_each(|(spec, data)| self.component_whole(spec, data));
-        match written.and_then(|()| self.end()) {
+        let written = match self.canonical {
+            None => components.iter().try_for_each(|(spec, data)| self.component_whole(spec, data)),
+            Some(_) => by_role(components, |(spec, _)| spec.role).and_then(|sorted| {
+                sorted.iter().try_for_each(|(spec, data)| self.component_whole(spec, data))
+            }),
+        };
+        match written.and_then(|()| self.end_component()).and_then(|()| self.enter_object()) {
             Ok(()) => Ok(()),
             // What passed the checks above fails only on the way to the file; half an object there would
             // be padding that is not zero: then it is over for good.
@@ -143,13 +161,51 @@ impl Writer {
                 |e: crate::error::Error| e.within(format_args!("component {:?}", component.role));
             let tried = self.try_entry(component).and_then(|()| {
                 specs::check_index_dtype(object.format, component, to)?;
-                let expected = specs::expected_size(object.format, spec.shape, component)?;
+                let expected = specs::expected_size(object.format, spec.shape, component, to)?;
                 let logical = specs::known(component.logical);
                 specs::check_final_size(component.dtype, logical, expected, data.len() as u64)
             });
             tried.map_err(in_component)?;
         }
-        Ok(())
+        self.check_made_of(components.iter().map(|(component, data)| (*component, data.len() as u64)))
+    }
+
+    /// Whether components of those sizes make up what the open object's format says.
+    pub(super) fn check_made_of<'s>(
+        &mut self,
+        components: impl Iterator<Item = (ComponentSpec<'s>, u64)>,
+    ) -> Result<()> {
+        let (checkpoint, mut object) = (self.manifest.checkpoint(), self.open_object()?);
+        let check = || {
+            for (spec, size) in components {
+                let (mut entry, rare) = component_entry(self, &spec)?;
+                entry.set_size(Some(size));
+                entry.rare = self.manifest.add_rare_names(rare)?;
+                self.manifest.components.push(entry)?;
+                object.component_count = object.component_count.saturating_add(1);
+            }
+            self.check_entered(object, true)
+        };
+        let checked = check();
+        self.roll_back_manifest(&checkpoint);
+        checked
+    }
+
+    /// Whether the components that were entered for an object make up what its format says.
+    pub(super) fn check_entered(&mut self, object: Object, complete: bool) -> Result<()> {
+        let to = self.capabilities();
+        let Phase::Object { attributes, .. } = &self.state else { return Ok(()) };
+        if !to.checks_objects() {
+            return Ok(());
+        }
+        let before = self.manifest.checkpoint();
+        let attributes = match attributes.is_empty() {
+            true => None,
+            false => Some(attributes.put(&mut self.manifest.values, None)?),
+        };
+        let checked = to.check_object(&self.manifest, &Object { attributes, ..object }, complete);
+        self.manifest.rollback(&before);
+        checked
     }
 
     /// Writes a sparse_csr object; its structure is checked first.
@@ -236,6 +292,15 @@ impl Writer {
         sizes.check().map_err(|e| e.within(format_args!("object {name:?}")))?;
         self.write_object(&ObjectSpec { name, format: "quantized_group", shape }, attributes, components)
     }
+}
+
+/// Components in the order of their roles' bytes.
+fn by_role<T>(components: &[T], role: impl Fn(&T) -> &str) -> Result<Vec<&T>> {
+    let mut sorted = Vec::new();
+    sorted.try_reserve_exact(components.len())?;
+    sorted.extend(components);
+    sorted.sort_unstable_by(|a: &&T, b: &&T| role(a).as_bytes().cmp(role(b).as_bytes()));
+    Ok(sorted)
 }
 
 /// Values of a sparse object: as many elements as there are entries.

@@ -85,7 +85,7 @@ pub struct Summary {
 pub struct WriterOptions {
     /// Which text of the spec to follow.
     pub version: Version,
-    /// Components start at multiples of this.
+    /// Components start at multiples of this, and of what the version has.
     pub alignment: u64,
     /// Large ones at multiples of this; 0 for no difference.
     pub large_alignment: u64,
@@ -105,6 +105,8 @@ pub struct WriterOptions {
     pub durable: bool,
     /// Bytes of an independent zstd frame.
     pub frame_size: u64,
+    /// The one form in which the same tensors and attributes have the same bytes.
+    pub canonical: bool,
 }
 
 impl Default for WriterOptions {
@@ -121,6 +123,7 @@ impl Default for WriterOptions {
             thread_hooks: ThreadHooks::default(),
             durable: false,
             frame_size: 1 << 20,
+            canonical: false,
         }
     }
 }
@@ -128,20 +131,25 @@ impl Default for WriterOptions {
 impl WriterOptions {
     pub(super) fn check(&self) -> Result<()> {
         let to = container::capabilities(self.version);
+        let least = container::capabilities(container::NEWEST).alignment;
         for (name, value) in [("alignment", self.alignment), ("large_alignment", self.large_alignment)] {
             let none = name == "large_alignment" && value == 0;
-            if !none && (!value.is_power_of_two() || !(to.alignment..=1 << 40).contains(&value)) {
+            if !none && (!value.is_power_of_two() || !(least..=1 << 40).contains(&value)) {
                 return Err(fail!(
                     InvalidArgument,
-                    "{name} is {value}, not a power of two from {} to 2^40",
-                    to.alignment
+                    "{name} is {value}, not a power of two from {least} to 2^40"
                 ));
             }
         }
         if !(1024..=1 << 30).contains(&self.frame_size) {
             return Err(fail!(InvalidArgument, "frame_size is {}, not from 1024 to 2^30", self.frame_size));
         }
-        if !self.encoding.is_written() || to.number.is_none() {
+        if self.frame_size > to.max_frame && self.encoding != Encoding::Raw {
+            let (size, most) = (self.frame_size, to.max_frame);
+            return Err(to.cannot_represent(format_args!("frames of {size} bytes; {most} is the most")));
+        }
+        to.check_digest(self.digest)?;
+        if to.encoding(self.encoding).is_none() || to.number.is_none() {
             return Err(fail!(InvalidArgument, "that encoding or version cannot be written"));
         }
         if !(-7..=22).contains(&self.zstd_level) {
@@ -151,29 +159,39 @@ impl WriterOptions {
     }
 }
 
-/// Whether a name is short enough to be written.
-pub fn check_name_size(name: &str) -> Result<()> {
+/// Whether an object of that name can be written.
+pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
     match name.len() {
         size if size > NAME_LIMIT => Err(fail!(Limit, "a name of {size} bytes is longer than {NAME_LIMIT}")),
-        _ => Ok(()),
+        _ => to.check_name("an object", name),
     }
 }
 
 /// Bytes that a component must have, if its object's shape gives them.
-pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
+pub fn expected_size(
+    format: Format,
+    shape: &[u64],
+    spec: &ComponentSpec<'_>,
+    to: &Capabilities,
+) -> Result<Option<u64>> {
     match format == Format::Dense && spec.role == "data" {
-        true => dense_size(shape, spec.dtype, spec.logical),
+        true => dense_size(shape, spec.dtype, spec.logical, to),
         false => Ok(None),
     }
 }
 
 /// Bytes that the data of a dense object must have, if the size of its elements is known.
-pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>) -> Result<Option<u64>> {
+pub fn dense_size(
+    shape: &[u64],
+    dtype: Dtype,
+    logical: Option<LogicalSpec<'_>>,
+    to: &Capabilities,
+) -> Result<Option<u64>> {
     let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
     let block = match logical {
         None => dtype.block(),
-        Some(LogicalSpec::Known(logical)) if logical.is_in_spec() => logical.block(),
+        Some(LogicalSpec::Known(logical)) if to.defines(logical) => logical.block(),
         // The spec says nothing of their sizes, and files of other writers have them packed or not.
         Some(LogicalSpec::Known(_) | LogicalSpec::Other(_)) => return Ok(None),
     };

@@ -1,10 +1,11 @@
 //! The writer's state, and what every part of it needs.
 
 use super::append_base::AppendBase;
+use super::canonical::{Canonical, Content};
 use super::frames::Encoders;
 use super::specs::WriterOptions;
 use crate::container::{self, AttributeEdits, Capabilities};
-use crate::digest::Hasher;
+use crate::digest::{Algorithm, DigestOf, Hasher};
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::memory::try_box;
 use crate::model::dtype::{Dtype, Logical};
@@ -20,7 +21,7 @@ use std::hash::BuildHasher;
 use std::path::Path;
 
 /// What an entry of the data of a dense object follows from.
-pub(super) type EntryKind = (Dtype, Option<Logical>, Option<Encoding>);
+pub(super) type EntryKind = (Dtype, Option<Logical>, Option<Encoding>, Option<Option<Algorithm>>);
 
 /// Where the writer is.
 #[allow(clippy::large_enum_variant, reason = "a writer has one")]
@@ -38,6 +39,8 @@ pub struct OpenComponent {
     pub(super) entry: Component,
     pub(super) rare: RareNames,
     pub(super) hasher: Option<Hasher>,
+    /// What the hasher takes: decoded bytes, before they are compressed, or stored ones.
+    pub(super) hashes: DigestOf,
     /// Bytes given so far.
     pub(super) bytes_in: u64,
     /// Bytes that have to come, where that is known.
@@ -46,10 +49,16 @@ pub struct OpenComponent {
     pub(super) pending: Vec<u8>,
     /// Whether a frame was written.
     pub(super) has_frames: bool,
+    /// Stored bytes of each frame, where a table of them follows.
+    pub(super) frame_sizes: Vec<u32>,
     /// The part of an element that a call ended in, where elements have to be turned.
     pub(super) partial: Vec<u8>,
     /// Its bytes come with `data`, not all at once.
     pub(super) streamed: bool,
+    /// What is known of its bytes, where that is asked.
+    pub(super) content: Content,
+    /// Its bytes are there: those of another component.
+    pub(super) is_shared: bool,
 }
 
 /// Bytes that are written between two reports, at most.
@@ -102,6 +111,8 @@ pub struct Writer {
     pub(super) data_bytes: u64,
     pub(super) label: String,
     pub(super) reports: Reports,
+    /// In canonical form.
+    pub(super) canonical: Option<Canonical>,
 }
 
 impl Writer {
@@ -126,7 +137,8 @@ impl Writer {
     }
 
     pub(super) fn begin_file(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
-        let mut writer = Writer::over(sink, options, 0);
+        let mut writer = Writer::over(sink, &options.made_canonical()?, 0);
+        writer.canonical = options.canonical.then(Canonical::new);
         writer.write_bytes(container::header(options.version))?;
         Ok(writer)
     }
@@ -150,6 +162,7 @@ impl Writer {
             data_bytes: 0,
             label: String::new(),
             reports: Reports::default(),
+            canonical: None,
         }
     }
 

@@ -1,13 +1,13 @@
 //! Bytes on their way to the sink and the digest, side by side where there are many; then the manifest and the footer,
 //! and the file is published.
 
+use super::canonical::Content;
 use super::specs::Summary;
 use super::state::{Phase, Writer, STEP};
 use crate::container;
 use crate::digest::{Algorithm, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
-use crate::model::manifest::Manifest;
 use crate::sink::WriteThreads;
 use crate::threads;
 
@@ -33,7 +33,17 @@ impl Writer {
     pub(super) fn store(&mut self, stored: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         open.entry.stored_size = open.entry.stored_size.saturating_add(stored.len() as u64);
-        let Some(mut hasher) = open.hasher.take() else { return self.write_and_hash(stored, None) };
+        if let Content::Coming(hasher) = &mut open.content {
+            hasher.update(stored);
+        }
+        if open.is_shared {
+            open.hasher.iter_mut().for_each(|hasher| hasher.update(stored));
+            return Ok(());
+        }
+        let hashes = open.hashes_stored();
+        let Some(mut hasher) = open.hasher.take_if(|_| hashes) else {
+            return self.write_and_hash(stored, None);
+        };
         self.write_and_hash(stored, Some(&mut hasher))?;
         if let Some(open) = self.component.as_mut() {
             open.hasher = Some(hasher);
@@ -131,28 +141,22 @@ impl Writer {
         if !self.attributes.set.is_empty() {
             manifest.attributes = Some(self.attributes.set.put(&mut manifest.values, None)?);
         }
-        let bytes = self.encode_manifest(&manifest)?;
+        self.align_manifest()?;
+        let mut bytes = Vec::new();
+        container::encode_manifest(&manifest, self.options.version, &mut bytes)?;
         let (objects, components) = (manifest.objects.len() as u64, manifest.components.len() as u64);
-        self.check(manifest, bytes.len() as u64)?;
+        let frame = container::frame_of(self.options.version, self.position, &bytes)?;
+        container::check_encoded(manifest, &frame, &bytes)?; // the rules that every reader checks
         self.write_end(&bytes)?;
         Ok(self.summary(objects, components))
     }
 
-    fn encode_manifest(&self, manifest: &Manifest) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        container::encode_head(manifest, self.options.version, &mut bytes)?;
-        for object in manifest.objects.iter() {
-            container::encode_object(manifest, object, self.options.version, &mut bytes)?;
+    /// Goes to where the manifest begins.
+    pub(super) fn align_manifest(&mut self) -> Result<()> {
+        match container::aligns_manifest(self.options.version) {
+            true => self.align(self.alignment_of(Some(0))),
+            false => Ok(()),
         }
-        Ok(bytes)
-    }
-
-    /// The rules that every reader checks, before the file is closed.
-    fn check(&self, manifest: Manifest, size: u64) -> Result<()> {
-        let start = self.position;
-        let end = start.saturating_add(size);
-        let frame = container::frame_of(self.options.version, start..end);
-        container::validate(manifest, &frame).map(drop)
     }
 
     /// Manifest, footer, publication.
@@ -162,7 +166,7 @@ impl Writer {
             return Err(fail!(Limit, "a manifest of {size} bytes is above the specs' limit of 1 GiB"));
         }
         let mut footer = Vec::new();
-        container::encode_footer(self.options.version, size, &mut footer)?;
+        container::encode_footer(self.options.version, self.position, manifest, &mut footer)?;
         self.write_bytes(manifest)?;
         self.write_bytes(&footer)?;
         self.report_now()?;

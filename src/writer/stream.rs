@@ -1,18 +1,17 @@
 //! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
 //! may be larger than memory.
 
-use super::frames::{compress, Inputs};
+use super::canonical::Content;
 use super::specs::{
     check_final_size, check_index_dtype, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
 };
 use super::state::{OpenComponent, Writer, STEP};
-use crate::codec::{Codec, Coding};
+use crate::codec::Coding;
 use crate::convert::byte_order::swap_in_place;
-use crate::digest::{self, Algorithm, Digest, Hasher};
+use crate::digest::{self, Algorithm, Digest, DigestOf, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, RareNames, TextId};
-use crate::threads;
 
 /// An encoding that this version does not know has no codec.
 #[cold]
@@ -48,7 +47,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
             LogicalType::Known(logical)
         }
         Some(LogicalSpec::Other(name)) => {
-            if Dtype::from_name(name).is_some() || Logical::from_name(name).is_some_and(Logical::is_in_spec) {
+            if Dtype::from_name(name).is_some() || Logical::from_name(name).is_some_and(|t| to.defines(t)) {
                 return Err(fail!(
                     InvalidArgument,
                     "the type {name:?} is a known one; give it by its number"
@@ -64,9 +63,10 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
         return Err(fail!(Limit, "a role of {} bytes is longer than {}", spec.role.len(), NAME_LIMIT));
     }
     let encoding = spec.encoding.unwrap_or(writer.options.encoding);
-    if !encoding.is_written() {
-        return Err(unwritable_encoding());
-    }
+    let encoding = to.encoding(encoding).ok_or_else(unwritable_encoding)?;
+    let digest = spec.digest.unwrap_or(writer.options.digest);
+    to.check_digest(digest)?;
+    writer.check_canonical(encoding, digest)?;
     let role = writer.manifest.intern_role(spec.role)?;
     let mut entry = Component::new(role, Some(spec.dtype));
     (entry.logical, entry.encoding) = (logical, encoding);
@@ -76,22 +76,34 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
 impl Writer {
     /// Opens a component of the open object, to be given its bytes by [`Writer::data`].
     pub fn component(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
-        self.open_component(spec, spec.size, true)
+        self.open_component(spec, spec.size, true, self.coming_content())
+    }
+
+    /// The same, whose bytes are known before they come.
+    pub(super) fn component_of(&mut self, spec: &ComponentSpec<'_>, content: Content) -> Result<()> {
+        self.open_component(spec, spec.size, true, content)
     }
 
     /// Writes a component of the open object whole.
     pub fn component_whole(&mut self, spec: &ComponentSpec<'_>, data: &[u8]) -> Result<()> {
         let object = self.open_object()?;
         let shape = self.manifest.shape(&object);
-        let expected = expected_size(object.format, shape, spec)?;
+        let expected = expected_size(object.format, shape, spec, self.capabilities())?;
         check_final_size(spec.dtype, known(spec.logical), expected, data.len() as u64)
             .map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
-        self.open_component(spec, Some(data.len() as u64), false)?;
+        let content = self.content_of(data);
+        self.open_component(spec, Some(data.len() as u64), false, content)?;
         self.feed(data)?;
         self.end_component()
     }
 
-    fn open_component(&mut self, spec: &ComponentSpec<'_>, size: Option<u64>, streamed: bool) -> Result<()> {
+    fn open_component(
+        &mut self,
+        spec: &ComponentSpec<'_>,
+        size: Option<u64>,
+        streamed: bool,
+        content: Content,
+    ) -> Result<()> {
         // Everything that can be refused is, before the component that is open ends.
         let expected = self.check_component(spec, size)?;
         if self.component.is_some() {
@@ -104,13 +116,14 @@ impl Writer {
         let (entry, rare) =
             component_entry(self, spec).inspect_err(|_| self.roll_back_manifest(&checkpoint))?;
         let algorithm = spec.digest.unwrap_or(self.options.digest);
-        self.start_component(entry, rare, algorithm, expected, streamed)
+        self.start_component(entry, rare, algorithm, expected, streamed, content)
     }
 
     /// What a component of so many bytes, if that is known, starts at a multiple of.
     pub(super) fn alignment_of(&self, expected: Option<u64>) -> u64 {
         let large = expected.is_none_or(|size| size >= self.options.large_size);
-        self.options.alignment.max(if large { self.options.large_alignment } else { 0 })
+        let asked = self.options.alignment.max(if large { self.options.large_alignment } else { 0 });
+        asked.max(self.capabilities().alignment)
     }
 
     /// Goes to where a component begins, and is ready for its bytes.
@@ -121,19 +134,30 @@ impl Writer {
         algorithm: Option<Algorithm>,
         expected: Option<u64>,
         streamed: bool,
+        content: Content,
     ) -> Result<()> {
-        self.align(self.alignment_of(expected))?;
-        entry.offset = self.position;
+        let place = self.place_of(&content, expected);
+        entry.offset = match place {
+            Some(place) => place,
+            None => {
+                self.align(self.alignment_of(expected))?;
+                self.position
+            }
+        };
         self.component = Some(OpenComponent {
             entry,
             rare,
             hasher: algorithm.map(Hasher::new),
+            hashes: self.capabilities().digest_of,
             bytes_in: 0,
             expected,
             pending: Vec::new(),
             has_frames: false,
+            frame_sizes: Vec::new(),
             partial: Vec::new(),
             streamed,
+            content,
+            is_shared: place.is_some(),
         });
         Ok(())
     }
@@ -145,12 +169,15 @@ impl Writer {
         if open == Some(spec.role) || self.manifest.component(&object, spec.role).is_some() {
             return Err(fail!(Exists, "the object has a component {:?} already", spec.role));
         }
+        let before = self.component.as_ref().map(|c| c.entry.role);
+        let before = before.or_else(|| self.manifest.components(&object).last().map(|c| c.role));
+        self.check_role_order(spec.role, before)?;
         let to = self.capabilities();
         let before = (object.component_count as usize).saturating_add(usize::from(open.is_some()));
         to.check_component_count(before.saturating_add(1))?;
         let in_component = |e: Error| e.within(format_args!("component {:?}", spec.role));
         check_index_dtype(object.format, spec, to).map_err(in_component)?;
-        let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
+        let by_shape = expected_size(object.format, self.manifest.shape(&object), spec, to)?;
         if let Some(declared) = size {
             check_final_size(spec.dtype, known(spec.logical), by_shape, declared)?;
         }
@@ -213,6 +240,7 @@ impl Writer {
                 self.report(part.len())
             });
         }
+        open.hash_decoded(data);
         let frame = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
         // Fill up a frame that was begun, then take whole frames as they lie, then keep the rest.
         if !open.pending.is_empty() {
@@ -239,39 +267,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Compresses frames side by side and stores them in order.
-    fn store_frames(&mut self, codec: Codec, data: &[u8], frame: usize) -> Result<()> {
-        let frames = data.chunks(frame);
-        let input = |at| frames.clone().nth(at).unwrap_or_default();
-        let inputs = Inputs { count: frames.len(), most: frame, input: &input };
-        self.compress_all(codec, inputs, |writer, compressed| writer.store(compressed))?;
-        if let Some(open) = self.component.as_mut() {
-            open.has_frames = true;
-        }
-        Ok(())
-    }
-
-    /// Compresses side by side, and gives each frame in order to `put`.
-    pub(super) fn compress_all(
-        &mut self,
-        codec: Codec,
-        inputs: Inputs<'_, '_>,
-        mut put: impl FnMut(&mut Writer, &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        /// Below, starting a thread costs more than it saves.
-        const MIN_THREADED: usize = 128 << 10;
-        let many = inputs.most.saturating_mul(inputs.count) >= MIN_THREADED;
-        let threads = if many { threads::count(self.options.threads).min(inputs.count) } else { 1 };
-        self.encoders.at_least(threads, codec, self.options.zstd_level)?;
-        let mut encoders = std::mem::take(&mut self.encoders);
-        let outcome =
-            compress(inputs, threads, self.options.thread_hooks, &mut encoders, &mut |compressed| {
-                put(self, compressed)
-            });
-        self.encoders = encoders;
-        outcome
-    }
-
     /// Ends the open component, if there is one.
     pub(super) fn end_component(&mut self) -> Result<()> {
         let Some(open) = self.component.as_ref() else { return Ok(()) };
@@ -291,9 +286,10 @@ impl Writer {
 
     /// Puts the component that was open into the manifest; all of its bytes are stored.
     pub(super) fn finish_component(&mut self) -> Result<()> {
-        let Some(OpenComponent { mut entry, mut rare, hasher, bytes_in, .. }) = self.component.take() else {
-            return Ok(());
-        };
+        self.store_table()?;
+        let Some(open) = self.component.take() else { return Ok(()) };
+        let OpenComponent { mut entry, mut rare, hasher, bytes_in, content, .. } = open;
+        self.note_place(content, entry.stored_size, entry.offset)?;
         rare.digest = hasher.map(|hasher| self.push_digest(&hasher.finish())).transpose()?;
         entry.set_size(Some(bytes_in));
         entry.set_size_declared(entry.encoding.has_declared_size());
@@ -304,20 +300,6 @@ impl Writer {
     /// A digest as the manifest has it.
     pub(super) fn push_digest(&mut self, digest: &Digest) -> Result<TextId> {
         self.manifest.texts.add(&digest::to_text(digest)?)
-    }
-
-    /// What is left for a frame, compressed; even a component of nothing takes a frame.
-    pub(super) fn last_frame(&mut self) -> Result<()> {
-        let Some(open) = self.component.as_mut() else { return Ok(()) };
-        let codec = match open.coding()? {
-            Coding::Raw => return Ok(()),
-            Coding::Compressed(_) if open.pending.is_empty() && open.has_frames => return Ok(()),
-            Coding::Compressed(codec) => codec,
-        };
-        let pending = std::mem::take(&mut open.pending);
-        let mut frame = Vec::new();
-        self.encoders.one(codec, self.options.zstd_level)?.encode(&pending, &mut frame)?;
-        self.store(&frame)
     }
 
     /// Notes a written component in the manifest.
@@ -332,8 +314,20 @@ impl Writer {
 }
 
 impl OpenComponent {
+    /// Gives the digest decoded bytes that will be compressed, if it is of those.
+    pub(super) fn hash_decoded(&mut self, data: &[u8]) {
+        if let (Some(hasher), DigestOf::Decoded) = (self.hasher.as_mut(), self.hashes) {
+            hasher.update(data);
+        }
+    }
+
+    /// Whether the digest is of stored bytes; of what is not compressed those are the decoded ones.
+    pub(super) fn hashes_stored(&self) -> bool {
+        self.hashes == DigestOf::Stored || !self.entry.encoding.is_compressed()
+    }
+
     /// What there is between the bytes that come and those that are stored.
-    fn coding(&self) -> Result<Coding> {
+    pub(super) fn coding(&self) -> Result<Coding> {
         Coding::of(self.entry.encoding).ok_or_else(unwritable_encoding)
     }
 

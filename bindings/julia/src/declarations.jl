@@ -151,10 +151,12 @@ const ZT_SPEC_DEFAULT = 0
 const ZT_SPEC_0_1_0 = 100
 const ZT_SPEC_1_1_0 = 10100
 const ZT_SPEC_1_2_0 = 10200
+const ZT_SPEC_2 = 20000
 const ZT_DIGEST_DEFAULT = 0
 const ZT_DIGEST_NONE = 1
 const ZT_DIGEST_CRC32C = 2
 const ZT_DIGEST_SHA256 = 3
+const ZT_DIGEST_XXH3 = 4
 const ZT_ATTRIBUTE_NULL = 0
 const ZT_ATTRIBUTE_BOOL = 1
 const ZT_ATTRIBUTE_I64 = 2
@@ -483,6 +485,8 @@ struct zt_writer_options
     context::Ptr{Cvoid}
     progress::Ptr{Cvoid}
     thread_hooks::Ptr{zt_thread_hooks}
+    canonical::UInt32
+    reserved::UInt32
 end
 
 struct zt_component_desc

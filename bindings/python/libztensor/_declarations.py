@@ -154,10 +154,12 @@ ZT_SPEC_DEFAULT = 0
 ZT_SPEC_0_1_0 = 100
 ZT_SPEC_1_1_0 = 10100
 ZT_SPEC_1_2_0 = 10200
+ZT_SPEC_2 = 20000
 ZT_DIGEST_DEFAULT = 0
 ZT_DIGEST_NONE = 1
 ZT_DIGEST_CRC32C = 2
 ZT_DIGEST_SHA256 = 3
+ZT_DIGEST_XXH3 = 4
 ZT_ATTRIBUTE_NULL = 0
 ZT_ATTRIBUTE_BOOL = 1
 ZT_ATTRIBUTE_I64 = 2
@@ -558,6 +560,8 @@ class zt_writer_options(Structure):
         ("context", c_void_p),
         ("progress", zt_progress_callback),
         ("thread_hooks", POINTER(zt_thread_hooks)),
+        ("canonical", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

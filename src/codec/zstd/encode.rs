@@ -8,13 +8,13 @@ use crate::error::{fail, Error, Result};
 
 /// Compresses blocks of bytes, each into a frame of its own that says its content size.
 ///
-/// The same bytes at the same level give the same frame, whatever was compressed before.
-pub(crate) struct Encoder {
+/// With a checksum of its content, if that is so. The same bytes at the same level give the same frame, whatever was compressed before.
+pub(crate) struct Encoder<const CHECKSUM: bool> {
     /// Reused: its tables are large.
     context: CCtx<'static>,
 }
 
-impl FrameEncoder for Encoder {
+impl<const CHECKSUM: bool> FrameEncoder for Encoder<CHECKSUM> {
     fn new(level: i32) -> Result<Self> {
         let (least, most) = (zstd_safe::min_c_level(), zstd_safe::max_c_level());
         if !(least..=most).contains(&level) {
@@ -24,7 +24,7 @@ impl FrameEncoder for Encoder {
         for parameter in [
             CParameter::CompressionLevel(level),
             CParameter::ContentSizeFlag(true),
-            CParameter::ChecksumFlag(false), // the manifest has digests
+            CParameter::ChecksumFlag(CHECKSUM),
             CParameter::DictIdFlag(false),
         ] {
             context.set_parameter(parameter).map_err(internal)?;

@@ -11,7 +11,7 @@ mod stream;
 mod walk;
 
 use super::frames::{Header, Stored};
-use super::interface::{FrameFormat, NoEncoder};
+use super::interface::FrameFormat;
 use super::seek_table::SeekTable;
 use crate::error::Result;
 
@@ -21,7 +21,7 @@ pub(super) struct Zstd;
 impl FrameFormat for Zstd {
     type FrameDecoder = decode::Decoder;
     type StreamDecoder = stream::Decoder;
-    type Encoder = encode::Encoder;
+    type Encoder = encode::Encoder<false>; // the manifest has digests
 
     const MAX_WINDOW: u64 = 1 << stream::WINDOW_LOG;
 
@@ -36,7 +36,7 @@ pub(super) struct Seekable;
 impl FrameFormat for Seekable {
     type FrameDecoder = decode::Decoder;
     type StreamDecoder = stream::Decoder;
-    type Encoder = NoEncoder;
+    type Encoder = encode::Encoder<true>;
 
     const MAX_WINDOW: u64 = Zstd::MAX_WINDOW;
     const MAX_POINTS: usize = 4096;

@@ -1,8 +1,8 @@
 //! CBOR in its deterministic form: definite lengths, shortest heads, shortest floats (RFC 7049
-//! section 3.9). Map keys keep the order in which they are given.
+//! section 3.9). Map keys keep the order in which they are given, or are sorted where a container wants that.
 
 use super::cursor::{FALSE, NULL, TRUE};
-use crate::error::Result;
+use crate::error::{fail, Result};
 use crate::model::value::{Kind, Value};
 
 /// Appends one head in its shortest form. Floats and simple values have their own functions.
@@ -134,8 +134,17 @@ fn narrow(value: f64) -> f32 {
     value as f32
 }
 
-/// Appends a whole value. The depth of a [`Value`] is bounded, so this recursion is too.
+/// Appends a whole value; maps keep their order. The depth of a [`Value`] is bounded, so this recursion is too.
 pub fn value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
+    put_value(out, item, false)
+}
+
+/// Appends a whole value in the one form that RFC 8949 section 4.2.1 has for it: keys in the order of their bytes, one NaN.
+pub fn sorted_value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
+    put_value(out, item, true)
+}
+
+fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
     match item.kind() {
         Kind::Null => head(out, 7, u64::from(NULL)),
         Kind::Bool(true) => head(out, 7, u64::from(TRUE)),
@@ -143,6 +152,7 @@ pub fn value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
         Kind::Simple(v) => head(out, 7, u64::from(v)),
         Kind::Unsigned(v) => head(out, 0, v),
         Kind::Negative(v) => head(out, 1, v),
+        Kind::Float(v) if sorted && v.is_nan() => float(out, f64::NAN),
         Kind::Float(v) => float(out, v),
         Kind::Text(v) => utf8(out, v.as_bytes()),
         Kind::Bytes(bytes) => {
@@ -153,7 +163,16 @@ pub fn value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
         }
         Kind::Array(items) => {
             array(out, items.len() as u64)?;
-            items.iter().try_for_each(|item| value(out, item))
+            items.iter().try_for_each(|item| put_value(out, item, sorted))
+        }
+        Kind::Map(pairs) if sorted => {
+            let mut map = SortedMap::new(pairs.len())?;
+            pairs.iter().try_for_each(|(k, v)| {
+                put_value(map.key(), k, true)?;
+                put_value(map.value(), v, true)?;
+                map.end_pair()
+            })?;
+            map.put(out)
         }
         Kind::Map(pairs) => {
             map(out, pairs.len() as u64)?;
@@ -161,7 +180,65 @@ pub fn value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
         }
         Kind::Tag(tag, inner) => {
             head(out, 6, tag)?;
-            value(out, inner)
+            put_value(out, inner, sorted)
         }
+    }
+}
+
+/// A map whose pairs come in any order, and are put in that of the bytes of their keys.
+pub struct SortedMap {
+    bytes: Vec<u8>,
+    /// Where each pair begins and ends, and in between where its value begins.
+    pairs: Vec<(usize, usize, usize)>,
+    start: usize,
+    value: usize,
+}
+
+impl SortedMap {
+    /// A map of about so many pairs.
+    pub fn new(count: usize) -> Result<SortedMap> {
+        let mut pairs = Vec::new();
+        pairs.try_reserve(count)?;
+        Ok(SortedMap { bytes: Vec::new(), pairs, start: 0, value: 0 })
+    }
+
+    /// Where the next key is put.
+    pub fn key(&mut self) -> &mut Vec<u8> {
+        self.start = self.bytes.len();
+        &mut self.bytes
+    }
+
+    /// Where its value is put, once the key is there.
+    pub fn value(&mut self) -> &mut Vec<u8> {
+        self.value = self.bytes.len();
+        &mut self.bytes
+    }
+
+    /// Key and value are there.
+    pub fn end_pair(&mut self) -> Result<()> {
+        self.pairs.try_reserve(1)?;
+        self.pairs.push((self.start, self.value, self.bytes.len()));
+        Ok(())
+    }
+
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// Appends the map; a key that is there twice is refused.
+    pub fn put(mut self, out: &mut Vec<u8>) -> Result<()> {
+        let bytes = &self.bytes;
+        let key = |&(start, value, _): &(usize, usize, usize)| bytes.get(start..value).unwrap_or_default();
+        self.pairs.sort_unstable_by(|a, b| key(a).cmp(key(b)));
+        if self.pairs.windows(2).any(|pair| matches!(pair, [a, b] if key(a) == key(b))) {
+            return Err(fail!(InvalidArgument, "a map has a key twice"));
+        }
+        map(out, self.pairs.len() as u64)?;
+        out.try_reserve(bytes.len())?;
+        for (start, _, end) in &self.pairs {
+            out.extend_from_slice(bytes.get(*start..*end).unwrap_or_default());
+        }
+        Ok(())
     }
 }

@@ -13,8 +13,14 @@ pub(crate) const ROLE: &str = "data";
 pub(crate) const FIELDS: [&str; 9] =
     ["name", "offset", "size", "dtype", "shape", "encoding", "layout", "data_endianness", "checksum"];
 
-/// What an index has in front of the first tensor; [`encode_object`] is the rest.
-pub fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
+/// An index.
+pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
+    encode_head(manifest, to, out)?;
+    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
+}
+
+/// What it has in front of the first tensor.
+fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     if manifest.file_attributes().is_some_and(|a| a.pairs().len() > 0) {
         to.check_file_attributes()?;
     }
@@ -22,12 +28,7 @@ pub fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) ->
 }
 
 /// One tensor of the index, its fields in the order of the releases. What 0.1 cannot represent is refused.
-pub fn encode_object(
-    manifest: &Manifest,
-    object: &Object,
-    to: &Capabilities,
-    out: &mut Vec<u8>,
-) -> Result<()> {
+fn encode_object(manifest: &Manifest, object: &Object, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let name = manifest.texts.get(object.name);
     encode_tensor(manifest, object, to, out).map_err(|e| e.within(format_args!("object {name:?}")))
 }
@@ -69,7 +70,7 @@ fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &
         put::text(out, digest)?;
     }
     for (key, value) in custom.pairs() {
-        to.check_attribute(key.as_text())?;
+        to.check_attribute(key.as_text(), value)?;
         put::value(out, key)?;
         put::value(out, value)?;
     }

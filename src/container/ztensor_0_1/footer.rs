@@ -1,6 +1,7 @@
 //! The magic at the front and the manifest's size (u64, little-endian) at the end.
 
-use crate::container::frame::{frame, Detected, Ends, Limits};
+use crate::container::capabilities::Capabilities;
+use crate::container::frame::{frame, Detected, Ends, Frame, Limits};
 use crate::error::{broken, Result, Rule};
 use crate::model::manifest::Container;
 
@@ -10,12 +11,18 @@ pub(crate) const MAGIC: &[u8; 8] = b"ZTEN0001";
 /// Bytes behind the manifest.
 pub(crate) const FOOTER_SIZE: u64 = 8;
 
-/// Puts what stands behind a manifest of `manifest_size` bytes.
-pub fn encode_footer(manifest_size: u64, out: &mut Vec<u8>) -> Result<()> {
-    let footer = manifest_size.to_le_bytes();
+/// Puts what stands behind a manifest.
+pub fn encode_footer(_: u64, manifest: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let footer = (manifest.len() as u64).to_le_bytes();
     out.try_reserve(footer.len())?;
     out.extend_from_slice(&footer);
     Ok(())
+}
+
+/// The frame of a file that is written, whose manifest begins at `start`.
+pub fn frame_of(start: u64, manifest: &[u8], to: &Capabilities) -> Frame {
+    let end = start.saturating_add(manifest.len() as u64);
+    Frame::with_data_first(to.container, start..end, end.saturating_add(FOOTER_SIZE))
 }
 
 /// Where the manifest is, by the last bytes of a file that begins with the magic.

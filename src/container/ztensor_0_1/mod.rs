@@ -9,7 +9,9 @@ use super::capabilities::{
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{Decode, Encode, Row};
-use crate::model::manifest::Container;
+use crate::container::write_rules::NO_RULES;
+use crate::digest::DigestOf;
+use crate::model::manifest::{Container, Encoding};
 
 /// What it can represent.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -38,6 +40,13 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     padding_rule: None,
     check_layout: no_layout,
     rule_of: no_rule,
+    zstd: Encoding::Zstd,
+    digest_of: DigestOf::Stored,
+    usual_digest: None,
+    max_frame: 1 << 30,
+    canonical_step: None,
+    old_ends_stay: false,
+    write_rules: &NO_RULES,
 };
 
 /// Its row.
@@ -47,10 +56,10 @@ pub(crate) const ROW: Row = Row {
     decode: Some(Decode::Whole(decode::decode)),
     encode: Some(Encode {
         header: footer::MAGIC,
-        footer_size: footer::FOOTER_SIZE,
-        head: encode::encode_head,
-        object: encode::encode_object,
+        manifest: encode::encode_manifest,
+        frame: footer::frame_of,
         footer: footer::encode_footer,
+        aligns_manifest: false,
         extend: None,
     }),
     origin: None,

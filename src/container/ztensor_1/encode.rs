@@ -7,8 +7,14 @@ use crate::error::Result;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
 use crate::model::value::{Map, Value};
 
-/// What a 1.1 or 1.2 manifest has in front of the first object; [`encode_object`] is the rest.
-pub fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
+/// A 1.1 or 1.2 manifest.
+pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
+    encode_head(manifest, to, out)?;
+    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
+}
+
+/// What it has in front of the first object.
+fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.file_attributes().filter(|a| !is_empty_map(*a));
     put::map(out, if attributes.is_some() { 3 } else { 2 })?;
     put::key(out, "version")?;

@@ -1,6 +1,7 @@
 //! The magic at the front; the manifest's size (u64, little-endian) at the end and, from 1.1 on, the magic once more.
 
-use crate::container::frame::{frame, over_limit, Detected, Ends, Limits};
+use crate::container::capabilities::Capabilities;
+use crate::container::frame::{frame, over_limit, Detected, Ends, Frame, Limits};
 use crate::error::{broken, Error, Result, Rule};
 use crate::model::manifest::Container;
 use std::ops::Range;
@@ -22,11 +23,17 @@ pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
     footer
 }
 
-/// Puts it.
-pub fn encode_footer(manifest_size: u64, out: &mut Vec<u8>) -> Result<()> {
+/// Puts what stands behind a manifest.
+pub fn encode_footer(_: u64, manifest: &[u8], out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(FOOTER_SIZE)?;
-    out.extend_from_slice(&footer(manifest_size));
+    out.extend_from_slice(&footer(manifest.len() as u64));
     Ok(())
+}
+
+/// The frame of a file that is written, whose manifest begins at `start`.
+pub fn frame_of(start: u64, manifest: &[u8], to: &Capabilities) -> Frame {
+    let end = start.saturating_add(manifest.len() as u64);
+    Frame::with_data_first(to.container, start..end, end.saturating_add(FOOTER_SIZE as u64))
 }
 
 fn little_endian(bytes: &[u8]) -> u64 {

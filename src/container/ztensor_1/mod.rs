@@ -14,7 +14,9 @@ use super::capabilities::{
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{never, Decode, Encode, Row};
-use crate::model::manifest::Container;
+use crate::container::write_rules::NO_RULES;
+use crate::digest::DigestOf;
+use crate::model::manifest::{Container, Encoding};
 
 /// What 1.2 and later minor versions can represent.
 pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
@@ -43,6 +45,13 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     padding_rule: None,
     check_layout: no_layout,
     rule_of: no_rule,
+    zstd: Encoding::Zstd,
+    digest_of: DigestOf::Stored,
+    usual_digest: None,
+    max_frame: 1 << 30,
+    canonical_step: None,
+    old_ends_stay: false,
+    write_rules: &NO_RULES,
 };
 
 /// What 1.1 can represent. What is appended follows 1.2, for the file may be raised to it.
@@ -70,10 +79,10 @@ pub(crate) const CAPABILITIES_1_0: Capabilities = Capabilities {
 /// Encodes 1.1 and 1.2, each by its capabilities.
 const ENCODE: Encode = Encode {
     header: footer::MAGIC,
-    footer_size: footer::FOOTER_SIZE as u64,
-    head: encode::encode_head,
-    object: encode::encode_object,
+    manifest: encode::encode_manifest,
+    frame: footer::frame_of,
     footer: footer::encode_footer,
+    aligns_manifest: false,
     extend: Some(extend::extend),
 };
 

@@ -9,7 +9,7 @@ use crate::error::{try_format, Quoted, Result};
 use crate::model::manifest::{Component, Encoding, Manifest};
 
 /// Blobs and the manifest begin at multiples of this.
-const STEP: u64 = 1 << 16;
+pub(crate) const STEP: u64 = 1 << 16;
 
 struct Part<'m> {
     name: &'m [u8],

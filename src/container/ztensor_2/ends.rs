@@ -1,6 +1,8 @@
 //! The magic at both ends and the footer: where the manifest is, its hash, the version (spec 2 section 1).
 
+use crate::container::capabilities::Capabilities;
 use crate::container::frame::{over_limit, Detected, Ends, Frame, Limits};
+use crate::digest::xxh3;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::manifest::Container;
 
@@ -101,6 +103,22 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
             "the manifest of {manifest_length} bytes at {manifest_offset} passes the footer at {end}"
         )),
     }
+}
+
+/// Puts the footer of a file whose manifest begins at `start`.
+pub fn encode_footer(start: u64, manifest: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    out.try_reserve(FOOTER_BYTES)?;
+    for number in [start, manifest.len() as u64, xxh3(manifest), u64::from(VERSION)] {
+        out.extend_from_slice(&number.to_le_bytes()); // of the version 4 bytes are 0: those that nobody looks at
+    }
+    out.extend_from_slice(MAGIC);
+    Ok(())
+}
+
+/// The frame of a file that is written, whose manifest begins at `start`.
+pub fn frame_of(start: u64, manifest: &[u8], _: &Capabilities) -> Frame {
+    let end = start.saturating_add(manifest.len() as u64);
+    frame(start..end, end.saturating_add(FOOTER_SIZE), Some(xxh3(manifest)))
 }
 
 fn frame(manifest: std::ops::Range<u64>, file_size: u64, manifest_hash: Option<u64>) -> Frame {

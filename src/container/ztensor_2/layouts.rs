@@ -19,6 +19,15 @@ pub fn format(name: &[u8]) -> Option<Format> {
     }
 }
 
+/// What a format is called here.
+pub fn name(manifest: &Manifest, format: Format) -> &str {
+    match format {
+        Format::SparseCsr => "zt.sparse_csr/1",
+        Format::SparseCoo => "zt.sparse_coo/1",
+        other => manifest.format_name(other),
+    }
+}
+
 /// The data of an object that is made of blocks gets the type that the layout names.
 pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
     let Format::Blocks(logical) = object.format else { return };

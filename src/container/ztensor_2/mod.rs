@@ -8,6 +8,7 @@ pub mod canonical;
 pub mod content;
 mod decode;
 mod deterministic;
+mod encode;
 pub mod ends;
 mod fields;
 mod layouts;
@@ -15,23 +16,26 @@ mod names;
 mod parts;
 mod profiles;
 mod shards;
+mod write_rules;
 
 use super::capabilities::{
     AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes, FOREIGN,
 };
-use super::row::{Decode, Row};
+use super::row::{Decode, Encode, Row};
+use crate::digest::{Algorithm, DigestOf};
 use crate::error::{Cause, Rule};
-use crate::model::manifest::Container;
+use crate::model::manifest::{Container, Encoding};
 
 /// What 2 can represent.
 const CAPABILITIES: Capabilities = Capabilities {
     container: Container::V2,
     name: "2",
+    number: Some(20000),
     alignment: ends::PAGE,
     manifest_limit: ends::MANIFEST_LIMIT,
     attribute_keys: AttributeKeys::TextsExcept(&[]),
     roles: Roles::Any,
-    logical_types: LogicalTypes::Any,
+    logical_types: LogicalTypes::Registered(&parts::TYPES),
     unknown_names: true,
     reads_unknown_types: false,
     states_sizes: true,
@@ -44,6 +48,13 @@ const CAPABILITIES: Capabilities = Capabilities {
     padding_rule: Some(Rule::Zt2LayoutData),
     check_layout: profiles::check,
     rule_of,
+    zstd: Encoding::ZstdSeekable,
+    digest_of: DigestOf::Decoded,
+    usual_digest: Some(Algorithm::Xxh3),
+    max_frame: 16 << 20,
+    canonical_step: Some(canonical::STEP),
+    old_ends_stay: true,
+    write_rules: &write_rules::RULES,
     ..FOREIGN
 };
 
@@ -52,7 +63,14 @@ pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: ends::detect,
     decode: Some(Decode::Checked(decode::decode)),
-    encode: None,
+    encode: Some(Encode {
+        header: ends::MAGIC,
+        manifest: encode::encode_manifest,
+        frame: ends::frame_of,
+        footer: ends::encode_footer,
+        aligns_manifest: true,
+        extend: None,
+    }),
     origin: None,
 };
 

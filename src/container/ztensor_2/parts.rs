@@ -34,7 +34,7 @@ const DTYPES: [Dtype; 12] = [
 ];
 
 /// The logical types that are registered beside `bool`, which is a dtype here.
-const TYPES: [Logical; 8] = [
+pub const TYPES: [Logical; 8] = [
     Logical::F8E4m3fn,
     Logical::F8E5m2,
     Logical::F8E4m3fnuz,

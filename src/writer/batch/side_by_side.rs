@@ -6,6 +6,7 @@ use super::DenseSpec;
 use crate::codec::Codec;
 use crate::error::{fail, Result};
 use crate::model::manifest::RareNames;
+use crate::writer::canonical::Content;
 use crate::writer::frames::Inputs;
 use crate::writer::state::Writer;
 
@@ -37,14 +38,24 @@ impl Writer {
                     let request = requests.next().ok_or_else(|| fail!(Internal, "a frame of no request"))?;
                     let (entry, size) = (writer.dense_entry(request)?, request.data.len() as u64);
                     let algorithm = request.digest.unwrap_or(writer.options.digest);
-                    writer.start_component(entry, RareNames::default(), algorithm, Some(size), false)?;
+                    writer.start_component(
+                        entry,
+                        RareNames::default(),
+                        algorithm,
+                        Some(size),
+                        false,
+                        Content::Any,
+                    )?;
                     if let Some(open) = writer.component.as_mut() {
                         open.bytes_in = size;
+                        open.hash_decoded(request.data);
                     }
                     (request, count_of(request))
                 }
             };
-            writer.store(frame)?;
+            if !(request.data.is_empty() && codec.has_table()) {
+                writer.store_frame(codec, frame)?; // of nothing a table has no frame
+            }
             match left.saturating_sub(1) {
                 0 => writer.enter(request),
                 left => {

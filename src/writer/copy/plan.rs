@@ -3,7 +3,7 @@
 use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::convert;
-use crate::digest::{Algorithm, Digest};
+use crate::digest::{Digest, DigestOf};
 use crate::error::{broken, Quoted, Result, Rule};
 use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
@@ -11,11 +11,21 @@ use crate::model::structure::each_index;
 use crate::reader::{Component, Object};
 use crate::writer::specs::{ComponentSpec, LogicalSpec, Recode};
 use crate::writer::state::Writer;
+use crate::writer::stream::component_entry;
 
 /// How a component gets into the file.
 pub enum Plan<'f> {
     Stored(Stored<'f>),
     Reencode(Reencode<'f>),
+}
+
+impl Plan<'_> {
+    fn role(&self) -> &str {
+        match self {
+            Plan::Stored(stored) => stored.component.role(),
+            Plan::Reencode(anew) => anew.spec.role,
+        }
+    }
 }
 
 /// Its stored bytes are copied.
@@ -51,6 +61,45 @@ impl Writer {
         Ok(plans)
     }
 
+    /// The order in which components are written: in canonical form that of their roles.
+    pub(super) fn in_order<'f>(&self, mut plans: Vec<Plan<'f>>) -> Result<Vec<Plan<'f>>> {
+        if self.canonical.is_some() {
+            plans.sort_unstable_by(|a, b| a.role().cmp(b.role()));
+            plans.iter().try_for_each(|plan| match plan {
+                Plan::Stored(stored) => {
+                    self.check_canonical(stored.entry.encoding, stored.component.digest_algorithm())
+                }
+                Plan::Reencode(_) => Ok(()),
+            })?;
+        }
+        Ok(plans)
+    }
+
+    /// Whether what the plans make is an object of the container that is written.
+    pub(super) fn check_plans(&mut self, plans: &[Plan<'_>]) -> Result<()> {
+        let (checkpoint, mut object) = (self.manifest.checkpoint(), self.open_object()?);
+        let mut check = || {
+            for plan in plans {
+                let (mut entry, rare) = match plan {
+                    Plan::Stored(stored) => (stored.entry, stored.rare),
+                    Plan::Reencode(anew) => {
+                        let (mut entry, rare) = component_entry(self, &anew.spec)?;
+                        entry.set_size(anew.spec.size);
+                        (entry, rare)
+                    }
+                };
+                entry.rare = self.manifest.add_rare_names(rare)?;
+                self.manifest.components.try_reserve(1)?;
+                self.manifest.components.push(entry)?;
+                object.component_count = object.component_count.saturating_add(1);
+            }
+            self.check_entered(object, false)
+        };
+        let checked = check();
+        self.roll_back_manifest(&checkpoint);
+        checked.map_err(|e| e.within(format_args!("object {:?}", self.manifest.texts.get(object.name))))
+    }
+
     /// The dtype in which a component has to be written again; none if its stored bytes can be copied.
     fn change(
         &self,
@@ -58,12 +107,14 @@ impl Writer {
         component: &Component<'_>,
         recode: &Recode,
     ) -> Result<Option<Dtype>> {
-        let readable_only = component.encoding() != Encoding::Other && !component.encoding().is_written();
-        let loses_its_digest = component.has_digest_of_other_bytes()?;
+        let to = self.capabilities();
+        let encoding_is_known = component.encoding() != Encoding::Other;
+        let readable_only =
+            encoding_is_known && to.encoding(component.encoding()) != Some(component.encoding());
+        let loses_its_digest = !component.keeps_its_digest(to.digest_of)?;
         let Some(dtype) = component.dtype().filter(|_| !component.is_never_interpreted()) else {
             let encoding = component.encoding_name();
             let dtype = component.logical_name().unwrap_or(component.dtype_name());
-            let to = self.capabilities();
             return match () {
                 () if readable_only => Err(to.cannot_represent(format_args!(
                     "the encoding {encoding:?} of the unknown type {dtype:?}"
@@ -74,10 +125,9 @@ impl Writer {
                 () => Ok(None),
             };
         };
-        let to = self.capabilities();
         let entry = component.entry();
         let narrow = entry.integer_dtype().is_some_and(|dtype| dtype != Dtype::U64);
-        if narrow && object.format().is_index(component.role()) && to.index_dtypes == IndexDtypes::U64 {
+        if narrow && object.format().is_index(component.role()) && widens_indices(object, to.index_dtypes) {
             return Ok(Some(Dtype::U64));
         }
         let Recode { encoding, digest, floats } = *recode;
@@ -87,12 +137,15 @@ impl Writer {
         if let Some(to) = floats.filter(|to| is_data && is_float && *to != dtype) {
             return Ok(Some(to));
         }
-        let is_known = component.encoding() != Encoding::Other;
+        let is_known = encoding_is_known;
         if loses_its_digest && !is_known {
             let encoding = component.encoding_name();
             return Err(to.cannot_represent(format_args!(
                 "the digest of the decoded bytes of the unknown encoding {encoding:?}"
             )));
+        }
+        if loses_its_digest && digest.is_none() && component.digest_algorithm().is_none() {
+            return Err(to.cannot_represent("a digest of an unknown algorithm"));
         }
         let is_recoded = encoding.is_some() || digest.is_some() || loses_its_digest;
         if readable_only || (is_known && is_recoded) {
@@ -153,7 +206,7 @@ impl Writer {
         entry.set_size(decoded);
         entry.set_size_declared(source.encoding.has_declared_size());
         entry.set_page_exclusive(false);
-        entry.set_digest_of_decoded(false); // what is copied so has a digest that is of its stored bytes, too
+        entry.set_digest_of_decoded(to.digest_of == DigestOf::Decoded);
         Ok(Stored { component, entry, rare })
     }
 
@@ -167,7 +220,10 @@ impl Writer {
     ) -> Result<Reencode<'f>> {
         let from = component.dtype().unwrap_or(dtype);
         let digest = component.digest().and_then(|text| component.parse_digest(text).ok());
-        let algorithm = digest.as_ref().and_then(Digest::algorithm).map(Algorithm::of_stored);
+        let algorithm = digest
+            .as_ref()
+            .and_then(Digest::algorithm)
+            .map(|algorithm| self.capabilities().digest_of.similar(algorithm));
         let index = object.format().is_index(component.role());
         if index || !component.is_raw() {
             component.check_decodes(&mut |chunk, base| match index {
@@ -186,7 +242,7 @@ impl Writer {
                 LogicalType::Other => component.logical_name().map(LogicalSpec::Other),
                 LogicalType::Absent | LogicalType::SameAsDtype => None,
             },
-            encoding: recode.encoding.or(Some(component.encoding()).filter(|encoding| encoding.is_written())),
+            encoding: recode.encoding.or(self.capabilities().similar_encoding(component.encoding())),
             digest: Some(recode.digest.unwrap_or(algorithm)),
             size: Some(size),
             ..ComponentSpec::new(component.role(), dtype)
@@ -201,6 +257,17 @@ impl Writer {
         })?;
         Ok(Reencode { component, spec })
     }
+}
+
+/// Whether the positions of a sparse object have to become u64: where one of them is of another dtype than the container
+/// has, or where it wants all of one and they are not.
+fn widens_indices(object: &Object<'_>, allowed: IndexDtypes) -> bool {
+    let indices = || object.components().filter(|c| object.format().is_index(c.role()));
+    let first = indices().next().and_then(|c| c.dtype());
+    indices().any(|c| {
+        let is_of_another = allowed == IndexDtypes::Unsigned && c.dtype() != first;
+        is_of_another || c.entry().integer_dtype().is_some_and(|dtype| !allowed.contains(dtype))
+    })
 }
 
 /// Refuses a negative index: as an unsigned number it would be another one.

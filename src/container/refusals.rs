@@ -1,0 +1,213 @@
+//! What a container cannot represent, refused by name before a byte is written.
+
+use super::capabilities::{AttributeKeys, Capabilities, LogicalTypes, Roles};
+use crate::digest::Algorithm;
+use crate::error::{fail, Cause, Error, Result};
+use crate::model::dtype::Logical;
+use crate::model::manifest::{Encoding, Format, Manifest, Object};
+use crate::model::value::{Attributes, Value};
+use std::fmt::Display;
+
+impl Capabilities {
+    /// What messages call it.
+    fn spec(&self) -> impl Display + '_ {
+        struct Spec<'a>(&'a Capabilities);
+        impl Display for Spec<'_> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self.0.name {
+                    "" => f.write_str(self.0.container.name()),
+                    version => write!(f, "spec {version}"),
+                }
+            }
+        }
+        Spec(self)
+    }
+
+    /// The refusal of what it cannot represent.
+    #[cold]
+    pub fn cannot_represent(&self, what: impl Display) -> Error {
+        fail!(Unsupported, "{} cannot represent {what}", self.spec())
+    }
+
+    /// What a rule of [`WriteRules`] has found, as a refusal.
+    #[cold]
+    fn refusal(&self, broken: Error) -> Error {
+        if broken.cause() == Cause::OutOfMemory {
+            return broken;
+        }
+        let (rule, refusal) = (broken.rule(), self.cannot_represent(format_args!("it: {broken}")));
+        match rule {
+            Some(rule) => refusal.called(rule),
+            None => refusal,
+        }
+    }
+
+    /// Refuses the name of something, which is said first: "an object".
+    pub fn check_name(&self, what: &str, name: &str) -> Result<()> {
+        (self.write_rules.name)(what, name).map_err(|e| self.refusal(e))
+    }
+
+    /// Refuses a shape.
+    pub fn check_shape(&self, shape: &[u64]) -> Result<()> {
+        (self.write_rules.shape)(shape).map_err(|e| self.refusal(e))
+    }
+
+    /// Whether [`Capabilities::check_object`] refuses any.
+    pub fn checks_objects(&self) -> bool {
+        self.write_rules.object.is_some()
+    }
+
+    /// Refuses an object whose components do not make up what its format says.
+    pub fn check_object(&self, manifest: &Manifest, object: &Object, complete: bool) -> Result<()> {
+        let check = self.write_rules.object.map_or(Ok(()), |check| check(manifest, object, complete));
+        check.map_err(|e| self.refusal(e))
+    }
+
+    /// The format of that name; none where it means nothing.
+    pub fn format(&self, name: &str) -> Option<Format> {
+        (self.write_rules.format)(name)
+    }
+
+    /// What is written where that encoding is asked for; none where it is not written.
+    pub fn encoding(&self, asked: Encoding) -> Option<Encoding> {
+        match asked {
+            Encoding::Raw => Some(Encoding::Raw),
+            Encoding::Zstd => Some(self.zstd),
+            other => (other == self.zstd).then_some(other),
+        }
+    }
+
+    /// The encoding that is most like that of another container.
+    pub fn similar_encoding(&self, encoding: Encoding) -> Option<Encoding> {
+        match encoding {
+            Encoding::ZstdSeekable => Some(self.zstd),
+            other => self.encoding(other),
+        }
+    }
+
+    /// Refuses a digest.
+    pub fn check_digest(&self, algorithm: Option<Algorithm>) -> Result<()> {
+        match algorithm {
+            Some(algorithm) if self.digest_of.similar(algorithm) != algorithm => {
+                Err(self.cannot_represent(format_args!("the digest {}", algorithm.name())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the container says how large elements of that type are.
+    pub fn defines(&self, logical: Logical) -> bool {
+        match self.logical_types {
+            LogicalTypes::Registered(types) => types.contains(&logical),
+            LogicalTypes::None | LogicalTypes::InDtype | LogicalTypes::Any => logical.is_in_spec(),
+        }
+    }
+
+    /// Whether a component has a type beside its dtype.
+    pub fn has_type_field(&self) -> bool {
+        matches!(self.logical_types, LogicalTypes::Any | LogicalTypes::Registered(_))
+    }
+
+    /// Refuses attributes of the file where it has none.
+    pub fn check_file_attributes(&self) -> Result<()> {
+        match self.file_attributes {
+            true => Ok(()),
+            false => Err(self.cannot_represent("attributes of the file")),
+        }
+    }
+
+    /// Refuses an attribute of the file.
+    pub fn check_file_attribute(&self, key: Option<&str>, value: Value<'_>) -> Result<()> {
+        self.check_file_attributes()?;
+        self.check_pair(key, value, true)
+    }
+
+    /// Refuses an attribute of an object.
+    pub fn check_attribute(&self, key: Option<&str>, value: Value<'_>) -> Result<()> {
+        self.check_attribute_key(key)?;
+        self.check_pair(key, value, false)
+    }
+
+    /// Refuses a key, which is that text or no text.
+    pub fn check_attribute_key(&self, key: Option<&str>) -> Result<()> {
+        match (self.attribute_keys, key) {
+            (AttributeKeys::TextsExcept(fields), Some(key)) if fields.contains(&key) => {
+                Err(self.cannot_represent(format_args!("the attribute {key:?}")))
+            }
+            (AttributeKeys::TextsExcept(_), None) => {
+                Err(self.cannot_represent("an attribute whose key is no text"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_pair(&self, key: Option<&str>, value: Value<'_>, of_file: bool) -> Result<()> {
+        let Some(key) = key else { return Ok(()) };
+        self.check_name("an attribute", key)?;
+        (self.write_rules.value)(value, of_file)
+            .map_err(|e| self.refusal(e).within(format_args!("attribute {key:?}")))
+    }
+
+    /// Refuses an object's attributes of which it cannot represent one.
+    pub fn check_attributes(&self, attributes: &Attributes) -> Result<()> {
+        attributes.iter().try_for_each(|(key, value)| self.check_attribute(key.as_text(), value))
+    }
+
+    /// Refuses attributes of the file of which it cannot represent one.
+    pub fn check_all_file_attributes(&self, attributes: &Attributes) -> Result<()> {
+        attributes.iter().try_for_each(|(key, value)| {
+            if self.file_attributes {
+                self.check_attribute_key(key.as_text())?;
+            }
+            self.check_file_attribute(key.as_text(), value)
+        })
+    }
+
+    /// Refuses a format.
+    pub fn check_format(&self, format: &str) -> Result<()> {
+        match self.roles {
+            Roles::Only(_) if format != "dense" => {
+                Err(self.cannot_represent(format_args!("the format {format:?}")))
+            }
+            _ => (self.write_rules.format_name)(format).map_err(|e| self.refusal(e)),
+        }
+    }
+
+    /// Refuses a component of that role.
+    pub fn check_role(&self, role: &str) -> Result<()> {
+        match self.roles {
+            Roles::Only(only) if role != only => {
+                Err(self.cannot_represent(format_args!("the component {role:?}")))
+            }
+            _ => self.check_name("a component", role),
+        }
+    }
+
+    /// Refuses an object of so many components.
+    pub fn check_component_count(&self, count: usize) -> Result<()> {
+        match self.roles {
+            Roles::Only(_) if count != 1 => {
+                Err(self.cannot_represent(format_args!("an object of {count} components")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a logical type of that name, which is a known one or not.
+    pub fn check_logical(&self, known: Option<Logical>, name: &str) -> Result<()> {
+        let represented = match self.logical_types {
+            LogicalTypes::Any => true,
+            // A name that means something is given by its number.
+            LogicalTypes::Registered(types) => match known {
+                Some(known) => types.contains(&known),
+                None => name != "bool" && !types.iter().any(|t| t.name() == name),
+            },
+            LogicalTypes::InDtype => known.is_some_and(|t| t.name_in_1_1().is_some()),
+            LogicalTypes::None => false,
+        };
+        match represented {
+            true => Ok(()),
+            false => Err(self.cannot_represent(format_args!("the type {name:?}"))),
+        }
+    }
+}

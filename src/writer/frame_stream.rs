@@ -1,0 +1,82 @@
+//! The frames of a component that is compressed, and the table behind them where its encoding has one.
+
+use super::frames::{compress, Inputs};
+use super::state::Writer;
+use crate::codec::{Codec, Coding};
+use crate::error::{fail, Result};
+use crate::threads;
+
+impl Writer {
+    /// Compresses frames side by side and stores them in order.
+    pub(super) fn store_frames(&mut self, codec: Codec, data: &[u8], frame: usize) -> Result<()> {
+        let frames = data.chunks(frame);
+        let input = |at| frames.clone().nth(at).unwrap_or_default();
+        let inputs = Inputs { count: frames.len(), most: frame, input: &input };
+        self.compress_all(codec, inputs, |writer, compressed| writer.store_frame(codec, compressed))?;
+        if let Some(open) = self.component.as_mut() {
+            open.has_frames = true;
+        }
+        Ok(())
+    }
+
+    /// Compresses side by side, and gives each frame in order to `put`.
+    pub(super) fn compress_all(
+        &mut self,
+        codec: Codec,
+        inputs: Inputs<'_, '_>,
+        mut put: impl FnMut(&mut Writer, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        /// Below, starting a thread costs more than it saves.
+        const MIN_THREADED: usize = 128 << 10;
+        let many = inputs.most.saturating_mul(inputs.count) >= MIN_THREADED;
+        let threads = if many { threads::count(self.options.threads).min(inputs.count) } else { 1 };
+        self.encoders.at_least(threads, codec, self.options.zstd_level)?;
+        let mut encoders = std::mem::take(&mut self.encoders);
+        let outcome =
+            compress(inputs, threads, self.options.thread_hooks, &mut encoders, &mut |compressed| {
+                put(self, compressed)
+            });
+        self.encoders = encoders;
+        outcome
+    }
+
+    /// What is left for a frame, compressed; even a component of nothing takes a frame.
+    pub(super) fn last_frame(&mut self) -> Result<()> {
+        let Some(open) = self.component.as_mut() else { return Ok(()) };
+        let codec = match open.coding()? {
+            Coding::Raw => return Ok(()),
+            Coding::Compressed(codec)
+                if open.pending.is_empty() && (open.has_frames || codec.has_table()) =>
+            {
+                return Ok(())
+            }
+            Coding::Compressed(codec) => codec,
+        };
+        let pending = std::mem::take(&mut open.pending);
+        let mut frame = Vec::new();
+        self.encoders.one(codec, self.options.zstd_level)?.encode(&pending, &mut frame)?;
+        self.store_frame(codec, &frame)
+    }
+
+    /// A frame, of which a table may say how large it is.
+    pub(super) fn store_frame(&mut self, codec: Codec, frame: &[u8]) -> Result<()> {
+        if let Some(open) = self.component.as_mut().filter(|_| codec.has_table()) {
+            let size = u32::try_from(frame.len());
+            open.frame_sizes.try_reserve(1)?;
+            open.frame_sizes.push(size.map_err(|_| fail!(Limit, "a frame passes 2^32 bytes"))?);
+        }
+        self.store(frame)
+    }
+
+    /// The table behind all frames, where the encoding has one.
+    pub(super) fn store_table(&mut self) -> Result<()> {
+        let Some(open) = self.component.as_mut() else { return Ok(()) };
+        let codec = match open.coding()? {
+            Coding::Compressed(codec) if codec.has_table() => codec,
+            Coding::Compressed(_) | Coding::Raw => return Ok(()),
+        };
+        let (sizes, mut table) = (std::mem::take(&mut open.frame_sizes), Vec::new());
+        codec.encode_table(&sizes, self.options.frame_size, open.bytes_in, &mut table)?;
+        self.store(&table)
+    }
+}
