@@ -202,7 +202,41 @@ static void damaged(void)
     }
 }
 
-/* What a mode has not is ZT_ERROR_UNSUPPORTED; what was let go is read anew. */
+/* What a mode has not is ZT_ERROR_UNSUPPORTED. */
+static void advise(const zt_component *c, zt_mode mode)
+{
+    const int maps = mode != ZT_MODE_READ, is_private = mode == ZT_MODE_PRIVATE;
+    const uint64_t size = zt_component_stored_size(c);
+    zt_status status;
+    uint32_t a;
+    for (a = ZT_ADVICE_NONE; a <= ZT_ADVICE_POPULATE; a++)
+        CHECK_STATUS(zt_component_advise(c, a), ZT_OK);
+    if (maps && size == 0) /* of no bytes, nothing is to do */
+        return;
+    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_RELEASE), !maps || is_private ? ZT_ERROR_UNSUPPORTED : ZT_OK);
+    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), is_private ? ZT_ERROR_UNSUPPORTED : ZT_OK);
+    status = zt_component_advise(c, ZT_ADVICE_LOCK);
+    if (!maps)
+        CHECK_STATUS(status, ZT_ERROR_UNSUPPORTED);
+    else
+        CHECK(status == ZT_OK || status == ZT_ERROR_IO); /* up to the process's limit */
+    if (status == ZT_OK && !is_private && size > 200000)
+        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_UNLOCK), maps ? ZT_OK : ZT_ERROR_UNSUPPORTED);
+    if (!is_private)
+        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), ZT_OK);
+}
+
+/* Where the system takes no advice, that is said of each. */
+static void advise_in_vain(const zt_component *c)
+{
+    uint32_t a;
+    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_NONE), ZT_OK);
+    for (a = ZT_ADVICE_NONE + 1; zt_component_stored_size(c) > 0 && a <= ZT_ADVICE_UNLOCK; a++)
+        CHECK_STATUS(zt_component_advise(c, a), ZT_ERROR_UNSUPPORTED);
+}
+
+/* What was let go is read anew. */
 static void advice(void)
 {
     static const char *const names[] = {"v1.2/rs-1.2.3-1m.zt", "valid-odd/empty-anywhere.zt"};
@@ -210,31 +244,14 @@ static void advice(void)
     for (i = 0; i < COUNT(names); i++) {
         for (mode = ZT_MODE_MAP; mode <= ZT_MODE_PRIVATE; mode++) {
             zt_file *file = open_data_mode(names[i], (zt_mode)mode);
-            const int maps = zt_file_mode(file) != ZT_MODE_READ, is_private = zt_file_mode(file) == ZT_MODE_PRIVATE;
             for (o = 0; o < zt_object_count(file); o++) {
                 const zt_component *c = zt_component_at(zt_object_at(file, o), 0);
                 size_t size;
                 unsigned char *before = read_component(c, &size), *after;
-                const int empty = zt_component_stored_size(c) == 0;
-                zt_status status;
-                uint32_t a;
-                for (a = ZT_ADVICE_NONE; a <= ZT_ADVICE_POPULATE; a++)
-                    CHECK_STATUS(zt_component_advise(c, a), ZT_OK);
-                if (!(maps && empty)) { /* of no bytes, nothing is to do */
-                    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_RELEASE),
-                                 !maps || is_private ? ZT_ERROR_UNSUPPORTED : ZT_OK);
-                    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), is_private ? ZT_ERROR_UNSUPPORTED : ZT_OK);
-                    status = zt_component_advise(c, ZT_ADVICE_LOCK);
-                    if (!maps)
-                        CHECK_STATUS(status, ZT_ERROR_UNSUPPORTED);
-                    else
-                        CHECK(status == ZT_OK || status == ZT_ERROR_IO); /* up to the process's limit */
-                    if (status == ZT_OK && !is_private && size > 200000)
-                        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), ZT_ERROR_STATE);
-                    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_UNLOCK), maps ? ZT_OK : ZT_ERROR_UNSUPPORTED);
-                    if (!is_private)
-                        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), ZT_OK);
-                }
+                if (takes_advice())
+                    advise(c, zt_file_mode(file));
+                else
+                    advise_in_vain(c);
                 CHECK_STATUS(zt_component_advise(c, 9), ZT_ERROR_INVALID_ARGUMENT);
                 CHECK_STATUS(zt_component_advise(c, UINT32_MAX), ZT_ERROR_INVALID_ARGUMENT);
                 after = read_component(c, &size);

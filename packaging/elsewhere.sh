@@ -14,7 +14,12 @@ line=$(grep "^$2	" tools/platforms/list.txt)
 IFS='	' read -r NAME _ _ _ TARGET PREFIX_ _ RUNNER <<END
 $line
 END
-PLATFORMS_OUT=$out/elsewhere PLATFORMS_RUST=$tools/debian-rust OUT=$out/elsewhere/$NAME
+mkdir -p "$out/elsewhere"
+PLATFORMS_OUT=$out/elsewhere PLATFORMS_RUST=$tools/debian-rust
+if [ "${ZTENSOR_QUICK-}" = 1 ]; then # what QUICK=1 make test-platforms has built
+    PLATFORMS_OUT=$tools/platforms QUICK=1
+fi
+OUT=$PLATFORMS_OUT/$NAME
 sh tools/need.sh "platform-$NAME" && sh tools/debian_rust.sh "$PLATFORMS_RUST" source || exit 3
 mkdir -p "$OUT"
 . tools/platforms/rust.sh
