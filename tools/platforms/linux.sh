@@ -6,7 +6,7 @@ set -eu
 build_library
 export CC="$cc" CXX="${PREFIX_}g++" NM="${PREFIX_}nm" CFLAGS="-g -D_FILE_OFFSET_BITS=64" CXXFLAGS="-g -D_FILE_OFFSET_BITS=64"
 export ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
-[ "${QUICK-}" != 1 ] || export ZT_NOT_RELEASED=1
+[ "${QUICK-}" != 1 ] || CFLAGS="$CFLAGS -DZT_NOT_RELEASED"
 mkdir -p "$OUT/shared" && ln -sf "$built/libztensor.so" "$OUT/shared/libztensor.so.0"
 status=0
 same_as_here "$built/libztensor.so" -Wl,-rpath,"$OUT/shared" || status=1

@@ -67,7 +67,7 @@ wine_libraries() {
 cargo_for_target() {
     command=$1
     shift
-    env "CC_$lower=$cc" "AR_$lower=$ar" "CARGO_TARGET_${upper}_LINKER=$cc" "CARGO_TARGET_${upper}_RUNNER=$RUNNER" \
+    env "CC_$lower=$cc" "AR_$lower=$ar" "CARGO_TARGET_${upper}_LINKER=$cc" ${RUNNER:+"CARGO_TARGET_${upper}_RUNNER=$RUNNER"} \
         "$cargo" "$command" --locked --target "$TARGET" $std "$@"
 }
 
