@@ -63,8 +63,9 @@ wine_libraries() {
     export WINEPREFIX="$OUT/wine" WINEDEBUG=-all WINEPATH="Z:$OUT/dll" DISPLAY=
 }
 
-# cargo_for_target COMMAND [ARGUMENT...]
+# cargo_for_target COMMAND [ARGUMENT...]: nothing where BUILT=1.
 cargo_for_target() {
+    [ "${BUILT-}" != 1 ] || return 0
     command=$1
     shift
     env "CC_$lower=$cc" "AR_$lower=$ar" "CARGO_TARGET_${upper}_LINKER=$cc" ${RUNNER:+"CARGO_TARGET_${upper}_RUNNER=$RUNNER"} \
