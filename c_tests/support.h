@@ -199,6 +199,16 @@ static inline int has_large_mappings(void)
     return sizeof(void *) > 4;
 }
 
+/* Bytes of a page of this system. */
+static inline size_t page_size(void)
+{
+#ifdef _SC_PAGESIZE
+    return (size_t)sysconf(_SC_PAGESIZE);
+#else
+    return 4096;
+#endif
+}
+
 /* Whether the system takes advice on mappings and files. */
 static inline int takes_advice(void)
 {
