@@ -80,6 +80,22 @@ static zt_status open_without_a_part(void)
     return entry_model(data_path("foreign/invalid/amber-set-hf-missing-shard"), 1);
 }
 
+/* Each shard is opened where its bytes are first asked for. */
+static zt_status read_shards(void)
+{
+    zt_file *file = NULL;
+    zt_tensor tensor;
+    zt_status status;
+    TRY(zt_open_model(data_path("v2/real/rs-sharded-xxh3.zt"), NULL, &file));
+    TRY(zt_component_read(zt_component_at(zt_object_find(file, "blk.0.k"), 0), entry_buffer, sizeof entry_buffer));
+    INIT(tensor);
+    TRY(zt_tensor_find(file, "blk.1.k", &tensor));
+    TRY(entry_parts(file));
+end:
+    zt_close(file);
+    return status;
+}
+
 static zt_status read_stored_arrays(void) { return entry_model(data_path("foreign/valid/amber-fortran.npz"), 1); }
 static zt_status read_deflated_arrays(void) { return entry_model(data_path("foreign/valid/amber-all-deflated.npz"), 1); }
 static zt_status read_a_checkpoint(void) { return entry_model(data_path("foreign/valid/amber-shared-views.pt"), 1); }

@@ -36,6 +36,7 @@ static const struct entry_scene {
     SCENE(open_the_damaged, ZT_ERROR_DIGEST_MISMATCH), SCENE(open_the_corrupt, ZT_ERROR_CORRUPT),
     SCENE(open_0_1, ZT_OK), SCENE(open_1_0, ZT_OK), SCENE(open_1_1, ZT_OK), SCENE(open_many, ZT_OK),
     SCENE(open_a_model, ZT_OK), SCENE(open_a_split, ZT_OK), SCENE(open_without_a_part, ZT_ERROR_NO_FILE),
+    SCENE(read_shards, ZT_OK),
     SCENE(read_stored_arrays, ZT_OK), SCENE(read_deflated_arrays, ZT_OK), SCENE(read_a_checkpoint, ZT_OK),
     SCENE(refuse_an_archive, ZT_ERROR_CORRUPT), SCENE(refuse_a_pickle, ZT_ERROR_UNSUPPORTED),
     SCENE(open_parts, ZT_OK), SCENE(open_no_descriptor, ZT_ERROR_IO), SCENE(read_mapped, ZT_OK), SCENE(read_positioned, ZT_OK),

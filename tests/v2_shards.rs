@@ -124,6 +124,8 @@ fn shards_are_opened_only_where_that_is_wanted() {
         let error = failure(&file, "two");
         assert_eq!(error.cause(), Cause::Unsupported);
         assert_says(&error, &["shard \"b\""]);
+        let caps = data(&file, "two").caps();
+        assert!(!(caps.map || caps.read || caps.range || caps.direct || caps.verify), "{caps:?}");
         assert_eq!(&read(&data(&file, "own")), &model.tensors[0].1);
         assert_eq!((data(&file, "two").part_number(), file.part_count()), (2, 3));
         assert_eq!(verify(&file, true).unwrap_err().cause(), Cause::Unsupported);

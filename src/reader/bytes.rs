@@ -15,7 +15,7 @@ use crate::model::layout::Checksum;
 use crate::model::manifest::{Encoding, LogicalType};
 
 /// What would work on a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps {
     /// Its bytes can be lent.
     pub map: bool,
@@ -35,6 +35,10 @@ impl<'f> Component<'f> {
     /// What would work.
     pub fn caps(&self) -> Caps {
         let entry = self.entry;
+        let is_open = self.is_open();
+        if !is_open && !self.file.opens_shards() {
+            return Caps::default();
+        }
         let coding = self.coding();
         let readable = coding.is_ok();
         let stored_as_read = match coding {
@@ -45,7 +49,7 @@ impl<'f> Component<'f> {
         let file_backed = source.page_cache().is_some();
         let expected = self.digest().and_then(|d| self.parse_digest(d).ok());
         Caps {
-            map: match self.is_open() {
+            map: match is_open {
                 true => self.borrow_inner().is_ok(),
                 false => self.check_lendable().is_ok() && source.borrow(0..0).is_some(),
             },

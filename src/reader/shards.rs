@@ -87,6 +87,7 @@ impl Parts {
 
 impl File {
     /// The file that has the bytes of a component that is in a shard; it is opened if it is not.
+    #[inline(never)] // what opening takes of the stack is not there in every read
     pub(super) fn shard_source(&self, component: &Component) -> Result<&dyn ByteSource> {
         let at = self.manifest.rare(component).shard;
         let part = at.and_then(|at| self.parts.shard_at(at));
@@ -170,6 +171,11 @@ impl File {
             Err(e) => Err(self.in_shard(part, e)),
             Ok(_) => Ok(()),
         })
+    }
+
+    /// Whether shards that are not open can be opened.
+    pub(super) fn opens_shards(&self) -> bool {
+        self.shards.store.is_some()
     }
 
     /// The name of the shard that a component is in.

@@ -207,6 +207,7 @@ impl Writer {
         entry.set_size_declared(source.encoding.has_declared_size());
         entry.set_page_exclusive(false);
         entry.set_digest_of_decoded(to.digest_of == DigestOf::Decoded);
+        entry.set_in_shard(false);
         Ok(Stored { component, entry, rare })
     }
 
