@@ -9,7 +9,7 @@ use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
 use super::store::{FileSystem, Store};
 use crate::container::{self, Limits, ShardIndex};
-use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule};
+use crate::error::{broken, fail, try_format, Cause, Quoted, Result, Rule};
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget};
 use crate::model::manifest::Manifest;
@@ -80,25 +80,40 @@ fn open_files(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<File> {
-    let in_model = |e: Error| e.within(format_args!("{label}"));
     let places = bytes_of::<ReadPart>(files.paths.len()).saturating_mul(2);
-    budget.charge(places, "the parts of the model").map_err(in_model)?;
+    let charged = budget.charge(places, "the parts of the model");
+    charged.map_err(|e| e.within(format_args!("{label}")))?;
     let fixed = budget.held();
-    let mut read = read_all(&Reading { store, paths: &files.paths, options, limits, budget })?;
-    check_splits(&read).map_err(in_model)?;
-    let shown = match &files.index {
-        Some(index) => shown_objects(&mut read, index, budget).map_err(in_model)?,
-        None => Vec::new(),
-    };
-    let (mut parts, manifest) = join(read, &shown, limits, budget, fixed).map_err(in_model)?;
-    files.check_family(&manifest).map_err(in_model)?;
-    let path_of = |part: usize| files.paths.get(part).map(PathBuf::as_path);
-    add_shards(&mut parts, &manifest, &path_of, options, budget).map_err(in_model)?;
+    let read = read_all(&Reading { store, paths: &files.paths, options, limits, budget })?;
     let shards = match options.shards {
         Shards::Never => ShardStore::None,
         Shards::OfModels | Shards::OnUse | Shards::AtOpen => shards,
     };
+    let joined = join_all(read, files, options, limits, budget, fixed);
+    let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
     File::of_parts(parts, Some(label), manifest, shards, budget, options)
+}
+
+/// One file of all that were read, if they agree.
+#[inline(never)] // the stack of a step is not there in the next
+fn join_all(
+    mut read: Vec<ReadPart>,
+    files: &ModelFiles,
+    options: &OpenOptions,
+    limits: &Limits,
+    budget: &Budget,
+    fixed: u64,
+) -> Result<(Parts, Manifest)> {
+    check_splits(&read)?;
+    let shown = match &files.index {
+        Some(index) => shown_objects(&mut read, index, budget)?,
+        None => Vec::new(),
+    };
+    let (mut parts, manifest) = join(read, &shown, limits, budget, fixed)?;
+    files.check_family(&manifest)?;
+    let path_of = |part: usize| files.paths.get(part).map(PathBuf::as_path);
+    add_shards(&mut parts, &manifest, &path_of, options, budget)?;
+    Ok((parts, manifest))
 }
 
 /// Reads the manifests of all files, on several threads where that is worth it. The error is that of the first file

@@ -28,6 +28,7 @@ pub enum ShardStore<'s> {
 }
 
 /// Makes a part of each shard; `path_of` is the path of a part that has a manifest.
+#[inline(never)] // the stack of a step is not there in the next
 pub fn add_shards<'p>(
     parts: &mut Parts,
     manifest: &Manifest,
@@ -130,6 +131,7 @@ impl File {
 
     /// Takes what opens its shards, and opens them where that has to be done now: failures are reported now if they `are_reported`,
     /// else when a shard is read.
+    #[inline(never)] // the stack of a step is not there in the next
     pub(super) fn open_shards(&mut self, by: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
         let at_once = options.shards == Shards::AtOpen;
         match by {
@@ -195,6 +197,7 @@ impl File {
 
     /// Compares all bytes of a shard with the digest that the table of shards has; false where its algorithm is unknown.
     /// `step` is called with the bytes that were looked at.
+    #[inline(never)] // the stack of a step is not there in the next
     pub(super) fn verify_shard(
         &self,
         part: &FilePart,
