@@ -47,6 +47,14 @@ impl Capabilities {
         (self.write_rules.name)(what, name).map_err(|e| self.refusal(e))
     }
 
+    /// Refuses the name of a shard, or all of them.
+    pub fn check_shard_name(&self, name: &str) -> Result<()> {
+        match self.write_rules.shard_name {
+            Some(check) => check(name).map_err(|e| self.refusal(e)),
+            None => Err(self.cannot_represent("shards")),
+        }
+    }
+
     /// Refuses a shape.
     pub fn check_shape(&self, shape: &[u64]) -> Result<()> {
         (self.write_rules.shape)(shape).map_err(|e| self.refusal(e))

@@ -12,6 +12,8 @@ pub type CheckObject = fn(&Manifest, &Object, bool) -> Result<()>;
 pub struct WriteRules {
     /// Of the name of an object, a component or an attribute, which is said first.
     pub name: fn(&str, &str) -> Result<()>,
+    /// Of the name of a shard; none where there are no shards.
+    pub shard_name: Option<fn(&str) -> Result<()>>,
     /// Of a shape.
     pub shape: fn(&[u64]) -> Result<()>,
     /// Of the value of an attribute; the flag says that it is one of the file.
@@ -28,6 +30,7 @@ pub struct WriteRules {
 /// Of a container that takes what the library does.
 pub(crate) const NO_RULES: WriteRules = WriteRules {
     name: |_, _| Ok(()),
+    shard_name: None,
     shape: |_| Ok(()),
     value: |_, _| Ok(()),
     object: None,

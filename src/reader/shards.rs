@@ -195,6 +195,13 @@ impl File {
         }
     }
 
+    /// Gives `body` all bytes of its first file, front to back; how many there are.
+    pub(crate) fn for_each_byte(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<u64> {
+        let part = &self.parts.first;
+        for_each_chunk(part.source(), 0..part.size(), body).map_err(|e| part.named(e))?;
+        Ok(part.size())
+    }
+
     /// Compares all bytes of a shard with the digest that the table of shards has; false where its algorithm is unknown.
     /// `step` is called with the bytes that were looked at.
     #[inline(never)] // the stack of a step is not there in the next

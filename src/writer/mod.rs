@@ -11,6 +11,7 @@ mod copy;
 mod edit;
 mod frame_stream;
 mod frames;
+mod link;
 mod objects;
 mod repair;
 mod specs;

@@ -11,6 +11,7 @@ use crate::model::value::{Kind, Value};
 /// All of them.
 pub const RULES: WriteRules = WriteRules {
     name: |what, name| names::check_name(what, name.as_bytes()),
+    shard_name: Some(|name| names::check_shard_name(name.as_bytes())),
     shape,
     value,
     object: Some(object),

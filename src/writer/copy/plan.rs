@@ -206,8 +206,8 @@ impl Writer {
         entry.set_size(decoded);
         entry.set_size_declared(source.encoding.has_declared_size());
         entry.set_page_exclusive(false);
-        entry.set_digest_of_decoded(to.digest_of == DigestOf::Decoded);
         entry.set_in_shard(false);
+        entry.set_digest_of_decoded(to.digest_of == DigestOf::Decoded);
         Ok(Stored { component, entry, rare })
     }
 

@@ -1,0 +1,94 @@
+//! Objects whose bytes stay in other files, which become shards of the file that is written.
+
+use super::specs::ObjectSpec;
+use super::state::Writer;
+use crate::digest::{to_text, Algorithm, Hasher};
+use crate::error::{fail, Error, Quoted, Result};
+use crate::model::manifest::{Encoding, LogicalType, Position, RareNames, Shard};
+use crate::model::value::Attributes;
+use crate::reader::{Component, File, Object};
+
+impl Writer {
+    /// Makes an open file a shard of the file that is written. Readers look for it by that name: as `STEM-NAME.zt` beside
+    /// `STEM.zt`. All of its bytes are read for their digest; `step` is called with how many were, and may stop it.
+    pub fn add_shard(
+        &mut self,
+        name: &str,
+        file: &File,
+        step: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Position> {
+        self.check_idle()?;
+        let named = |e: Error| e.within(format_args!("shard {}", Quoted(name.as_bytes())));
+        self.check_shard(name, file).map_err(named)?;
+        let mut hasher = Hasher::new(Algorithm::Xxh3);
+        let size = file.for_each_byte(&mut |chunk| {
+            hasher.update(chunk);
+            step(chunk.len() as u64)
+        })?;
+        let digest = to_text(&hasher.finish())?;
+        let (name, digest) = (self.manifest.texts.add(name)?, self.manifest.texts.add(&digest)?);
+        let at = Position::after(self.manifest.shards.len())?;
+        self.manifest.shards.try_reserve(1)?;
+        self.manifest.shards.push(Shard { name, size, digest });
+        Ok(at)
+    }
+
+    fn check_shard(&self, name: &str, file: &File) -> Result<()> {
+        let to = self.capabilities();
+        if self.canonical.is_some() {
+            return Err(fail!(InvalidArgument, "the canonical form has no shards"));
+        }
+        to.check_shard_name(name)?;
+        if file.container() != to.container {
+            let (from, to) = (file.container().name(), to.container.name());
+            return Err(fail!(
+                Unsupported,
+                "it is a file of {from}; a file of {to} has only shards of its own kind"
+            ));
+        }
+        if file.manifest_count() != 1 {
+            return Err(fail!(Unsupported, "it is a model of several files; each of them may be a shard"));
+        }
+        let is_there = |shard: &Shard| self.manifest.texts.get(shard.name) == name;
+        match self.manifest.shards.iter().any(is_there) {
+            true => Err(fail!(Exists, "there is a shard of that name")),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds an object of the file that was made that shard, under `name`; its bytes stay where they are.
+    pub fn link(&mut self, shard: Position, object: &Object<'_>, name: &str) -> Result<()> {
+        self.check_idle()?;
+        let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
+        self.begin(&spec, Attributes::of(object.attributes())?)?;
+        let linked = object.components().try_for_each(|component| self.link_component(shard, &component));
+        linked.and_then(|()| self.end()).inspect_err(|_| self.forget_object())
+    }
+
+    fn link_component(&mut self, shard: Position, component: &Component<'_>) -> Result<()> {
+        let mut entry = *component.entry();
+        if entry.is_in_shard() {
+            return Err(component.wrap(fail!(
+                Unsupported,
+                "it is in a shard of that file; shards of shards are not followed"
+            )));
+        }
+        let texts = &mut self.manifest.texts;
+        let mut rare = RareNames { shard: Some(shard), ..RareNames::default() };
+        if let (LogicalType::SameAsDtype | LogicalType::Other, Some(logical)) =
+            (entry.logical, component.logical_name())
+        {
+            rare.logical = Some(texts.add(logical)?);
+        }
+        if entry.encoding == Encoding::Other {
+            rare.encoding = Some(texts.add(component.encoding_name())?);
+        }
+        if let Some(digest) = component.digest() {
+            rare.digest = Some(texts.add(digest)?);
+        }
+        entry.role = self.manifest.intern_role(component.role())?;
+        entry.set_page_exclusive(false);
+        entry.set_in_shard(true);
+        self.push_component(entry, rare)
+    }
+}

@@ -1,0 +1,128 @@
+//! Files of zTensor 2 whose objects have their bytes in shards, as the writer makes them.
+
+mod common;
+
+use common::{data, elements, read, Folder, Sample};
+use std::path::Path;
+use ztensor::error::{Cause, Error};
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::{Encoding, Version};
+use ztensor::reader::{File, OpenOptions, Shards, VerifyOptions, VerifyReport};
+use ztensor::writer::{Writer, WriterOptions};
+
+fn options() -> WriterOptions {
+    WriterOptions { version: Version::V2, ..WriterOptions::default() }
+}
+
+fn write(path: &Path, options: &WriterOptions, body: impl FnOnce(&mut Writer)) {
+    let mut writer = Writer::create(path, options).unwrap();
+    body(&mut writer);
+    writer.finish().unwrap();
+}
+
+fn sample(name: &str, count: u64) -> Sample {
+    Sample::dense(name, Dtype::F32, &[count], elements(Dtype::F32, count as usize))
+}
+
+fn open(path: &Path) -> File {
+    File::open_model(path, &OpenOptions::default()).unwrap()
+}
+
+fn verify(file: &File) {
+    let everything = VerifyOptions { shards: true, ..VerifyOptions::default() };
+    file.verify(&everything, &|_, _| true, &mut VerifyReport::default()).unwrap();
+}
+
+#[test]
+fn linked_objects_are_read_from_their_shards() {
+    for encoding in [Encoding::Raw, Encoding::ZstdSeekable] {
+        let folder = Folder::new();
+        let (base, root) = (folder.path("m-base.zt"), folder.path("m.zt"));
+        write(&base, &WriterOptions { encoding, ..options() }, |w| {
+            sample("x", 3000).write(w).unwrap();
+            sample("y", 50).write(w).unwrap();
+        });
+        let shard = open(&base);
+        write(&root, &options(), |w| {
+            sample("own", 7).write(w).unwrap();
+            let at = w.add_shard("base", &shard, &mut |_| Ok(())).unwrap();
+            w.link(at, &shard.find("x").unwrap(), "x").unwrap();
+            w.link(at, &shard.find("x").unwrap(), "again").unwrap();
+        });
+        let file = open(&root);
+        verify(&file);
+        assert_eq!(file.part_count(), 2);
+        for (name, part, count) in [("own", 0, 7), ("x", 1, 3000), ("again", 1, 3000)] {
+            let component = data(&file, name);
+            assert_eq!(
+                (component.part_number(), read(&component)),
+                (part, elements(Dtype::F32, count)),
+                "{name}"
+            );
+        }
+        assert_eq!(data(&file, "x").digest(), data(&shard, "x").digest());
+        assert!(std::fs::metadata(&root).unwrap().len() < 20_000, "it has not the bytes of its shards");
+    }
+}
+
+#[test]
+fn a_shard_that_changed_since_is_told() {
+    let folder = Folder::new();
+    let (base, root) = (folder.path("m-base.zt"), folder.path("m.zt"));
+    write(&base, &options(), |w| sample("x", 30).write(w).unwrap());
+    let shard = open(&base);
+    write(&root, &options(), |w| {
+        let at = w.add_shard("base", &shard, &mut |_| Ok(())).unwrap();
+        w.link(at, &shard.find("x").unwrap(), "x").unwrap();
+    });
+    let mut bytes = std::fs::read(&base).unwrap();
+    let padding = bytes.iter().rposition(|b| *b == 0).unwrap();
+    assert!(padding > 4096);
+    bytes[100] = 1; // padding
+    std::fs::remove_file(&base).unwrap();
+    std::fs::write(&base, &bytes).unwrap();
+    let everything = VerifyOptions { shards: true, ..VerifyOptions::default() };
+    let outcome = open(&root).verify(&everything, &|_, _| true, &mut VerifyReport::default());
+    assert_eq!(outcome.unwrap_err().rule_name(), c"ShardIdentity");
+    write(&base, &options(), |w| sample("x", 90_000).write(w).unwrap());
+    let error = File::open_model(&root, &OpenOptions { shards: Shards::AtOpen, ..OpenOptions::default() });
+    assert_eq!(error.unwrap_err().rule_name(), c"ShardIdentity");
+}
+
+#[test]
+fn what_cannot_be_a_shard_is_refused_and_the_writer_goes_on() {
+    let folder = Folder::new();
+    let base = folder.path("m-base.zt");
+    write(&base, &options(), |w| sample("x", 30).write(w).unwrap());
+    let old = folder.path("old.zt");
+    write(&old, &WriterOptions::default(), |w| sample("x", 30).write(w).unwrap());
+    let (shard, old) = (open(&base), open(&old));
+    let step: &mut dyn FnMut(u64) -> Result<(), Error> = &mut |_| Ok(());
+    write(&folder.path("m.zt"), &options(), |w| {
+        for name in ["", "../m", "a/b", ".hidden", &"x".repeat(65)] {
+            let error = w.add_shard(name, &shard, step).unwrap_err();
+            assert_eq!((error.cause(), error.rule_name()), (Cause::Unsupported, c"ShardName"), "{error}");
+        }
+        assert_eq!(w.add_shard("base", &old, step).unwrap_err().cause(), Cause::Unsupported);
+        let stopped =
+            w.add_shard("base", &shard, &mut |_| Err(Error::new(Cause::Cancelled, format_args!("stop"))));
+        assert_eq!(stopped.unwrap_err().cause(), Cause::Cancelled);
+        let at = w.add_shard("base", &shard, step).unwrap();
+        assert_eq!(w.add_shard("base", &shard, step).unwrap_err().cause(), Cause::Exists);
+        let x = shard.find("x").unwrap();
+        w.link(at, &x, "x").unwrap();
+        assert_eq!(w.link(at, &x, "x").unwrap_err().cause(), Cause::Exists);
+        sample("own", 5).write(w).unwrap();
+    });
+    let root = open(&folder.path("m.zt"));
+    verify(&root);
+    assert_eq!(root.object_count(), 2);
+    write(&folder.path("n.zt"), &options(), |w| {
+        let at = w.add_shard("m", &root, step).unwrap();
+        let error = w.link(at, &root.find("x").unwrap(), "x").unwrap_err();
+        assert_eq!(error.cause(), Cause::Unsupported, "shards of shards");
+        w.link(at, &root.find("own").unwrap(), "own").unwrap();
+    });
+    let mut in_1_2 = Writer::create(folder.path("o.zt"), &WriterOptions::default()).unwrap();
+    assert_eq!(in_1_2.add_shard("base", &shard, step).unwrap_err().cause(), Cause::Unsupported);
+}
