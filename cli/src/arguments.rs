@@ -10,7 +10,7 @@ use ztensor::model::manifest::Encoding;
 
 pub use inspect::{
     Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Extract, Id, Info, Merge, Move, Remove,
-    Report, Stats,
+    Report, Split, Stats,
 };
 pub use values::is_chosen;
 use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
@@ -62,6 +62,8 @@ pub enum Command {
     Add(Add),
     /// Make one .zt file of several files
     Merge(Merge),
+    /// Make a file of zTensor 2 with shards beside it
+    Split(Split),
     /// Write a file again without what was taken away
     Compact(Compact),
     /// Cut a file that ends in an unfinished append back to its last good end

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::time::SystemTime;
 use ztensor::container::SPLIT_KEYS;
 use ztensor::error::{Error, Result};
+use ztensor::model::manifest::Container;
 use ztensor::model::value::{Attributes, Value};
 use ztensor::reader::{File, Object, OpenOptions};
 use ztensor::writer::{Summary, Writer, WriterOptions};
@@ -99,7 +100,13 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
         }
         join(&mut attributes, file).map_err(|e| Failure::at(path, e))?;
     }
-    let options = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
+    // What is all of zTensor 2 stays so: its shards, too, are put into the one file.
+    let usual = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
+    let version = match files.iter().all(|file| file.container() == Container::V2) {
+        true => Container::V2,
+        false => usual.version,
+    };
+    let options = WriterOptions { version, ..usual };
     let mut writer = Writer::create(output, &options).map_err(|e| Failure::at(output, e))?;
     writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
     copy_all(&mut writer, &objects, output, &interrupt)?;

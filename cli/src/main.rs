@@ -25,6 +25,7 @@ mod progress;
 mod remote;
 mod repair;
 mod report;
+mod split;
 mod stats;
 mod table;
 mod text;
@@ -68,6 +69,7 @@ fn run(command: &Command) -> failure::Outcome<()> {
         Command::Mv(arguments) => edit::run(&arguments.into()),
         Command::Add(arguments) => combine::add(arguments),
         Command::Merge(arguments) => combine::merge(arguments),
+        Command::Split(arguments) => split::split(arguments),
         Command::Compact(arguments) => combine::compact(arguments),
         Command::Repair(arguments) => repair::run(arguments),
         Command::Completions(arguments) => completions(arguments),

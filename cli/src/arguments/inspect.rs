@@ -1,6 +1,6 @@
 //! The command line of what looks into files, and of what changes one in place.
 
-use super::values::glob;
+use super::values::{glob, size};
 use super::Edit;
 use clap::{Args, Subcommand};
 use globset::GlobMatcher;
@@ -234,6 +234,24 @@ pub struct Merge {
     #[arg(long)]
     pub force: bool,
     /// Sync file and folder to the disk before the end
+    #[arg(long)]
+    pub durable: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt split model.zt sharded.zt --size 4G")]
+pub struct Split {
+    /// A file or model of any container
+    pub input: PathBuf,
+    /// The .zt file of zTensor 2 that is written; its shards OUTPUT-00001-of-00003.zt and so on are beside it
+    pub output: PathBuf,
+    /// Most bytes of tensors in a shard; K, M and G are understood
+    #[arg(long, value_name = "N", value_parser = size)]
+    pub size: u64,
+    /// Replace files that are there; what is there stays until the new ones are whole
+    #[arg(long)]
+    pub force: bool,
+    /// Sync files and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
 }

@@ -1,0 +1,112 @@
+//! `zt split`: a file of zTensor 2 whose bytes are in shards beside it, each of which is a file by itself.
+
+use crate::arguments::Split;
+use crate::convert::NewFile;
+use crate::elements::{self, stored_size};
+use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::{progress, remote, text};
+use std::path::{Path, PathBuf};
+use ztensor::error::Error;
+use ztensor::model::manifest::Version;
+use ztensor::reader::Object;
+use ztensor::writer::{Writer, WriterOptions};
+
+/// What five digits of a name count.
+const MOST: usize = 99_999;
+
+pub fn split(arguments: &Split) -> Outcome<()> {
+    let (input, output) = (&arguments.input, &arguments.output);
+    let interrupt = Interrupt::listen();
+    let file = remote::open(input)?;
+    let groups = cut(file.objects(), arguments.size);
+    if groups.len() > MOST {
+        return Err(Failure::at(
+            output,
+            format!("{} shards are more than {MOST}; --size allows larger ones", groups.len()),
+        ));
+    }
+    let options =
+        WriterOptions { version: Version::V2, durable: arguments.durable, ..WriterOptions::default() };
+    let failed = |e: Error| match interrupt.check() {
+        Err(interrupted) => interrupted,
+        Ok(()) => Failure::at_either(input, output, e),
+    };
+    let writer_to = |file: &NewFile| {
+        let mut writer = Writer::to_sink(file.sink(), &options)?;
+        let listener = interrupt.clone();
+        writer.on_progress(move |_| listener.check().is_ok())?;
+        Ok(writer)
+    };
+    let root = NewFile::create(output, arguments.force, arguments.durable)?;
+    let mut writer = writer_to(&root).map_err(failed)?;
+    let attributes = file.attributes_to_copy().map_err(failed)?;
+    writer.set_attributes(attributes).map_err(failed)?;
+    let stored = groups.iter().flatten().map(stored_size);
+    let bar = progress::bar(stored.fold(0, u64::saturating_add), input);
+    let mut shards = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        let name = format!("{:05}-of-{:05}", at + 1, groups.len());
+        let shard = NewFile::create(&beside(output, &name), arguments.force, arguments.durable)?;
+        let mut own = writer_to(&shard).map_err(failed)?;
+        for object in group {
+            interrupt.check()?;
+            object.text_name().and_then(|name| own.copy(*object, name)).map_err(failed)?;
+            object.components().for_each(|component| elements::release(&component));
+            bar.inc(stored_size(object));
+        }
+        own.finish().map_err(failed)?;
+        let written = shard.open()?;
+        let mut step = |_| match interrupt.check() {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::new(ztensor::error::Cause::Cancelled, format_args!("interrupted"))),
+        };
+        let added = writer.add_shard(&name, &written, &mut step).map_err(failed)?;
+        for object in written.objects() {
+            object.text_name().and_then(|name| writer.link(added, &object, name)).map_err(failed)?;
+        }
+        shards.push(shard);
+    }
+    let summary = writer.finish().map_err(failed)?;
+    bar.finish_and_clear();
+    interrupt.check()?;
+    let count = shards.len();
+    shards.into_iter().try_for_each(NewFile::publish)?;
+    root.publish()?;
+    let mut out = Output::new();
+    let shown = output.display().to_string();
+    out.line(format_args!(
+        "{}: {} in {}, file of {}",
+        text::one_line(&shown),
+        text::count(summary.objects, "object"),
+        text::count(count as u64, "shard"),
+        text::size(summary.file_size)
+    ))?;
+    out.flush()
+}
+
+/// `STEM-NAME.zt` beside `STEM.zt`, where readers look for a shard.
+fn beside(root: &Path, name: &str) -> PathBuf {
+    let mut file = root.file_stem().unwrap_or_default().to_owned();
+    file.push(format!("-{name}.zt"));
+    root.with_file_name(file)
+}
+
+/// Objects in their order, cut so that no group has more stored bytes than that, unless a single object has.
+fn cut<'f>(objects: impl Iterator<Item = Object<'f>>, most: u64) -> Vec<Vec<Object<'f>>> {
+    let mut groups: Vec<Vec<Object<'_>>> = Vec::new();
+    let mut size = 0u64;
+    for object in objects {
+        let own = stored_size(&object);
+        size = size.saturating_add(own);
+        match groups.last_mut() {
+            Some(group) if size <= most => group.push(object),
+            _ => {
+                size = own;
+                groups.push(vec![object]);
+            }
+        }
+    }
+    groups
+}
