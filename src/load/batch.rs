@@ -94,11 +94,17 @@ impl Batch<'_, '_> {
     }
 
     /// Asks whether to go on.
+    #[inline]
     fn ask(&self, delivered: &mut Delivered) {
         let bytes = delivered.bytes.saturating_add(delivered.underway);
         if !(self.progress)(bytes, self.total) {
-            self.fail(delivered, fail!(Cancelled, "stopped after {bytes} of {} bytes", self.total));
+            self.cancel(delivered, bytes);
         }
+    }
+
+    #[cold]
+    fn cancel(&self, delivered: &mut Delivered, bytes: u64) {
+        self.fail(delivered, fail!(Cancelled, "stopped after {bytes} of {} bytes", self.total));
     }
 }
 
@@ -118,6 +124,7 @@ impl Listener for Worker<'_, '_, '_> {
     }
 
     /// Books a job, and the request with its last one; calls the callbacks.
+    #[inline]
     fn is_done(&mut self, _: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
         let batch = self.batch;
         // The failure in front of the count: who does the last job has to see it.
