@@ -108,7 +108,8 @@ static const field zt_coo_fields[] = {
 static const field zt_quantized_fields[] = {
     F(zt_quantized, struct_size), F(zt_quantized, shape), F(zt_quantized, rank), F(zt_quantized, bits),
     F(zt_quantized, group_size), F(zt_quantized, packing), A(zt_quantized, packed_weight),
-    A(zt_quantized, scales), A(zt_quantized, zeros)};
+    A(zt_quantized, scales), A(zt_quantized, zeros), F(zt_quantized, weights_per_element),
+    F(zt_quantized, axis), F(zt_quantized, zero_point), F(zt_quantized, msb_first), F(zt_quantized, zeros_packed)};
 static const field zt_write_request_fields[] = {
     F(zt_write_request, struct_size), F(zt_write_request, name), F(zt_write_request, shape),
     F(zt_write_request, rank), F(zt_write_request, data), F(zt_write_request, size),
