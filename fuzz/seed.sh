@@ -15,7 +15,7 @@ for target in open append; do
         fi
     done
 done
-mkdir -p corpus/cbor corpus/json corpus/gguf corpus/npz corpus/torch corpus/safetensors
+mkdir -p corpus/cbor corpus/json corpus/manifest_2 corpus/gguf corpus/npz corpus/torch corpus/safetensors
 for index in ../tests/data/foreign/*/*/*.index.json; do
     cp "$index" "corpus/json/$(basename "$(dirname "$index")")"
 done
@@ -35,6 +35,11 @@ for path in glob.glob("../tests/data/foreign/*/*.pt"):
             open("corpus/torch/" + os.path.basename(path), "wb").write(pickle)
 for path in glob.glob("../tests/data/**/*.zt", recursive=True):
     data = open(path, "rb").read()
+    if data[-8:] == b"\x89ZT2\r\n\x1a\n":
+        start, size = (int.from_bytes(data[len(data) - at:][:8], "little") for at in (40, 32))
+        if 0 < size < 4096: # the first byte says that the rest is a manifest
+            open("corpus/manifest_2/" + os.path.basename(path), "wb").write(b"\0" + data[start:start + size])
+        continue
     behind = 16 if data[-8:] == b"ZTEN1000" else 8
     size = int.from_bytes(data[len(data) - behind:][:8], "little")
     if 0 < size <= 4096 and size + behind <= len(data):
@@ -47,7 +52,7 @@ for at, text in enumerate(texts):
     open(f"corpus/json/{at}", "w").write(text)
 END
 # Targets that make their files from the input: bytes of any kind will do.
-for target in manifest zstd roundtrip options; do
+for target in manifest manifest_2 seekable shards zstd roundtrip options; do
     mkdir -p "corpus/$target"
     for size in 40 200 1000 4000; do
         head -c "$size" /dev/urandom >"corpus/$target/random-$size"

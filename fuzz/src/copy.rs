@@ -4,7 +4,7 @@ use crate::memory::Sink;
 use crate::random::Random;
 use crate::read::{open, check_error};
 use ztensor::error::Cause;
-use ztensor::model::manifest::Version;
+use ztensor::model::manifest::{Container, Version};
 use ztensor::model::value::{Attributes, Value};
 use ztensor::reader::{File, Object};
 use ztensor::container::json;
@@ -60,6 +60,11 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
         for (x, y) in a.components().zip(b.components()) {
             assert_eq!(x.role(), y.role());
             assert_eq!(x.known_logical(), y.known_logical());
+            // 1.2 says that an unknown type is read as its dtype, zTensor 2 that it is not.
+            let is_unknown = x.logical_name().is_some() && x.known_logical().is_none();
+            if is_unknown && file.container() == Container::V2 {
+                continue;
+            }
             let (x_bytes, y_bytes) = (x.load(), y.load());
             assert_eq!(x_bytes.is_ok(), y_bytes.is_ok(), "{:?} {:?}", x_bytes.err(), y_bytes.err());
             let (Ok(x_bytes), Ok(y_bytes)) = (x_bytes, y_bytes) else { continue };

@@ -1,7 +1,7 @@
 //! Valid files of every version from an input, with one thing bent afterwards if the input says so.
 
 use crate::file::{compressed, Container, Layout};
-use crate::item::{bend, map, text, Item, EncodingStyle};
+use crate::item::{bend, map, text, Item, EncodingStyle, WORDS};
 use crate::values;
 use arbitrary::{Result, Unstructured};
 use ztensor::model::dtype::{Dtype, Logical};
@@ -42,10 +42,10 @@ pub fn file(u: &mut Unstructured<'_>) -> Result<Made> {
     }
     let mut root = root(u, version, objects)?;
     if how == 1 || how == 2 || how == 3 {
-        bend(&mut root, u)?;
+        bend(&mut root, u, &WORDS)?;
     }
     if how == 3 {
-        bend(&mut root, u)?;
+        bend(&mut root, u, &WORDS)?;
     }
     let start = layout.manifest(&root, &mut EncodingStyle { plain, input: u })?;
     let end = layout.bytes.len();

@@ -121,10 +121,10 @@ fn nodes(item: &Item) -> usize {
     }
 }
 
-/// Changes one node of the tree.
-pub fn bend(root: &mut Item, u: &mut Unstructured<'_>) -> Result<()> {
+/// Changes one node of the tree; texts become such words.
+pub fn bend(root: &mut Item, u: &mut Unstructured<'_>, words: &[&str]) -> Result<()> {
     let mut at = u.int_in_range(0..=nodes(root) - 1)?;
-    visit(root, &mut at, &mut |item| bend_node(item, u)).unwrap_or(Ok(()))
+    visit(root, &mut at, &mut |item| bend_node(item, u, words)).unwrap_or(Ok(()))
 }
 
 fn visit<T>(item: &mut Item, left: &mut usize, body: &mut dyn FnMut(&mut Item) -> T) -> Option<T> {
@@ -141,7 +141,7 @@ fn visit<T>(item: &mut Item, left: &mut usize, body: &mut dyn FnMut(&mut Item) -
     }
 }
 
-fn bend_node(item: &mut Item, u: &mut Unstructured<'_>) -> Result<()> {
+fn bend_node(item: &mut Item, u: &mut Unstructured<'_>, words: &[&str]) -> Result<()> {
     let how: u8 = u.arbitrary()?;
     match item {
         Item::Unsigned(v) if how < 200 => {
@@ -154,8 +154,8 @@ fn bend_node(item: &mut Item, u: &mut Unstructured<'_>) -> Result<()> {
             match how % 4 {
                 0 => drop(pairs.remove(at)),
                 1 => pairs.push(pairs[at].clone()),
-                2 => pairs.push((Item::Text(u.arbitrary()?), any(u)?)),
-                _ => pairs[at].0 = any(u)?,
+                2 => pairs.push((Item::Text(u.arbitrary()?), any(u, words)?)),
+                _ => pairs[at].0 = any(u, words)?,
             }
         }
         Item::Array(items) if how < 200 && !items.is_empty() => {
@@ -163,27 +163,27 @@ fn bend_node(item: &mut Item, u: &mut Unstructured<'_>) -> Result<()> {
             match how % 3 {
                 0 => drop(items.remove(at)),
                 1 => items.push(items[at].clone()),
-                _ => items[at] = any(u)?,
+                _ => items[at] = any(u, words)?,
             }
         }
-        Item::Text(text) if how < 200 => *text = WORDS[u.choose_index(WORDS.len())?].to_owned(),
-        _ => *item = any(u)?,
+        Item::Text(text) if how < 200 => *text = words[u.choose_index(words.len())?].to_owned(),
+        _ => *item = any(u, words)?,
     }
     Ok(())
 }
 
 /// Texts that mean something in some place.
-const WORDS: [&str; 44] = [
+pub const WORDS: [&str; 44] = [
     "", "f64", "f32", "f16", "bf16", "i64", "i8", "u64", "u8", "bool", "float32", "uint8", "int64", "f8_e4m3",
     "f8_e4m3fn", "f8_e5m2fnuz", "complex64", "complex128", "raw", "zstd", "lz4", "dense", "sparse_csr",
     "sparse_coo", "quantized_group", "sparse", "big", "little", "data", "values", "indices", "indptr", "coords",
     "packed_weight", "scales", "zeros", "1.1.0", "1.2.0", "2.0.0", "1", "crc32c:0x0", "sha256:00", "xxh:1", "\0\n",
 ];
 
-fn any(u: &mut Unstructured<'_>) -> Result<Item> {
+fn any(u: &mut Unstructured<'_>, words: &[&str]) -> Result<Item> {
     Ok(match u.int_in_range(0..=8u8)? {
         0 => Item::Unsigned(u.arbitrary()?),
-        1 => Item::Text(WORDS[u.choose_index(WORDS.len())?].to_owned()),
+        1 => Item::Text(words[u.choose_index(words.len())?].to_owned()),
         2 => Item::Array(Vec::new()),
         3 => Item::Map(Vec::new()),
         4 => Item::Simple(u.int_in_range(20..=23)?),

@@ -7,6 +7,7 @@ pub mod c;
 pub mod c_load;
 pub mod c_read;
 pub mod c_write;
+pub mod container_2;
 pub mod copy;
 pub mod differential;
 pub mod file;

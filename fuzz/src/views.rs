@@ -35,7 +35,9 @@ pub fn every_object(file: &File, verified: bool) {
         }
         let wanted = verified && object.format() == Format::QuantizedGroup;
         if let Some(view) = outcome(object.quantized_view(), wanted) {
-            assert_eq!(view.packed_weight.bytes().len() as u64, object.component("packed_weight").unwrap().size().unwrap());
+            let role = if object.format() == Format::QuantizedGroup { "packed_weight" } else { "data" };
+            assert_eq!(view.packed_weight.bytes().len() as u64, object.component(role).unwrap().size().unwrap());
+            assert!(view.groups.is_none_or(|groups| groups.axis < view.shape.len() as u64));
         }
     }
 }

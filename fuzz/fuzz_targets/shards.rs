@@ -1,0 +1,104 @@
+//! zTensor 2 in several files: a root with a table of shards that is right or bent, and shards that are right, bent, cut,
+//! missing or files of their own. What is read of a shard is what it has there, and no shard spoils what is not in it.
+#![no_main]
+
+use arbitrary::Unstructured;
+use std::ffi::OsStr;
+use std::path::Path;
+use ztensor::error::{Cause, Error, Result};
+use ztensor::reader::{File, OpenOptions, Opened, Store, VerifyOptions, VerifyReport};
+use ztensor_fuzz::container_2::{self, SHARDS};
+use ztensor_fuzz::memory::ReadOnly;
+use ztensor_fuzz::read::{self, check_error};
+
+/// Files by their names.
+struct Files(Vec<(String, Vec<u8>)>);
+
+impl Files {
+    fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, bytes)| &bytes[..])
+    }
+}
+
+impl Store for Files {
+    fn for_each_name(&self, _: &Path, _: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn open(&self, path: &Path) -> Result<Opened> {
+        let bytes = path.to_str().and_then(|name| self.bytes(name));
+        let bytes = bytes.ok_or_else(|| Error::new(Cause::NoFile, format_args!("it is not there")))?;
+        Ok(Opened { source: Box::new(ReadOnly(bytes.to_vec())), label: None, path: Vec::new(), modified: 0 })
+    }
+
+    fn threads(&self, _: usize) -> usize {
+        1
+    }
+}
+
+/// A shard, and whether it is as its entry says.
+fn shard(u: &mut Unstructured<'_>, size: u64) -> arbitrary::Result<(Option<Vec<u8>>, bool)> {
+    let mut bytes = container_2::shard(size as usize);
+    Ok(match u.int_in_range(0..=6)? {
+        0 => {
+            let at = u.choose_index(bytes.len())?;
+            bytes[at] ^= u.int_in_range(1..=255)?;
+            (Some(bytes), false)
+        }
+        1 => {
+            bytes.truncate(u.choose_index(bytes.len())?);
+            (Some(bytes), false)
+        }
+        2 => (None, false),
+        3 => (Some(container_2::raw(b"\xa1\x67objects\xa0")), false),
+        _ => (Some(bytes), true),
+    })
+}
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let mut u = Unstructured::new(input);
+    let mut files = Files(Vec::new());
+    let mut sound = true;
+    for (name, size) in SHARDS {
+        let Ok((bytes, is_sound)) = shard(&mut u, size) else { return };
+        sound &= is_sound;
+        files.0.extend(bytes.map(|bytes| (format!("m-{name}.zt"), bytes)));
+    }
+    let Ok(root) = container_2::file(&mut u, true) else { return };
+    files.0.push((String::from("m.zt"), root.bytes.clone()));
+    let alone = read::open(&root.bytes, false);
+    let options = OpenOptions { max_decoded_size: Some(read::MOST_DECODED), ..OpenOptions::default() };
+    let file = match (File::open_model_from(&files, Path::new("m.zt"), &options), alone) {
+        (Ok(file), Ok(_)) => file,
+        (Err(e), Err(_)) => {
+            check_error(&e);
+            return;
+        }
+        (model, alone) => panic!("as a model: {model:?}; alone: {alone:?}"),
+    };
+    let listed = container_2::reference(&root.bytes).and_then(|reference| reference.ok().flatten());
+    let Some(manifest) = listed else { return };
+    for object in file.objects() {
+        for component in object.components() {
+            let Some(part) = manifest.objects.get(object.name()).and_then(|o| o.parts.get(component.role())) else { continue };
+            let Some(shard) = &part.blob.shard else { continue };
+            let mut found = vec![0; component.stored_size().min(1 << 20) as usize];
+            match component.read_stored(&mut found) {
+                Ok(()) => {
+                    let bytes = files.bytes(&format!("m-{shard}.zt")).expect("it was read");
+                    assert_eq!(bytes.len() as u64, manifest.shards[shard].size);
+                    assert_eq!(found, bytes[component.offset() as usize..][..found.len()]);
+                }
+                Err(e) => {
+                    check_error(&e);
+                    assert!(root.bent || !sound, "of a sound shard: {e}");
+                }
+            }
+        }
+    }
+    let verified = file.verify(&VerifyOptions::default(), &|_, _| true, &mut VerifyReport::default());
+    let _ = verified.inspect_err(|e| {
+        check_error(e);
+    });
+    ztensor_fuzz::views::every_object(&file, false);
+});
