@@ -50,7 +50,7 @@ impl Drop for Cleanup {
 /// Its number (see args::WORKLOADS), and what it does.
 type Workload = (&'static str, fn(&Cfg) -> Vec<Value>);
 
-const TABLE: [Workload; 18] = [
+const TABLE: [Workload; 19] = [
     ("w1", workloads::open::run),
     ("w1", workloads::open_kinds::run),
     ("w1", workloads::vocabulary::run),
@@ -69,6 +69,7 @@ const TABLE: [Workload; 18] = [
     ("w14", workloads::convert_file::run),
     ("w15", workloads::stream::run),
     ("w16", workloads::cache::run),
+    ("w17", workloads::ztensor_2::run),
 ];
 
 fn main() -> ExitCode {

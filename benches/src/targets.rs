@@ -109,6 +109,10 @@ pub const TARGETS: &[Target] = &[
     t("W15/shards cold", "load", "libztensor load, 2 threads", "Run:ai, 2 threads", 1.0),
     t("W15/rank", "load", "libztensor load of slices", "limit: O_DIRECT", 2.5),
     t("W16", "visit", "libztensor zt_cache, the next", "limit: pread", 0.95),
+    t("W17/1000", "open", "libztensor zt_open", "limit: walk", 3.0),
+    t("W17/100000", "open", "libztensor zt_open", "limit: walk", 3.0),
+    t("W17/1000", "open", "libztensor zt_open", "ztensor 2.1.1", 0.1),
+    t("W17/100000", "open", "libztensor zt_open", "ztensor 2.1.1", 0.1),
 ];
 
 #[derive(Clone, Copy, PartialEq)]

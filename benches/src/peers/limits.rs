@@ -15,6 +15,12 @@ fn map(path: &Path) -> Mmap {
 }
 
 fn manifest(file: &[u8]) -> &[u8] {
+    if file.ends_with(b"\x89ZT2\r\n\x1a\n") {
+        let footer = &file[file.len() - 40..];
+        let [start, size] =
+            [0, 8].map(|at| u64::from_le_bytes(footer[at..at + 8].try_into().unwrap()) as usize);
+        return &file[start..start + size];
+    }
     let end = file.len() - 16;
     let n = u64::from_le_bytes(file[end..end + 8].try_into().unwrap()) as usize;
     &file[end - n..end]

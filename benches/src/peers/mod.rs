@@ -11,6 +11,7 @@ pub mod limits;
 pub mod runai;
 pub mod safetensors;
 pub mod zt1;
+pub mod zt2;
 
 use crate::clock::Moment;
 

@@ -19,3 +19,4 @@ pub mod stream;
 pub mod threads;
 pub mod vocabulary;
 pub mod write;
+pub mod ztensor_2;

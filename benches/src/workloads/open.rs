@@ -50,7 +50,7 @@ pub fn mean(k: usize, mut f: impl FnMut() -> Sample) -> Sample {
 }
 
 /// Open, find, list and close, each through calls of the C interface.
-fn libztensor(path: &Path, names: &[CString], mode: i32) -> Sample {
+pub fn libztensor(path: &Path, names: &[CString], mode: i32) -> Sample {
     let mut t = Lap::start();
     let f = zt::Zt::open_with(path, mode, 0);
     let open = t.lap();
