@@ -48,7 +48,7 @@ pub fn split(arguments: &Split) -> Outcome<()> {
     let mut shards = Vec::new();
     for (at, group) in groups.iter().enumerate() {
         let name = format!("{:05}-of-{:05}", at + 1, groups.len());
-        let shard = NewFile::create(&beside(output, &name), arguments.force, arguments.durable)?;
+        let shard = NewFile::create(&shard_path(output, &name), arguments.force, arguments.durable)?;
         let mut own = writer_to(&shard).map_err(failed)?;
         for object in group {
             interrupt.check()?;
@@ -87,7 +87,7 @@ pub fn split(arguments: &Split) -> Outcome<()> {
 }
 
 /// `STEM-NAME.zt` beside `STEM.zt`, where readers look for a shard.
-fn beside(root: &Path, name: &str) -> PathBuf {
+fn shard_path(root: &Path, name: &str) -> PathBuf {
     let mut file = root.file_stem().unwrap_or_default().to_owned();
     file.push(format!("-{name}.zt"));
     root.with_file_name(file)
