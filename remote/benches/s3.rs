@@ -171,10 +171,12 @@ struct ByRunai {
 impl ByRunai {
     /// None where it is not there, or cannot read from this server.
     fn start(endpoint: &str, size: usize, places: &[u64], at_once: usize) -> Option<ByRunai> {
-        let folder = PathBuf::from(env!("ZT_LIB_DIR")).join("../runai");
+        // Beside ours, which this program is linked to.
+        let ours = PathBuf::from(env!("ZT_LIB_DIR"));
+        let folders = std::env::join_paths([ours.join("../runai"), ours]).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--runai", &size.to_string()]).args(places.iter().map(u64::to_string));
-        command.env("LD_LIBRARY_PATH", folder).env("AWS_ENDPOINT_URL", endpoint);
+        command.env("LD_LIBRARY_PATH", folders).env("AWS_ENDPOINT_URL", endpoint);
         command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "word");
         command.env("AWS_REGION", "us-east-1").env("AWS_EC2_METADATA_DISABLED", "true");
         command.env("RUNAI_STREAMER_S3_USE_VIRTUAL_ADDRESSING", "0").env("AT_ONCE", at_once.to_string());
