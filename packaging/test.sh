@@ -99,7 +99,7 @@ fi
 only_ours() { # FILE: it exports its own functions, and says by which libraries it is loaded
     [ "$(objdump -T "$1" | grep -v '[*]UND[*]' | sed -n 's/.*ZTENSOR_REMOTE_0[.]9 *\(zt_.*\)/\1/p' | sort | tr '\n' ' ')" = \
         "zt_remote_open zt_remote_source " ]
-    ! objdump -T "$1" | grep -v '[*]UND[*]' | grep -E ' (DF|DO) ' | grep -v 'ZTENSOR_REMOTE_0[.]9'
+    if objdump -T "$1" | grep -v '[*]UND[*]' | grep -E ' (DF|DO) ' | grep -v 'ZTENSOR_REMOTE_0[.]9'; then return 1; fi
     readelf -d "$1" | grep -q 'libztensor_remote.so.0' && readelf -d "$1" | grep -q 'NEEDED.*libztensor.so.0'
 }
 open_url() { # PREFIX BUILD: a project that finds the package
