@@ -213,7 +213,7 @@ compiled() { # PACKAGE EXAMPLE ARGUMENT
     flags=$(PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/$libdir/pkgconfig" PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
         PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --define-variable=pcfiledir="/$libdir/pkgconfig" --cflags --libs "$1")
     # shellcheck disable=SC2086 # a list of words
-    cc "$here/../examples/$2.c" -o "$out/$2" -I"$root/usr/include" $flags && LD_LIBRARY_PATH=$root/$libdir "$out/$2" "$3"
+    cc "$here/../examples/$2.c" -o "$out/$2.program" -I"$root/usr/include" $flags && LD_LIBRARY_PATH=$root/$libdir "$out/$2.program" "$3"
 }
 check "Debian, pkg-config" compiled ztensor inspect "$data/v1.2/py-1.2.3-sparse.zt"
 if [ $remote = yes ]; then
