@@ -134,7 +134,7 @@ names = {part["name"]: part for part in sbom["components"]}
 assert sbom["bomFormat"] == "CycloneDX" and sbom["metadata"]["component"]["name"] == subject, sbom["metadata"]
 assert has in names and has_not not in names and "cbindgen" not in names, sorted(names)
 assert all(part["licenses"] and part["purl"].startswith(("pkg:cargo/", "pkg:pypi/ziglang@")) for part in names.values())
-known = {part["bom-ref"] for part in names.values()} | {sbom["metadata"]["component"]["bom-ref"]}
+known = {part["bom-ref"] for part in sbom["components"]} | {sbom["metadata"]["component"]["bom-ref"]}
 assert all({edge["ref"], *edge["dependsOn"]} <= known for edge in sbom["dependencies"])
 ' "$@"
 }
