@@ -63,6 +63,7 @@ pub fn options(u: &mut Unstructured<'_>) -> Result<WriterOptions> {
         durable: false,
         frame_size: u.int_in_range(1024..=4096)?,
         canonical: false,
+        usual_digest: false,
     })
 }
 

@@ -262,7 +262,8 @@ pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOption
         large_alignment: or_default(options.large_alignment, default.large_alignment),
         large_size: or_default(options.large_size, default.large_size),
         zstd_level: if options.zstd_level == 0 { default.zstd_level } else { options.zstd_level },
-        digest: digest(options.digest)?.unwrap_or(container::capabilities(version).usual_digest),
+        digest: digest(options.digest)?.flatten(),
+        usual_digest: digest(options.digest)?.is_none(),
         threads: options.threads as usize,
         // SAFETY: NULL or as it says.
         thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },

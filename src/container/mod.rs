@@ -58,15 +58,14 @@ pub use validate::Validated;
 pub use window::Window;
 pub use ztensor_1::append_record::AppendRecord;
 pub(crate) use ztensor_1::append_record::HEAD_BYTES;
-pub use ztensor_1::footer::{possible_ends, PossibleEnd};
 
 use crate::digest::{Algorithm, Digest};
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::OwnedValue;
-pub use row::OriginOf;
 use row::{Decode, Encode, Row};
+pub use row::{EndSearch, OriginOf, PossibleEnd};
 use std::ffi::CStr;
 
 /// What is written where nothing else is asked for.
@@ -300,6 +299,11 @@ fn encoder(container: Container) -> Result<&'static Encode> {
 /// How a file is framed that is written, whose manifest begins at `start` and has these bytes.
 pub fn frame_of(container: Container, start: u64, manifest: &[u8]) -> Result<Frame> {
     Ok((encoder(container)?.frame)(start, manifest, capabilities(container)))
+}
+
+/// How the ends are found that a file with these first bytes may have had before it was appended to.
+pub fn end_search(head: &[u8]) -> Option<&'static EndSearch> {
+    TABLE.iter().filter_map(|row| row.ends.as_ref()).find(|search| head.starts_with(search.header))
 }
 
 /// The first bytes of a file that is written.

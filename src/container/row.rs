@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::memory::Budget;
 use crate::model::manifest::Manifest;
 use crate::model::value::OwnedValue;
+use std::ops::Range;
 
 /// Whether a file is of the container. What can only be one and breaks its rules is an error.
 pub type Detect = fn(Ends<'_>, &Limits) -> Result<Detected>;
@@ -70,6 +71,27 @@ pub struct OriginOf<'a> {
 /// What a file says beside objects and attributes.
 pub type Origin = fn(&OriginOf<'_>) -> Result<Option<OwnedValue>>;
 
+/// A place that looks like the end of a file.
+pub struct PossibleEnd {
+    /// Where its manifest would be.
+    pub manifest: Range<u64>,
+    /// Behind its footer.
+    pub end: u64,
+}
+
+/// How the places are found where a file may have ended before it was appended to.
+pub struct EndSearch {
+    /// First bytes of such a file.
+    pub header: &'static [u8],
+    /// Bytes by which a place is known: windows have to overlap by one less.
+    pub size: usize,
+    /// Gives the places in a window, which begins so many bytes into the file.
+    pub find: fn(&[u8], u64, &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()>,
+    /// Whether the last of several is the one: each append leaves the end before it where it is. Otherwise only one that
+    /// is alone is, in a file whose gaps are zero.
+    pub last_counts: bool,
+}
+
 /// A container.
 pub struct Row {
     /// What it can represent, and its name.
@@ -82,6 +104,8 @@ pub struct Row {
     pub encode: Option<Encode>,
     /// What a copy of a file of it notes, so that converting back gives the same file; none where there is nothing to note.
     pub origin: Option<Origin>,
+    /// How the end is found that a file had before it was appended to; none where nothing is.
+    pub ends: Option<EndSearch>,
 }
 
 /// For a container whose files another row detects.

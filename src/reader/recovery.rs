@@ -4,13 +4,14 @@
 //! stand; then the record decides, whatever the file ends in. Files without a record (cut short, or left by
 //! writers that keep none) are searched for the places where a whole file ends. Such a place may be in the data,
 //! of which anybody may have made every byte. So one place is the answer only if it is the only one in the whole
-//! file and nothing but zeros stands where its manifest has nothing; in every other case the caller decides.
+//! file and nothing but zeros stands where its manifest has nothing; in every other case the caller decides. Of a container
+//! whose appends leave every end where it was there is no record, and the last of the places is the answer.
 
 use super::index::NameIndex;
 use super::item_extent::{is_one_map, Budget};
 use super::manifest::{read_manifest, unfinished};
 use super::padding;
-use crate::container::{self, AppendRecord, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
+use crate::container::{self, AppendRecord, EndSearch, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::load::{for_each_chunk, zeroed, READ_CHUNK};
 use crate::source::ByteSource;
@@ -48,6 +49,10 @@ fn is_tail_error(error: &Error) -> bool {
                 | Rule::CborDuplicateKey
                 | Rule::VersionMissing
                 | Rule::ObjectsMissing
+                | Rule::Zt2FooterMagic
+                | Rule::Zt2ManifestBounds
+                | Rule::Zt2ManifestHash
+                | Rule::Zt2ManifestTooLarge
         ),
         _ => false,
     }
@@ -67,8 +72,11 @@ pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error 
         Ok(search) if search.count == 0 => {
             error.within(format_args!("zt_repair looks for where the file ended before an append"))
         }
-        Ok(search) if from == 0 => match search.decide(source, limits) {
-            Ok(location) => unfinished(location.end, source.size()),
+        Ok(search) if from == 0 || search.last_counts => match search.decide(source, limits) {
+            Ok(location) => match error.rule().filter(|_| search.last_counts) {
+                Some(rule) => unfinished(location.end, source.size()).called(rule),
+                None => unfinished(location.end, source.size()),
+            },
             Err(e) => e,
         },
         Ok(search) => search.in_doubt("zt_repair looks for more further in front"),
@@ -141,6 +149,9 @@ pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<L
 struct Search {
     /// The first of them.
     first: Vec<Location>,
+    last: Option<Location>,
+    /// Whether that is the one, however many there are.
+    last_counts: bool,
     count: u64,
     /// Whether all was looked at that looks like an end.
     is_whole: bool,
@@ -152,6 +163,7 @@ impl Search {
 
     fn push(&mut self, location: Location) -> Result<()> {
         self.count = self.count.saturating_add(1);
+        self.last = Some(location);
         if self.first.len() < Self::NAMED {
             self.first.try_reserve(1)?;
             self.first.push(location);
@@ -165,6 +177,7 @@ impl Search {
             _ if !self.is_whole => {
                 Err(self.in_doubt("too much looks like an end for all of it to be looked at"))
             }
+            _ if self.last_counts => self.last.ok_or_else(|| self.in_doubt("there is none")),
             [only] => match is_zero_between(source, limits, only)? {
                 true => Ok(*only),
                 false => Err(self.in_doubt("bytes in front of it that belong to nothing are not zero")),
@@ -197,33 +210,36 @@ impl fmt::Display for Search {
     }
 }
 
-/// Looks for places where a whole 1.x file ends, behind `from` and in front of the end of `source`. Takes time in
+/// Looks for places where a whole file ends, behind `from` and in front of the end of `source`. Takes time in
 /// proportion to the file, whatever it holds.
 fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search> {
-    let mut search = Search { first: Vec::new(), count: 0, is_whole: true };
+    let mut search = Search { first: Vec::new(), last: None, last_counts: false, count: 0, is_whole: true };
     let size = source.size();
-    if !can_end_twice(source)? {
-        return Ok(search);
-    }
+    let Some(ends) = ends_of(source)? else { return Ok(search) };
+    search.last_counts = ends.last_counts;
     // One look at what looks like an end takes no more than it shows to be one; all together, this.
     let mut budget = Budget(size.saturating_mul(8).saturating_add(16 << 20));
     let mut buffer = zeroed(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
     let mut start = from.max(HEADER_SIZE);
-    while size.saturating_sub(start) > PossibleEnd::SIZE as u64 {
+    while size.saturating_sub(start) > ends.size as u64 {
         let length = usize::try_from(size.saturating_sub(start)).unwrap_or(READ_CHUNK).min(buffer.len());
         let window = buffer.get_mut(..length).unwrap_or_default();
         source.read_at(start, window)?;
-        for possible in container::possible_ends(window, start).filter(|possible| possible.end < size) {
+        (ends.find)(window, start, &mut |possible| {
+            if possible.end >= size || !search.is_whole {
+                return Ok(());
+            }
             match ends_at(source, limits, possible, &mut budget)? {
                 Some(Some(location)) => search.push(location)?,
                 Some(None) => {}
-                None => {
-                    search.is_whole = false;
-                    return Ok(search);
-                }
+                None => search.is_whole = false,
             }
+            Ok(())
+        })?;
+        if !search.is_whole {
+            return Ok(search);
         }
-        start = start.saturating_add((length as u64).saturating_sub(PossibleEnd::SIZE as u64 - 1));
+        start = start.saturating_add((length as u64).saturating_sub((ends.size as u64).saturating_sub(1)));
     }
     Ok(search)
 }
@@ -277,14 +293,14 @@ fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location
     Ok(zero)
 }
 
-/// Whether a whole file could end within it, by its first bytes.
-fn can_end_twice(source: &dyn ByteSource) -> Result<bool> {
+/// How the ends are found that a file may have had, by its first bytes.
+fn ends_of(source: &dyn ByteSource) -> Result<Option<&'static EndSearch>> {
     let mut head = [0; HEADER_SIZE as usize];
     if source.size() < HEADER_SIZE {
-        return Ok(false);
+        return Ok(None);
     }
     source.read_at(0, &mut head)?;
-    Ok(PossibleEnd::follows(&head))
+    Ok(container::end_search(&head))
 }
 
 /// Checks that a file may be cut to `end`, which its append record does not contradict.

@@ -11,6 +11,9 @@
 //! | 3. clear the record, sync | old file, what is new | the new file, from the moment that the record is gone |
 //! | 4. overwrite the old manifest and footer with zeros | new file, any part of the old manifest as padding | the new file |
 //!
+//! Where nothing of the file may change there is no record and no step 1, 3 and 4: what is new is on the disk before its
+//! footer is, and until then the file ends in no footer, so that a repair cuts it back to the last one that is whole.
+//!
 //! A disk may write in any order between two syncs. Within step 1 nothing but the record changes, and the file
 //! still ends in its old footer, whatever part of the record is there. Within step 2 the record is whole. Within
 //! step 3 nothing but the record changes, and the file ends in its new footer. Steps 1 to 3 are synced whether or
@@ -63,7 +66,9 @@ enum Progress {
 /// dropping the sink puts the file back to it.
 pub struct AppendSink {
     writer: Option<BufferedFile>,
-    record: HeadRecord,
+    /// None where nothing may change of what is there: then neither is the old end cleared, and what is appended counts
+    /// from the moment that its own end is there.
+    record: Option<HeadRecord>,
     /// The old manifest and footer.
     tail: Range<u64>,
     progress: Progress,
@@ -72,7 +77,7 @@ pub struct AppendSink {
 
 impl AppendSink {
     /// Appends to the file at `path`, whose manifest and footer are the bytes `tail`.
-    pub fn open(path: &Path, tail: Range<u64>, record: HeadRecord, durable: bool) -> Result<Self> {
+    pub fn open(path: &Path, tail: Range<u64>, record: Option<HeadRecord>, durable: bool) -> Result<Self> {
         let mut file = SystemPath::new(path)?
             .open(Access::ReadWrite)
             .map_err(|e| Error::io("could not open it for writing", &e))?;
@@ -95,11 +100,13 @@ impl AppendSink {
             return Ok(());
         }
         self.progress = Progress::Begun;
-        let (offset, record, end) = (self.record.offset, self.record.bytes, self.tail.end);
+        let (record, end) = (self.record.clone(), self.tail.end);
         let file = self.writer()?.file();
-        put(file, offset, &record)
-            .map_err(|e| e.within(format_args!("could not write the append record")))?;
-        sync(file, "could not sync the append record")?;
+        if let Some(HeadRecord { offset, bytes, .. }) = record {
+            put(file, offset, &bytes)
+                .map_err(|e| e.within(format_args!("could not write the append record")))?;
+            sync(file, "could not sync the append record")?;
+        }
         seek(file, end)?;
         self.progress = Progress::Grown;
         Ok(())
@@ -108,11 +115,12 @@ impl AppendSink {
     /// Steps 1 to 3.
     fn commit(&mut self) -> Result<()> {
         self.begin()?;
-        let HeadRecord { offset, before, .. } = self.record.clone();
+        let record = self.record.clone();
         let writer = self.writer()?;
         writer.flush()?;
         sync(writer.file(), "could not sync what was added")?;
         self.progress = Progress::Cleared;
+        let Some(HeadRecord { offset, before, .. }) = record else { return Ok(()) };
         let file = self.writer()?.file();
         put_back(file, offset, &before)?;
         sync(file, "could not sync the new end")
@@ -138,8 +146,10 @@ impl AppendSink {
             // Where that fails the record stays: the disk may still have what was added.
             sync(file, "the file is cut back, but could not be synced")?;
         }
-        put_back(file, self.record.offset, &self.record.before)
-            .map_err(|e| e.within(format_args!("the file has its old end, but")))?;
+        if let Some(record) = &self.record {
+            put_back(file, record.offset, &record.before)
+                .map_err(|e| e.within(format_args!("the file has its old end, but")))?;
+        }
         match self.durable {
             true => sync(file, "the file is cut back, but could not be synced"),
             false => Ok(()),
@@ -148,14 +158,17 @@ impl AppendSink {
 
     /// The old manifest and footer behind what was added, of which nothing is left but zeros.
     fn end_validly(&self, file: &File) -> Result<()> {
-        put(file, self.record.offset, &self.record.bytes)?; // the last step may have cleared it
-        sync(file, "could not sync the append record")?;
+        if let Some(record) = &self.record {
+            put(file, record.offset, &record.bytes)?; // the last step may have cleared it
+            sync(file, "could not sync the append record")?;
+        }
         let mut seeker: &File = file;
         let end = seeker.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
         zero(file, self.tail.end..end)?;
         copy(file, self.tail.clone(), end)?;
         sync(file, "could not sync the old manifest")?;
-        put_back(file, self.record.offset, &self.record.before)?;
+        let Some(record) = &self.record else { return Ok(()) };
+        put_back(file, record.offset, &record.before)?;
         sync(file, "could not sync the old manifest")?;
         let _ = zero(file, self.tail.clone()); // what is left of it is padding
         Ok(())
@@ -238,12 +251,22 @@ impl ByteSink for AppendSink {
         self.writer()?.write(bytes)
     }
 
+    fn settle(&mut self) -> Result<()> {
+        if self.record.is_some() {
+            return Ok(()); // it says what the file is until all is there
+        }
+        self.begin()?;
+        let writer = self.writer()?;
+        writer.flush()?;
+        sync(writer.file(), "could not sync what was added")
+    }
+
     /// The new manifest and footer are written: makes them the file's, then turns those that they replace to
     /// zero padding.
     fn publish(&mut self) -> Result<()> {
         self.commit()?;
         // From here on the new state stands; failing to clear the old manifest loses nothing.
-        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let Some(writer) = self.writer.take().filter(|_| self.record.is_some()) else { return Ok(()) };
         zero(writer.file(), self.tail.clone()).map_err(|e| {
             e.within(format_args!("the append is in place, but the old manifest could not be cleared"))
         })?;

@@ -13,6 +13,11 @@ pub trait ByteSink: Send {
         threads.write_and_work(|| self.write(bytes))
     }
 
+    /// What was written is to be where it goes before what follows, which says that it is there.
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Everything was written: publishes it. The sink is done after that, whatever comes back.
     fn publish(&mut self) -> Result<()>;
 

@@ -31,7 +31,6 @@ impl Writer {
 
     #[inline(never)] // so that its stack is not there while the file is opened
     fn over_file(file: Box<File>, path: &Path, options: &WriterOptions) -> Result<Writer> {
-        options.check()?;
         let Some(version) = file.capabilities().appends_as else {
             let name = file.container().name();
             return Err(fail!(
@@ -39,21 +38,33 @@ impl Writer {
                 "a file of {name} cannot be appended to or edited; copy it to a new one"
             ));
         };
+        // Whether the file then says that it is of this version is decided at the end.
+        let options = WriterOptions { version, ..options.clone() }.resolved()?;
+        options.check()?;
+        if options.canonical {
+            return Err(fail!(
+                InvalidArgument,
+                "a file that is appended to is not in canonical form any more"
+            ));
+        }
         let part = file.only_part()?;
         let range = part.frame().manifest.clone();
+        if range.is_empty() {
+            return Err(fail!(Unsupported, "the file has no manifest to which objects could be added"));
+        }
         let size = usize::try_from(range.end.saturating_sub(range.start))
             .map_err(|_| fail!(Unsupported, "the manifest does not fit this process's address space"))?;
         let mut manifest = AlignedBuffer::zeroed(size)?;
         part.source().read_at(range.start, manifest.as_mut_slice())?;
         let end = file.size();
-        let sink: Box<dyn ByteSink> = if AppendRecord::fits_before(range.start) {
+        let sink: Box<dyn ByteSink> = if container::capabilities(version).old_ends_stay {
+            try_box(AppendSink::open(path, range.start..end, None, options.durable)?)?
+        } else if AppendRecord::fits_before(range.start) {
             let record = head_record(part, range.start, manifest.as_slice())?;
-            try_box(AppendSink::open(path, range.start..end, record, options.durable)?)?
+            try_box(AppendSink::open(path, range.start..end, Some(record), options.durable)?)?
         } else {
             try_box(new_file(path, version, end, options.durable)?)?
         };
-        // Whether the file then says that it is of this version is decided at the end.
-        let options = WriterOptions { version, ..options.clone() };
         let mut writer = Writer::over(sink, &options, end);
         writer.append_base = Some(AppendBase::new(file, manifest));
         Ok(writer)
@@ -64,6 +75,7 @@ impl Writer {
             return Err(fail!(State, "{why}"));
         }
         let (encoded, old) = (base.manifest.as_slice(), base.file.manifest());
+        self.align_manifest()?;
         let bytes = container::extend(encoded, old, &self.manifest, &self.attributes, &base.edits)?;
         let combined = self.check_combined(&bytes)?;
         drop(base); // where a file that is open cannot be replaced, it is to be closed by then

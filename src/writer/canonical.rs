@@ -2,6 +2,7 @@
 //! components come in the order of their names' bytes, each at the next step; those of equal bytes have one place.
 
 use super::specs::WriterOptions;
+use crate::container;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{fail, Result};
 use crate::model::manifest::Encoding;
@@ -71,14 +72,15 @@ pub fn finish(hasher: Hasher) -> ContentHash {
 }
 
 impl WriterOptions {
-    /// The same as the canonical form has it.
-    pub(super) fn made_canonical(&self) -> Result<WriterOptions> {
-        let to = crate::container::capabilities(self.version);
-        let Some(step) = to.canonical_step.filter(|_| self.canonical) else {
-            return match self.canonical {
-                true => Err(to.cannot_represent("a canonical form")),
-                false => Ok(self.clone()),
-            };
+    /// The same with what the version has where nothing else is asked for, and with what its canonical form has.
+    pub(super) fn resolved(&self) -> Result<WriterOptions> {
+        let to = container::capabilities(self.version);
+        let usual = to.usual_digest.filter(|_| self.usual_digest);
+        let resolved = WriterOptions { digest: self.digest.or(usual), usual_digest: false, ..self.clone() };
+        let step = match (self.canonical, to.canonical_step) {
+            (false, _) => return Ok(resolved),
+            (true, None) => return Err(to.cannot_represent("a canonical form")),
+            (true, Some(step)) => step,
         };
         let asked = [
             ("an encoding", self.encoding != Encoding::Raw),
@@ -93,7 +95,7 @@ impl WriterOptions {
                 alignment: step,
                 large_alignment: 0,
                 digest: Some(Algorithm::Xxh3),
-                ..self.clone()
+                ..resolved
             }),
         }
     }

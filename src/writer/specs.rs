@@ -97,6 +97,8 @@ pub struct WriterOptions {
     pub zstd_level: i32,
     /// Where a component asks for none.
     pub digest: Option<Algorithm>,
+    /// Where neither does, whether the usual one of the version takes its place.
+    pub usual_digest: bool,
     /// Threads that compress; 0 for as many as there are processors.
     pub threads: usize,
     /// What is called on each thread that is started.
@@ -119,6 +121,7 @@ impl Default for WriterOptions {
             encoding: Encoding::Raw,
             zstd_level: 3,
             digest: None,
+            usual_digest: false,
             threads: 0,
             thread_hooks: ThreadHooks::default(),
             durable: false,

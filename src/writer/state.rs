@@ -137,7 +137,7 @@ impl Writer {
     }
 
     pub(super) fn begin_file(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
-        let mut writer = Writer::over(sink, &options.made_canonical()?, 0);
+        let mut writer = Writer::over(sink, &options.resolved()?, 0);
         writer.canonical = options.canonical.then(Canonical::new);
         writer.write_bytes(container::header(options.version))?;
         Ok(writer)

@@ -168,6 +168,9 @@ impl Writer {
         let mut footer = Vec::new();
         container::encode_footer(self.options.version, self.position, manifest, &mut footer)?;
         self.write_bytes(manifest)?;
+        if let Some(Err(e)) = self.sink.as_mut().map(|sink| sink.settle()) {
+            return Err(self.poison(e));
+        }
         self.write_bytes(&footer)?;
         self.report_now()?;
         let published = match self.sink.as_mut() {

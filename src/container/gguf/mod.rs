@@ -33,6 +33,7 @@ pub(crate) const ROW: Row = Row {
     decode: Some(Decode::Front(decode::decode)),
     encode: None,
     origin: Some(origin::origin),
+    ends: None,
 };
 
 /// What ends as a `.zt` file does is one that lost its beginning.

@@ -34,6 +34,7 @@ pub(crate) const ROW: Row = Row {
     decode: Some(Decode::Scattered(decode)),
     encode: None,
     origin: None,
+    ends: None,
 };
 
 /// The magic of an array, or that of an archive, whose members tell whose it is.

@@ -25,6 +25,7 @@ pub(crate) const ROW: Row = Row {
     decode: Some(Decode::Whole(decode::decode)),
     encode: None,
     origin: Some(origin::origin),
+    ends: None,
 };
 
 /// Bytes 0 to 8 are a size and byte 8 begins an object. A size of more than 32 bits is taken for something else.

@@ -46,6 +46,7 @@ pub(crate) const ROW: Row = Row {
     })),
     encode: None,
     origin: None,
+    ends: None,
 };
 
 /// The number in front of what PyTorch saved before 1.6, as a pickle.

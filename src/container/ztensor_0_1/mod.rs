@@ -63,4 +63,5 @@ pub(crate) const ROW: Row = Row {
         extend: None,
     }),
     origin: None,
+    ends: None,
 };

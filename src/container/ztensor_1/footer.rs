@@ -2,9 +2,9 @@
 
 use crate::container::capabilities::Capabilities;
 use crate::container::frame::{frame, over_limit, Detected, Ends, Frame, Limits};
+use crate::container::row::{EndSearch, PossibleEnd};
 use crate::error::{broken, Error, Result, Rule};
 use crate::model::manifest::Container;
-use std::ops::Range;
 
 /// First bytes, and last bytes from 1.1 on.
 pub(crate) const MAGIC: &[u8; 8] = b"ZTEN1000";
@@ -87,35 +87,22 @@ pub fn footer_missing(file_size: u64) -> Error {
     )
 }
 
-/// A place that looks like the end of a file from 1.1 on.
-pub struct PossibleEnd {
-    /// Where its manifest would be.
-    pub manifest: Range<u64>,
-    /// Behind its footer.
-    pub end: u64,
-}
+/// How places are found that look like the end of a file from 1.1 on.
+pub const SEARCH: EndSearch =
+    EndSearch { header: MAGIC, size: FOOTER_SIZE, find: possible_ends, last_counts: false };
 
-impl PossibleEnd {
-    /// Bytes by which one is known.
-    pub(crate) const SIZE: usize = FOOTER_SIZE;
-
-    /// Whether one can follow the first bytes of a file.
-    pub fn follows(head: &[u8]) -> bool {
-        head.starts_with(MAGIC)
-    }
-}
-
-/// Places in `window`, which begins `start` bytes into the file, that look like the end of one. Windows have to overlap
-/// by `PossibleEnd::SIZE` less one byte.
-pub fn possible_ends(window: &[u8], start: u64) -> impl Iterator<Item = PossibleEnd> + '_ {
-    window.windows(FOOTER_SIZE).enumerate().filter_map(move |(at, footer)| {
-        let (size, _) = footer.split_first_chunk().filter(|(_, magic)| magic == MAGIC)?;
+fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
+    for (at, footer) in window.windows(FOOTER_SIZE).enumerate() {
+        let Some((size, _)) = footer.split_first_chunk().filter(|(_, magic)| magic == MAGIC) else {
+            continue;
+        };
         let manifest_end = start.saturating_add(at as u64);
-        let manifest_start = manifest_end.checked_sub(u64::from_le_bytes(*size))?;
+        let Some(manifest_start) = manifest_end.checked_sub(u64::from_le_bytes(*size)) else { continue };
         let behind_magic = MAGIC.len() as u64..manifest_end;
-        behind_magic.contains(&manifest_start).then(|| PossibleEnd {
-            manifest: manifest_start..manifest_end,
-            end: manifest_end.saturating_add(FOOTER_SIZE as u64),
-        })
-    })
+        if behind_magic.contains(&manifest_start) {
+            let end = manifest_end.saturating_add(FOOTER_SIZE as u64);
+            found(PossibleEnd { manifest: manifest_start..manifest_end, end })?;
+        }
+    }
+    Ok(())
 }

@@ -93,6 +93,7 @@ pub(crate) const ROW_1_2: Row = Row {
     decode: Some(Decode::Whole(decode::decode)),
     encode: Some(ENCODE),
     origin: None,
+    ends: Some(footer::SEARCH),
 };
 
 /// The row of 1.1.
@@ -105,4 +106,5 @@ pub(crate) const ROW_1_0: Row = Row {
     decode: Some(Decode::Whole(v1_0::decode)),
     encode: None,
     origin: None,
+    ends: None,
 };

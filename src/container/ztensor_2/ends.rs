@@ -2,6 +2,7 @@
 
 use crate::container::capabilities::Capabilities;
 use crate::container::frame::{over_limit, Detected, Ends, Frame, Limits};
+use crate::container::row::{EndSearch, PossibleEnd};
 use crate::digest::xxh3;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::manifest::Container;
@@ -124,4 +125,23 @@ pub fn frame_of(start: u64, manifest: &[u8], _: &Capabilities) -> Frame {
 fn frame(manifest: std::ops::Range<u64>, file_size: u64, manifest_hash: Option<u64>) -> Frame {
     let data = PAGE..file_size.saturating_sub(FOOTER_SIZE);
     Frame { container: Container::V2, manifest, data, file_size, manifest_hash }
+}
+
+/// How places are found that look like the end of a file.
+pub const SEARCH: EndSearch =
+    EndSearch { header: MAGIC, size: FOOTER_BYTES, find: possible_ends, last_counts: true };
+
+fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
+    for (at, bytes) in window.windows(FOOTER_BYTES).enumerate() {
+        let Some(bytes) = bytes.first_chunk().filter(|_| bytes.ends_with(MAGIC)) else { continue };
+        let Footer { manifest_offset, manifest_length, version, .. } = Footer::read(bytes);
+        let footer = start.saturating_add(at as u64);
+        let is_place = manifest_offset >= PAGE && manifest_offset % PAGE == 0 && manifest_length > 0;
+        let manifest_end = manifest_offset.checked_add(manifest_length).filter(|end| *end <= footer);
+        if let (VERSION, true, Some(manifest_end)) = (version, is_place, manifest_end) {
+            let end = footer.saturating_add(FOOTER_SIZE);
+            found(PossibleEnd { manifest: manifest_offset..manifest_end, end })?;
+        }
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ mod decode;
 mod deterministic;
 mod encode;
 pub mod ends;
+mod extend;
 mod fields;
 mod layouts;
 mod names;
@@ -31,6 +32,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     container: Container::V2,
     name: "2",
     number: Some(20000),
+    appends_as: Some(Container::V2),
     alignment: ends::PAGE,
     manifest_limit: ends::MANIFEST_LIMIT,
     attribute_keys: AttributeKeys::TextsExcept(&[]),
@@ -69,9 +71,10 @@ pub(crate) const ROW: Row = Row {
         frame: ends::frame_of,
         footer: ends::encode_footer,
         aligns_manifest: true,
-        extend: None,
+        extend: Some(extend::extend),
     }),
     origin: None,
+    ends: Some(ends::SEARCH),
 };
 
 /// What the rest of the library finds to be wrong with bytes, as 2 calls it.
