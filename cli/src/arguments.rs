@@ -167,6 +167,12 @@ pub struct Convert {
     /// What to write, whatever its name is
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<Target>,
+    /// The version of a .zt file
+    #[arg(long, value_name = "VERSION")]
+    pub spec: Option<Spec>,
+    /// The canonical form of zTensor 2: the same tensors and attributes are the same bytes
+    #[arg(long)]
+    pub canonical: bool,
     /// Replace the output if it is there; what is there stays until the new file is whole
     #[arg(long)]
     pub force: bool,
@@ -268,6 +274,25 @@ pub enum Digest {
     Sha256,
     /// CRC-32C
     Crc32c,
+    /// XXH3, in zTensor 2
+    Xxh3,
+}
+
+/// A version of .zt files that are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Spec {
+    /// zTensor 0.1
+    #[value(name = "0.1")]
+    V0_1,
+    /// zTensor 1.1
+    #[value(name = "1.1")]
+    V1_1,
+    /// zTensor 1.2, which is usual
+    #[value(name = "1.2")]
+    V1_2,
+    /// zTensor 2
+    #[value(name = "2")]
+    V2,
 }
 
 #[derive(Args)]

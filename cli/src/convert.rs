@@ -168,6 +168,8 @@ impl Convert {
                 ("--alignment", self.alignment.is_some()),
                 ("--large-alignment", self.large_alignment.is_some()),
                 ("--frame-size", self.frame_size.is_some()),
+                ("--spec", self.spec.is_some()),
+                ("--canonical", self.canonical),
             ];
             if let Some((option, _)) = zt.iter().find(|(_, given)| *given) {
                 return refused(option, ".zt");

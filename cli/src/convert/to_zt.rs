@@ -3,13 +3,13 @@
 use super::choice::Choice;
 use super::output::NewFile;
 use super::{is_standard, shards, Job, Written};
-use crate::arguments::{self, Convert, Floats};
+use crate::arguments::{self, Convert, Floats, Spec};
 use crate::failure::{report, Failure, Outcome};
 use crate::{elements, remote};
 use std::io::Write;
 use ztensor::error::{Error, Result};
 use ztensor::model::dtype::{Class, Dtype};
-use ztensor::model::manifest::{Encoding, Format};
+use ztensor::model::manifest::{Encoding, Format, Version};
 use ztensor::model::value::{Attributes, OwnedValue};
 use ztensor::reader::{Component, File};
 use ztensor::sink::ByteSink;
@@ -19,7 +19,10 @@ const EXTENSION: &str = "zt";
 
 pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let output = &job.arguments.output;
-    let choices: Vec<&Choice<'_>> = job.choices.iter().collect();
+    let mut choices: Vec<&Choice<'_>> = job.choices.iter().collect();
+    if job.arguments.canonical {
+        choices.sort_by(|a, b| a.text_name().cmp(&b.text_name())); // the order of that form
+    }
     let floats = job.arguments.floats();
     let parts = shards::cut(job, choices, |choice| decoded_size(choice, floats))?;
     let paths = shards::paths(output, parts.len(), EXTENSION);
@@ -67,7 +70,11 @@ fn write_file(
             let why = format!("{}: its name is not UTF-8; --exclude leaves it out", choice.shown());
             Failure::at(&job.arguments.input, why)
         })?;
-        writer.copy_as(object, name, &recode).map_err(at_output)?;
+        // A file of 2 has digests: those of the objects or, where they have none, the usual ones.
+        let lacks_digests =
+            job.arguments.spec == Some(Spec::V2) && object.components().all(|c| c.digest().is_none());
+        let usual = recode.digest.or(lacks_digests.then_some(Some(Algorithm::Xxh3)));
+        writer.copy_as(object, name, &Recode { digest: usual, ..recode }).map_err(at_output)?;
         for component in object.components() {
             elements::release(&component);
             job.bar.inc(component.stored_size());
@@ -122,6 +129,14 @@ impl Convert {
             large_alignment: self.large_alignment.unwrap_or(0),
             encoding: self.encoding().unwrap_or(Encoding::Raw),
             zstd_level: self.zstd.unwrap_or(usual.zstd_level),
+            version: match self.spec {
+                Some(Spec::V0_1) => Version::V0_1,
+                Some(Spec::V1_1) => Version::V1_1,
+                Some(Spec::V1_2) | None => usual.version,
+                Some(Spec::V2) => Version::V2,
+            },
+            canonical: self.canonical,
+            usual_digest: true,
             digest: self.digest(),
             durable: self.durable,
             threads: self.threads,
@@ -143,6 +158,7 @@ impl Convert {
         self.digest.map(|digest| match digest {
             arguments::Digest::Sha256 => Algorithm::Sha256,
             arguments::Digest::Crc32c => Algorithm::Crc32c,
+            arguments::Digest::Xxh3 => Algorithm::Xxh3,
         })
     }
 
