@@ -66,7 +66,7 @@ fn linked_objects_are_read_from_their_shards() {
 }
 
 #[test]
-fn a_shard_that_changed_since_is_told() {
+fn a_shard_that_changed_since_is_reported() {
     let folder = Folder::new();
     let (base, root) = (folder.path("m-base.zt"), folder.path("m.zt"));
     write(&base, &options(), |w| sample("x", 30).write(w).unwrap());
