@@ -79,6 +79,9 @@ pub struct PossibleEnd {
     pub end: u64,
 }
 
+/// See [`EndSearch::find`].
+pub type FindEnds = fn(&[u8], u64, &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()>;
+
 /// How the places are found where a file may have ended before it was appended to.
 pub struct EndSearch {
     /// First bytes of such a file.
@@ -86,7 +89,7 @@ pub struct EndSearch {
     /// Bytes by which a place is known: windows have to overlap by one less.
     pub size: usize,
     /// Gives the places in a window, which begins so many bytes into the file.
-    pub find: fn(&[u8], u64, &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()>,
+    pub find: FindEnds,
     /// Whether the last of several is the one: each append leaves the end before it where it is. Otherwise only one that
     /// is alone is, in a file whose gaps are zero.
     pub last_counts: bool,
