@@ -15,7 +15,7 @@ pub use inspect::{
 pub use values::is_chosen;
 use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
 
-/// List, verify, convert, edit and repair zTensor .zt files (spec 0.1, 1.0, 1.1 and 1.2)
+/// Look into files of tensors, compare, verify, convert, edit and repair them: .zt, safetensors, GGUF, npz, PyTorch
 #[derive(Parser)]
 #[command(name = "zt", version, after_help = "Example: zt ls model.safetensors")]
 pub struct Arguments {

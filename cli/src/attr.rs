@@ -1,16 +1,15 @@
 //! `zt attr`: attributes of a file or of its objects are printed, set and taken away. No data is written again.
 
 use crate::arguments::AttrAction;
+use crate::edit::change;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 use crate::remote;
-use crate::text;
 use std::path::Path;
 use ztensor::container::json;
 use ztensor::error::{Cause, Error, Result};
-use ztensor::model::value::{Kind, OwnedValue, Value};
+use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::File;
-use ztensor::writer::{Writer, WriterOptions};
 
 pub fn run(action: &AttrAction) -> Outcome<()> {
     match action {
@@ -58,11 +57,15 @@ fn get(path: &Path, names: &[String]) -> Outcome<()> {
     let mut out = Output::new();
     if names.is_empty() {
         let all = json::write(file.attributes().unwrap_or(Value::EMPTY_MAP)).map_err(at_path)?;
-        out.line(format_args!("{all}"))?;
-        return out.flush();
+        out.json(&all)?;
+    } else {
+        let value = find(&file, names).map_err(at_path)?;
+        match value.as_text() {
+            Some(text) => out.text(text)?,
+            None => out.json(&json::write(value).map_err(at_path)?)?,
+        }
     }
-    let shown = find(&file, names).and_then(shown).map_err(at_path)?;
-    out.line(format_args!("{shown}"))?;
+    out.put("\n")?;
     out.flush()
 }
 
@@ -75,25 +78,4 @@ fn find<'f>(file: &'f File, names: &[String]) -> Result<Value<'f>> {
     let whose = object.map_or(String::from("the file"), |object| format!("object {object:?}"));
     of.and_then(|map| map.get(key))
         .ok_or_else(|| Error::new(Cause::NotFound, format_args!("{whose} has no attribute {key:?}")))
-}
-
-/// A text as it is, so that it can be used; all else as JSON.
-fn shown(value: Value<'_>) -> Result<String> {
-    match value.kind() {
-        Kind::Text(text_of) => Ok(text_of.as_str().to_owned()),
-        _ => json::write(value),
-    }
-}
-
-/// Changes the file, or leaves it as it was.
-fn change(path: &Path, durable: bool, edit: impl FnOnce(&mut Writer) -> Result<()>) -> Outcome<()> {
-    let at_path = |e| Failure::at(path, e);
-    let options = WriterOptions { durable, ..WriterOptions::default() };
-    let mut writer = Writer::append(path, &options).map_err(at_path)?;
-    edit(&mut writer).map_err(at_path)?;
-    let summary = writer.finish().map_err(at_path)?;
-    let path = path.display().to_string();
-    let mut out = Output::new();
-    out.line(format_args!("{}: edited, {}", text::one_line(&path), text::count(summary.objects, "object")))?;
-    out.flush()
 }

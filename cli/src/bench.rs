@@ -1,10 +1,11 @@
 //! `zt bench`: how fast a file is read by each mode, beside plain reads of the same bytes.
 
+mod cold;
 mod plain;
 mod reads;
 
 use crate::arguments::Bench;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::table::{Align, Table};
@@ -13,7 +14,7 @@ use reads::Mode;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use ztensor::reader::{Advice, File};
+use ztensor::reader::File;
 
 /// One of what is compared: a mode with a number of threads.
 struct Row {
@@ -22,6 +23,8 @@ struct Row {
     /// Of the fastest round.
     time: Duration,
     direct: bool,
+    /// The largest share of the bytes that was in the page cache when a cold run began; none where nobody knows.
+    cached: Option<f64>,
     reasons: BTreeSet<String>,
 }
 
@@ -47,6 +50,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
             threads,
             time: Duration::MAX,
             direct: false,
+            cached: None,
             reasons: BTreeSet::new(),
         })
         .collect();
@@ -55,8 +59,10 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
     for _ in 0..rounds {
         for row in &mut rows {
             if arguments.cold {
-                evict(&opened).map_err(|e| Failure::at(path, e))?;
+                let left = cold::evict(&opened, &plan).map_err(|e| Failure::at(path, e))?;
+                row.cached = left.map(|left| left.max(row.cached.unwrap_or(0.0)));
             }
+            let plain = plain::Parts::open(&opened)?;
             let file = match row.mode {
                 Mode::Plain => None,
                 mode => Some(File::open_model(path, &mode.open_options()).map_err(|e| Failure::at(path, e))?),
@@ -65,7 +71,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
             for batch in &plan.batches {
                 interrupt.check()?;
                 let took = match &file {
-                    None => plain::read(&opened, batch, row.threads, &mut memory)?,
+                    None => plain.read(batch, row.threads, &mut memory)?,
                     Some(file) => {
                         let read = reads::read(file, batch, row.mode, row.threads, &mut memory);
                         let (took, stats) = read.map_err(|e| Failure::at(path, e))?;
@@ -95,21 +101,31 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
                 "processors": processors,
                 "runs": rows,
             });
-            out.line(format_args!("{found:#}"))?;
+            out.json(&format!("{found:#}\n"))?;
         }
         false => write(&mut out, &rows, &plan)?,
     }
-    out.flush()
+    out.flush()?;
+    if let Some(why) = arguments.cold.then(|| not_cold(&rows)).flatten() {
+        report(&format!("{}: {why}", remote::shown(path)));
+    }
+    Ok(())
 }
 
-/// Empties the page cache of the data, as far as the system does that.
-fn evict(file: &File) -> ztensor::error::Result<()> {
-    for part in reads::paths(file) {
-        if let Ok(file) = std::fs::File::open(part) {
-            let _ = file.sync_data(); // what is not written yet stays in memory
-        }
+/// Why the runs are not from the disk, if they are not.
+fn not_cold(rows: &[Row]) -> Option<String> {
+    let unknown =
+        "the system does not tell whether the page cache gave the file up: the runs may be from memory";
+    let most = rows.iter().map(|row| row.cached).try_fold(0.0, |most, cached| Some(f64::max(most, cached?)));
+    match most {
+        None => Some(String::from(unknown)),
+        Some(most) if most > cold::MOST => Some(format!(
+            "{:.0} % of it stays in the page cache, so that the runs are not from the disk: another program has it mapped, \
+             or its file system keeps it in memory",
+            most * 100.0
+        )),
+        Some(_) => None,
     }
-    file.objects().flat_map(|object| object.components()).try_for_each(|one| one.advise(Advice::Evict))
 }
 
 impl Row {
@@ -146,6 +162,7 @@ impl Row {
             "gb_per_second": self.rate(self.bytes(plan)),
             "of_plain": self.of_plain(rows),
             "direct": self.direct,
+            "cached": self.cached,
             "reason": self.reason(),
         })
     }

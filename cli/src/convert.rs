@@ -26,7 +26,7 @@ use crate::arguments::{Convert, Target};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output::Output;
+use crate::output::{refuse_terminal, Output};
 use crate::{progress, text};
 use choice::Choice;
 use indicatif::ProgressBar;
@@ -67,6 +67,9 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     let target = arguments.target()?;
     arguments.check(target)?;
     check_free(&arguments.output, arguments.force)?;
+    if is_standard(&arguments.output) {
+        refuse_terminal("a file of tensors")?;
+    }
     let input = Input::open(&arguments.input, &interrupt)?;
     if arguments.verify {
         verify(&input, arguments.threads, &interrupt)?;
@@ -196,7 +199,11 @@ impl<'a> Job<'a> {
         // A signal stops the library, and that is why it failed.
         match self.interrupt.check() {
             Err(interrupted) => interrupted,
-            Ok(()) => Failure::at_either(&self.arguments.input, &self.arguments.output, error),
+            Ok(()) => {
+                // What a writer to a sink calls its file.
+                let message = error.message().strip_prefix("the file: ").unwrap_or(error.message());
+                Failure::at_either(&self.arguments.input, &self.arguments.output, message)
+            }
         }
     }
 

@@ -44,7 +44,7 @@ fn compare(arguments: &Diff) -> Outcome<()> {
     let found = between((path, &a), (other_path, &b), arguments, &interrupt)?;
     let mut out = Output::new();
     match arguments.json {
-        true => out.line(format_args!("{:#}", found.as_json()))?,
+        true => out.json(&format!("{:#}\n", found.as_json()))?,
         false => found.write(&mut out)?,
     }
     out.flush()?;

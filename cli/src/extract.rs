@@ -4,7 +4,7 @@ use crate::arguments::{is_chosen, Cat, Extract};
 use crate::convert::{check_free, emit, Elements, NewFile};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output::Output;
+use crate::output::{refuse_terminal, Output};
 use crate::remote;
 use crate::{npy, text};
 use std::collections::HashSet;
@@ -17,6 +17,7 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
+    refuse_terminal("the bytes of a tensor")?;
     let file = remote::open(path)?;
     let object = file.required(&arguments.name).map_err(at_path)?;
     let roles =
@@ -41,7 +42,31 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     out.flush().map_err(Failure::output)
 }
 
-/// Writes a file for each component.
+/// A folder that goes again, with the folders above it that were not there, unless it is kept or something is in it.
+struct NewFolder(Vec<PathBuf>);
+
+impl NewFolder {
+    fn make(path: &Path) -> Outcome<NewFolder> {
+        let new = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        let folder = NewFolder(new.map(Path::to_owned).collect());
+        std::fs::create_dir_all(path).map_err(|e| Failure::at(path, e))?;
+        Ok(folder)
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = std::fs::remove_dir(path); // there is nobody to tell
+        }
+    }
+}
+
+/// Writes a file for each component; all get their names at the end.
 pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
@@ -70,8 +95,8 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     if planned.is_empty() {
         return Err(Failure::at(path, "no object is chosen"));
     }
-    std::fs::create_dir_all(&arguments.to).map_err(|e| Failure::at(&arguments.to, e))?;
-    let (count, mut bytes) = (planned.len() as u64, 0u64);
+    let folder = NewFolder::make(&arguments.to)?;
+    let (mut files, mut bytes) = (Vec::new(), 0u64);
     for (component, header, target) in planned {
         let new = NewFile::create(&target, arguments.force, false)?;
         new.write(&header)?;
@@ -82,11 +107,14 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
         };
         emit(&component, None, false, &mut put, &|e| Failure::at(path, e))?;
         new.close()?;
-        new.publish()?;
+        files.push(new);
     }
+    interrupt.check()?;
+    let what = text::count(files.len() as u64, "file");
+    files.into_iter().try_for_each(NewFile::publish)?;
+    folder.keep();
     let folder = arguments.to.display().to_string();
     let mut out = Output::new();
-    let what = text::count(count, "file");
     out.line(format_args!("{}: {what}, {} of data", text::one_line(&folder), text::size(bytes)))?;
     out.flush()
 }

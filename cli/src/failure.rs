@@ -78,7 +78,10 @@ impl Failure {
 }
 
 fn begins_with(message: &str, path: &Path) -> bool {
-    let path = remote::shown(path);
+    let path = match path.as_os_str() == "-" {
+        true => String::from("standard output"),
+        false => remote::shown(path),
+    };
     message.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "))
 }
 

@@ -47,7 +47,7 @@ pub fn run(arguments: &Id) -> Outcome<()> {
         }
     }
     if arguments.json {
-        out.line(format_args!("{:#}", Json::Array(all)))?;
+        out.json(&format!("{:#}\n", Json::Array(all)))?;
     }
     out.flush()?;
     match (is_broken, is_missing) {

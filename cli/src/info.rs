@@ -102,7 +102,8 @@ fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
     let borrowed = if caps.map { "yes" } else { "no: it is read or decoded" };
     fact(out, "  in place", borrowed)?;
     if component.part_number() > 0 {
-        fact(out, "  part", format_args!("{}, {}", component.part_number(), component.file_part().label()))?;
+        let label = component.file_part().label();
+        fact(out, "  part", format_args!("{}, {}", component.part_number(), text::name(label)))?;
     }
     Ok(())
 }

@@ -7,6 +7,12 @@ use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
+/// A limit on the size of files makes a write fail, as a full disk does, and does not end the program.
+pub fn outlive_the_limit_on_files() {
+    #[cfg(unix)]
+    let _ = flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
+
 /// The signal that has come; 0 for none.
 #[derive(Clone, Default)]
 pub struct Interrupt(Arc<AtomicUsize>);

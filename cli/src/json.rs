@@ -25,27 +25,27 @@ pub fn write(
 ) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
     let mut failed = false;
-    out.put("{\n \"version\": ")?;
-    out.put(&text(file.version()).map_err(at_path)?)?;
-    out.put(",\n \"attributes\": ")?;
-    out.put(&attributes(file.attributes()).map_err(at_path)?)?;
+    out.json("{\n \"version\": ")?;
+    out.json(&text(file.version()).map_err(at_path)?)?;
+    out.json(",\n \"attributes\": ")?;
+    out.json(&attributes(file.attributes()).map_err(at_path)?)?;
     let is_model = file.part_count() > 1;
     if is_model {
         let path = |part: &FilePart| String::from_utf8_lossy(part.path().unwrap_or(b"\0")).into_owned();
         let paths: Result<Vec<_>> =
             file.parts().map(|part| text(path(part).trim_end_matches('\0'))).collect();
-        out.put(&format!(",\n \"parts\": [{}]", paths.map_err(at_path)?.join(", ")))?;
+        out.json(&format!(",\n \"parts\": [{}]", paths.map_err(at_path)?.join(", ")))?;
     }
-    out.put(",\n \"objects\": [")?;
+    out.json(",\n \"objects\": [")?;
     for (at, object) in objects.iter().enumerate() {
-        out.put(if at > 0 { ",\n  {" } else { "\n  {" })?;
+        out.json(if at > 0 { ",\n  {" } else { "\n  {" })?;
         let head = object_head(object).map_err(at_path)?;
-        out.put(&head)?;
+        out.json(&head)?;
         for (at, component) in object.components().enumerate() {
-            out.put(if at > 0 { ",\n    {" } else { "\n    {" })?;
-            out.put(&component_fields(&component).map_err(at_path)?)?;
+            out.json(if at > 0 { ",\n    {" } else { "\n    {" })?;
+            out.json(&component_fields(&component).map_err(at_path)?)?;
             if is_model {
-                out.put(&format!(", \"part\": {}", component.part_number()))?;
+                out.json(&format!(", \"part\": {}", component.part_number()))?;
             }
             if sha256 {
                 let hash = decoded_hash(&component).unwrap_or_else(|e| {
@@ -53,16 +53,16 @@ pub fn write(
                     report(e.message());
                     (String::from("null"), String::from("null"))
                 });
-                out.put(&format!(
+                out.json(&format!(
                     ", \"sha256_of_decoded_little_endian_bytes\": {}, \"decoded_length\": {}",
                     hash.0, hash.1
                 ))?;
             }
-            out.put("}")?;
+            out.json("}")?;
         }
-        out.put("]}")?;
+        out.json("]}")?;
     }
-    out.put(if objects.is_empty() { "]\n}\n" } else { "\n ]\n}\n" })?;
+    out.json(if objects.is_empty() { "]\n}\n" } else { "\n ]\n}\n" })?;
     if failed {
         Err(Failure::Reported)
     } else {

@@ -215,12 +215,13 @@ fn totals(file: &File, objects: &[Object<'_>]) -> String {
     let stored = objects.iter().map(stored_size).fold(0, u64::saturating_add);
     let decoded =
         objects.iter().map(decoded_size).try_fold(0u64, |sum, size| Some(sum.saturating_add(size?)));
-    let version = match file.version() {
-        "" => file.container().name().to_owned(),
-        version => format!("version {}", text::name(version)),
+    let container = match (file.container().name(), file.version()) {
+        (name, "") => name.to_owned(),
+        (name, version) if name.starts_with("zTensor") => format!("zTensor {}", text::name(version)),
+        (name, version) => format!("{name} {}", text::name(version)),
     };
     format!(
-        "{}{of_all}, {}: {} stored, {} decoded; {version}, file of {}",
+        "{}{of_all}, {}: {} stored, {} decoded; {container}, file of {}",
         text::count(shown, "object"),
         text::count(components, "component"),
         text::size(stored),

@@ -38,6 +38,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     failure::report_panics_in_one_line();
+    interrupt::outlive_the_limit_on_files();
     let arguments = Arguments::parse();
     let run = || {
         arguments.root_certificates.as_deref().map_or(Ok(()), remote::trust)?;

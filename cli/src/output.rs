@@ -1,12 +1,14 @@
 //! Standard output: gathered, and every failure noticed.
 
 use crate::failure::{Failure, Outcome};
+use crate::text;
 use std::fmt::Arguments;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 
 /// Standard output.
 pub struct Output {
     writer: BufWriter<StdoutLock<'static>>,
+    is_terminal: bool,
     coloured: bool,
 }
 
@@ -23,8 +25,9 @@ impl Output {
         let stdout = std::io::stdout();
         let set = |variable: &str| std::env::var_os(variable).filter(|v| !v.is_empty());
         let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
-        let coloured = stdout.is_terminal() && !plain;
-        Output { writer: BufWriter::with_capacity(64 << 10, stdout.lock()), coloured }
+        let is_terminal = stdout.is_terminal();
+        let writer = BufWriter::with_capacity(64 << 10, stdout.lock());
+        Output { writer, is_terminal, coloured: is_terminal && !plain }
     }
 
     /// Text as it is.
@@ -35,6 +38,19 @@ impl Output {
     /// One line.
     pub fn line(&mut self, line: Arguments<'_>) -> Outcome<()> {
         writeln!(self.writer, "{line}").map_err(Failure::output)
+    }
+
+    /// JSON, or a piece of it.
+    pub fn json(&mut self, json: &str) -> Outcome<()> {
+        self.put(&text::json(json))
+    }
+
+    /// A text of a file, as it is; on a terminal, which it must not control, what is harmful is escaped.
+    pub fn text(&mut self, text: &str) -> Outcome<()> {
+        match self.is_terminal {
+            true => self.put(&text::lines(text)),
+            false => self.put(text),
+        }
     }
 
     /// The text in its tone, where there are colours.
@@ -54,5 +70,15 @@ impl Output {
     /// Everything out.
     pub fn flush(&mut self) -> Outcome<()> {
         self.writer.flush().map_err(Failure::output)
+    }
+}
+
+/// Refuses bytes of a file on a terminal.
+pub fn refuse_terminal(what: &str) -> Outcome<()> {
+    match std::io::stdout().is_terminal() {
+        true => Err(Failure::Message(format!(
+            "standard output: {what} would be for a terminal; > FILE or | PROGRAM takes it"
+        ))),
+        false => Ok(()),
     }
 }

@@ -2,11 +2,13 @@
 
 use crate::arguments::Repair;
 use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::text;
 use ztensor::writer::{repair, RepairOptions};
 
 pub fn run(arguments: &Repair) -> Outcome<()> {
+    let _waits = Interrupt::listen(); // until the file is one thing or the other
     let path = &arguments.file;
     let cut_at = arguments.cut_at.unwrap_or(0);
     let options = RepairOptions { dry_run: arguments.dry_run, cut_at, ..RepairOptions::default() };

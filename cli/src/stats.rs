@@ -43,7 +43,7 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
     }
     let mut out = Output::new();
     match arguments.json {
-        true => out.line(format_args!("{}", as_json(&rows, &others)))?,
+        true => out.json(&format!("{}\n", as_json(&rows, &others)))?,
         false => write(&mut out, &rows, &others)?,
     }
     out.flush()?;

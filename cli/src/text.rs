@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 /// Characters that move the cursor, colour, ring, or turn the direction of writing.
 fn is_harmful(c: char) -> bool {
-    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
@@ -39,6 +40,27 @@ pub fn name(text: &str) -> Cow<'_, str> {
 /// A message as one line.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_harmful)
+}
+
+/// JSON, in which what is harmful stands as JSON has it in texts; lines stay lines.
+pub fn json(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| c != '\n' && is_harmful(c);
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match is_harmful(c) {
+            true => write!(out, "\\u{:04x}", u32::from(c)).unwrap_or(()),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A text of several lines for a terminal.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| !matches!(c, '\n' | '\t') && is_harmful(c))
 }
 
 /// Bytes with a binary unit: `512 B`, `1.5 KiB`, `86.7 MiB`.
@@ -100,6 +122,17 @@ mod tests {
         assert_eq!(name("größe 張"), "größe 張");
         assert_eq!(name(""), "\"\"");
         assert_eq!(one_line("C:\\x: bad\n"), "C:\\x: bad\\n");
+    }
+
+    #[test]
+    fn json_cannot_upset_a_terminal_and_means_the_same() {
+        let text = serde_json::json!({"a\u{9b}31m": "\u{7f}\u{202e}\u{1b}\n ö 張"}).to_string();
+        let shown = json(&text);
+        assert_eq!(shown, r#"{"a\u009b31m":"\u007f\u202e\u001b\n ö 張"}"#);
+        let same = |text| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(same(&shown), same(&text));
+        assert_eq!(json("{\n \"a\": 1\n}"), "{\n \"a\": 1\n}");
+        assert_eq!(lines("{% if %}\n\tx\u{1b}[2J\r"), "{% if %}\n\tx\\u{1b}[2J\\r");
     }
 
     #[test]

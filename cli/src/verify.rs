@@ -58,7 +58,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         }
     }
     if arguments.json {
-        listener.say(format_args!("{:#}", Json::Array(all)))?;
+        listener.say(format_args!("{}", text::json(&format!("{:#}", Json::Array(all)))))?;
     } else {
         let seconds = started.elapsed().as_secs_f64();
         let (files, bytes) = (text::count(good + bad, "file"), text::size(bytes));

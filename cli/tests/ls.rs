@@ -89,7 +89,7 @@ fn the_table_shows_every_component() {
     assert!(out.contains("zstd      sha256:b9ff8be023..."));
     assert_eq!(
         *lines.last().unwrap(),
-        "8 objects, 21 components: 934 B stored, 1.0 KiB decoded; version 1.2.0, file of 2.9 KiB"
+        "8 objects, 21 components: 934 B stored, 1.0 KiB decoded; zTensor 1.2.0, file of 2.9 KiB"
     );
 }
 

@@ -37,47 +37,6 @@ fn every_help_ends_with_an_example_of_its_command() {
     assert!(seen > 20, "{seen}");
 }
 
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_and_a_closed_pipe_are_noticed_by_each_command_that_prints() {
-    let (path, other) = (data().join("v1.2/py-1.2.3-digests.zt"), data().join("v1.2/py-1.2.3-zstd.zt"));
-    let (path, other) = (path.to_str().unwrap(), other.to_str().unwrap());
-    let commands: [&[&str]; 12] = [
-        &["ls", path],
-        &["ls", "--json", path],
-        &["info", path],
-        &["diff", path, path],
-        &["diff", "--json", path, other],
-        &["stats", path],
-        &["stats", "--json", path],
-        &["report", path, "-o", "-"],
-        &["cat", path, "zstd-sha256"],
-        &["verify", path],
-        &["convert", path, "-", "--to", "zt"],
-        &["completions", "bash"],
-    ];
-    for arguments in commands {
-        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let ran = zt().args(arguments).stdout(full).output().unwrap();
-        let message = String::from_utf8_lossy(&ran.stderr);
-        assert!([1, 2].contains(&ran.status.code().unwrap()), "{arguments:?}: {message}");
-        assert!(message.starts_with("zt: ") && message.lines().count() == 1, "{arguments:?}: {message}");
-        let mut child = zt();
-        child.args(arguments).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        let mut child = child.spawn().unwrap();
-        drop(child.stdout.take());
-        let ended = child.wait_with_output().unwrap();
-        let message = String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.code().is_some(), "{arguments:?}: it is not killed");
-        // A file that is cut short is a failure, and nothing else is.
-        assert_eq!(
-            message.lines().count(),
-            usize::from(arguments[0] == "convert"),
-            "{arguments:?}: {message}"
-        );
-    }
-}
-
 #[test]
 fn wrong_usage_is_status_2_on_standard_error() {
     let file = data().join("v1.2/py-1.2.3-zstd.zt");
@@ -147,13 +106,4 @@ fn no_file_of_the_corpus_upsets_any_command() {
         files += 1;
     }
     assert_eq!(files, 425);
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_under_standard_output_is_reported() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = zt().arg("ls").arg(data().join("v1.2/py-1.2.3-zstd.zt")).stdout(full).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("zt: standard output: "));
 }

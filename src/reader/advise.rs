@@ -9,9 +9,9 @@ use crate::source::{Advice, ByteSource};
 use std::ops::Range;
 
 impl File {
-    /// Advises the system what will be done with the whole file, which is being opened. A hint that it does not take is no
-    /// reason not to open it; a lock is more than a hint. Bytes that are in no file need none.
-    pub(super) fn advise_all(&self, advice: Advice) -> Result<()> {
+    /// Advises the system what will be done with the whole file, without its shards. A hint that it does not take is no failure; a
+    /// lock is more than a hint. Bytes that are in no file need none.
+    pub fn advise_all(&self, advice: Advice) -> Result<()> {
         let mut own = self.parts().take(self.manifest_count());
         own.try_for_each(|part| {
             self.advise_whole(part.source(), part.size(), advice).map_err(|e| part.named(e))
@@ -23,7 +23,11 @@ impl File {
         if advice == Advice::Normal || source.page_cache().is_none() {
             return Ok(());
         }
-        match self.advise(source, 0..size, advice) {
+        let end = match advice {
+            Advice::Release | Advice::Evict => source.pages().border_after(size),
+            _ => size,
+        };
+        match self.advise(source, 0..end, advice) {
             Err(e) if e.cause() == Cause::Unsupported && advice != Advice::Lock => Ok(()),
             outcome => outcome,
         }

@@ -107,6 +107,11 @@ impl FilePart {
         opened.map_or(&self.label, |opened| &opened.label)
     }
 
+    /// Whether the byte at `offset` is in the page cache; none where that is not known.
+    pub fn is_resident(&self, offset: u64) -> Option<bool> {
+        self.source.page_cache()?.resident(offset)
+    }
+
     /// All bytes of the file, where they can be lent.
     pub fn borrow(&self) -> Result<&[u8]> {
         let bytes = self.source().borrow(0..self.size());

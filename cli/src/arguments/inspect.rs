@@ -40,7 +40,7 @@ pub struct Stats {
 pub struct Bench {
     /// The file or model, as of ls; not a URL
     pub file: PathBuf,
-    /// Empty the page cache of the file before each run, where the system does that
+    /// Empty the page cache of the file before each run, and say so where it stays there
     #[arg(long)]
     pub cold: bool,
     /// How often each is measured; the fastest counts

@@ -4,6 +4,7 @@
 use crate::convert::NewFile;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::text;
 use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::Path;
@@ -40,8 +41,9 @@ impl Page {
 
     /// JSON, which begins no tag: what would is in texts alone, and escaped there.
     pub fn put_json(&mut self, json: &str) -> Outcome<()> {
+        let json = text::json(json);
         match json.contains(['<', '>', '&']) {
-            false => self.put(json),
+            false => self.put(&json),
             true => self.put(&json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")),
         }
     }

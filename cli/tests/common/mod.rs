@@ -1,6 +1,7 @@
 //! What the tests share: the program, the corpus, places to write to.
 #![allow(dead_code)] // each test program uses its part
 
+pub mod commands;
 pub mod schema;
 
 use serde_json::Value;
