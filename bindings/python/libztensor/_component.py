@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import enum
 from typing import Optional
@@ -136,7 +137,7 @@ class Component(Handle):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """A DLPack capsule of one dimension that shares memory; see Object."""
-        return versioned(lib.zt_component_to_dlpack, self._live(), max_version, dl_device, copy)
+        return versioned(lib.zt_component_to_dlpack, self, max_version, dl_device, copy)
 
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
@@ -158,20 +159,44 @@ def _end_capsule(capsule):
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(tensor)
 
 
-def _capsule(function, handle, name: bytes):
+# Tensors over memory of Python's: by address what holds that, and the library's own deleter.
+_kept: dict = {}
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _end_kept(tensor):
+    memory, _, deleter = _kept.pop(tensor)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(tensor)
+    del memory  # not before the library has looked at it for the last time
+
+
+@atexit.register
+def _leave_kept():
+    """Whoever ends a tensor later finds no Python to call: the memory stays until the process ends."""
+    for memory, place, deleter in _kept.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+        place.value = deleter
+
+
+def _capsule(function, of, name: bytes):
     made = ctypes.c_void_p()
-    check(function(handle, ctypes.byref(made)))
+    check(function(of._live(), ctypes.byref(made)))
+    memory = getattr(of._file, "_kept", None)
+    if memory is not None:
+        place = ctypes.c_void_p.from_address(made.value + _DELETERS[name])
+        _kept[made.value] = memory, place, place.value
+        place.value = ctypes.cast(_end_kept, ctypes.c_void_p).value
     return _new_capsule(made, name, ctypes.cast(_end_capsule, ctypes.c_void_p))
 
 
-def versioned(function, handle, max_version, dl_device, copy):
+def versioned(function, of, max_version, dl_device, copy):
     if dl_device not in (None, (1, 0)):
         raise BufferError("the tensor is in the host's memory")
     if max_version is None or max_version[0] < 1:
         raise BufferError("this consumer has no flag for read-only memory; see Object.unversioned")
     if copy is True:
         raise BufferError("copies are made by numpy().copy()")
-    return _capsule(function, handle, b"dltensor_versioned")
+    return _capsule(function, of, b"dltensor_versioned")
 
 
 class Unversioned:
@@ -184,7 +209,7 @@ class Unversioned:
         return (1, 0)
 
     def __dlpack__(self, stream=None):
-        return _capsule(lib.zt_object_to_dlpack_unversioned, self._object._live(), b"dltensor")
+        return _capsule(lib.zt_object_to_dlpack_unversioned, self._object, b"dltensor")
 
 
 def taken(tensor):

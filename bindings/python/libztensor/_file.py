@@ -105,8 +105,8 @@ class File(Handle, Mapping):
 
     @classmethod
     def open_memory(cls, data, **how) -> "File":
-        """A file that is in memory: bytes, or a writable buffer, which must stay as it is. Arrays keep it; of tensors that
-        others took by DLPack it has to be kept by the caller."""
+        """A file that is in memory: bytes, or a writable buffer, which must stay as it is. Arrays keep it, and so do tensors
+        that others took by DLPack."""
         kept = data if isinstance(data, bytes) else buffer_of(data)
         self = cls.__new__(cls)
         self._kept = kept

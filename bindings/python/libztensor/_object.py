@@ -153,7 +153,7 @@ class Object(Handle, Mapping):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """A DLPack capsule that shares memory. Consumers that do not know DLPack 1 cannot be told that memory is read-only:
         they get it by ``unversioned()``."""
-        return versioned(lib.zt_object_to_dlpack, self._live(), max_version, dl_device, copy)
+        return versioned(lib.zt_object_to_dlpack, self, max_version, dl_device, copy)
 
     def unversioned(self) -> Unversioned:
         """For consumers of the DLPack before 1.0 (PyTorch before 2.9): they share memory, and must not write to it."""

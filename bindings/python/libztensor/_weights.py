@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
 import os
 from collections.abc import Iterator
@@ -51,17 +52,22 @@ def no_array(name: str, format: int) -> Unsupported:
     return Unsupported(f"{name!r} is {text(lib.zt_format_name(format))}, no array: libztensor.open gives its components")
 
 
+@functools.cache
+def _element(dtype: int, type: int) -> tuple:
+    """What elements are called, and how many of them are in how many bytes if these are blocks."""
+    element = text(lib.zt_type_name(type)) or text(lib.zt_dtype_name(dtype))
+    return element, block_of(element) if type else (1, 0)
+
+
 def _weight(info, several: bool) -> Weight:
     size = info.size
     if size == c.ZT_UNKNOWN_SIZE:
         measured = ctypes.c_uint64()
         check(lib.zt_component_measure(info.component, ctypes.byref(measured)))
         size = measured.value
-    storage = text(lib.zt_dtype_name(info.dtype))
-    element = text(lib.zt_type_name(info.type)) or storage
+    element, (elements, width) = _element(info.dtype, info.type)
     shape = tuple(info.shape[:info.rank])
     kind, block = element, None
-    elements, width = block_of(element) if info.type else (1, 0)
     if elements > 1:  # several elements in some bytes: rows of bytes
         kind, row = "u8", (shape[-1] if shape else 1)
         block = (elements, width) if row % elements == 0 else None
@@ -115,7 +121,7 @@ class Mapped:
     """The mapped bytes of a file's parts, writable for this process alone, for tensors that lie in them."""
 
     def __init__(self, file: File):
-        self._file, self._parts = file, {}
+        self._file, self._parts, self._place = file, {}, ctypes.c_void_p()
 
     def part(self, number: int):
         """The bytes of a part, which keep the file open; None where it is not mapped."""
@@ -133,8 +139,7 @@ class Mapped:
 
     def holds(self, of: Weight) -> bool:
         """Whether a tensor can lie there: its bytes are as they are in the file."""
-        data, size = ctypes.c_void_p(), ctypes.c_size_t()
-        return lib.zt_component_ptr(of.component, ctypes.byref(data), ctypes.byref(size)) == c.ZT_OK
+        return lib.zt_component_ptr(of.component, ctypes.byref(self._place), None) == c.ZT_OK
 
 
 def slab(index, shape: tuple) -> tuple:

@@ -12,6 +12,7 @@ whatever its name is.
 from __future__ import annotations
 
 import ctypes
+import functools
 import io
 import os
 from collections import defaultdict
@@ -43,6 +44,12 @@ def _dtype(type: str):
     return _DTYPES[type]
 
 
+@functools.cache
+def _size(dtype) -> int:
+    """Bytes of an element."""
+    return torch.empty(0, dtype=dtype).element_size()
+
+
 class _Torch:
     """How tensors are made."""
 
@@ -56,13 +63,12 @@ class _Torch:
 
     @staticmethod
     def fits(of) -> bool:
-        return of.offset % torch.empty(0, dtype=_dtype(of.type)).element_size() == 0
+        return of.offset % _size(_dtype(of.type)) == 0
 
     @staticmethod
     def over(part, of):
         dtype = _dtype(of.type)
-        count = of.size // torch.empty(0, dtype=dtype).element_size()
-        return torch.frombuffer(part, dtype=dtype, count=count, offset=of.offset).reshape(of.shape)
+        return torch.frombuffer(part, dtype=dtype, count=of.size // _size(dtype), offset=of.offset).view(of.shape)
 
     def finished(self, made):
         return made if self._device.type == "cpu" else made.to(self._device)

@@ -151,6 +151,42 @@ def test_an_array_keeps_the_memory_that_its_file_was_opened_from(path):
     data.append(0)
 
 
+@pytest.mark.parametrize("take", [lambda of: np.from_dlpack(of), lambda of: np.from_dlpack(of.unversioned()),
+                                  lambda of: of.__dlpack__(max_version=(1, 0)), lambda of: np.from_dlpack(of["data"])])
+def test_a_tensor_of_dlpack_keeps_the_memory_that_its_file_was_opened_from(path, take):
+    with libztensor.create(path) as w:
+        w.add("a", np.arange(6, dtype="float32"))
+    data = bytearray(path.read_bytes())
+    taken = take(libztensor.File.open_memory(data)["a"])
+    gc.collect()
+    with pytest.raises(BufferError):
+        data.append(0)
+    assert not isinstance(taken, np.ndarray) or taken.tolist() == [0, 1, 2, 3, 4, 5]
+    del taken
+    gc.collect()
+    data.append(0)
+
+
+def test_a_tensor_of_dlpack_may_outlive_python(path):
+    with libztensor.create(path) as w:
+        w.add("a", np.arange(6, dtype="float32"))
+    ends_last = """if True:
+        import ctypes, sys, libztensor
+        from libztensor import _component
+        capsule = libztensor.File.open_memory(open(sys.argv[1], "rb").read())["a"].__dlpack__(max_version=(1, 0))
+        tensor = _component._pointer(id(capsule), b"dltensor_versioned")
+        ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), b"used_dltensor_versioned")
+        # What C would still do once Python has ended: it finds the library's own deleter, which calls no Python.
+        before = ctypes.c_void_p.from_address(tensor + 16).value
+        import atexit
+        atexit._run_exitfuncs()
+        deleter = ctypes.c_void_p.from_address(tensor + 16).value
+        assert deleter != before
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(tensor)
+    """
+    subprocess.run([sys.executable, "-c", ends_last, str(path)], check=True)
+
+
 def test_a_batch_says_how_it_read(path):
     array = np.arange(5 << 20, dtype="int32")
     with libztensor.create(path) as w:
