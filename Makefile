@@ -209,7 +209,8 @@ test-safetensors-suite: libs
 test-report:
 	@if sh tools/need.sh report; then $(CARGO) build --quiet --package ztensor-tools --locked && \
 	    model=$(T)/demo/model.safetensors; [ -f "$$model" ] || model=examples/data/minilm-small.safetensors; \
-	    PYTHONDONTWRITEBYTECODE=1 python3 tests/report/test.py $(T)/debug/zt $(T)/report "$$model"; \
+	    quantized=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$quantized" ] || quantized=; \
+	    PYTHONDONTWRITEBYTECODE=1 python3 tests/report/test.py $(T)/debug/zt $(T)/report "$$model" $$quantized; \
 	else echo "report: skipped: there is no chromium"; fi
 
 # llama.cpp with one source file exchanged. It fetches 77 MB of source and a model of 253 MB, so it is no part of make test.

@@ -1,6 +1,7 @@
 """The page of `zt report` in a headless Chromium:
-    test.py ZT OUTDIR [MODEL]
-Of MODEL the picture OUTDIR/report.png is made, which docs/report.png is. Ends with: report: N passed, M failed."""
+    test.py ZT OUTDIR [MODEL...]
+Of models of all-MiniLM-L6-v2 and Gemma 3 the pictures OUTDIR/report.png and report-gguf.png are made, which are those of docs/. Ends with:
+report: N passed, M failed."""
 import json
 import os
 import random
@@ -36,8 +37,8 @@ def floats(*numbers):
 
 
 class Tests:
-    def __init__(self, zt, folder, model):
-        self.zt, self.folder, self.model = zt, folder, model
+    def __init__(self, zt, folder, models):
+        self.zt, self.folder, self.models = zt, folder, models
         self.browser = Browser(shutil.which("chromium") or shutil.which("google-chrome"))
 
     def at(self, name):
@@ -193,22 +194,22 @@ class Tests:
         self.press("by('theme')")
         assert browser.run(back) == light
 
-    def test_a_picture_of_the_model(self):
-        if self.model is None:
-            return
-        self.open("report.html", self.model, "--stats", width=1180, height=1300)
-        self.browser.run("by('path').textContent = by('path').textContent.split('/').pop()")
-        self.press("[...document.querySelectorAll('.tile.group')].find(tile => tile.node.prefix === 'encoder.layer.')")
-        self.browser.run("scrollTo(0, 0)")
-        self.browser.picture(self.at("report.png"), {"x": 0, "y": 0, "width": 1180, "height": 1300, "scale": 0.7})
-        self.browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-        self.browser.picture(self.at("dark.png"))
+    def test_pictures_of_models(self):
+        for model in self.models:
+            name, prefix, height = ("report-gguf", "blk.", 1180) if model.endswith(".gguf") else ("report", "encoder.layer.", 1300)
+            self.open(name + ".html", model, "--stats", width=1180, height=height)
+            self.browser.run("by('path').textContent = by('path').textContent.split('/').pop()")
+            self.press(f"[...document.querySelectorAll('.tile.group')].find(tile => tile.node.prefix === '{prefix}')")
+            self.browser.run("scrollTo(0, 0)")
+            self.browser.picture(self.at(name + ".png"), {"x": 0, "y": 0, "width": 1180, "height": height, "scale": 0.7})
+            self.browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+            self.browser.picture(self.at(name + "-dark.png"))
 
 
 def main():
     zt, folder = sys.argv[1], sys.argv[2]
     os.makedirs(folder, exist_ok=True)
-    tests = Tests(zt, folder, sys.argv[3] if len(sys.argv) > 3 else None)
+    tests = Tests(zt, folder, sys.argv[3:])
     passed = failed = 0
     try:
         for name in [name for name in dir(tests) if name.startswith("test_")]:
