@@ -196,7 +196,7 @@ class Tests:
 
     def test_pictures_of_models(self):
         for model in self.models:
-            name, prefix, height = ("report-gguf", "blk.", 1180) if model.endswith(".gguf") else ("report", "encoder.layer.", 1300)
+            name, prefix, height = ("report-gguf", "blk.", 1090) if model.endswith(".gguf") else ("report", "encoder.layer.", 1300)
             self.open(name + ".html", model, "--stats", width=1180, height=height)
             self.browser.run("by('path').textContent = by('path').textContent.split('/').pop()")
             self.press(f"[...document.querySelectorAll('.tile.group')].find(tile => tile.node.prefix === '{prefix}')")
