@@ -105,18 +105,18 @@ impl Writer {
         }
     }
 
-    /// Notes where the bytes of a component are.
-    pub(super) fn note_place(&mut self, content: Content, size: u64, offset: u64) -> Result<()> {
+    /// Notes where the bytes of a component are; where it then begins, which is elsewhere only of one without bytes.
+    pub(super) fn note_place(&mut self, content: Content, size: u64, offset: u64) -> Result<u64> {
         let (content, is_late) = match content {
-            Content::Any => return Ok(()),
+            Content::Any => return Ok(offset),
             Content::Known(content) => (content, false),
             Content::Coming(hasher) => (finish(hasher), true),
         };
-        let Some(canonical) = self.canonical.as_mut().filter(|_| size > 0) else { return Ok(()) };
+        let Some(canonical) = self.canonical.as_mut() else { return Ok(offset) };
         match canonical.find(&content, size) {
-            Some(at) if is_late => Err(duplicate(at)),
-            Some(_) => Ok(()),
-            None => canonical.insert(Place { content, size, offset }),
+            Some(at) if is_late && size > 0 => Err(duplicate(at)),
+            Some(at) => Ok(at),
+            None => canonical.insert(Place { content, size, offset }).map(|()| offset),
         }
     }
 }

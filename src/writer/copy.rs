@@ -133,7 +133,7 @@ impl Writer {
         entry.offset = self.position;
         component.for_each_stored(&mut |chunk| self.write_bytes(chunk))?;
         self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
-        self.note_place(content, entry.stored_size, entry.offset)?;
+        entry.offset = self.note_place(content, entry.stored_size, entry.offset)?;
         self.push_component(entry, rare)
     }
 

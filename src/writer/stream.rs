@@ -289,7 +289,7 @@ impl Writer {
         self.store_table()?;
         let Some(open) = self.component.take() else { return Ok(()) };
         let OpenComponent { mut entry, mut rare, hasher, bytes_in, content, .. } = open;
-        self.note_place(content, entry.stored_size, entry.offset)?;
+        entry.offset = self.note_place(content, entry.stored_size, entry.offset)?;
         rare.digest = hasher.map(|hasher| self.push_digest(&hasher.finish())).transpose()?;
         entry.set_size(Some(bytes_in));
         entry.set_size_declared(entry.encoding.has_declared_size());

@@ -36,9 +36,9 @@ pub fn violation(manifest: &Manifest, frame: &Frame) -> Result<Option<String>> {
         }));
     }
     parts.sort_unstable_by_key(|part| (part.name, part.role));
-    let mut next = STEP;
+    let (mut next, mut first_empty) = (STEP, None);
     for part in &parts {
-        if let Some(why) = wrong_part(part, &mut next)? {
+        if let Some(why) = wrong_part(part, &mut next, &mut first_empty)? {
             return try_format(format_args!(
                 "{why}: object {}, component {}",
                 Quoted(part.name),
@@ -58,8 +58,8 @@ pub fn violation(manifest: &Manifest, frame: &Frame) -> Result<Option<String>> {
     repeated(parts)
 }
 
-/// What is wrong with a part, before which the next free place is `next`.
-fn wrong_part(part: &Part<'_>, next: &mut u64) -> Result<Option<String>> {
+/// What is wrong with a part, before which the next free place is `next`. Those without bytes have that of the first.
+fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) -> Result<Option<String>> {
     let c = part.component;
     if c.encoding != Encoding::Raw {
         return try_format(format_args!("K4: it is encoded")).map(Some);
@@ -72,7 +72,11 @@ fn wrong_part(part: &Part<'_>, next: &mut u64) -> Result<Option<String>> {
         return try_format(format_args!("K2: its offset {} is no multiple of {STEP}", c.offset)).map(Some);
     }
     // A place that is taken is that of an earlier part of the same bytes: others would overlap.
-    if c.offset > *next || (c.stored_size == 0 && c.offset != *next) {
+    let is_misplaced = c.stored_size == 0 && c.offset != *next && Some(c.offset) != *first_empty;
+    if c.stored_size == 0 {
+        first_empty.get_or_insert(c.offset);
+    }
+    if c.offset > *next || is_misplaced {
         return try_format(format_args!("K3: its offset is {}, the next free one {next}", c.offset))
             .map(Some);
     }
