@@ -289,7 +289,7 @@ fn what_2_cannot_represent_is_refused_before_a_byte_is_written() {
     let deep = format!("{}1{}", "[".repeat(31), "]".repeat(31));
     let deep = ztensor::container::json::parse(&deep).unwrap();
     let whole = |w: &mut Writer, format: &str, shape: &[u64], parts: &[(&str, Dtype, usize)]| {
-        let zeros = vec![0; 64];
+        let zeros = [0; 64];
         let parts: Vec<_> = parts
             .iter()
             .map(|(role, dtype, size)| (ComponentSpec::new(role, *dtype), &zeros[..*size]))
