@@ -46,7 +46,7 @@ pub unsafe extern "C" fn zt_component_load(
     guard(|| {
         let component = arg::required(component, "component")?;
         if options.is_null() {
-            out.write(component.load(1)?.0);
+            out.write(component.load()?.0);
             return Ok(());
         }
         // SAFETY: of the size it says.
@@ -97,9 +97,9 @@ pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
 }
 
 impl zt_component {
-    /// A buffer of its bytes at a multiple of `alignment`, which the caller ends, and whether they are lent.
-    pub(super) fn load(&self, alignment: usize) -> Result<(*mut zt_buffer, bool)> {
-        self.load_by(|component| component.load_aligned(alignment))
+    /// A buffer of its bytes, which the caller ends, and whether they are lent.
+    pub(super) fn load(&self) -> Result<(*mut zt_buffer, bool)> {
+        self.load_by(|component| component.load())
     }
 
     /// A buffer of what `load` gives.

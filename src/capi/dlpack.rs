@@ -80,9 +80,6 @@ const PINNED: [i32; 2] = [3, 11];
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
 
-/// Its consumers copy what begins elsewhere, or take for granted that nothing does.
-const ALIGNMENT: usize = 64;
-
 /// How DLPack calls a type.
 fn data_type(dtype: Dtype, logical: Option<Logical>) -> Option<DataType> {
     let (code, bits) = match logical {
@@ -149,7 +146,7 @@ fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, V
         stride = stride.saturating_mul(i64::try_from(*dimension).unwrap_or(i64::MAX).max(1));
     }
     let ndim = i32::try_from(shape.len()).map_err(|_| fail!(Unsupported, "too many dimensions"))?;
-    let (buffer, borrowed) = place.load(ALIGNMENT)?;
+    let (buffer, borrowed) = place.load()?;
     // SAFETY: from load; nobody else has it yet.
     let data = zt_buffer_data(unsafe { buffer.as_ref() });
     let strides = numbers.as_mut_ptr().wrapping_add(shape.len());

@@ -28,12 +28,7 @@ impl Loaded<'_> {
 impl<'f> Component<'f> {
     /// The decoded bytes, lent where that can be, else in fresh memory, 64-byte aligned.
     pub fn load(&self) -> Result<Loaded<'f>> {
-        self.load_aligned(1)
-    }
-
-    /// The same, lent only where they begin at a multiple of `alignment`, a power of two up to 64.
-    pub fn load_aligned(&self, alignment: usize) -> Result<Loaded<'f>> {
-        match self.borrow_or_alloc(alignment).map_err(|e| self.wrap(e))? {
+        match self.borrow_or_alloc().map_err(|e| self.wrap(e))? {
             Loaded::Owned(mut buffer) => {
                 self.read(buffer.as_mut_slice())?;
                 Ok(Loaded::Owned(buffer))
@@ -50,7 +45,7 @@ impl<'f> Component<'f> {
         on_done: &OnDone<'_>,
         progress: &Progress<'_>,
     ) -> Result<Loaded<'f>> {
-        let mut loaded = self.borrow_or_alloc(1).map_err(|e| self.wrap(e))?;
+        let mut loaded = self.borrow_or_alloc().map_err(|e| self.wrap(e))?;
         match &mut loaded {
             Loaded::Owned(buffer) => {
                 let mut request = self.request(&Selection::Whole, buffer.as_mut_slice(), 0)?;
@@ -85,10 +80,10 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// The bytes where they can be lent at a multiple of `alignment`, else memory that they fit.
-    fn borrow_or_alloc(&self, alignment: usize) -> Result<Loaded<'f>> {
+    /// The bytes where they can be lent, else memory that they fit.
+    fn borrow_or_alloc(&self) -> Result<Loaded<'f>> {
         if let Ok(bytes) = self.borrow_inner() {
-            if bytes.as_ptr().addr() & alignment.saturating_sub(1) == 0 {
+            if bytes.as_ptr().addr() & 63 == 0 {
                 return Ok(Loaded::Borrowed(bytes));
             }
         }
