@@ -29,7 +29,7 @@
  * Threads. An open zt_file never changes: any number of threads may use it, and all that is borrowed
  * from it, at once. A zt_writer belongs to one thread at a time. The last line of each doc says which.
  *
- * Stack. No function takes more than 32 KiB of the calling thread's stack, beside what the caller's own
+ * Stack. No function takes more than 32 KiB (s390x: 40) of the calling thread's stack, beside what the caller's own
  * callbacks take. On Linux threads of 48 KiB are enough for all of them.
  *
  * Structs. Those that begin with struct_size want sizeof of the struct there; all else zero means the
@@ -1606,7 +1606,8 @@ typedef struct zt_repair_report {
 /// but for the record of an append that was killed before it wrote anything more; then old_size is new_size. A file
 /// without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such place in
 /// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
-/// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses.
+/// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses. A file of zTensor 2
+/// has no record and keeps its old ends: the last place counts, which what was appended may have made to deceive.
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
@@ -1766,7 +1767,7 @@ typedef struct zt_write_summary {
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_create(const char *path, const zt_writer_options *options, zt_writer **writer);
 
-/// Begins to add objects to an existing 1.1 or 1.2 file, in place.
+/// Begins to add objects to an existing 1.1, 1.2 or 2 file, in place.
 ///
 /// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves either the new
 /// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
@@ -1777,6 +1778,7 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 /// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
 /// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
 /// key. What the file has can be edited: zt_writer_remove_object.
+/// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 0.9.

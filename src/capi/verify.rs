@@ -252,7 +252,8 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 /// but for the record of an append that was killed before it wrote anything more; then old_size is new_size. A file
 /// without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such place in
 /// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
-/// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses.
+/// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses. A file of zTensor 2
+/// has no record and keeps its old ends: the last place counts, which what was appended may have made to deceive.
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in

@@ -108,7 +108,7 @@ pub unsafe extern "C" fn zt_writer_create(
     })
 }
 
-/// Begins to add objects to an existing 1.1 or 1.2 file, in place.
+/// Begins to add objects to an existing 1.1, 1.2 or 2 file, in place.
 ///
 /// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves either the new
 /// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
@@ -119,6 +119,7 @@ pub unsafe extern "C" fn zt_writer_create(
 /// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
 /// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
 /// key. What the file has can be edited: zt_writer_remove_object.
+/// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
 /// Threads: any; nobody else may be writing the file. Since 0.9.
