@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple, Optional
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, source, store
 from ._component import ADVICE, Component, buffer_of, read_options
-from ._library import Handle, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote_options, report, sized, text
+from ._library import Handle, InvalidArgument, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote_options, report, sized, text
 from ._library import remote as remote_library
 from ._object import Object, numbers
 from ._value import Value, attributes

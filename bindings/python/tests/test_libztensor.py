@@ -187,6 +187,11 @@ def test_a_tensor_of_dlpack_may_outlive_python(path):
     subprocess.run([sys.executable, "-c", ends_last, str(path)], check=True)
 
 
+def test_options_of_urls_are_for_urls():
+    with pytest.raises(libztensor.InvalidArgument, match="is none"):
+        libztensor.File("a.zt", remote={"retries": 1})
+
+
 def test_a_batch_says_how_it_read(path):
     array = np.arange(5 << 20, dtype="int32")
     with libztensor.create(path) as w:
