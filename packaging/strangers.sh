@@ -23,8 +23,8 @@ check() { # NAME COMMAND...
     *) failed=$((failed + 1)) && echo "FAILED $name" && tail -n 25 "$out/strangers.log" | sed 's/^/    /' ;;
     esac
 }
+there() { [ -f "$1" ] || { echo "there is no ${1##*/}"; exit 3; }; } # before anything is fetched or installed for it
 unpacked() { # FILE FOLDER: in FOLDER, without the folder that all of it is in
-    [ -f "$1" ] || { echo "there is no ${1##*/}"; exit 3; }
     rm -rf "$2" "$2.all"
     mkdir -p "$2.all"
     case $1 in
@@ -38,10 +38,12 @@ unpacked() { # FILE FOLDER: in FOLDER, without the folder that all of it is in
 opened() { grep -qx '[1-9][0-9]* objects' "$out/stranger.txt" && grep -q ': [1-9][0-9]* bytes$' "$out/stranger.txt"; }
 
 debian_11() {
+    tarball=$out/ztensor-$version-x86_64-linux-gnu.tar.xz
+    there "$tarball"
     [ "$(id -u)" = 0 ] || { echo "only root has a chroot"; exit 3; }
     sh tools/debian_packages.sh bullseye "$target/debian11" gcc libc6-dev || exit 3
     root=$target/debian11/root
-    unpacked "$out/ztensor-$version-x86_64-linux-gnu.tar.xz" "$root/opt/ztensor"
+    unpacked "$tarball" "$root/opt/ztensor"
     cp "$source" "$model" "$root/opt/ztensor"
     file=/opt/ztensor/${model##*/}
     chroot "$root" /usr/bin/gcc --version
@@ -58,8 +60,10 @@ debian_11() {
 check "Debian 11" debian_11
 
 musl() {
+    tarball=$out/ztensor-$version-x86_64-linux-musl.tar.xz
+    there "$tarball"
     sh tools/need.sh stranger-musl || exit 3
-    unpacked "$out/ztensor-$version-x86_64-linux-musl.tar.xz" "$out/stranger-musl"
+    unpacked "$tarball" "$out/stranger-musl"
     prefix=$out/stranger-musl
     musl-gcc -o "$out/stranger" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor -Wl,-rpath,"$prefix/lib"
     "$out/stranger" "$model" >"$out/stranger.txt"
@@ -71,8 +75,10 @@ musl() {
 check "musl" musl
 
 windows() {
+    zip=$out/ztensor-$version-x86_64-windows.zip
+    there "$zip"
     sh tools/need.sh platform-windows || exit 3
-    unpacked "$out/ztensor-$version-x86_64-windows.zip" "$out/stranger-windows"
+    unpacked "$zip" "$out/stranger-windows"
     prefix=$out/stranger-windows
     x86_64-w64-mingw32-gcc -o "$prefix/bin/stranger.exe" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor
     x86_64-w64-mingw32-gcc -shared -o "$prefix/bin/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32 # not in wine 8

@@ -240,7 +240,7 @@ release() { # everything is there, sums and notes agree; what disagrees about th
     (cd "$here/.." && git ls-files -z CHANGELOG.md Cargo.toml Cargo.lock include packaging remote fuzz/Cargo.lock bindings |
         xargs -0 tar -cf -) | tar -C "$out/other" -xf -
     sed -i 's/"version": "[0-9.]*"/"version": "9.9.9"/' "$out/other/packaging/vcpkg/ztensor/vcpkg.json"
-    ! sh "$out/other/packaging/release.sh" --dry-run "$out" 2>"$out/release.err"
+    if sh "$out/other/packaging/release.sh" --dry-run "$out" 2>"$out/release.err"; then return 1; fi
     grep -q "vcpkg.json has version '9.9.9'" "$out/release.err"
 }
 if [ -d "$out/wheel" ]; then check "release, dry run" release; else skipped=$((skipped + 1)); fi
