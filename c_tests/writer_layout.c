@@ -83,10 +83,12 @@ static void refused(void)
     o.encoding = 4;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
-    o.digest = 4;
+    o.digest = ZT_DIGEST_XXH3; /* zTensor 2 has it */
+    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_UNSUPPORTED);
+    o.digest = 5;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
-    o.spec_version = 20000;
+    o.spec_version = 20001;
     CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
     o.durable = 2;

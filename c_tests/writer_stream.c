@@ -241,7 +241,9 @@ static void bad_descriptions(void)
     c.encoding = -1;
     CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc("data", ZT_DTYPE_F32);
-    c.digest = 4;
+    c.digest = ZT_DIGEST_XXH3; /* zTensor 2 has it */
+    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_UNSUPPORTED);
+    c.digest = 5;
     CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc(NULL, ZT_DTYPE_F32);
     CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);

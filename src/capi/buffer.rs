@@ -23,8 +23,8 @@ pub struct zt_buffer {
     owned: Option<AlignedBuffer>,
 }
 
-/// Gives the component's decoded bytes: borrowed from the mapping where that can be, aligned as zt_component_ptr says,
-/// else in fresh memory (zt_open_options.allocator), 64-byte aligned.
+/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where they lie so (zt_component_ptr
+/// lends more), else in fresh memory (zt_open_options.allocator).
 ///
 /// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
 /// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.
