@@ -173,6 +173,29 @@ fn what_is_no_shard_is_refused_with_its_name() {
 }
 
 #[test]
+fn a_verification_tries_once_to_open_a_shard() {
+    let (model, folder) = model();
+    let names = ["a", "b", "c"];
+    let tensors =
+        names.map(|name| Tensor { name, shard: Some("a"), offset: PAGE, bytes: &model.tensors[1].1 });
+    std::fs::write(folder.path("m.zt"), file(&tensors, &[entry("a", &model.a)])).unwrap();
+    std::fs::write(folder.path("m-a.zt"), vec![0; model.a.len()]).unwrap();
+    let file = File::open_model(folder.path("m.zt"), &OpenOptions::default()).unwrap();
+    let failed = std::sync::Mutex::new(Vec::new());
+    let on_failure = |object: Option<usize>, _: Option<usize>, error: &Error| {
+        assert_says(error, &["shard \"a\"", "no whole file"]);
+        failed.lock().unwrap().push(object);
+        std::fs::write(folder.path("m-a.zt"), &model.a).unwrap(); // nobody looks again
+        true
+    };
+    let options = VerifyOptions { threads: 1, ..VerifyOptions::default() };
+    let report = &mut VerifyReport::default();
+    file.verify_listing(&options, &|_, _| true, Some(&on_failure), report).unwrap_err();
+    assert_eq!(*failed.lock().unwrap(), [Some(0), Some(1), Some(2)]);
+    verify(&file, true).unwrap();
+}
+
+#[test]
 fn another_file_of_the_same_size_is_found_by_its_digest_alone() {
     let (model, folder) = model();
     let mut other = model.b.clone();

@@ -4,11 +4,13 @@ use super::aliases::Aliases;
 use super::file::File;
 use super::object::Component;
 use crate::digest::Digest;
-use crate::error::{fail, Result};
+use crate::error::{fail, Error, Result};
 use crate::load::decoded_limit;
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
+use foldhash::fast::SeedableRandomState;
+use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,6 +55,16 @@ pub(super) struct Verified {
     checksums: Vec<(PartAndStart, Outcome)>,
     /// Bytes that were decoded for the order within rows.
     rows_decoded: AtomicU64,
+    /// Why shards could not be opened, by their parts.
+    unopened: Mutex<Failures>,
+}
+
+struct Failures(HashMap<usize, Error, SeedableRandomState>);
+
+impl Default for Failures {
+    fn default() -> Failures {
+        Failures(HashMap::with_hasher(crate::hash::state()))
+    }
 }
 
 /// Where bytes begin: the number of their part, and a position in it.
@@ -82,6 +94,24 @@ impl Verified {
         verified.checksums.try_reserve_exact(starts.len())?;
         verified.checksums.extend(starts.into_iter().map(|start| (start, Mutex::default())));
         Ok(verified)
+    }
+
+    /// Opens the file that its bytes are in. A shard that cannot be opened is tried once, and not for each component in it:
+    /// all of its manifest may have to be read before it is found to be broken.
+    pub fn open(&self, component: &Component<'_>) -> Result<()> {
+        if !component.entry.is_in_shard() {
+            return component.source().map(drop);
+        }
+        let part = component.part_number();
+        if let Some(failure) = self.unopened.lock().0.get(&part) {
+            return Err(failure.again());
+        }
+        component.source().map(drop).inspect_err(|failure| {
+            let mut unopened = self.unopened.lock();
+            if unopened.0.try_reserve(1).is_ok() {
+                unopened.0.insert(part, failure.again());
+            }
+        })
     }
 
     /// Looks at a checksum once, however many components are views of the bytes from `start` on that it is of.

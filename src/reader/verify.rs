@@ -282,7 +282,7 @@ impl Object<'_> {
 impl Component<'_> {
     /// `reported` is what of its stored bytes was reported as done meanwhile.
     fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport, reported: &mut u64) -> Result<()> {
-        self.source().map_err(|error| self.wrap(error))?;
+        state.verified.open(self).map_err(|error| self.wrap(error))?;
         if state.options.digests {
             self.verify_digest_into(state, report, reported)?;
         }
