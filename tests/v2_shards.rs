@@ -88,6 +88,8 @@ fn a_component_says_which_part_it_is_in() {
     let bytes = data(&file, "one").borrow().unwrap();
     assert_eq!(bytes.as_ptr(), file.part(1).unwrap().borrow().unwrap()[PAGE..].as_ptr());
     assert_ne!(file.part(2).unwrap().is_open(), file.part(1).unwrap().is_open());
+    let is_known = |part: usize| file.part(part).unwrap().is_resident(0).is_some();
+    assert_eq!([is_known(1), is_known(2)], [is_known(0), false]);
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl FilePart {
 
     /// Whether the byte at `offset` is in the page cache; none where that is not known.
     pub fn is_resident(&self, offset: u64) -> Option<bool> {
-        self.source.page_cache()?.resident(offset)
+        self.source().page_cache()?.resident(offset)
     }
 
     /// All bytes of the file, where they can be lent.
