@@ -5,7 +5,7 @@ use super::progress::outcome;
 use super::running_sink::while_running;
 use super::sized::sized_struct;
 use super::status::zt_status;
-use super::writer::{deliver, zt_writer};
+use super::writer::{deliver, handle, zt_writer};
 use super::writer_options::{self as description, zt_writer_options};
 use crate::error::{fail, Result};
 use crate::memory::try_box;
@@ -115,7 +115,6 @@ pub unsafe extern "C" fn zt_writer_create_sink(
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
         let id = sink.id();
-        let writer = Writer::to_sink(try_box(sink)?, &description::writer_options(&options)?)?;
-        Ok((description::reporting(writer, &options)?, id))
+        handle(Writer::to_sink(try_box(sink)?, &description::writer_options(&options)?)?, id, &options)
     })
 }

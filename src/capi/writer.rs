@@ -10,10 +10,11 @@ use super::writer_options::{
 };
 use crate::error::{fail, Result};
 use crate::memory::try_box;
-use crate::reader::Object;
-use crate::writer::Writer;
+use crate::reader::{File, Object};
+use crate::writer::{Writer, WriterOptions};
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::ptr::null_mut;
 
 /// A file that is being written. It belongs to one thread at a time.
@@ -71,17 +72,22 @@ impl Drop for CloseGuard {
 
 pub(super) fn deliver(
     out: Option<&mut MaybeUninit<*mut zt_writer>>,
-    make: impl FnOnce() -> Result<(Writer, u64)>,
+    make: impl FnOnce() -> Result<*mut zt_writer>,
 ) -> zt_status {
     let Some(out) = out else {
         return guard(|| Err(fail!(InvalidArgument, "the place for the writer is NULL")));
     };
     out.write(null_mut());
     guard(|| {
-        let (writer, sink) = make()?;
-        out.write(Box::into_raw(try_box(zt_writer { writer, sink })?));
+        out.write(make()?);
         Ok(())
     })
+}
+
+/// The handle of a writer, to the sink of that number or 0.
+pub(super) fn handle(writer: Writer, sink: u64, options: &zt_writer_options) -> Result<*mut zt_writer> {
+    let writer = description::reporting(writer, options)?;
+    Ok(Box::into_raw(try_box(zt_writer { writer, sink })?))
 }
 
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
@@ -103,8 +109,7 @@ pub unsafe extern "C" fn zt_writer_create(
     deliver(writer, || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
         let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
-        let writer = Writer::create(path, &description::writer_options(&options)?)?;
-        Ok((description::reporting(writer, &options)?, 0))
+        handle(Writer::create(path, &description::writer_options(&options)?)?, 0, &options)
     })
 }
 
@@ -135,9 +140,19 @@ pub unsafe extern "C" fn zt_writer_append(
         if options.spec_version != 0 {
             return Err(fail!(InvalidArgument, "spec_version is given, but appending follows the file"));
         }
-        let writer = Writer::append(path, &description::writer_options(&options)?)?;
-        Ok((description::reporting(writer, &options)?, 0))
+        let described = description::writer_options(&options)?;
+        appending(Writer::open_to_append(path)?, path, &described, &options)
     })
+}
+
+#[inline(never)] // so that its stack is not there while the file is opened
+fn appending(
+    file: Box<File>,
+    path: &Path,
+    described: &WriterOptions,
+    options: &zt_writer_options,
+) -> Result<*mut zt_writer> {
+    handle(Writer::append_to(file, path, described)?, 0, options)
 }
 
 /// Opens an object that is written piece by piece: zt_writer_add_component for each component, and zt_writer_add_data

@@ -152,7 +152,7 @@ rules! {
     Zt2Digest c"Digest",
     Zt2ShardName c"ShardName",
     Zt2ShardRef c"ShardRef",
-    ShardIdentity c"ShardIdentity",
+    Zt2ShardIdentity c"ShardIdentity",
 }
 
 #[cfg(test)]

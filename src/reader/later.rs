@@ -108,7 +108,7 @@ impl Later {
         let size = source.size();
         if size != said.size {
             return Err(broken!(
-                Rule::ShardIdentity,
+                Rule::Zt2ShardIdentity,
                 "{label} has {size} bytes, but the table of shards says {}",
                 said.size
             ));
@@ -117,7 +117,7 @@ impl Later {
         let (frame, _) = read.map_err(|e| not_whole(&label, e))?;
         if frame.container != said.container {
             return Err(broken!(
-                Rule::ShardIdentity,
+                Rule::Zt2ShardIdentity,
                 "{label} is a file of {}, but one of {} has only shards of its own kind",
                 frame.container.name(),
                 said.container.name()
@@ -173,7 +173,7 @@ fn not_opened() -> Error {
 fn not_whole(label: &str, error: Error) -> Error {
     match error.cause() {
         Cause::Broken(_) | Cause::NotZtensor | Cause::Unsupported => {
-            broken!(Rule::ShardIdentity, "{label} is no whole file of its own: {error}")
+            broken!(Rule::Zt2ShardIdentity, "{label} is no whole file of its own: {error}")
         }
         _ => error.within(format_args!("{label}")),
     }

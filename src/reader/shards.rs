@@ -235,7 +235,7 @@ impl File {
         match hasher.finish() {
             found if found == said => Ok(true),
             found => Err(named(broken!(
-                Rule::ShardIdentity,
+                Rule::Zt2ShardIdentity,
                 "its {} bytes have the digest {found}, but the table of shards says {said}",
                 entry.size
             ))),

@@ -18,10 +18,18 @@ impl Writer {
     /// More objects for the file at `path`, if its container allows that.
     pub fn append(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Writer> {
         let path = path.as_ref();
+        Writer::append_to(Writer::open_to_append(path)?, path, options)
+    }
+
+    /// The file at `path`, for [`Writer::append_to`].
+    pub(crate) fn open_to_append(path: &Path) -> Result<Box<File>> {
         check_is_one_file(path).map_err(|e| e.within(format_args!("{}", path.display())))?;
         // No mapping: the file is about to change.
         let open = OpenOptions { mode: Mode::Read, max_objects: u64::MAX, ..OpenOptions::default() };
-        let file = try_box(File::open(path, &open)?)?;
+        try_box(File::open(path, &open)?)
+    }
+
+    pub(crate) fn append_to(file: Box<File>, path: &Path, options: &WriterOptions) -> Result<Writer> {
         let label = try_format(format_args!("{}", path.display()))?;
         let mut writer =
             Writer::over_file(file, path, options).map_err(|e| e.within(format_args!("{label}")))?;
@@ -29,7 +37,6 @@ impl Writer {
         Ok(writer)
     }
 
-    #[inline(never)] // so that its stack is not there while the file is opened
     fn over_file(file: Box<File>, path: &Path, options: &WriterOptions) -> Result<Writer> {
         let Some(version) = file.capabilities().appends_as else {
             let name = file.container().name();
