@@ -9,8 +9,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use ztensor::error::{Error, Result};
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::{Encoding, Version};
 use ztensor::reader::{BatchOptions, BatchStats, File, OpenOptions, Selection, VerifyOptions, VerifyReport};
 use ztensor::source::ByteSource;
+use ztensor::writer::{Algorithm, DenseSpec, Recode, WriterOptions};
 
 /// Bytes that a frame decodes to, all of them, and how many frames these are.
 const FRAME: usize = 128 << 10;
@@ -235,4 +238,32 @@ fn a_damaged_frame_fails_whatever_is_read() {
             }
         }
     }
+}
+
+#[test]
+fn no_component_has_frames_that_no_reader_takes() {
+    let options = |encoding, frame_size, digest| WriterOptions {
+        version: Version::V2,
+        encoding,
+        frame_size,
+        digest,
+        ..WriterOptions::default()
+    };
+    let dense = |name| DenseSpec::new(name, Dtype::U8, &[1], b"x");
+    let zstd = |name| DenseSpec { encoding: Some(Encoding::Zstd), ..dense(name) };
+    let small =
+        common::written(&options(Encoding::Zstd, 1 << 20, None), |w| w.write_dense(&dense("a")).unwrap());
+    let small = common::open(small);
+    let recode = Recode { digest: Some(Some(Algorithm::Xxh3)), ..Recode::default() };
+    common::written(&options(Encoding::Raw, 32 << 20, None), |w| {
+        for error in [
+            w.write_dense(&zstd("a")),
+            w.write_batch(&[zstd("a"), dense("b")]),
+            w.copy_as(small.find("a").unwrap(), "a", &recode),
+        ] {
+            assert!(error.as_ref().unwrap_err().message().contains("16777216 is the most"), "{error:?}");
+        }
+        w.copy(small.find("a").unwrap(), "a").unwrap(); // its frames are as they were
+        w.write_dense(&dense("b")).unwrap();
+    });
 }

@@ -147,10 +147,7 @@ impl WriterOptions {
         if !(1024..=1 << 30).contains(&self.frame_size) {
             return Err(fail!(InvalidArgument, "frame_size is {}, not from 1024 to 2^30", self.frame_size));
         }
-        if self.frame_size > to.max_frame && self.encoding != Encoding::Raw {
-            let (size, most) = (self.frame_size, to.max_frame);
-            return Err(to.cannot_represent(format_args!("frames of {size} bytes; {most} is the most")));
-        }
+        self.check_frames(self.encoding)?;
         to.check_digest(self.digest)?;
         if to.encoding(self.encoding).is_none() || to.number.is_none() {
             return Err(fail!(InvalidArgument, "that encoding or version cannot be written"));
@@ -159,6 +156,16 @@ impl WriterOptions {
             return Err(fail!(InvalidArgument, "zstd_level is {}, not from -7 to 22", self.zstd_level));
         }
         Ok(())
+    }
+
+    /// Refuses frames that nobody would read in a component of that encoding.
+    pub(super) fn check_frames(&self, encoding: Encoding) -> Result<()> {
+        let to = container::capabilities(self.version);
+        let (size, most) = (self.frame_size, to.max_frame);
+        match encoding != Encoding::Raw && size > most {
+            true => Err(to.cannot_represent(format_args!("frames of {size} bytes; {most} is the most"))),
+            false => Ok(()),
+        }
     }
 }
 

@@ -64,6 +64,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
     }
     let encoding = spec.encoding.unwrap_or(writer.options.encoding);
     let encoding = to.encoding(encoding).ok_or_else(unwritable_encoding)?;
+    writer.options.check_frames(encoding)?;
     let digest = spec.digest.unwrap_or(writer.options.digest);
     to.check_digest(digest)?;
     writer.check_canonical(encoding, digest)?;
