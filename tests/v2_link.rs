@@ -126,3 +126,40 @@ fn what_cannot_be_a_shard_is_refused_and_the_writer_goes_on() {
     let mut in_1_2 = Writer::create(folder.path("o.zt"), &WriterOptions::default()).unwrap();
     assert_eq!(in_1_2.add_shard("base", &shard, step).unwrap_err().cause(), Cause::Unsupported);
 }
+
+#[test]
+fn a_file_with_shards_is_appended_to_and_edited() {
+    let folder = Folder::new();
+    let (base, root) = (folder.path("m-base.zt"), folder.path("m.zt"));
+    write(&base, &options(), |w| sample("x", 3000).write(w).unwrap());
+    let shard = open(&base);
+    let step: &mut dyn FnMut(u64) -> Result<(), Error> = &mut |_| Ok(());
+    write(&root, &options(), |w| {
+        let at = w.add_shard("base", &shard, step).unwrap();
+        w.link(at, &shard.find("x").unwrap(), "x").unwrap();
+        w.link(at, &shard.find("x").unwrap(), "gone").unwrap();
+    });
+    let (old, shard_bytes) = (std::fs::read(&root).unwrap(), std::fs::read(&base).unwrap());
+    let mut writer = Writer::append(&root, &options()).unwrap();
+    sample("own", 5).write(&mut writer).unwrap();
+    writer.rename_object("x", "renamed").unwrap();
+    writer.remove_object("gone").unwrap();
+    // The table stays as it is: objects of another file must not be looked for by a name that is in it.
+    for name in ["base", "other"] {
+        assert_eq!(writer.add_shard(name, &shard, step).unwrap_err().cause(), Cause::Unsupported);
+    }
+    writer.finish().unwrap();
+    assert!(std::fs::read(&root).unwrap().starts_with(&old));
+    assert!(std::fs::read(&base).unwrap() == shard_bytes);
+    let file = open(&root);
+    verify(&file);
+    assert_eq!(file.object_count(), 2);
+    for (name, part, count) in [("own", 0, 5), ("renamed", 1, 3000)] {
+        let component = data(&file, name);
+        assert_eq!(
+            (component.part_number(), read(&component)),
+            (part, elements(Dtype::F32, count)),
+            "{name}"
+        );
+    }
+}

@@ -63,7 +63,7 @@ impl Writer {
             .map_err(|_| fail!(Unsupported, "the manifest does not fit this process's address space"))?;
         let mut manifest = AlignedBuffer::zeroed(size)?;
         part.source().read_at(range.start, manifest.as_mut_slice())?;
-        let end = file.size();
+        let end = part.frame().file_size; // its shards are no part of it
         let sink: Box<dyn ByteSink> = if container::capabilities(version).old_ends_stay {
             try_box(AppendSink::open(path, range.start..end, None, options.durable)?)?
         } else if AppendRecord::fits_before(range.start) {

@@ -38,6 +38,12 @@ impl Writer {
         if self.canonical.is_some() {
             return Err(fail!(InvalidArgument, "the canonical form has no shards"));
         }
+        if self.append_base.is_some() {
+            return Err(fail!(
+                Unsupported,
+                "only a new file gets shards: one that is there keeps its own table"
+            ));
+        }
         to.check_shard_name(name)?;
         if file.container() != to.container {
             let (from, to) = (file.container().name(), to.container.name());
