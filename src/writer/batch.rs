@@ -208,7 +208,7 @@ impl Writer {
     /// Writes the bytes of one, in the way of every component.
     fn write_one(&mut self, request: &DenseSpec<'_>, digest: Option<Algorithm>) -> Result<()> {
         let (entry, size) = (self.dense_entry(request)?, request.data.len() as u64);
-        let content = self.content_of(request.data);
+        let content = self.content_of(request.data, request.dtype)?;
         self.start_component(entry, RareNames::default(), digest, Some(size), false, content)?;
         self.feed(request.data)?;
         self.last_frame()?;

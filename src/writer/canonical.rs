@@ -56,13 +56,6 @@ impl Canonical {
     }
 }
 
-/// The hash of bytes that lie in memory.
-pub fn hash_of(bytes: &[u8]) -> ContentHash {
-    let mut hasher = Hasher::new(Algorithm::Sha256);
-    hasher.update(bytes);
-    finish(hasher)
-}
-
 /// The hash of all that was given.
 pub fn finish(hasher: Hasher) -> ContentHash {
     match hasher.finish() {

@@ -1,11 +1,16 @@
 //! What a writer does otherwise in canonical form: it keeps an order, and stores equal bytes once.
 
-use super::canonical::{finish, hash_of, Content, Place};
+use super::canonical::{finish, Content, ContentHash, Place};
 use super::specs::Recode;
 use super::state::Writer;
+use super::stream::turn;
 use crate::digest::{Algorithm, Hasher};
 use crate::error::{fail, Error, Result};
+use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, TextId};
+
+/// Bytes that are turned at a time.
+const PIECE: usize = 1 << 20;
 
 impl Writer {
     /// How a copy is encoded.
@@ -63,28 +68,22 @@ impl Writer {
         }
     }
 
-    /// What is known of bytes that are there as a whole.
-    pub(super) fn content_of(&self, bytes: &[u8]) -> Content {
-        match self.canonical {
-            None => Content::Any,
-            Some(_) => Content::Known(hash_of(bytes)),
-        }
+    /// What is known of elements that are there as a whole, in the host's order.
+    pub(super) fn content_of(&self, elements: &[u8], dtype: Dtype) -> Result<Content> {
+        self.content_of_pieces(turned(dtype), |body| elements.chunks(PIECE).try_for_each(body))
     }
 
-    /// What is known of bytes that come in pieces, which `each` gives; read once for that.
+    /// What is known of bytes that come in pieces, which `each` gives; read once for that. Those of elements in another order
+    /// than the file's, whose width is given, are turned, as they are when they are stored.
     pub(super) fn content_of_pieces(
         &self,
+        turned: Option<usize>,
         each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
     ) -> Result<Content> {
-        if self.canonical.is_none() {
-            return Ok(Content::Any);
+        match self.canonical {
+            None => Ok(Content::Any),
+            Some(_) => hash_of_pieces(turned, each).map(Content::Known),
         }
-        let mut hasher = Hasher::new(Algorithm::Sha256);
-        each(&mut |piece| {
-            hasher.update(piece);
-            Ok(())
-        })?;
-        Ok(Content::Known(finish(hasher)))
     }
 
     /// Of bytes that nobody knows yet.
@@ -121,6 +120,27 @@ impl Writer {
     }
 }
 
+/// The width of elements that are turned when they are stored; none where they are stored as they are given.
+pub(super) fn turned(dtype: Dtype) -> Option<usize> {
+    dtype.swaps(false).then_some(dtype.size())
+}
+
+fn hash_of_pieces(
+    turned: Option<usize>,
+    each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+) -> Result<ContentHash> {
+    let (mut hasher, mut partial) = (Hasher::new(Algorithm::Sha256), Vec::new());
+    each(&mut |piece| {
+        match turned {
+            Some(width) => hasher.update(&turn(&mut partial, piece, width)?),
+            None => hasher.update(piece),
+        }
+        Ok(())
+    })?;
+    hasher.update(&partial);
+    Ok(finish(hasher))
+}
+
 #[cold]
 fn duplicate(at: u64) -> Error {
     fail!(
@@ -128,4 +148,26 @@ fn duplicate(at: u64) -> Error {
         "its bytes are those of the component at {at}, whose place it has in canonical form: give them in one call, which \
          finds that before it writes"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_known_by_the_bytes_that_they_are_stored_as() {
+        let (host, stored): (Vec<u8>, Vec<u8>) = ((0..24).collect(), [3, 2, 1, 0].repeat(6));
+        let stored: Vec<u8> = stored.iter().zip(0..24).map(|(b, at)| b + at / 4 * 4).collect();
+        let hash = |turned, bytes: &[u8], size| {
+            hash_of_pieces(turned, |body| bytes.chunks(size).try_for_each(body)).unwrap()
+        };
+        let wanted = hash(None, &stored, 24);
+        for size in 1..=24 {
+            assert_eq!(hash(Some(4), &host, size), wanted, "in pieces of {size}");
+            assert_ne!(hash(None, &host, size), wanted);
+        }
+        let on_big_endian = cfg!(target_endian = "big");
+        assert_eq!(turned(Dtype::F32), on_big_endian.then_some(4));
+        assert_eq!(turned(Dtype::U8), None);
+    }
 }

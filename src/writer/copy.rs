@@ -6,6 +6,7 @@
 
 mod plan;
 
+use super::canonical_order::turned;
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
 use crate::container::capabilities::Roles;
@@ -124,7 +125,7 @@ impl Writer {
     /// Stored bytes, front to back; what the manifest said of them.
     fn copy_stored(&mut self, stored: Stored<'_>) -> Result<()> {
         let Stored { component, mut entry, rare } = stored;
-        let content = self.content_of_pieces(|body| component.for_each_stored(body))?;
+        let content = self.content_of_pieces(None, |body| component.for_each_stored(body))?;
         if let Some(place) = self.place_of(&content, Some(entry.stored_size)) {
             entry.offset = place;
             return self.push_component(entry, rare);
@@ -139,7 +140,7 @@ impl Writer {
 
     /// Decoded, changed, and written anew.
     fn reencode(&mut self, anew: &Reencode<'_>) -> Result<()> {
-        let content = self.content_of_pieces(|body| anew.for_each(body))?;
+        let content = self.content_of_pieces(turned(anew.spec.dtype), |body| anew.for_each(body))?;
         self.component_of(&anew.spec, content)?;
         match anew.borrow() {
             Some(bytes) => self.data(bytes)?,

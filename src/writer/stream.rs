@@ -92,7 +92,7 @@ impl Writer {
         let expected = expected_size(object.format, shape, spec, self.capabilities())?;
         check_final_size(spec.dtype, known(spec.logical), expected, data.len() as u64)
             .map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
-        let content = self.content_of(data);
+        let content = self.content_of(data, spec.dtype)?;
         self.open_component(spec, Some(data.len() as u64), false, content)?;
         self.feed(data)?;
         self.end_component()
@@ -335,14 +335,19 @@ impl OpenComponent {
     /// Whole elements of what was given, turned to little-endian; a partial one waits for the rest.
     fn swap_bytes(&mut self, data: &[u8]) -> Result<Vec<u8>> {
         let width = self.entry.width();
-        let mut swapped = std::mem::take(&mut self.partial);
-        swapped.try_reserve(data.len())?;
-        swapped.extend_from_slice(data);
-        let whole = swapped.len() - swapped.len() % width.max(1);
-        self.partial.try_reserve(width)?;
-        self.partial.extend_from_slice(swapped.get(whole..).unwrap_or_default());
-        swapped.truncate(whole);
-        swap_in_place(&mut swapped, width);
-        Ok(swapped)
+        turn(&mut self.partial, data, width)
     }
+}
+
+/// Whole elements of what was given, turned; a partial one waits for the rest.
+pub(super) fn turn(partial: &mut Vec<u8>, data: &[u8], width: usize) -> Result<Vec<u8>> {
+    let mut swapped = std::mem::take(partial);
+    swapped.try_reserve(data.len())?;
+    swapped.extend_from_slice(data);
+    let whole = swapped.len() - swapped.len() % width.max(1);
+    partial.try_reserve(width)?;
+    partial.extend_from_slice(swapped.get(whole..).unwrap_or_default());
+    swapped.truncate(whole);
+    swap_in_place(&mut swapped, width);
+    Ok(swapped)
 }
