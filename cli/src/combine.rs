@@ -144,6 +144,10 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
         );
         return Err(Failure::at(path, why));
     };
+    if file.objects().flat_map(|object| object.components()).any(|component| component.part_number() > 0) {
+        let why = "it has bytes in shards, which would all be put into it; zt merge makes one file of them";
+        return Err(Failure::at(path, why));
+    }
     let before = file.size();
     let objects: Vec<_> = file.objects().map(|object| (object, path.as_path())).collect();
     let (alignment, large_alignment) = alignments(&file);

@@ -30,6 +30,11 @@ fn a_model_is_split_and_merged() {
     assert_same(&input, &merged);
     let one = listing(&merged);
     assert_eq!(one["version"], listing(&output)["version"]);
+    run(&[&"attr", &"set", &output, &"author", &"Jane"]).good();
+    let size = std::fs::metadata(&output).unwrap().len();
+    run(&[&"compact", &output]).bad(&["m.zt", "shards", "zt merge"]);
+    assert_eq!(std::fs::metadata(&output).unwrap().len(), size, "its shards are not put into it");
+    run(&[&"compact", &merged]).good();
     std::fs::remove_file(folder.join(&names[0])).unwrap();
     run(&[&"ls", &output]).good();
     run(&[&"merge", &output, &folder.join("not.zt")]).bad(&["shard", &names[0]]);
