@@ -13,7 +13,7 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 check() {
     CARGO_TARGET_DIR=$target/msrv "$@" check --workspace --all-targets --locked
     if cargo fetch --quiet --locked --manifest-path remote/Cargo.toml 2>/dev/null; then
-        CARGO_TARGET_DIR=$target/msrv/remote "$@" check --manifest-path remote/Cargo.toml --all-targets --locked
+        ZT_LIB_DIR=$target/lib CARGO_TARGET_DIR=$target/msrv/remote "$@" check --manifest-path remote/Cargo.toml --all-targets --locked
     else
         echo "msrv: skipped: remote/, whose crates cannot be had" >&2
     fi

@@ -6,7 +6,7 @@ use arbitrary::{Result, Unstructured};
 use std::ffi::{c_char, c_void, CString};
 use std::ptr::{null, null_mut};
 
-pub const OPEN_OPTIONS: usize = 104;
+pub const OPEN_OPTIONS: usize = 120;
 const OPEN_NUMBERS: usize = 64; // pointers lie behind
 const VERIFY_OPTIONS: usize = 56;
 const READ_OPTIONS: usize = 64;

@@ -5,7 +5,7 @@ use arbitrary::{Result, Unstructured};
 use std::ffi::{c_char, c_void, CString};
 use std::ptr::null;
 
-const WRITER_OPTIONS: usize = 88;
+const WRITER_OPTIONS: usize = 96;
 const WRITER_NUMBERS: usize = 64; // pointers lie behind
 const COMPONENT: usize = 72;
 const OBJECT: usize = 96;
