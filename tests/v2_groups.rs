@@ -35,7 +35,7 @@ fn part<'o>(object: &'o Object, role: &str) -> &'o Part {
 }
 
 /// The entries of an object's attributes, and of maps in them by their paths.
-fn attribute<'o>(object: &'o mut Object, path: &str) -> &'o mut Vec<(&'static str, Cbor)> {
+fn attribute<'o>(object: &'o mut Object, path: &str) -> &'o mut Vec<(&'static str, Cbor<'static>)> {
     let Some(Cbor::Map(entries)) = &mut object.attributes else { panic!() };
     match path {
         "" => entries,
@@ -47,7 +47,7 @@ fn attribute<'o>(object: &'o mut Object, path: &str) -> &'o mut Vec<(&'static st
 }
 
 /// With another value of an attribute, or without it.
-fn changed(object: &Object, path: &str, key: &'static str, value: Option<Cbor>) -> Object {
+fn changed(object: &Object, path: &str, key: &'static str, value: Option<Cbor<'static>>) -> Object {
     let mut object = object.clone();
     let entries = attribute(&mut object, path);
     entries.retain(|(other, _)| *other != key);
@@ -56,7 +56,7 @@ fn changed(object: &Object, path: &str, key: &'static str, value: Option<Cbor>) 
 }
 
 /// 4 rows of 64 codes of 4 bits in groups of 32, with zero points of that form.
-fn quantized(zero_point: Cbor, zeros: Option<Part>) -> Object {
+fn quantized(zero_point: Cbor<'static>, zeros: Option<Part>) -> Object {
     let mut parts = vec![Part::new("data", "u32", vec![0x5a; 128]), Part::new("scales", "f16", vec![1; 16])];
     parts.extend(zeros);
     parts.sort_by_key(|part| (part.role.len(), part.role));

@@ -1,11 +1,9 @@
 //! Where shards of zTensor 2 are looked for: beside their file, in a folder, by a store of the caller.
 
 mod common;
-#[path = "common/shards.rs"]
-mod made;
 
+use common::shards::{self, entry, file, Sharded, Tensor, PAGE};
 use common::{data, read, Folder};
-use made::{entry, file, Sharded, Tensor, PAGE};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -27,7 +25,7 @@ fn in_folder(folder: &Folder) -> OpenOptions {
 #[test]
 fn a_folder_of_shards_has_them_by_several_names() {
     let model = Sharded::new();
-    let digest = made::xxh3(&model.b);
+    let digest = shards::xxh3(&model.b);
     let by_digest = format!("blobs/xxh3/{}", &digest[5..]);
     for names in [["m-a.zt", "m-b.zt"], ["a.zt", "b.zt"], ["a.zt", by_digest.as_str()]] {
         let (here, there) = (Folder::new(), Folder::new());
@@ -75,7 +73,7 @@ fn a_folder_of_more_shards_than_are_listed_is_still_one_model() {
     let names: Vec<String> = (0..20).map(|at| format!("shard{at}")).collect();
     let tensor =
         |at: usize| Tensor { name: &names[at], shard: Some(&names[at]), offset: PAGE, bytes: &bytes[at] };
-    let shards: Vec<_> = bytes.iter().map(|bytes| made::data_shard(&[(PAGE, bytes)])).collect();
+    let shards: Vec<_> = bytes.iter().map(|bytes| shards::data_shard(&[(PAGE, bytes)])).collect();
     let entries: Vec<_> = names.iter().zip(&shards).map(|(name, shard)| entry(name, shard)).collect();
     let tensors: Vec<_> = (0..20).map(tensor).collect();
     std::fs::write(folder.path("m.zt"), file(&tensors, &entries)).unwrap();
@@ -138,11 +136,45 @@ fn a_store_is_asked_for_shards_while_it_is_there() {
     assert_eq!((store.asked().len(), file.object_count()), (1, 3));
     let folder = OpenOptions { shard_folder: Some("t".into()), ..OpenOptions::default() };
     File::open_model_from(&store, Path::new("s/m.zt"), &folder).unwrap();
-    let hex = |bytes: &[u8]| format!("t/blobs/xxh3/{}", &made::xxh3(bytes)[5..]);
+    let hex = |bytes: &[u8]| format!("t/blobs/xxh3/{}", &shards::xxh3(bytes)[5..]);
     let mut expected = ["t/m-a.zt", "t/a.zt", "t/m-b.zt", "t/b.zt", "s/m.zt"].map(String::from).to_vec();
     expected.extend([hex(&model.a), hex(&model.b)]);
     expected.sort();
     assert_eq!(store.asked(), expected);
+}
+
+/// A store that fails for some names as one over a network may.
+struct Failing(Memory, &'static str);
+
+impl Store for Failing {
+    fn for_each_name(&self, path: &Path, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
+        self.0.for_each_name(path, body)
+    }
+
+    fn open(&self, path: &Path) -> Result<Opened> {
+        let opened = self.0.open(path);
+        match path.to_str() == Some(self.1) {
+            true => Err(Error::new(Cause::Caller(5), format_args!("no answer"))),
+            false => opened,
+        }
+    }
+
+    fn threads(&self, files: usize) -> usize {
+        self.0.threads(files)
+    }
+}
+
+#[test]
+fn what_a_store_cannot_tell_of_is_not_looked_for_by_another_name() {
+    let model = Sharded::new();
+    let files = [("m.zt", &model.root), ("t/a.zt", &model.a), ("t/b.zt", &model.b)];
+    let options = OpenOptions { shard_folder: Some("t".into()), ..OpenOptions::default() };
+    let store = Failing(Memory::new(&files), "t/m-a.zt");
+    let file = File::open_model_from(&store, Path::new("m.zt"), &options).unwrap();
+    assert_eq!(store.0.asked(), ["m.zt", "t/b.zt", "t/m-a.zt", "t/m-b.zt"]);
+    let error = data(&file, "one").read(&mut [0; 5000]).unwrap_err();
+    assert_eq!(error.cause(), Cause::Caller(5));
+    assert_eq!(read(&data(&file, "two")), model.tensors[2].1);
 }
 
 #[test]

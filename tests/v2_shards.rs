@@ -1,11 +1,9 @@
 //! Shards of zTensor 2: when they are opened, where they are looked for, what is refused.
 
 mod common;
-#[path = "common/shards.rs"]
-mod made;
 
+use common::shards::{self, data_shard, entry, file, Entry, Sharded, Tensor, PAGE};
 use common::{data, read, Folder};
-use made::{data_shard, entry, file, Entry, Sharded, Tensor, PAGE};
 use std::path::Path;
 use std::sync::Barrier;
 use ztensor::error::{Cause, Error, Result};
@@ -78,7 +76,7 @@ fn a_component_says_which_part_it_is_in() {
     assert_eq!(parts, [0, 1, 2]);
     let sizes: Vec<_> = file.parts().map(|part| part.size()).collect();
     assert_eq!(sizes, [&model.root, &model.a, &model.b].map(|bytes| bytes.len() as u64));
-    assert_eq!(file.size(), sizes.iter().sum());
+    assert_eq!(file.size(), sizes.iter().sum::<u64>());
     let path = |at: usize| String::from_utf8(file.part(at).unwrap().path().unwrap().to_vec()).unwrap();
     assert!(path(0).ends_with("m.zt\0") && path(1).ends_with("m-a.zt\0") && path(2).ends_with("m-b.zt\0"));
     assert!(data(&file, "one").caps().map, "as it would be if it were open");
@@ -208,7 +206,7 @@ fn another_file_of_the_same_size_is_found_by_its_digest_alone() {
     verify(&file, false).unwrap();
     let error = verify(&file, true).unwrap_err();
     assert_eq!(error.rule_name(), c"ShardIdentity");
-    assert_says(&error, &["m.zt: ", "shard \"b\"", &made::xxh3(&other)[5..], &made::xxh3(&model.b)[5..]]);
+    assert_says(&error, &["m.zt: ", "shard \"b\"", &shards::xxh3(&other)[5..], &shards::xxh3(&model.b)[5..]]);
 }
 
 #[test]

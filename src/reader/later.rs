@@ -30,7 +30,7 @@ pub struct OpenedShard {
     pub source: Box<dyn ByteSource>,
     pub frame: Frame,
     pub label: String,
-    /// The path that C is told, with a NUL; empty where it has none.
+    /// The path as C gets it, with a NUL; empty where it has none.
     pub path: Vec<u8>,
     pub modified: i64,
 }
@@ -68,29 +68,32 @@ impl Later {
         self.opened.get().map_or(&Elsewhere, |opened| opened.source.as_ref())
     }
 
-    /// Opens it, if it is not. Without a store that is over: the failure is what it was when there was one. `prepare` is
-    /// called with its bytes before anybody has them.
+    /// Opens it, if it is not, and says whether this call did. Without a store nothing is opened any more: the failure is
+    /// that of when there was one. `lock` is called with the bytes before anybody has them.
     pub fn open(
         &self,
         store: Option<&dyn Store>,
         said: &Said<'_>,
         limits: &Limits,
-        prepare: &dyn Fn(&dyn ByteSource, u64) -> Result<()>,
-    ) -> Result<&OpenedShard> {
+        lock: &dyn Fn(&dyn ByteSource, u64) -> Result<()>,
+    ) -> Result<(&OpenedShard, bool)> {
         if let Some(opened) = self.opened.get() {
-            return Ok(opened);
+            return Ok((opened, false));
         }
         let failure = self.failure.lock();
         if let Some(opened) = self.opened.get() {
-            return Ok(opened);
+            return Ok((opened, false));
         }
         let Some(store) = store else {
             return Err(failure.as_ref().map_or_else(not_opened, Error::again));
         };
         let opened = self.read(store, said, limits)?;
-        prepare(opened.source.as_ref(), said.size)?;
-        drop(self.opened.set(opened)); // nobody else has the turn
-        self.opened.get().ok_or_else(|| fail!(Internal, "a shard that is not there when it was opened"))
+        lock(opened.source.as_ref(), said.size)?;
+        drop(self.opened.set(opened)); // no other thread is here
+        let opened = self.opened.get();
+        opened
+            .map(|opened| (opened, true))
+            .ok_or_else(|| fail!(Internal, "a shard that was opened is not there"))
     }
 
     /// Keeps why it could not be opened by a store that is gone when it is read.
@@ -138,7 +141,7 @@ impl Later {
             let opened = store.open(path).map_err(|e| e.within(format_args!("{}", path.display())))?;
             Ok((opened, path::copy(path)?))
         };
-        let is_missing = |e: &Error| matches!(e.cause(), Cause::NoFile | Cause::Caller(_));
+        let is_missing = |e: &Error| matches!(e.cause(), Cause::NoFile | Cause::NotFound);
         let missing = match open(first) {
             Err(e) if self.in_folder && is_missing(&e) => e,
             outcome => return outcome,

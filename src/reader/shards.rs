@@ -11,7 +11,7 @@ use crate::io::path;
 use crate::load::for_each_chunk;
 use crate::memory::{try_box, Budget};
 use crate::model::manifest::{self, Component, Manifest, Position};
-use crate::source::{ByteSource, Elsewhere};
+use crate::source::{Advice, ByteSource, Elsewhere};
 use crate::threads;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -125,12 +125,20 @@ impl File {
             digest: self.manifest.texts.get(entry.digest),
             container: part.container(),
         };
-        let prepare = |source: &dyn ByteSource, size| self.advise_whole(source, size, self.shards.advice);
-        later.open(store, &said, &self.shards.limits, &prepare).map(Some)
+        // What is not locked is not to be had. Other advice may start threads, whose hooks run under no lock of ours.
+        let advice = self.shards.advice;
+        let lock = |source: &dyn ByteSource, size| match advice {
+            Advice::Lock => self.advise_whole(source, size, advice),
+            _ => Ok(()),
+        };
+        let (opened, is_new) = later.open(store, &said, &self.shards.limits, &lock)?;
+        if is_new && advice != Advice::Lock {
+            self.advise_whole(opened.source.as_ref(), said.size, advice)?;
+        }
+        Ok(Some(opened))
     }
 
-    /// Takes what opens its shards, and opens them where that has to be done now: failures are reported now if they `are_reported`,
-    /// else when a shard is read.
+    /// Takes what opens its shards, and opens them where that has to be done now.
     #[inline(never)] // the stack of a step is not there in the next
     pub(super) fn open_shards(&mut self, by: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
         let at_once = options.shards == Shards::AtOpen;
@@ -148,6 +156,7 @@ impl File {
         }
     }
 
+    /// Opens all. Failures are reported now if they `are_reported`, else when a shard is read.
     fn open_all_shards(&self, store: &dyn Store, are_reported: bool, options: &OpenOptions) -> Result<()> {
         let count = self.manifest.shards.len();
         let threads = match options.threads {

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each program uses a part of it
 
 pub mod content;
+pub mod shards;
 pub mod tree;
 pub mod ztensor_2;
 

@@ -1,50 +1,8 @@
 //! Files of zTensor 2 made by hand: roots that name shards, and shards.
-#![allow(dead_code)] // each program uses a part of it
 
+pub use super::ztensor_2::PAGE;
+use super::ztensor_2::{blobs, map, with_footer, with_manifest, Cbor};
 use std::path::Path;
-
-/// Blobs are at multiples of this.
-pub const PAGE: usize = 4096;
-const MAGIC: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
-
-fn head(out: &mut Vec<u8>, major: u8, value: u64) {
-    let major = major << 5;
-    match value {
-        0..=23 => out.push(major | value as u8),
-        24..=0xff => out.extend([major | 24, value as u8]),
-        0x100..=0xffff => {
-            out.push(major | 25);
-            out.extend((value as u16).to_be_bytes());
-        }
-        0x1_0000..=0xffff_ffff => {
-            out.push(major | 26);
-            out.extend((value as u32).to_be_bytes());
-        }
-        _ => {
-            out.push(major | 27);
-            out.extend(value.to_be_bytes());
-        }
-    }
-}
-
-fn text(out: &mut Vec<u8>, text: &str) {
-    head(out, 3, text.len() as u64);
-    out.extend(text.as_bytes());
-}
-
-/// A map whose pairs are put into the order that the format wants.
-fn map(out: &mut Vec<u8>, pairs: Vec<(&str, Vec<u8>)>) {
-    let mut pairs: Vec<_> = pairs.into_iter().map(|(key, value)| (made(|o| text(o, key)), value)).collect();
-    pairs.sort();
-    head(out, 5, pairs.len() as u64);
-    pairs.iter().for_each(|(key, value)| out.extend(key.iter().chain(value)));
-}
-
-fn made(body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut out = Vec::new();
-    body(&mut out);
-    out
-}
 
 /// What a table of shards says of one.
 #[derive(Clone)]
@@ -73,68 +31,38 @@ pub struct Tensor<'a> {
 }
 
 fn manifest(tensors: &[Tensor<'_>], shards: &[Entry]) -> Vec<u8> {
-    let objects = tensors.iter().map(|tensor| {
-        let blob = made(|o| {
-            head(o, 4, 2);
-            head(o, 0, tensor.offset as u64);
-            head(o, 0, tensor.bytes.len() as u64);
-        });
-        let mut part = vec![("blob", blob), ("dtype", made(|o| text(o, "u8")))];
-        part.push(("digest", made(|o| text(o, &xxh3(tensor.bytes)))));
-        part.extend(tensor.shard.map(|shard| ("shard", made(|o| text(o, shard)))));
-        let shape = made(|o| {
-            head(o, 4, 1);
-            head(o, 0, tensor.bytes.len() as u64);
-        });
-        let parts = made(|o| map(o, vec![("data", made(|o| map(o, part)))]));
-        let object = vec![("shape", shape), ("layout", made(|o| text(o, "dense"))), ("parts", parts)];
-        (tensor.name, made(|o| map(o, object)))
+    let digests: Vec<_> = tensors.iter().map(|tensor| xxh3(tensor.bytes)).collect();
+    let objects = tensors.iter().zip(&digests).map(|(tensor, digest)| {
+        let size = tensor.bytes.len() as u64;
+        let blob = Cbor::Array(vec![(tensor.offset as u64).into(), size.into()]);
+        let mut part = vec![("blob", blob), ("dtype", "u8".into()), ("digest", digest.as_str().into())];
+        part.extend(tensor.shard.map(|shard| ("shard", shard.into())));
+        let shape = Cbor::Array(vec![size.into()]);
+        let parts = map([("data", Cbor::Map(part))]);
+        (tensor.name, map([("shape", shape), ("layout", "dense".into()), ("parts", parts)]))
     });
-    let mut root = vec![("objects", made(|o| map(o, objects.collect())))];
+    let mut root = vec![("objects", Cbor::Map(objects.collect()))];
     if !shards.is_empty() {
         let entries = shards.iter().map(|shard| {
-            let size = made(|o| head(o, 0, shard.size));
-            let entry = vec![("size", size), ("digest", made(|o| text(o, &shard.digest)))];
-            (shard.name.as_str(), made(|o| map(o, entry)))
+            let entry = map([("size", shard.size.into()), ("digest", shard.digest.as_str().into())]);
+            (shard.name.as_str(), entry)
         });
-        root.push(("shards", made(|o| map(o, entries.collect()))));
+        root.push(("shards", Cbor::Map(entries.collect())));
     }
-    made(|o| map(o, root))
+    let mut out = Vec::new();
+    Cbor::Map(root).write(&mut out);
+    out
 }
 
 /// A file with these tensors, of which those in no shard have their bytes in it.
 pub fn file(tensors: &[Tensor<'_>], shards: &[Entry]) -> Vec<u8> {
     let own = tensors.iter().filter(|tensor| tensor.shard.is_none());
-    let mut out = blobs(own.map(|tensor| (tensor.offset, tensor.bytes)));
-    let (offset, manifest) = (out.len(), manifest(tensors, shards));
-    out.extend(&manifest);
-    footer(&mut out, offset as u64, &manifest);
-    out
+    with_manifest(blobs(own.map(|tensor| (tensor.offset, tensor.bytes))), &manifest(tensors, shards))
 }
 
 /// A shard without a manifest.
 pub fn data_shard(places: &[(usize, &[u8])]) -> Vec<u8> {
-    let mut out = blobs(places.iter().copied());
-    footer(&mut out, 0, &[]);
-    out
-}
-
-fn blobs<'a>(places: impl Iterator<Item = (usize, &'a [u8])>) -> Vec<u8> {
-    let mut out = MAGIC.to_vec();
-    out.resize(PAGE, 0);
-    for (offset, bytes) in places {
-        let end = (offset + bytes.len()).next_multiple_of(PAGE);
-        out.resize(out.len().max(end), 0);
-        out[offset..offset + bytes.len()].copy_from_slice(bytes);
-    }
-    out
-}
-
-fn footer(out: &mut Vec<u8>, offset: u64, manifest: &[u8]) {
-    let hash = if manifest.is_empty() { 0 } else { xxhash_rust::xxh3::xxh3_64(manifest) };
-    [offset, manifest.len() as u64, hash].iter().for_each(|number| out.extend(number.to_le_bytes()));
-    out.extend([2, 0, 0, 0, 0, 0, 0, 0]);
-    out.extend(MAGIC);
+    with_footer(blobs(places.iter().copied()), 0, &[])
 }
 
 /// A model of a root with three tensors, `own` in it and `one` and `two` in two shards, `a` and `b`.

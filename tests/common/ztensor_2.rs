@@ -3,32 +3,33 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1a\n";
-const PAGE: usize = 4096;
+/// Blobs are at multiples of this.
+pub const PAGE: usize = 4096;
 
 /// A value in deterministic CBOR.
 #[derive(Clone)]
-pub enum Cbor {
+pub enum Cbor<'a> {
     Number(u64),
     Negative(u64),
-    Text(&'static str),
-    Array(Vec<Cbor>),
-    Map(Vec<(&'static str, Cbor)>),
+    Text(&'a str),
+    Array(Vec<Cbor<'a>>),
+    Map(Vec<(&'a str, Cbor<'a>)>),
 }
 
-impl From<u64> for Cbor {
-    fn from(number: u64) -> Cbor {
+impl From<u64> for Cbor<'_> {
+    fn from(number: u64) -> Self {
         Cbor::Number(number)
     }
 }
 
-impl From<&'static str> for Cbor {
-    fn from(text: &'static str) -> Cbor {
+impl<'a> From<&'a str> for Cbor<'a> {
+    fn from(text: &'a str) -> Self {
         Cbor::Text(text)
     }
 }
 
 /// A map of those entries, which become sorted.
-pub fn map<const N: usize>(entries: [(&'static str, Cbor); N]) -> Cbor {
+pub fn map<'a, const N: usize>(entries: [(&'a str, Cbor<'a>); N]) -> Cbor<'a> {
     Cbor::Map(entries.to_vec())
 }
 
@@ -52,8 +53,8 @@ fn head(major: u8, number: u64, out: &mut Vec<u8>) {
     }
 }
 
-impl Cbor {
-    fn write(&self, out: &mut Vec<u8>) {
+impl Cbor<'_> {
+    pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Cbor::Number(number) => head(0, *number, out),
             Cbor::Negative(number) => head(1, *number, out),
@@ -119,7 +120,7 @@ pub struct Object {
     pub name: &'static str,
     pub shape: Vec<u64>,
     pub layout: &'static str,
-    pub attributes: Option<Cbor>,
+    pub attributes: Option<Cbor<'static>>,
     pub parts: Vec<Part>,
 }
 
@@ -128,7 +129,7 @@ impl Object {
         Object { name, layout, shape: shape.to_vec(), attributes: None, parts }
     }
 
-    pub fn with(self, attributes: Cbor) -> Object {
+    pub fn with(self, attributes: Cbor<'static>) -> Object {
         Object { attributes: Some(attributes), ..self }
     }
 }
@@ -154,7 +155,7 @@ pub fn file(objects: &[Object]) -> Vec<u8> {
 }
 
 /// The stored bytes of a part behind what is there; its entry.
-fn part(part: &Part, out: &mut Vec<u8>) -> Cbor {
+fn part<'a>(part: &'a Part, out: &mut Vec<u8>) -> Cbor<'a> {
     out.resize(out.len().next_multiple_of(PAGE), 0);
     let place = [out.len() as u64, part.stored.len() as u64].map(Cbor::Number);
     out.extend(&part.stored);
@@ -164,17 +165,35 @@ fn part(part: &Part, out: &mut Vec<u8>) -> Cbor {
         fields.push(("encoding", "zt.zstd-seekable/1".into()));
         fields.push(("decoded_length", length.into()));
     }
-    let digest: Option<&'static str> = part.digest.clone().map(|digest| &*digest.leak());
-    fields.extend(digest.map(|digest| ("digest", digest.into())));
+    fields.extend(part.digest.as_deref().map(|digest| ("digest", digest.into())));
     Cbor::Map(fields)
 }
 
 /// A file that begins so, with a manifest of those bytes.
 pub fn with_manifest(mut out: Vec<u8>, manifest: &[u8]) -> Vec<u8> {
     out.resize(out.len().next_multiple_of(PAGE), 0);
-    let footer = [out.len() as u64, manifest.len() as u64, xxh3_64(manifest), 2];
+    let at = out.len();
     out.extend(manifest);
+    with_footer(out, at, manifest)
+}
+
+/// A file that begins so, with a footer that has `manifest` at `at`.
+pub fn with_footer(mut out: Vec<u8>, at: usize, manifest: &[u8]) -> Vec<u8> {
+    let hash = if manifest.is_empty() { 0 } else { xxh3_64(manifest) };
+    let footer = [at as u64, manifest.len() as u64, hash, 2];
     footer.iter().for_each(|number| out.extend(number.to_le_bytes()));
     out.extend(MAGIC);
+    out
+}
+
+/// What a file begins with, and those bytes at those offsets.
+pub fn blobs<'b>(places: impl Iterator<Item = (usize, &'b [u8])>) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    out.resize(PAGE, 0);
+    for (offset, bytes) in places {
+        let end = (offset + bytes.len()).next_multiple_of(PAGE);
+        out.resize(out.len().max(end), 0);
+        out[offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
     out
 }
