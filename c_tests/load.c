@@ -6,14 +6,6 @@
 static const size_t sizes[] = {0, 1, 4096, 100, 300000, 65536, 65537, 5, 1000000, 4096, 4096, 130000, 64, 70000, 3, 2500000};
 #define TENSORS COUNT(sizes)
 
-static zt_load *start(const zt_read_request *requests, size_t count, const zt_load_options *options)
-{
-    zt_load *load = NULL;
-    CHECK_STATUS(zt_load_start(requests, count, options, &load), ZT_OK);
-    REQUIRE(load != NULL);
-    return load;
-}
-
 /* Everything, in every order, by one and by several threads. */
 static void test_ring(const zt_file *file)
 {
@@ -37,7 +29,7 @@ static void test_ring(const zt_file *file)
                 o.slot_size = SLOT;
                 o.slot_count = (size_t)given + 1;
                 o.ring = given ? memory + (given == 2) : NULL; /* of any alignment */
-                load = start(requests, TENSORS, &o);
+                load = start_load(requests, TENSORS, &o);
                 CHECK_STATUS(drain(load, got), ZT_OK);
                 if (!CHECK(all_received(got, sizes, TENSORS)))
                     fprintf(stderr, "order %d, %u threads, ring %d\n", order, threads, given);
@@ -61,7 +53,7 @@ static void test_first_bytes(const zt_file *file)
     INIT(o);
     REQUIRE(request_all(file, requests, 0) == TENSORS);
     o.slot_size = 16 * SLOT, o.slot_count = 2, o.chunk_size = 2 * SLOT;
-    load = start(&requests[15], 1, &o);
+    load = start_load(&requests[15], 1, &o);
     for (;;) {
         INIT(event);
         REQUIRE(zt_load_next(load, -1, &event) == ZT_OK && event.status == ZT_OK);
@@ -93,7 +85,7 @@ static void test_destinations(const zt_file *file)
         requests[i].dst = own[i];
         requests[i].dst_size = sizes[i] + 1;
     }
-    load = start(requests, TENSORS, NULL);
+    load = start_load(requests, TENSORS, NULL);
     for (;;) {
         INIT(event);
         REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
@@ -127,7 +119,7 @@ static void test_back_pressure(const zt_file *file)
     o.slot_count = 2;
     request.component = component_of(file, "t15", "data");
     request.length = ZT_WHOLE;
-    load = start(&request, 1, &o);
+    load = start_load(&request, 1, &o);
     for (i = 0; i < 2; i++) {
         INIT(events[i]);
         CHECK_STATUS(zt_load_next(load, -1, &events[i]), ZT_OK);
@@ -171,7 +163,7 @@ static void test_shared_slots(const zt_file *file)
         requests[i].length = ZT_WHOLE;
         requests[i].tag = i;
     }
-    load = start(requests, 100, &o);
+    load = start_load(requests, 100, &o);
     for (i = 0; i < 100; i++) {
         INIT(events[i]);
         CHECK_STATUS(zt_load_next(load, -1, &events[i]), ZT_OK);
@@ -206,7 +198,7 @@ static void test_cancel(const zt_file *file)
         zt_load_event event;
         zt_status ended = ZT_OK;
         o.threads = k % 3;
-        load = start(requests, TENSORS, &o);
+        load = start_load(requests, TENSORS, &o);
         for (i = 0; i < k; i++) {
             INIT(event);
             CHECK_STATUS(zt_load_next(load, -1, &event), ZT_OK);
@@ -271,7 +263,7 @@ static void test_refusals(const zt_file *file)
     CHECK_STATUS(zt_load_start(&request, 1, NULL, &load), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(load == NULL);
     /* No request at all is done at once. */
-    load = start(NULL, 0, NULL);
+    load = start_load(NULL, 0, NULL);
     CHECK_STATUS(zt_load_next(load, -1, &event), ZT_OK);
     CHECK(event.kind == ZT_LOAD_DONE && event.status == ZT_OK);
     CHECK_STATUS(zt_load_next(load, -1, NULL), ZT_ERROR_INVALID_ARGUMENT);

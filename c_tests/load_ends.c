@@ -9,14 +9,6 @@
 
 static size_t sizes[TENSORS];
 
-static zt_load *start(const zt_read_request *requests, size_t count, const zt_load_options *options)
-{
-    zt_load *load = NULL;
-    CHECK_STATUS(zt_load_start(requests, count, options, &load), ZT_OK);
-    REQUIRE(load != NULL);
-    return load;
-}
-
 /* One byte of tensor n is another. */
 static void damage(const char *path, size_t n)
 {
@@ -55,7 +47,7 @@ static void test_broken_digest(zt_encoding encoding)
         o.slot_size = 2 * SLOT;
         if (round & 4)
             requests[bad].dst = own, requests[bad].dst_size = sizes[bad];
-        load = start(requests, TENSORS, &o);
+        load = start_load(requests, TENSORS, &o);
         CHECK_STATUS(drain(load, got), ZT_ERROR_DIGEST_MISMATCH);
         CHECK(got->failed[bad] == 1 && got->wrong == 0);
         for (i = 0; i < TENSORS; i++)
@@ -96,7 +88,7 @@ static void test_short_file(void)
         o.slot_size = SLOT;
         o.slot_count = 2;
         o.direct = ZT_DIRECT_NEVER;
-        load = start(requests, 3, &o);
+        load = start_load(requests, 3, &o);
         ended = drain(load, got);
         CHECK_STATUS(ended, ZT_ERROR_IO);
         CHECK(got->failed[0] == 1 && got->bytes[0] < 800000 && got->wrong == 0);
@@ -176,7 +168,7 @@ static void test_consumers(const zt_file *file)
         o.threads = threads;
         o.slot_size = SLOT;
         o.slot_count = 2;
-        load = start(requests, TENSORS, &o);
+        load = start_load(requests, TENSORS, &o);
         memset(consumers, 0, sizeof consumers);
         for (i = 0; i < 3; i++) {
             consumers[i].load = load;
@@ -241,7 +233,7 @@ static void test_callers_thread(const char *path)
     o.slot_size = SLOT;
     o.slot_count = 2;
     c.reads = 0;
-    load = start(requests, TENSORS, &o);
+    load = start_load(requests, TENSORS, &o);
     CHECK_U64(c.reads, 0);
     CHECK_STATUS(drain(load, got), ZT_OK);
     CHECK(all_received(got, sizes, TENSORS) && c.reads > 0 && c.others == 0);
@@ -265,7 +257,7 @@ static void test_fork(const zt_file *file)
     o.slot_size = SLOT;
     o.slot_count = 1;
     REQUIRE(got != NULL && request_all(file, requests, 0) == TENSORS);
-    load = start(requests, TENSORS, &o);
+    load = start_load(requests, TENSORS, &o);
     child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {

@@ -6,14 +6,6 @@
 static const size_t sizes[] = {0, 300000, 4096, 100, 2500000};
 #define TENSORS COUNT(sizes)
 
-static zt_load *start(const zt_read_request *requests, size_t count, const zt_load_options *options)
-{
-    zt_load *load = NULL;
-    CHECK_STATUS(zt_load_start(requests, count, options, &load), ZT_OK);
-    REQUIRE(load != NULL);
-    return load;
-}
-
 /* Requests of two files at once, which the caller closes before the load ends. */
 static void test_two_files(const char *path)
 {
@@ -29,7 +21,7 @@ static void test_two_files(const char *path)
     o.slot_size = SLOT;
     for (i = 0; i < TENSORS; i += 2) /* each from one of them */
         requests[i] = requests[TENSORS + i];
-    load = start(requests, TENSORS, &o);
+    load = start_load(requests, TENSORS, &o);
     zt_close(one);
     zt_close(again);
     CHECK_STATUS(drain(load, got), ZT_OK);
@@ -128,7 +120,7 @@ static void test_many_files(const char *path)
     }
     INIT(o);
     o.slot_size = SLOT;
-    load = start(requests, COUNT(requests), &o);
+    load = start_load(requests, COUNT(requests), &o);
     for (i = 0; i < FILES; i++)
         zt_close(files[i]);
     do {

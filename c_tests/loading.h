@@ -109,4 +109,13 @@ static inline int all_received(const received *got, const size_t *sizes, size_t 
     return wrong == 0;
 }
 
+/* A load that has begun. */
+static inline zt_load *start_load(const zt_read_request *requests, size_t count, const zt_load_options *options)
+{
+    zt_load *load = NULL;
+    CHECK_STATUS(zt_load_start(requests, count, options, &load), ZT_OK);
+    REQUIRE(load != NULL);
+    return load;
+}
+
 #endif

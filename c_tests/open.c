@@ -3,23 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "support.h"
-
-/* Not NULL, so that a failing open is seen to set it to NULL. */
-static zt_file *const sentinel = (zt_file *)&check_count;
-
-static void expect_failure(const char *path, const zt_open_options *options, zt_status want)
-{
-    zt_file *file = sentinel;
-    if (!CHECK_STATUS(zt_open(path, options, &file), want)) {
-        fprintf(stderr, "    path: %s\n", path);
-        if (file && file != sentinel)
-            zt_close(file);
-        return;
-    }
-    CHECK(file == NULL);
-    CHECK(strchr(zt_last_error(), '\n') == NULL);
-}
+#include "opening.h"
 
 static void every_version(void)
 {
