@@ -2,10 +2,11 @@
 
 mod common;
 
+use common::ztensor_2::{file, Object, Part};
 use std::path::PathBuf;
 use ztensor::error::Cause;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::manifest::Encoding;
+use ztensor::model::manifest::{Encoding, Version};
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{Recode, WriterOptions};
 
@@ -72,4 +73,26 @@ fn every_object_has_the_same_values_in_a_file_of_1_2() {
         }
     }
     assert!(copied > 300 && refused > 10 && replaced > 20, "{copied} {refused} {replaced}");
+}
+
+#[test]
+fn an_encoding_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
+    let object = |encoding| {
+        let part = Part::new("data", "u8", *b"anything").encoded(encoding, 8);
+        file(&[Object::new("t", "dense", &[8], vec![part])])
+    };
+    for (encoding, refused) in [("raw", true), ("zstd", true), ("vendor/1", false)] {
+        let made = common::open(object(encoding));
+        for (version, refused) in [(Version::V1_2, refused), (Version::V2, false)] {
+            let mut failure = None;
+            common::written(&WriterOptions { version, ..WriterOptions::default() }, |w| {
+                failure = w.copy(made.objects().next().unwrap(), "t").err();
+            });
+            let words =
+                format!("object \"t\": {encoding:?} is unknown in its file, but means something here");
+            let expected = refused.then_some((Cause::Unsupported, words));
+            let found = failure.map(|e| (e.cause(), e.message().to_owned()));
+            assert_eq!(found, expected, "{encoding} {version:?}");
+        }
+    }
 }

@@ -85,6 +85,14 @@ impl Capabilities {
         }
     }
 
+    /// Whether a reader takes that name for an encoding that it knows.
+    pub fn knows_encoding(&self, name: &str) -> bool {
+        match self.zstd {
+            Encoding::Zstd => Encoding::from_name(name).is_some(),
+            other => other.name() == Some(name),
+        }
+    }
+
     /// The encoding that is most like that of another container.
     pub fn similar_encoding(&self, encoding: Encoding) -> Option<Encoding> {
         match encoding {

@@ -90,8 +90,14 @@ impl Writer {
                     to.check_logical(component.known_logical(), logical).map_err(in_object)?;
                 }
             }
-            if !to.unknown_names && component.encoding() == Encoding::Other {
-                return Err(cannot_represent("encoding", component.encoding_name()));
+            if component.encoding() == Encoding::Other {
+                let name = component.encoding_name();
+                if !to.unknown_names {
+                    return Err(cannot_represent("encoding", name));
+                }
+                if to.knows_encoding(name) {
+                    return Err(known(name));
+                }
             }
             if !to.unknown_names && component.dtype().is_none() {
                 return Err(cannot_represent("dtype", component.dtype_name()));

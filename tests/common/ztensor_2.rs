@@ -87,15 +87,15 @@ pub struct Part {
     pub logical: Option<&'static str>,
     /// The stored bytes.
     pub stored: Vec<u8>,
-    /// What they decode to, where they are a seekable stream.
-    pub decoded_length: Option<u64>,
+    /// The encoding and what they decode to, where they are encoded.
+    pub encoded: Option<(&'static str, u64)>,
     pub digest: Option<String>,
 }
 
 impl Part {
     pub fn new(role: &'static str, dtype: &'static str, stored: impl Into<Vec<u8>>) -> Part {
         let stored = stored.into();
-        Part { role, dtype, logical: None, stored, decoded_length: None, digest: None }
+        Part { role, dtype, logical: None, stored, encoded: None, digest: None }
     }
 
     /// Of that type.
@@ -105,7 +105,12 @@ impl Part {
 
     /// A seekable stream.
     pub fn seekable(self, decoded_length: u64) -> Part {
-        Part { decoded_length: Some(decoded_length), ..self }
+        self.encoded("zt.zstd-seekable/1", decoded_length)
+    }
+
+    /// Of that encoding.
+    pub fn encoded(self, encoding: &'static str, decoded_length: u64) -> Part {
+        Part { encoded: Some((encoding, decoded_length)), ..self }
     }
 
     /// With the digest of those bytes.
@@ -161,8 +166,8 @@ fn part<'a>(part: &'a Part, out: &mut Vec<u8>) -> Cbor<'a> {
     out.extend(&part.stored);
     let mut fields = vec![("dtype", part.dtype.into()), ("blob", Cbor::Array(place.to_vec()))];
     fields.extend(part.logical.map(|logical| ("type", logical.into())));
-    if let Some(length) = part.decoded_length {
-        fields.push(("encoding", "zt.zstd-seekable/1".into()));
+    if let Some((encoding, length)) = part.encoded {
+        fields.push(("encoding", encoding.into()));
         fields.push(("decoded_length", length.into()));
     }
     fields.extend(part.digest.as_deref().map(|digest| ("digest", digest.into())));
