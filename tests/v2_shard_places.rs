@@ -165,7 +165,7 @@ impl Store for Failing {
 }
 
 #[test]
-fn what_a_store_cannot_tell_of_is_not_looked_for_by_another_name() {
+fn a_failure_of_a_store_is_no_reason_to_try_another_name() {
     let model = Sharded::new();
     let files = [("m.zt", &model.root), ("t/a.zt", &model.a), ("t/b.zt", &model.b)];
     let options = OpenOptions { shard_folder: Some("t".into()), ..OpenOptions::default() };

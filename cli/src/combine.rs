@@ -174,14 +174,16 @@ fn state(path: &Path) -> Outcome<(u64, Option<SystemTime>, u64)> {
 }
 
 /// At multiples of what its components begin, those below 1 MiB and all others: for the writer's options.
+/// Of a file that begins its one component at 2^40 nobody wants as much padding as that: huge pages are the most.
 fn alignments(file: &File) -> (u64, u64) {
     const LARGE: u64 = 1 << 20;
+    const MOST: u32 = 21;
     let usual = WriterOptions::default().alignment;
     let all = |is_large: bool| {
         let components = file.objects().flat_map(|object| object.components());
         let offsets = components.filter(|c| c.stored_size() > 0 && (c.stored_size() >= LARGE) == is_large);
         let zeros = offsets.map(|c| c.offset().trailing_zeros()).min();
-        zeros.map_or(usual, |zeros| 1 << zeros.min(40)).max(usual)
+        zeros.map_or(usual, |zeros| 1 << zeros.min(MOST)).max(usual)
     };
     let (small, large) = (all(false), all(true));
     let has_small =

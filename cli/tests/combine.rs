@@ -148,3 +148,16 @@ fn a_compact_file_keeps_its_alignment() {
         listed["objects"].as_array().unwrap().iter().map(|o| o["components"][0]["offset"].as_u64().unwrap());
     assert!(offsets.clone().count() > 10 && offsets.clone().all(|offset| offset % 4096 == 0));
 }
+
+#[test]
+fn a_compact_file_has_no_gap_that_only_its_offsets_ask_for() {
+    let path = folder("compact-far").join("a.zt");
+    let input = data().join("v1.2/py-1.2.3-all-dtypes.zt");
+    let first = names(&input).remove(0);
+    run(&[&"convert", &input, &path, &"--include", &first, &"--alignment", &"67108864"]).good();
+    assert!(std::fs::metadata(&path).unwrap().len() > 1 << 26);
+    run(&[&"compact", &path]).good();
+    assert_eq!(names(&path), [first]);
+    let size = std::fs::metadata(&path).unwrap().len();
+    assert!((1 << 21..1 << 23).contains(&size), "{size} bytes");
+}
