@@ -1,95 +1,174 @@
 //! The canonical form of a container, where it has one: the same tensors and attributes give the same bytes. Objects and
 //! components come in the order of their names' bytes, each at the next step; those of equal bytes have one place.
 
-use super::specs::WriterOptions;
-use crate::container;
-use crate::digest::{Algorithm, Digest, Hasher};
-use crate::error::{fail, Result};
-use crate::model::manifest::Encoding;
-use foldhash::fast::SeedableRandomState;
-use hashbrown::HashTable;
-use std::hash::BuildHasher;
+use super::content_index::{finish, Content, ContentHash, Place};
+use super::specs::Recode;
+use super::state::Writer;
+use super::stream::turn;
+use crate::digest::{Algorithm, Hasher};
+use crate::error::{fail, Error, Result};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Encoding, TextId};
 
-/// The SHA-256 of bytes, by which they are known again.
-pub type ContentHash = [u8; 32];
+/// Bytes that are turned at a time.
+const PIECE: usize = 1 << 20;
 
-/// What is known of the bytes of a component that is written.
-#[allow(clippy::large_enum_variant, reason = "a box would ask for memory that cannot be refused")]
-pub enum Content {
-    /// Nothing is asked.
-    Any,
-    /// Their hash.
-    Known(ContentHash),
-    /// They are still coming.
-    Coming(Hasher),
-}
-
-/// Where bytes are.
-pub struct Place {
-    pub content: ContentHash,
-    pub size: u64,
-    pub offset: u64,
-}
-
-/// The components that were written, by their bytes.
-pub struct Canonical {
-    places: HashTable<Place>,
-    hasher: SeedableRandomState,
-}
-
-impl Canonical {
-    pub fn new() -> Canonical {
-        Canonical { places: HashTable::new(), hasher: crate::hash::state() }
-    }
-
-    pub fn find(&self, content: &ContentHash, size: u64) -> Option<u64> {
-        let is_it = |place: &Place| place.content == *content && place.size == size;
-        self.places.find(self.hasher.hash_one(content), is_it).map(|place| place.offset)
-    }
-
-    pub fn insert(&mut self, place: Place) -> Result<()> {
-        let hash = |place: &Place| self.hasher.hash_one(place.content);
-        let reserved = self.places.try_reserve(1, hash);
-        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of components"))?;
-        self.places.insert_unique(self.hasher.hash_one(place.content), place, hash);
-        Ok(())
-    }
-}
-
-/// The hash of all that was given.
-pub fn finish(hasher: Hasher) -> ContentHash {
-    match hasher.finish() {
-        Digest::Sha256(content) => content,
-        _ => [0; 32],
-    }
-}
-
-impl WriterOptions {
-    /// The same with what the version has where nothing else is asked for, and with what its canonical form has.
-    pub(super) fn resolved(&self) -> Result<WriterOptions> {
-        let to = container::capabilities(self.version);
-        let usual = to.usual_digest.filter(|_| self.usual_digest);
-        let resolved = WriterOptions { digest: self.digest.or(usual), usual_digest: false, ..self.clone() };
-        let step = match (self.canonical, to.canonical_step) {
-            (false, _) => return Ok(resolved),
-            (true, None) => return Err(to.cannot_represent("a canonical form")),
-            (true, Some(step)) => step,
-        };
-        let asked = [
-            ("an encoding", self.encoding != Encoding::Raw),
-            ("a digest other than xxh3", self.digest.is_some_and(|digest| digest != Algorithm::Xxh3)),
-            ("an alignment", self.alignment > step || (self.large_alignment > step)),
-        ];
-        match asked.iter().find(|(_, is_asked)| *is_asked) {
-            Some((what, _)) => {
-                Err(fail!(InvalidArgument, "{what} is asked for, which the canonical form has not"))
-            }
-            None => Ok(WriterOptions {
-                alignment: step,
-                large_alignment: 0,
-                digest: Some(Algorithm::Xxh3),
-                ..resolved
-            }),
+impl Writer {
+    /// How a copy is encoded.
+    pub(super) fn recode(&self, asked: &Recode) -> Recode {
+        match self.canonical {
+            None => *asked,
+            Some(_) => Recode {
+                encoding: Some(asked.encoding.unwrap_or(Encoding::Raw)),
+                digest: Some(asked.digest.unwrap_or(Some(Algorithm::Xxh3))),
+                ..*asked
+            },
         }
+    }
+
+    /// Refuses what a component of the canonical form has not.
+    pub(super) fn check_canonical(&self, encoding: Encoding, digest: Option<Algorithm>) -> Result<()> {
+        match (&self.canonical, encoding, digest) {
+            (None, ..) | (_, Encoding::Raw, Some(Algorithm::Xxh3)) => Ok(()),
+            _ => Err(fail!(InvalidArgument, "in canonical form it is raw and has a digest by xxh3")),
+        }
+    }
+
+    /// Refuses an object that does not come behind the one before it, whose name is `before` unless it was written.
+    pub(super) fn check_name_order(&self, name: &str, before: Option<&str>) -> Result<()> {
+        if self.canonical.is_none() {
+            return Ok(());
+        }
+        let last = || self.manifest.objects.last().map(|object| self.manifest.texts.get(object.name));
+        self.check_order("an object", name, before.or_else(last))
+    }
+
+    /// Refuses a component that does not come behind that of another role.
+    pub(super) fn check_role_order(&self, role: &str, before: Option<TextId>) -> Result<()> {
+        match self.canonical {
+            None => Ok(()),
+            Some(_) => {
+                self.check_order("a component", role, before.map(|text| self.manifest.texts.get(text)))
+            }
+        }
+    }
+
+    fn check_order(&self, what: &str, name: &str, before: Option<&str>) -> Result<()> {
+        if !crate::model::normal_form::is_surely_composed(name) {
+            return Err(fail!(
+                InvalidArgument,
+                "{what} of the canonical form has a name in Unicode's normal form C, which {name:?} may not be"
+            ));
+        }
+        match before.filter(|before| *before >= name) {
+            None => Ok(()),
+            Some(before) => Err(fail!(
+                InvalidArgument,
+                "in canonical form {what} comes behind those whose names are smaller, but {name:?} comes behind {before:?}"
+            )),
+        }
+    }
+
+    /// What is known of elements that are there as a whole, in the host's order.
+    pub(super) fn content_of(&self, elements: &[u8], dtype: Dtype) -> Result<Content> {
+        self.content_of_pieces(turned(dtype), |body| elements.chunks(PIECE).try_for_each(body))
+    }
+
+    /// What is known of bytes that come in pieces, which `each` gives; read once for that. Those of elements in another order
+    /// than the file's, whose width is given, are turned, as they are when they are stored.
+    pub(super) fn content_of_pieces(
+        &self,
+        turned: Option<usize>,
+        each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<Content> {
+        match self.canonical {
+            None => Ok(Content::Any),
+            Some(_) => hash_of_pieces(turned, each).map(Content::Known),
+        }
+    }
+
+    /// Of bytes that nobody knows yet.
+    pub(super) fn coming_content(&self) -> Content {
+        match self.canonical {
+            None => Content::Any,
+            Some(_) => Content::Coming(Hasher::new(Algorithm::Sha256)),
+        }
+    }
+
+    /// Where equal bytes are.
+    pub(super) fn place_of(&self, content: &Content, size: Option<u64>) -> Option<u64> {
+        match (&self.canonical, content, size) {
+            (Some(canonical), Content::Known(content), Some(size)) if size > 0 => {
+                canonical.find(content, size)
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes where the bytes of a component are; where it then begins, which is elsewhere only of one without bytes.
+    pub(super) fn note_place(&mut self, content: Content, size: u64, offset: u64) -> Result<u64> {
+        let (content, is_late) = match content {
+            Content::Any => return Ok(offset),
+            Content::Known(content) => (content, false),
+            Content::Coming(hasher) => (finish(hasher), true),
+        };
+        let Some(canonical) = self.canonical.as_mut() else { return Ok(offset) };
+        match canonical.find(&content, size) {
+            Some(at) if is_late && size > 0 => Err(duplicate(at)),
+            Some(at) => Ok(at),
+            None => canonical.insert(Place { content, size, offset }).map(|()| offset),
+        }
+    }
+}
+
+/// The width of elements that are turned when they are stored; none where they are stored as they are given.
+pub(super) fn turned(dtype: Dtype) -> Option<usize> {
+    dtype.swaps(false).then_some(dtype.size())
+}
+
+fn hash_of_pieces(
+    turned: Option<usize>,
+    each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+) -> Result<ContentHash> {
+    let (mut hasher, mut partial) = (Hasher::new(Algorithm::Sha256), Vec::new());
+    each(&mut |piece| {
+        match turned {
+            Some(width) => hasher.update(&turn(&mut partial, piece, width)?),
+            None => hasher.update(piece),
+        }
+        Ok(())
+    })?;
+    hasher.update(&partial);
+    Ok(finish(hasher))
+}
+
+#[cold]
+fn duplicate(at: u64) -> Error {
+    fail!(
+        Unsupported,
+        "its bytes are those of the component at {at}, whose place it has in canonical form: give them in one call, which \
+         finds that before it writes"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_known_by_the_bytes_that_they_are_stored_as() {
+        let (host, stored): (Vec<u8>, Vec<u8>) = ((0..24).collect(), [3, 2, 1, 0].repeat(6));
+        let stored: Vec<u8> = stored.iter().zip(0..24).map(|(b, at)| b + at / 4 * 4).collect();
+        let hash = |turned, bytes: &[u8], size| {
+            hash_of_pieces(turned, |body| bytes.chunks(size).try_for_each(body)).unwrap()
+        };
+        let wanted = hash(None, &stored, 24);
+        for size in 1..=24 {
+            assert_eq!(hash(Some(4), &host, size), wanted, "in pieces of {size}");
+            assert_ne!(hash(None, &host, size), wanted);
+        }
+        let on_big_endian = cfg!(target_endian = "big");
+        assert_eq!(turned(Dtype::F32), on_big_endian.then_some(4));
+        assert_eq!(turned(Dtype::U8), None);
     }
 }

@@ -6,7 +6,7 @@
 
 mod plan;
 
-use super::canonical_order::turned;
+use super::canonical::turned;
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
 use crate::container::capabilities::Roles;

@@ -6,7 +6,7 @@ mod append_base;
 mod attributes;
 mod batch;
 mod canonical;
-mod canonical_order;
+mod content_index;
 mod copy;
 mod edit;
 mod frame_stream;

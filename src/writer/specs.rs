@@ -132,6 +132,34 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
+    /// The same with what the version has where nothing else is asked for, and with what its canonical form has.
+    pub(super) fn resolved(&self) -> Result<WriterOptions> {
+        let to = container::capabilities(self.version);
+        let usual = to.usual_digest.filter(|_| self.usual_digest);
+        let resolved = WriterOptions { digest: self.digest.or(usual), usual_digest: false, ..self.clone() };
+        let step = match (self.canonical, to.canonical_step) {
+            (false, _) => return Ok(resolved),
+            (true, None) => return Err(to.cannot_represent("a canonical form")),
+            (true, Some(step)) => step,
+        };
+        let asked = [
+            ("an encoding", self.encoding != Encoding::Raw),
+            ("a digest other than xxh3", self.digest.is_some_and(|digest| digest != Algorithm::Xxh3)),
+            ("an alignment", self.alignment > step || (self.large_alignment > step)),
+        ];
+        match asked.iter().find(|(_, is_asked)| *is_asked) {
+            Some((what, _)) => {
+                Err(fail!(InvalidArgument, "{what} is asked for, which the canonical form has not"))
+            }
+            None => Ok(WriterOptions {
+                alignment: step,
+                large_alignment: 0,
+                digest: Some(Algorithm::Xxh3),
+                ..resolved
+            }),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         let to = container::capabilities(self.version);
         let least = container::capabilities(container::NEWEST).alignment;

@@ -1,7 +1,7 @@
 //! The writer's state, and what every part of it needs.
 
 use super::append_base::AppendBase;
-use super::canonical::{Canonical, Content};
+use super::content_index::{Content, ContentIndex};
 use super::frames::Encoders;
 use super::specs::WriterOptions;
 use crate::container::{self, AttributeEdits, Capabilities};
@@ -111,8 +111,8 @@ pub struct Writer {
     pub(super) data_bytes: u64,
     pub(super) label: String,
     pub(super) reports: Reports,
-    /// In canonical form.
-    pub(super) canonical: Option<Canonical>,
+    /// In canonical form: what was written.
+    pub(super) canonical: Option<ContentIndex>,
 }
 
 impl Writer {
@@ -138,7 +138,7 @@ impl Writer {
 
     pub(super) fn begin_file(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
         let mut writer = Writer::over(sink, &options.resolved()?, 0);
-        writer.canonical = options.canonical.then(Canonical::new);
+        writer.canonical = options.canonical.then(ContentIndex::new);
         writer.write_bytes(container::header(options.version))?;
         Ok(writer)
     }

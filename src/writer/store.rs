@@ -1,7 +1,7 @@
 //! Bytes on their way to the sink and the digest, side by side where there are many; then the manifest and the footer,
 //! and the file is published.
 
-use super::canonical::Content;
+use super::content_index::Content;
 use super::specs::Summary;
 use super::state::{Phase, Writer, STEP};
 use crate::container;

@@ -1,7 +1,7 @@
 //! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
 //! may be larger than memory.
 
-use super::canonical::Content;
+use super::content_index::Content;
 use super::specs::{
     check_final_size, check_index_dtype, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
 };

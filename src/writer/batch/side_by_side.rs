@@ -6,7 +6,7 @@ use super::DenseSpec;
 use crate::codec::Codec;
 use crate::error::{fail, Result};
 use crate::model::manifest::RareNames;
-use crate::writer::canonical::Content;
+use crate::writer::content_index::Content;
 use crate::writer::frames::Inputs;
 use crate::writer::state::Writer;
 
