@@ -7,7 +7,7 @@ use super::stream::component_entry;
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
-use crate::model::manifest::{Format, Object};
+use crate::model::manifest::{Component, Format, Object, RareNames};
 use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::model::value::{Attributes, Value};
 
@@ -167,24 +167,34 @@ impl Writer {
             });
             tried.map_err(in_component)?;
         }
-        self.check_made_of(components.iter().map(|(component, data)| (*component, data.len() as u64)))
+        if !to.checks_objects() {
+            return Ok(()); // each was checked by itself
+        }
+        self.check_made_of(components, true, |writer, (spec, data)| {
+            let (mut entry, rare) = component_entry(writer, spec)?;
+            entry.set_size(Some(data.len() as u64));
+            Ok((entry, rare))
+        })
     }
 
-    /// Whether components of those sizes make up what the open object's format says.
-    pub(super) fn check_made_of<'s>(
+    /// Whether components make up what the open object's format says, once they are entered as `entry_of` gives them.
+    /// `complete` as in [`Capabilities::check_object`](crate::container::Capabilities::check_object).
+    pub(super) fn check_made_of<T>(
         &mut self,
-        components: impl Iterator<Item = (ComponentSpec<'s>, u64)>,
+        components: &[T],
+        complete: bool,
+        entry_of: impl Fn(&mut Writer, &T) -> Result<(Component, RareNames)>,
     ) -> Result<()> {
         let (checkpoint, mut object) = (self.manifest.checkpoint(), self.open_object()?);
-        let check = || {
-            for (spec, size) in components {
-                let (mut entry, rare) = component_entry(self, &spec)?;
-                entry.set_size(Some(size));
+        let mut check = || {
+            for component in components {
+                let (mut entry, rare) = entry_of(self, component)?;
                 entry.rare = self.manifest.add_rare_names(rare)?;
+                self.manifest.components.try_reserve(1)?;
                 self.manifest.components.push(entry)?;
                 object.component_count = object.component_count.saturating_add(1);
             }
-            self.check_entered(object, true)
+            self.check_entered(object, complete)
         };
         let checked = check();
         self.roll_back_manifest(&checkpoint);

@@ -77,27 +77,16 @@ impl Writer {
 
     /// Whether what the plans make is an object of the container that is written.
     pub(super) fn check_plans(&mut self, plans: &[Plan<'_>]) -> Result<()> {
-        let (checkpoint, mut object) = (self.manifest.checkpoint(), self.open_object()?);
-        let mut check = || {
-            for plan in plans {
-                let (mut entry, rare) = match plan {
-                    Plan::Stored(stored) => (stored.entry, stored.rare),
-                    Plan::Reencode(anew) => {
-                        let (mut entry, rare) = component_entry(self, &anew.spec)?;
-                        entry.set_size(anew.spec.size);
-                        (entry, rare)
-                    }
-                };
-                entry.rare = self.manifest.add_rare_names(rare)?;
-                self.manifest.components.try_reserve(1)?;
-                self.manifest.components.push(entry)?;
-                object.component_count = object.component_count.saturating_add(1);
+        let name = self.open_object()?.name;
+        let checked = self.check_made_of(plans, false, |writer, plan| match plan {
+            Plan::Stored(stored) => Ok((stored.entry, stored.rare)),
+            Plan::Reencode(anew) => {
+                let (mut entry, rare) = component_entry(writer, &anew.spec)?;
+                entry.set_size(anew.spec.size);
+                Ok((entry, rare))
             }
-            self.check_entered(object, false)
-        };
-        let checked = check();
-        self.roll_back_manifest(&checkpoint);
-        checked.map_err(|e| e.within(format_args!("object {:?}", self.manifest.texts.get(object.name))))
+        });
+        checked.map_err(|e| e.within(format_args!("object {:?}", self.manifest.texts.get(name))))
     }
 
     /// The dtype in which a component has to be written again; none if its stored bytes can be copied.
