@@ -15,7 +15,8 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::model::value::{Attributes, Kind, OwnedValue};
 use crate::reader::{Component, Object};
-use plan::{Plan, Reencode, Stored};
+pub(super) use plan::Stored;
+use plan::{Plan, Reencode};
 
 impl Writer {
     /// Copies an object of an open file under `name`, as it is stored.

@@ -1,15 +1,16 @@
 //! Objects whose bytes stay in other files, which become shards of the file that is written.
 
+use super::copy::Stored;
 use super::specs::ObjectSpec;
 use super::state::Writer;
 use crate::digest::{to_text, Algorithm, Hasher};
 use crate::error::{fail, Error, Quoted, Result};
-use crate::model::manifest::{Encoding, LogicalType, Position, RareNames, Shard};
+use crate::model::manifest::{Position, RareNames, Shard};
 use crate::model::value::Attributes;
 use crate::reader::{Component, File, Object};
 
 impl Writer {
-    /// Makes an open file a shard of the file that is written. Readers look for it by that name: as `STEM-NAME.zt` beside
+    /// Makes an open file a shard of the file that is written. Readers look for it by that name: as `STEM-NAME.zt` next to
     /// `STEM.zt`. All of its bytes are read for their digest; `step` is called with how many were, and may stop it.
     pub fn add_shard(
         &mut self,
@@ -72,29 +73,14 @@ impl Writer {
     }
 
     fn link_component(&mut self, shard: Position, component: &Component<'_>) -> Result<()> {
-        let mut entry = *component.entry();
-        if entry.is_in_shard() {
+        if component.entry().is_in_shard() {
             return Err(component.wrap(fail!(
                 Unsupported,
                 "it is in a shard of that file; shards of shards are not followed"
             )));
         }
-        let texts = &mut self.manifest.texts;
-        let mut rare = RareNames { shard: Some(shard), ..RareNames::default() };
-        if let (LogicalType::SameAsDtype | LogicalType::Other, Some(logical)) =
-            (entry.logical, component.logical_name())
-        {
-            rare.logical = Some(texts.add(logical)?);
-        }
-        if entry.encoding == Encoding::Other {
-            rare.encoding = Some(texts.add(component.encoding_name())?);
-        }
-        if let Some(digest) = component.digest() {
-            rare.digest = Some(texts.add(digest)?);
-        }
-        entry.role = self.manifest.intern_role(component.role())?;
-        entry.set_page_exclusive(false);
+        let Stored { mut entry, rare, .. } = self.plan_stored(*component)?;
         entry.set_in_shard(true);
-        self.push_component(entry, rare)
+        self.push_component(entry, RareNames { shard: Some(shard), ..rare })
     }
 }

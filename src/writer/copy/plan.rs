@@ -162,8 +162,8 @@ impl Writer {
         Ok(!component.gives_its_size(size)? && !by_shape)
     }
 
-    /// The entry of a component whose stored bytes are copied.
-    fn plan_stored<'f>(&mut self, component: Component<'f>) -> Result<Stored<'f>> {
+    /// The entry of a component whose stored bytes are kept.
+    pub(in crate::writer) fn plan_stored<'f>(&mut self, component: Component<'f>) -> Result<Stored<'f>> {
         let source = component.entry();
         let to = self.capabilities();
         let decoded = match Coding::of(source.encoding) {
