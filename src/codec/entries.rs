@@ -27,9 +27,14 @@ impl EntryRange {
         self.start..self.start.saturating_add(self.offset_of(self.count))
     }
 
-    /// They, as their bytes are.
-    pub(crate) fn of<'b>(&self, bytes: &'b [u8]) -> Entries<'b> {
+    /// The entries whose bytes these are.
+    pub(crate) fn read<'b>(&self, bytes: &'b [u8]) -> Entries<'b> {
         Entries { bytes, size: self.size as usize }
+    }
+
+    /// The entries, out of all stored bytes.
+    pub(super) fn read_in<'s>(&self, stored: &'s [u8]) -> Entries<'s> {
+        self.read(stored.get(self.bytes()).unwrap_or_default())
     }
 
     /// With the neighbours behind them.

@@ -52,8 +52,7 @@ impl Seek {
 
     /// Out of all stored bytes what decoding the range takes.
     pub(crate) fn part_of<'s>(&self, stored: &'s [u8]) -> StoredPart<'s> {
-        let entries = stored.get(self.entries.bytes()).unwrap_or_default();
-        StoredPart { bytes: stored, from: 0, entries: self.entries.of(entries) }
+        StoredPart { bytes: stored, from: 0, entries: self.entries.read_in(stored) }
     }
 }
 

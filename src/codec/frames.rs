@@ -102,9 +102,8 @@ pub(crate) struct FrameRun {
 impl FrameRun {
     /// Out of all stored bytes what decoding it takes.
     pub(crate) fn part_of<'s>(&self, stored: &'s [u8]) -> StoredPart<'s> {
-        let entries = stored.get(self.entries.bytes()).unwrap_or_default();
         let bytes = stored.get(self.stored.clone()).unwrap_or_default();
-        StoredPart { bytes, from: self.stored.start, entries: self.entries.of(entries) }
+        StoredPart { bytes, from: self.stored.start, entries: self.entries.read_in(stored) }
     }
 
     /// Bytes that they give.

@@ -1,7 +1,6 @@
 //! What a codec has to have. All that is asked of one is made of this: see `whole.rs`, `range.rs` and `chunks.rs`.
 
 use super::frames::{Header, Stored};
-use super::seek_table::SeekTable;
 use crate::error::{Error, Result};
 use crate::model::encoding::Codec;
 
@@ -21,17 +20,12 @@ pub(super) trait FrameFormat {
     /// Places that an index of frames keeps at most, however many there are: 16 bytes each.
     const MAX_POINTS: usize = 256;
 
+    /// Whether a seek table is behind all frames: their headers are not asked then.
+    const HAS_TABLE: bool = false;
+
     /// What the headers of the frame say that begins at `at`, without decoding anything. No memory is sized by a header
     /// alone: what it promises, the rest of the frame must be able to hold. Also asked where there are no bytes at all.
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header>;
-
-    /// Whether all frames have a table: their headers are not asked then.
-    const HAS_TABLE: bool = false;
-
-    /// That table.
-    fn table(_: &mut dyn Stored) -> Result<Option<SeekTable>> {
-        Ok(None)
-    }
 }
 
 /// Decodes frames one by one, each at once.

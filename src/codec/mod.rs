@@ -42,6 +42,7 @@ pub(crate) use encoder::Encoder;
 pub(crate) use entries::{Entries, EntryRange};
 pub(crate) use frame_index::{FrameIndex, Seek};
 pub(crate) use frames::{FrameRun, KnownSize, Stored, StoredPart};
+pub(crate) use seek_table::encode as encode_seek_table;
 
 /// Evaluates a call with the [`FrameFormat`] of a codec by a name of the caller's.
 macro_rules! with_format {
@@ -73,15 +74,6 @@ impl Codec {
     /// Whether a table says where frames are, so that no header of theirs is looked at for it.
     pub(crate) fn has_table(self) -> bool {
         with_format!(self, F => Ok(F::HAS_TABLE)).unwrap_or(false)
-    }
-
-    /// Appends the table of frames of those stored bytes, each of which decodes to `frame` of the `size` bytes that there
-    /// are, the last one to the rest.
-    pub(crate) fn encode_table(self, frames: &[u32], frame: u64, size: u64, out: &mut Vec<u8>) -> Result<()> {
-        match self.has_table() {
-            true => seek_table::encode(frames, frame, size, out),
-            false => Ok(()),
-        }
     }
 
     /// What the headers of all frames say of the decoded size; decodes nothing.

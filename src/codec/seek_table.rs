@@ -63,7 +63,7 @@ fn wrong(what: std::fmt::Arguments<'_>) -> Error {
 
 /// Appends the table of frames of those stored bytes, each of which decodes to `frame` bytes, the last one to what is left
 /// of `size`.
-pub(super) fn encode(frames: &[u32], frame: u64, mut size: u64, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn encode(frames: &[u32], frame: u64, mut size: u64, out: &mut Vec<u8>) -> Result<()> {
     let too_many = || fail!(Limit, "a table of {} frames passes 2^32 bytes", frames.len());
     let entries = u32::try_from(frames.len()).ok().and_then(|count| count.checked_mul(8));
     let table_size = entries.and_then(|entries| entries.checked_add(9)).ok_or_else(too_many)?; // END_SIZE

@@ -58,7 +58,10 @@ impl<'s, F: FrameFormat> Walk<'s, F> {
 
     fn step(&mut self) -> Result<Option<Header>> {
         if let Table::Unread = self.table {
-            self.table = F::table(self.stored)?.map_or(Table::None, Table::Read);
+            self.table = match F::HAS_TABLE {
+                true => Table::Read(SeekTable::read(self.stored)?),
+                false => Table::None,
+            };
         }
         match &mut self.table {
             Table::Read(table) => return table.next(self.stored),

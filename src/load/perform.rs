@@ -332,7 +332,7 @@ fn with_entries<T>(
         return body(Entries::default());
     }
     let [start, end] = [start, end].map(|at| blob.entry.offset.saturating_add(at as u64));
-    with_range(blob.source, start..end, |bytes| body(entries.of(bytes)))
+    with_range(blob.source, start..end, |bytes| body(entries.read(bytes)))
 }
 
 /// The digest of stored bytes that are checked: whoever made the job has seen that there is one.

@@ -2,7 +2,7 @@
 
 use super::frames::{compress, Inputs};
 use super::state::Writer;
-use crate::codec::{Codec, Coding};
+use crate::codec::{encode_seek_table, Codec, Coding};
 use crate::error::{fail, Result};
 use crate::threads;
 
@@ -71,12 +71,12 @@ impl Writer {
     /// The table behind all frames, where the encoding has one.
     pub(super) fn store_table(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
-        let codec = match open.coding()? {
-            Coding::Compressed(codec) if codec.has_table() => codec,
+        match open.coding()? {
+            Coding::Compressed(codec) if codec.has_table() => {}
             Coding::Compressed(_) | Coding::Raw => return Ok(()),
-        };
+        }
         let (sizes, mut table) = (std::mem::take(&mut open.frame_sizes), Vec::new());
-        codec.encode_table(&sizes, self.options.frame_size, open.bytes_in, &mut table)?;
+        encode_seek_table(&sizes, self.options.frame_size, open.bytes_in, &mut table)?;
         self.store(&table)
     }
 }

@@ -12,7 +12,6 @@ mod walk;
 
 use super::frames::{Header, Stored};
 use super::interface::FrameFormat;
-use super::seek_table::SeekTable;
 use crate::error::Result;
 
 /// Zstandard frames (RFC 8878).
@@ -44,10 +43,6 @@ impl FrameFormat for Seekable {
 
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
         walk::header(stored, at)
-    }
-
-    fn table(stored: &mut dyn Stored) -> Result<Option<SeekTable>> {
-        SeekTable::read(stored).map(Some)
     }
 }
 
