@@ -86,6 +86,11 @@ impl Default for Limits {
 }
 
 impl Frame {
+    /// Bytes of the manifest.
+    pub fn manifest_size(&self) -> u64 {
+        self.manifest.end.saturating_sub(self.manifest.start)
+    }
+
     /// Of a `.zt` file: the data is in front of the manifest.
     pub fn with_data_first(container: Container, manifest: Range<u64>, file_size: u64) -> Frame {
         Frame { container, data: ALIGNMENT..manifest.start, manifest, file_size, manifest_hash: None }

@@ -321,9 +321,9 @@ pub fn encode_manifest(manifest: &Manifest, container: Container, out: &mut Vec<
     (encoder(container)?.manifest)(manifest, capabilities(container), out)
 }
 
-/// What stands behind a manifest that begins at `start` and has these bytes.
-pub fn encode_footer(container: Container, start: u64, manifest: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    (encoder(container)?.footer)(start, manifest, out)
+/// What stands behind the manifest of a file that is framed so.
+pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
+    (encoder(frame.container)?.footer)(frame, out)
 }
 
 /// Whether a reader will take a manifest that was encoded as these bytes.
@@ -331,11 +331,15 @@ pub fn check_encoded(manifest: Manifest, frame: &Frame, bytes: &[u8]) -> Result<
     match row(frame.container).and_then(|row| row.decode.as_ref()) {
         Some(Decode::Checked(_)) => {
             drop(manifest);
-            let limits = Limits { objects: u64::from(u32::MAX), ..Limits::default() };
-            decode(frame, bytes, &limits).map(drop)
+            decode_encoded(frame, bytes).map(drop)
         }
         _ => validate(manifest, frame).map(drop),
     }
+}
+
+/// A manifest that was encoded as these bytes, as a reader will see it.
+pub fn decode_encoded(frame: &Frame, bytes: &[u8]) -> Result<Validated> {
+    decode(frame, bytes, &Limits { objects: u64::from(u32::MAX), ..Limits::default() })
 }
 
 /// The manifest of a file to which objects are appended: `old` once more, which is `encoded` as the file has it, with

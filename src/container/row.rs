@@ -41,8 +41,8 @@ pub struct Encode {
     pub manifest: fn(&Manifest, &Capabilities, &mut Vec<u8>) -> Result<()>,
     /// The frame of a file whose manifest begins there and has these bytes.
     pub frame: fn(u64, &[u8], &Capabilities) -> Frame,
-    /// What stands behind a manifest that begins there and has these bytes.
-    pub footer: fn(u64, &[u8], &mut Vec<u8>) -> Result<()>,
+    /// What stands behind the manifest of such a frame.
+    pub footer: fn(&Frame, &mut Vec<u8>) -> Result<()>,
     /// Whether the manifest begins at a multiple of the alignment of components.
     pub aligns_manifest: bool,
     /// An encoded manifest with more objects and with edits.

@@ -3,7 +3,7 @@
 use super::append_base::AppendBase;
 use super::specs::{Summary, WriterOptions};
 use super::state::{Phase, Writer};
-use crate::container::{self, AppendRecord, Limits};
+use crate::container::{self, AppendRecord, Frame};
 use crate::error::{fail, try_format, Result};
 use crate::memory::try_box;
 use crate::memory::AlignedBuffer;
@@ -84,19 +84,18 @@ impl Writer {
         let (encoded, old) = (base.manifest.as_slice(), base.file.manifest());
         self.align_manifest()?;
         let bytes = container::extend(encoded, old, &self.manifest, &self.attributes, &base.edits)?;
-        let combined = self.check_combined(&bytes)?;
+        let frame = container::frame_of(self.options.version, self.position, &bytes)?;
+        let (objects, components) = check_combined(&frame, &bytes)?;
         drop(base); // where a file that is open cannot be replaced, it is to be closed by then
-        self.write_end(&bytes)?;
-        Ok(self.summary(combined.0, combined.1))
+        self.write_end(&frame, &bytes)?;
+        Ok(self.summary(objects, components))
     }
+}
 
-    /// The whole manifest once more, as a reader will see it: nothing that does not open is published.
-    fn check_combined(&self, bytes: &[u8]) -> Result<(u64, u64)> {
-        let frame = container::frame_of(self.options.version, self.position, bytes)?;
-        let limits = Limits { objects: u64::from(u32::MAX), ..Limits::default() };
-        let manifest = container::decode(&frame, bytes, &limits)?.into_inner();
-        Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
-    }
+/// Whether the whole manifest opens, for nothing else is published; how many objects and components it has.
+fn check_combined(frame: &Frame, bytes: &[u8]) -> Result<(u64, u64)> {
+    let manifest = container::decode_encoded(frame, bytes)?.into_inner();
+    Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
 }
 
 /// The record of an append to `file`, whose manifest begins at `start` and is `manifest`.

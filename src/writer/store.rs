@@ -4,7 +4,7 @@
 use super::content_index::Content;
 use super::specs::Summary;
 use super::state::{Phase, Writer, STEP};
-use crate::container;
+use crate::container::{self, Frame};
 use crate::digest::{Algorithm, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
@@ -147,7 +147,7 @@ impl Writer {
         let (objects, components) = (manifest.objects.len() as u64, manifest.components.len() as u64);
         let frame = container::frame_of(self.options.version, self.position, &bytes)?;
         container::check_encoded(manifest, &frame, &bytes)?; // the rules that every reader checks
-        self.write_end(&bytes)?;
+        self.write_end(&frame, &bytes)?;
         Ok(self.summary(objects, components))
     }
 
@@ -160,13 +160,13 @@ impl Writer {
     }
 
     /// Manifest, footer, publication.
-    pub(super) fn write_end(&mut self, manifest: &[u8]) -> Result<()> {
-        let size = manifest.len() as u64;
+    pub(super) fn write_end(&mut self, frame: &Frame, manifest: &[u8]) -> Result<()> {
+        let size = frame.manifest_size();
         if size > self.capabilities().manifest_limit {
             return Err(fail!(Limit, "a manifest of {size} bytes is above the specs' limit of 1 GiB"));
         }
         let mut footer = Vec::new();
-        container::encode_footer(self.options.version, self.position, manifest, &mut footer)?;
+        container::encode_footer(frame, &mut footer)?;
         self.write_bytes(manifest)?;
         if let Some(Err(e)) = self.sink.as_mut().map(|sink| sink.settle()) {
             return Err(self.poison(e));

@@ -12,8 +12,8 @@ pub(crate) const MAGIC: &[u8; 8] = b"ZTEN0001";
 pub(crate) const FOOTER_SIZE: u64 = 8;
 
 /// Puts what stands behind a manifest.
-pub fn encode_footer(_: u64, manifest: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let footer = (manifest.len() as u64).to_le_bytes();
+pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
+    let footer = frame.manifest_size().to_le_bytes();
     out.try_reserve(footer.len())?;
     out.extend_from_slice(&footer);
     Ok(())

@@ -24,9 +24,9 @@ pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
 }
 
 /// Puts what stands behind a manifest.
-pub fn encode_footer(_: u64, manifest: &[u8], out: &mut Vec<u8>) -> Result<()> {
+pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(FOOTER_SIZE)?;
-    out.extend_from_slice(&footer(manifest.len() as u64));
+    out.extend_from_slice(&footer(frame.manifest_size()));
     Ok(())
 }
 

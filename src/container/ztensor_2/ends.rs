@@ -106,10 +106,11 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
     }
 }
 
-/// Puts the footer of a file whose manifest begins at `start`.
-pub fn encode_footer(start: u64, manifest: &[u8], out: &mut Vec<u8>) -> Result<()> {
+/// Puts the footer of a file.
+pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(FOOTER_BYTES)?;
-    for number in [start, manifest.len() as u64, xxh3(manifest), u64::from(VERSION)] {
+    let hash = frame.manifest_hash.unwrap_or(0);
+    for number in [frame.manifest.start, frame.manifest_size(), hash, u64::from(VERSION)] {
         out.extend_from_slice(&number.to_le_bytes()); // of the version 4 bytes are 0: those that nobody looks at
     }
     out.extend_from_slice(MAGIC);
