@@ -135,6 +135,7 @@ impl Capabilities {
     /// Refuses an attribute of the file.
     pub fn check_file_attribute(&self, key: Option<&str>, value: Value<'_>) -> Result<()> {
         self.check_file_attributes()?;
+        self.check_attribute_key(key)?;
         self.check_pair(key, value, true)
     }
 
@@ -145,7 +146,7 @@ impl Capabilities {
     }
 
     /// Refuses a key, which is that text or no text.
-    pub fn check_attribute_key(&self, key: Option<&str>) -> Result<()> {
+    fn check_attribute_key(&self, key: Option<&str>) -> Result<()> {
         match (self.attribute_keys, key) {
             (AttributeKeys::TextsExcept(fields), Some(key)) if fields.contains(&key) => {
                 Err(self.cannot_represent(format_args!("the attribute {key:?}")))
@@ -171,12 +172,7 @@ impl Capabilities {
 
     /// Refuses attributes of the file of which it cannot represent one.
     pub fn check_all_file_attributes(&self, attributes: &Attributes) -> Result<()> {
-        attributes.iter().try_for_each(|(key, value)| {
-            if self.file_attributes {
-                self.check_attribute_key(key.as_text())?;
-            }
-            self.check_file_attribute(key.as_text(), value)
-        })
+        attributes.iter().try_for_each(|(key, value)| self.check_file_attribute(key.as_text(), value))
     }
 
     /// Refuses a format.
