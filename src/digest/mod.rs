@@ -63,16 +63,22 @@ impl DigestOf {
         }
     }
 
-    /// Whether a text is `algorithm:hex` as digests of that kind are written: of decoded bytes in lower case alone.
+    /// Whether a digest is written as those of that kind are: of decoded bytes in lower case alone.
     pub(crate) fn has_form(self, text: &str) -> bool {
-        let is_algorithm = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        self == DigestOf::Stored
-            || text.split_once(':').is_some_and(|(algorithm, hex)| {
-                let all_there = !algorithm.is_empty() && !hex.is_empty();
-                all_there && algorithm.bytes().all(is_algorithm) && hex.bytes().all(is_hex)
-            })
+        self == DigestOf::Stored || is_lower_case(text.as_bytes())
     }
+}
+
+/// Whether a text is `algorithm:hex`, all in lower case.
+pub(crate) fn is_lower_case(text: &[u8]) -> bool {
+    let is_hex = |b: &u8| b.is_ascii_digit() || (b'a'..=b'f').contains(b);
+    let is_algorithm = |b: &u8| b.is_ascii_digit() || b.is_ascii_lowercase();
+    let colon = text.iter().position(|b| *b == b':').and_then(|at| text.split_at_checked(at));
+    let parts = colon.and_then(|(algorithm, rest)| Some((algorithm, rest.get(1..)?)));
+    parts.is_some_and(|(algorithm, hex)| {
+        let all_there = !algorithm.is_empty() && !hex.is_empty();
+        all_there && algorithm.iter().all(is_algorithm) && hex.iter().all(is_hex)
+    })
 }
 
 /// What a digest says: the value that a manifest claims, or that was computed.

@@ -10,13 +10,10 @@ impl File {
     /// The digest of names, shapes, types, attributes and digests of all objects, by `sha256` or `xxh3`. Reads the manifest and
     /// no tensor: digests are taken as the file has them. Unsupported where the container has none or a component lacks its digest.
     pub fn content_digest(&self, algorithm: &str) -> Result<String> {
-        let algorithm = match algorithm {
-            "sha256" => Algorithm::Sha256,
-            "xxh3" => Algorithm::Xxh3,
-            other => {
-                return Err(fail!(InvalidArgument, "content digests are of sha256 or xxh3, not {other:?}"));
-            }
-        };
+        let found = [Algorithm::Sha256, Algorithm::Xxh3].into_iter().find(|known| known.name() == algorithm);
+        let algorithm = found.ok_or_else(|| {
+            fail!(InvalidArgument, "content digests are of sha256 or xxh3, not {algorithm:?}")
+        })?;
         let part = self.only_file()?;
         let digest = with_range(part.source.as_ref(), part.frame.manifest.clone(), |bytes| {
             container::content_digest(&part.frame, bytes, algorithm)

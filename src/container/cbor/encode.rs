@@ -36,6 +36,13 @@ fn long_head(out: &mut Vec<u8>, initial: u8, argument: u64) -> Result<()> {
     Ok(())
 }
 
+/// Appends what is encoded already.
+pub fn encoded(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    out.try_reserve(bytes.len())?;
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
 /// Appends an unsigned integer.
 pub fn unsigned(out: &mut Vec<u8>, value: u64) -> Result<()> {
     head(out, 0, value)

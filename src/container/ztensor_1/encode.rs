@@ -5,7 +5,6 @@ use crate::container::capabilities::{Capabilities, LogicalTypes};
 use crate::container::cbor::encode as put;
 use crate::error::Result;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
-use crate::model::value::{Map, Value};
 
 /// A 1.1 or 1.2 manifest.
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
@@ -15,7 +14,7 @@ pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>
 
 /// What it has in front of the first object.
 fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
-    let attributes = manifest.file_attributes().filter(|a| !is_empty_map(*a));
+    let attributes = manifest.file_attributes().filter(|a| !a.is_empty_map());
     put::map(out, if attributes.is_some() { 3 } else { 2 })?;
     put::key(out, "version")?;
     put::text(out, to.name)?;
@@ -27,10 +26,6 @@ fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Res
     put::map(out, manifest.objects.len() as u64)
 }
 
-fn is_empty_map(value: Value<'_>) -> bool {
-    value.as_map().is_some_and(Map::is_empty)
-}
-
 /// One entry of `objects`: the name and the definition.
 pub fn encode_object(
     manifest: &Manifest,
@@ -40,7 +35,7 @@ pub fn encode_object(
 ) -> Result<()> {
     let texts = &manifest.texts;
     put::utf8(out, texts.get_bytes(object.name))?;
-    let attributes = manifest.object_attributes(object).filter(|a| !is_empty_map(*a));
+    let attributes = manifest.object_attributes(object).filter(|a| !a.is_empty_map());
     put::map(out, if attributes.is_some() { 4 } else { 3 })?;
     put::key(out, "shape")?;
     let shape = manifest.shape(object);

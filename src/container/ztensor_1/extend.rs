@@ -53,7 +53,7 @@ fn copy_entries(out: &mut Vec<u8>, encoded: &[u8], edits: &ObjectEdits) -> Resul
     let mut copied = cursor.position(); // up to there
     if edits.is_empty() {
         let end = encoded.len().saturating_sub(usize::from(left.is_none())); // of an indefinite length its break
-        return copy(out, part(copied..end));
+        return put::encoded(out, part(copied..end));
     }
     let mut end = copied;
     for object in 0.. {
@@ -66,22 +66,22 @@ fn copy_entries(out: &mut Vec<u8>, encoded: &[u8], edits: &ObjectEdits) -> Resul
         skip_checked(&mut cursor)?;
         end = cursor.position();
         let Some(edit) = edits.get(object) else { continue };
-        copy(out, part(copied..start))?;
+        put::encoded(out, part(copied..start))?;
         copied = end;
         if edit.is_removed {
             continue;
         }
         match &edit.name {
             Some(name) => put::text(out, name)?,
-            None => copy(out, part(start..definition))?,
+            None => put::encoded(out, part(start..definition))?,
         }
         let definition = part(definition..end);
         match edit.attributes.is_empty() {
-            true => copy(out, definition)?,
+            true => put::encoded(out, definition)?,
             false => copy_fields(out, definition, &edit.attributes, "components", &mut |_, _| Ok(false))?,
         }
     }
-    copy(out, part(copied..end))
+    put::encoded(out, part(copied..end))
 }
 
 /// The fields of a map, which is `encoded`, with other attributes. Where there were none they come in front of the
@@ -106,11 +106,11 @@ fn copy_fields(
     for field in &fields {
         if field.key == place && !new.is_empty() {
             put::text(out, "attributes")?;
-            copy(out, &new)?;
+            put::encoded(out, &new)?;
         }
         let is_replaced = field.key == "attributes" && !edits.is_empty();
         if !is_replaced && !replace(out, field)? {
-            copy(out, part(&field.whole))?;
+            put::encoded(out, part(&field.whole))?;
         }
     }
     Ok(())
@@ -145,10 +145,10 @@ fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<V
         match set.find(|((other, _), _)| order(*other, key.get()).is_eq()) {
             Some(((_, new), is_written)) => {
                 *is_written = true;
-                copy(&mut pairs, part(start..value))?;
+                put::encoded(&mut pairs, part(start..value))?;
                 put::value(&mut pairs, new)?;
             }
-            None => copy(&mut pairs, part(start..cursor.position()))?,
+            None => put::encoded(&mut pairs, part(start..cursor.position()))?,
         }
     }
     for ((key, value), _) in edits.set.iter().zip(&is_written).filter(|(_, is_written)| !**is_written) {
@@ -159,7 +159,7 @@ fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<V
     let mut map = Vec::new();
     if count > 0 {
         put::map(&mut map, count)?;
-        copy(&mut map, &pairs)?;
+        put::encoded(&mut map, &pairs)?;
     }
     Ok(map)
 }
@@ -188,12 +188,6 @@ fn keeps_1_2(manifest: &Manifest, object: &Object) -> bool {
             && (!index || c.dtype == Some(Dtype::U64))
             && c.known_logical().is_none()
     })
-}
-
-fn copy(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    out.try_reserve(bytes.len())?;
-    out.extend_from_slice(bytes);
-    Ok(())
 }
 
 /// A field of a map, and where it stands in the map's bytes.

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Arrays and maps around an item at most.
-const MAX_DEPTH: usize = 32;
+pub(super) const MAX_DEPTH: usize = 32;
 
 /// An array or a map whose items are still to come.
 #[derive(Clone, Copy, Default)]

@@ -1,17 +1,16 @@
 //! The way back to a manifest (spec 2 section 3): deterministic CBOR, objects and parts in the order of their keys, fields
 //! that are absent left out.
 
-use super::layouts;
+use super::{layouts, names};
 use crate::container::capabilities::Capabilities;
 use crate::container::cbor::encode as put;
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
-use crate::model::value::{Map, Value};
 
 /// A whole manifest.
 pub fn encode_manifest(manifest: &Manifest, _: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
-    let attributes = manifest.file_attributes().filter(|a| !is_empty_map(*a));
+    let attributes = manifest.file_attributes().filter(|a| !a.is_empty_map());
     let is_sharded = !manifest.shards.is_empty();
     put::map(
         out,
@@ -36,19 +35,12 @@ pub fn encode_manifest(manifest: &Manifest, _: &Capabilities, out: &mut Vec<u8>)
     }
 }
 
-fn is_empty_map(value: Value<'_>) -> bool {
-    value.as_map().is_some_and(Map::is_empty)
-}
-
-/// Entries in the order of their keys in CBOR, whose heads have their lengths.
+/// Entries in the order of their keys.
 fn sorted<'t, T>(entries: &'t [T], key: impl Fn(&'t T) -> &'t [u8]) -> Result<Vec<&'t T>> {
     let mut order = Vec::new();
     order.try_reserve_exact(entries.len())?;
     order.extend(entries);
-    order.sort_unstable_by(|a: &&T, b: &&T| {
-        let (a, b) = (key(a), key(b));
-        a.len().cmp(&b.len()).then_with(|| a.cmp(b))
-    });
+    order.sort_unstable_by(|a: &&T, b: &&T| names::key_order(key(a), key(b)));
     Ok(order)
 }
 
@@ -67,7 +59,7 @@ fn shards(manifest: &Manifest, out: &mut Vec<u8>) -> Result<()> {
 
 /// The definition of an object.
 pub fn encode_object(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) -> Result<()> {
-    let attributes = manifest.object_attributes(object).filter(|a| !is_empty_map(*a));
+    let attributes = manifest.object_attributes(object).filter(|a| !a.is_empty_map());
     put::map(out, if attributes.is_some() { 4 } else { 3 })?;
     put::key(out, "parts")?;
     let components = manifest.components(object);

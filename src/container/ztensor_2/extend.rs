@@ -26,7 +26,7 @@ pub fn extend(
     let mut bytes = Vec::new();
     with_attributes(encoded, attributes, &mut bytes, &mut |key, value, out| match key {
         OBJECTS => objects(value, added, edits, out),
-        _ => copy(out, value),
+        _ => put::encoded(out, value),
     })?;
     Ok(bytes)
 }
@@ -48,14 +48,14 @@ fn with_attributes(
             old = item;
             return Ok(());
         }
-        copy(map.key(), key)?;
+        put::encoded(map.key(), key)?;
         value(key, item, map.value())?;
         map.end_pair()
     })?;
     if !edits.is_empty() {
         let attributes = edited(old, edits)?;
         if !attributes.is_empty() {
-            copy(map.key(), ATTRIBUTES)?;
+            put::encoded(map.key(), ATTRIBUTES)?;
             attributes.put(map.value())?;
             map.end_pair()?;
         }
@@ -73,8 +73,8 @@ fn edited(encoded: &[u8], edits: &AttributeEdits) -> Result<SortedMap> {
             if is_set || edits.removes(text.get()) {
                 return Ok(());
             }
-            copy(map.key(), key)?;
-            copy(map.value(), item)?;
+            put::encoded(map.key(), key)?;
+            put::encoded(map.value(), item)?;
             map.end_pair()
         })?;
     }
@@ -94,8 +94,8 @@ fn objects(encoded: &[u8], added: &Manifest, edits: &ObjectEdits, out: &mut Vec<
         let edit = edits.get(position);
         position = position.saturating_add(1);
         let Some(edit) = edit else {
-            copy(map.key(), key)?;
-            copy(map.value(), definition)?;
+            put::encoded(map.key(), key)?;
+            put::encoded(map.value(), definition)?;
             return map.end_pair();
         };
         if edit.is_removed {
@@ -103,9 +103,11 @@ fn objects(encoded: &[u8], added: &Manifest, edits: &ObjectEdits, out: &mut Vec<
         }
         match &edit.name {
             Some(name) => put::text(map.key(), name)?,
-            None => copy(map.key(), key)?,
+            None => put::encoded(map.key(), key)?,
         }
-        with_attributes(definition, &edit.attributes, map.value(), &mut |_, item, out| copy(out, item))?;
+        with_attributes(definition, &edit.attributes, map.value(), &mut |_, item, out| {
+            put::encoded(out, item)
+        })?;
         map.end_pair()
     })?;
     for object in added.objects.iter() {
@@ -114,12 +116,6 @@ fn objects(encoded: &[u8], added: &Manifest, edits: &ObjectEdits, out: &mut Vec<
         map.end_pair()?;
     }
     map.put(out)
-}
-
-fn copy(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    out.try_reserve(bytes.len())?;
-    out.extend_from_slice(bytes);
-    Ok(())
 }
 
 /// Gives `body` each pair of a map, which is all of `encoded` and was found to be deterministic before.

@@ -1,6 +1,8 @@
 //! Names of objects, parts, attributes and shards, and the form of digests (spec 2 sections 3.2, 7.2, 8.1).
 
+use crate::digest;
 use crate::error::{broken, Quoted, Result, Rule};
+use std::cmp::Ordering;
 
 const MAX_NAME: usize = 1024;
 const MAX_SHARD_NAME: usize = 64;
@@ -20,6 +22,11 @@ pub fn check_name(what: &str, name: &[u8]) -> Result<()> {
     }
 }
 
+/// The order of texts as keys of a map: a key begins with its length.
+pub fn key_order(one: &[u8], other: &[u8]) -> Ordering {
+    one.len().cmp(&other.len()).then_with(|| one.cmp(other))
+}
+
 /// Checks the name of a shard, which is safe as one component of a path.
 pub fn check_shard_name(name: &[u8]) -> Result<()> {
     let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"._-".contains(b);
@@ -36,17 +43,7 @@ pub fn check_shard_name(name: &[u8]) -> Result<()> {
 
 /// Checks that a digest is `algorithm:hex`.
 pub fn check_digest(text: &[u8]) -> Result<()> {
-    let is_hex = |b: &u8| b.is_ascii_digit() || (b'a'..=b'f').contains(b);
-    let is_algorithm = |b: &u8| b.is_ascii_digit() || b.is_ascii_lowercase();
-    let colon = text.iter().position(|b| *b == b':').and_then(|at| text.split_at_checked(at));
-    let parts = colon.and_then(|(algorithm, rest)| Some((algorithm, rest.get(1..)?)));
-    let is_digest = parts.is_some_and(|(algorithm, hex)| {
-        !algorithm.is_empty()
-            && !hex.is_empty()
-            && algorithm.iter().all(is_algorithm)
-            && hex.iter().all(is_hex)
-    });
-    match is_digest {
+    match digest::is_lower_case(text) {
         true => Ok(()),
         false => {
             Err(broken!(Rule::Zt2Schema, "the digest {} is not algorithm:hex, in lower case", Quoted(text)))

@@ -51,13 +51,11 @@ fn shard(d: &mut Decoder<'_>, name: TextId) -> Result<Shard> {
     Ok(Shard { name, size, digest })
 }
 
-/// The place of a shard in the table, which is in the order of lengths and then of bytes.
+/// The place of a shard in the table, which is in the order of its keys.
 pub fn find(manifest: &Manifest, name: &[u8]) -> Result<Position> {
     names::check_shard_name(name)?;
-    let found = manifest.shards.binary_search_by(|shard| {
-        let other = manifest.texts.get_bytes(shard.name);
-        other.len().cmp(&name.len()).then_with(|| other.cmp(name))
-    });
+    let text = |shard: &Shard| manifest.texts.get_bytes(shard.name);
+    let found = manifest.shards.binary_search_by(|shard| names::key_order(text(shard), name));
     match found {
         Ok(at) => Position::after(at),
         Err(_) => Err(broken!(Rule::Zt2ShardRef, "its shard {} is not in the table", Quoted(name))),

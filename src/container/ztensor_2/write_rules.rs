@@ -1,5 +1,6 @@
 //! What a writer asks before it writes, so that no object is written that a reader refuses (spec 2 sections 3 to 6).
 
+use super::deterministic::MAX_DEPTH;
 use super::{ends, layouts, names, profiles};
 use crate::container::write_rules::WriteRules;
 use crate::error::{broken, fail, Result, Rule};
@@ -19,9 +20,6 @@ pub const RULES: WriteRules = WriteRules {
     format_name,
 };
 
-/// Arrays and maps around an item of a manifest at most.
-const MAX_DEPTH: usize = 32;
-
 fn shape(shape: &[u64]) -> Result<()> {
     if shape.len() > MAX_RANK {
         return Err(broken!(Rule::Zt2Shape, "its rank is {}, above {MAX_RANK}", shape.len()));
@@ -33,7 +31,7 @@ fn shape(shape: &[u64]) -> Result<()> {
     }
 }
 
-/// A value of attributes that are so many levels deep in the manifest.
+/// A value of an attribute, which is two levels deep in the manifest or, of an object, four.
 fn value(value: Value<'_>, of_file: bool) -> Result<()> {
     item(value, if of_file { 2 } else { 4 })
 }
@@ -56,8 +54,7 @@ fn item(value: Value<'_>, depth: usize) -> Result<()> {
 
 /// A layout by the name that formats have in the library.
 fn format_name(name: &str) -> Result<()> {
-    let known = Format::from_name(name).or_else(|| layouts::format(name.as_bytes()));
-    match known {
+    match (RULES.format)(name) {
         Some(Format::QuantizedGroup) => Err(broken!(
             Rule::Zt2LayoutRule,
             "its groups of codes are the layout \"zt.quant_group/1\", which says more than {name:?}"

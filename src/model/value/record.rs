@@ -135,6 +135,11 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Whether it is a map without pairs.
+    pub fn is_empty_map(self) -> bool {
+        self.as_map().is_some_and(Map::is_empty)
+    }
+
     /// The pairs of a map; none of other values.
     pub fn pairs(self) -> Pairs<'a> {
         self.as_map().unwrap_or(Map { record: &EMPTY_MAP }).iter()
