@@ -2,7 +2,7 @@
 
 use super::identity::Identity;
 use super::index;
-use super::later::Later;
+use super::later::{Later, OpenedShard};
 use super::open_options::Mode;
 use crate::container::{self, Capabilities, Frame};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
@@ -30,7 +30,7 @@ pub struct FilePart {
     pub(super) hidden: Vec<Range<u64>>,
     /// The shards that its manifest names, among those of all parts.
     pub(super) shards: Range<usize>,
-    /// Of a shard: what is known of it since it was opened.
+    /// Of a shard: what opens it.
     pub(super) later: Option<Box<Later>>,
 }
 
@@ -96,15 +96,13 @@ impl FilePart {
     /// The path that it was opened by, in the platform's encoding, with a NUL behind it; of a shard that is not open, the one
     /// where it is looked for first.
     pub fn path(&self) -> Option<&[u8]> {
-        let opened = self.later.as_ref().and_then(|later| later.opened());
-        let path = opened.map_or(&self.path, |opened| &opened.path);
+        let path = self.opened().map_or(&self.path, |opened| &opened.path);
         Some(path.as_slice()).filter(|path| !path.is_empty())
     }
 
     /// What messages call it.
     pub fn label(&self) -> &str {
-        let opened = self.later.as_ref().and_then(|later| later.opened());
-        opened.map_or(&self.label, |opened| &opened.label)
+        self.opened().map_or(&self.label, |opened| &opened.label)
     }
 
     /// Whether the byte at `offset` is in the page cache; none where that is not known.
@@ -121,15 +119,19 @@ impl FilePart {
 
     /// Its identity, as it was when it was opened. Reads the manifest.
     pub fn identity(&self) -> Result<Identity> {
-        let opened = self.later.as_ref().and_then(|later| later.opened());
-        let modified = opened.map_or(self.modified, |opened| opened.modified);
+        let modified = self.opened().map_or(self.modified, |opened| opened.modified);
         let found = Identity::of(self.source(), self.frame(), modified);
         found.map_err(|e| self.named(e))
     }
 
     /// Whether its bytes can be had: it is no shard that was not opened.
     pub fn is_open(&self) -> bool {
-        self.later.as_ref().is_none_or(|later| later.opened().is_some())
+        self.later.is_none() || self.opened().is_some()
+    }
+
+    /// What is known of a shard since it was opened.
+    fn opened(&self) -> Option<&OpenedShard> {
+        self.later.as_ref()?.opened()
     }
 
     /// Where its bytes come from; none can be had of a shard that is not open.
@@ -142,8 +144,7 @@ impl FilePart {
 
     /// Where the manifest stands and how the file is framed.
     pub(crate) fn frame(&self) -> &Frame {
-        let opened = self.later.as_ref().and_then(|later| later.opened());
-        opened.map_or(&self.frame, |opened| &opened.frame)
+        self.opened().map_or(&self.frame, |opened| &opened.frame)
     }
 
     /// What is wrong with an object of a name that another one has; nothing, where its container has such.
