@@ -445,7 +445,7 @@ const zt_object *zt_object_find(const zt_file *file, const char *name);
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
 
 /// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
-/// STEM-NAME.zt beside it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+/// STEM-NAME.zt next to it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
 typedef enum zt_shards_value {
     /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
     ZT_SHARDS_OF_MODELS = 0,
@@ -474,7 +474,7 @@ zt_status zt_open_model(const char *path, const zt_open_options *options, zt_fil
 /// Threads: any. Since 0.9.
 zt_status zt_open_parts(const char *const *paths, size_t count, const zt_open_options *options, zt_file **file);
 
-/// Of how many files it is, its shards, which are last, among them; 0 for NULL. Threads: any. Since 0.9.
+/// How many files it is made of, of which its shards are the last; 0 for NULL. Threads: any. Since 0.9.
 size_t zt_part_count(const zt_file *file);
 
 /// The path that a part was opened by, in the platform's encoding; of a shard that is not open, where it is looked for.
@@ -1608,7 +1608,7 @@ typedef struct zt_repair_report {
 /// without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such place in
 /// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
 /// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses. A file of zTensor 2
-/// has no record and keeps its old ends: the last place counts, which what was appended may have made to deceive.
+/// has no record and keeps its old ends: the last place counts, and data that was appended can imitate one.
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
@@ -1914,7 +1914,7 @@ zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, size_t na
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 zt_status zt_writer_add_object(zt_writer *writer, const zt_object_desc *desc);
 
-/// One dense object of a batch to be written. What is zero from type on is the usual one.
+/// One dense object of a batch to be written. Zero in type and in what follows it is the default.
 typedef struct zt_write_request {
     size_t struct_size; ///< sizeof (zt_write_request), the same in every request of a call.
     const char *name; ///< The name, UTF-8, not NULL.
@@ -2108,10 +2108,10 @@ typedef struct zt_store {
 /// Opens a model as zt_open_model does, whose files the caller's functions open: the file of that name, the parts that
 /// an index or its name lead to, or the model in a folder.
 ///
-/// store: copied, not NULL; used only during the call, so shards are opened then, too: what is wrong with one is told
-/// when it is read, or by this call with ZT_SHARDS_AT_OPEN. name: NUL-ended, as its functions take it, with '/' between
-/// folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to 16).
-/// file, statuses: as zt_open_model, and whatever status a function gives.
+/// store: copied, not NULL; used only during the call, so shards are opened then, too: what is wrong with one is
+/// reported when it is read, or by this call with ZT_SHARDS_AT_OPEN. name: NUL-ended, as its functions take it, with
+/// '/' between folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to
+/// 16). file, statuses: as zt_open_model, and whatever status a function gives.
 /// Threads: any. Since 0.9.
 zt_status zt_open_model_from(const zt_store *store, const char *name, const zt_open_options *options, zt_file **file);
 

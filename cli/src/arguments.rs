@@ -19,7 +19,7 @@ use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
 #[derive(Parser)]
 #[command(name = "zt", version, after_help = "Example: zt ls model.safetensors")]
 pub struct Arguments {
-    /// Of URLs: certificates of authorities, in PEM, that are trusted beside the system's
+    /// Of URLs: certificates of authorities, in PEM, that are trusted as well as the system's
     #[arg(long, value_name = "FILE", global = true)]
     pub root_certificates: Option<PathBuf>,
     #[command(subcommand)]
@@ -62,7 +62,7 @@ pub enum Command {
     Add(Add),
     /// Make one .zt file of several files
     Merge(Merge),
-    /// Make a file of zTensor 2 with shards beside it
+    /// Make a file of zTensor 2 with shards next to it
     Split(Split),
     /// Write a file again without what was taken away
     Compact(Compact),

@@ -56,7 +56,7 @@ pub fn shown(path: &Path) -> String {
     WebUrl::split(&text).map(|url| url.shown()).unwrap_or(text)
 }
 
-/// Certificates of authorities, in PEM, that servers are believed by beside the system's.
+/// Certificates of authorities, in PEM, that servers are believed by as well as the system's.
 static ROOT_CERTIFICATES: OnceLock<CString> = OnceLock::new();
 
 /// Takes them from a file.
@@ -167,7 +167,7 @@ mod library {
     }
 
     fn load() -> Option<Library> {
-        // What it is linked to, which lies beside it: where it is loaded, the system looks no further for it.
+        // What it is linked to, which lies next to it: where it is loaded, the system looks no further for it.
         open_library(&NAME.replace("_remote", ""));
         let library = open_library(NAME)?;
         // SAFETY: an open library, a NUL-ended name; also of what it is linked to.

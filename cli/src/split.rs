@@ -1,4 +1,4 @@
-//! `zt split`: a file of zTensor 2 whose bytes are in shards beside it, each of which is a file by itself.
+//! `zt split`: a file of zTensor 2 whose bytes are in shards next to it, each of which is a file by itself.
 
 use crate::arguments::Split;
 use crate::convert::NewFile;
@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::{progress, remote, text};
 use std::path::{Path, PathBuf};
-use ztensor::error::Error;
+use ztensor::error::{Cause, Error};
 use ztensor::model::manifest::Version;
 use ztensor::reader::Object;
 use ztensor::writer::{Writer, WriterOptions};
@@ -60,7 +60,7 @@ pub fn split(arguments: &Split) -> Outcome<()> {
         let written = shard.open()?;
         let mut step = |_| match interrupt.check() {
             Ok(()) => Ok(()),
-            Err(_) => Err(Error::new(ztensor::error::Cause::Cancelled, format_args!("interrupted"))),
+            Err(_) => Err(Error::new(Cause::Cancelled, format_args!("interrupted"))),
         };
         let added = writer.add_shard(&name, &written, &mut step).map_err(failed)?;
         for object in written.objects() {
@@ -86,7 +86,7 @@ pub fn split(arguments: &Split) -> Outcome<()> {
     out.flush()
 }
 
-/// `STEM-NAME.zt` beside `STEM.zt`, where readers look for a shard.
+/// `STEM-NAME.zt` next to `STEM.zt`, where readers look for a shard.
 fn shard_path(root: &Path, name: &str) -> PathBuf {
     let mut file = root.file_stem().unwrap_or_default().to_owned();
     file.push(format!("-{name}.zt"));

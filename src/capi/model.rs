@@ -11,7 +11,7 @@ use std::path::Path;
 use std::ptr::null;
 
 /// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
-/// STEM-NAME.zt beside it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+/// STEM-NAME.zt next to it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
 #[repr(C)]
 pub enum zt_shards_value {
     /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn zt_open_parts(
     })
 }
 
-/// Of how many files it is, its shards, which are last, among them; 0 for NULL. Threads: any. Since 0.9.
+/// How many files it is made of, of which its shards are the last; 0 for NULL. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_part_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |file| file.file().part_count())

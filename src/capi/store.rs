@@ -145,10 +145,10 @@ impl Store for CallbackStore {
 /// Opens a model as zt_open_model does, whose files the caller's functions open: the file of that name, the parts that
 /// an index or its name lead to, or the model in a folder.
 ///
-/// store: copied, not NULL; used only during the call, so shards are opened then, too: what is wrong with one is told
-/// when it is read, or by this call with ZT_SHARDS_AT_OPEN. name: NUL-ended, as its functions take it, with '/' between
-/// folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to 16).
-/// file, statuses: as zt_open_model, and whatever status a function gives.
+/// store: copied, not NULL; used only during the call, so shards are opened then, too: what is wrong with one is
+/// reported when it is read, or by this call with ZT_SHARDS_AT_OPEN. name: NUL-ended, as its functions take it, with
+/// '/' between folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to
+/// 16). file, statuses: as zt_open_model, and whatever status a function gives.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model_from(

@@ -253,7 +253,7 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 /// without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such place in
 /// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
 /// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses. A file of zTensor 2
-/// has no record and keeps its old ends: the last place counts, which what was appended may have made to deceive.
+/// has no record and keeps its old ends: the last place counts, and data that was appended can imitate one.
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in

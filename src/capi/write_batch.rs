@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::writer::DenseSpec;
 use std::ffi::{c_char, c_void};
 
-/// One dense object of a batch to be written. What is zero from type on is the usual one.
+/// One dense object of a batch to be written. Zero in type and in what follows it is the default.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_write_request {

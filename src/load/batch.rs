@@ -111,7 +111,7 @@ impl Batch<'_, '_> {
 /// A thread of a batch.
 struct Worker<'w, 'r, 'b> {
     batch: &'w Batch<'r, 'b>,
-    /// Bytes of the job that goes on which are told already.
+    /// Bytes of the job that goes on which were reported.
     of_job: Cell<u64>,
 }
 

@@ -92,7 +92,7 @@ impl Shared {
     }
 }
 
-/// Who is told of bytes that are there while a job goes on, and may stop it.
+/// Called with the bytes that came since the last call while a job goes on; an error stops it.
 pub type Step<'p> = dyn Fn(u64) -> Result<()> + 'p;
 
 /// Where a thread's jobs of one source get their bytes from.

@@ -324,7 +324,7 @@ impl<'p> Report<'p> {
         Report { pending, keep_going, bytes: 0, done: Vec::new(), reported: Reported::default() }
     }
 
-    /// Tells all.
+    /// Books all of it.
     pub fn deliver(mut self) -> Reported {
         if self.bytes > 0 || !self.done.is_empty() {
             let mut pending = self.pending.lock();

@@ -38,7 +38,7 @@ impl File {
     }
 
     /// Opens a model as [`File::open_model`] does, from where `store` has its files. Shards are opened now, too, as the store
-    /// may be gone later; what is wrong with one is told when it is read.
+    /// may be gone later; what is wrong with one is reported when it is read.
     pub fn open_model_from(store: &dyn Store, path: &Path, options: &OpenOptions) -> Result<File> {
         open_model(store, ShardStore::Borrowed(store), path, options)
     }

@@ -84,7 +84,7 @@ fn is_over_limit(_error: &std::io::Error) -> bool {
     false
 }
 
-/// The addresses that the system is told for the bytes `range` of a mapping of `size` bytes at `address`: from the first byte
+/// The addresses that are given to the system for the bytes `range` of a mapping of `size` bytes at `address`: from the first byte
 /// of a page on, which is mapped, too, and may be in front of ours.
 #[cfg(unix)]
 fn pages_of(address: usize, size: usize, range: &Range<u64>, page: usize) -> Option<Range<usize>> {

@@ -243,7 +243,7 @@ pub struct Merge {
 pub struct Split {
     /// A file or model of any container
     pub input: PathBuf,
-    /// The .zt file of zTensor 2 that is written; its shards OUTPUT-00001-of-00003.zt and so on are beside it
+    /// The .zt file of zTensor 2 that is written; its shards OUTPUT-00001-of-00003.zt and so on are next to it
     pub output: PathBuf,
     /// Most bytes of tensors in a shard; K, M and G are understood
     #[arg(long, value_name = "N", value_parser = size)]
