@@ -1,4 +1,4 @@
-//! The released readers read what we write for their version: 0.1.4, 1.1.1 and 1.2.3, each a Python package
+//! The released readers read what we write for their version: 0.1.4, 1.1.1, 1.2.3 and those of 2, each a Python package
 //! in a folder of its own. `tests/interop/install.sh` installs them under `target`, or under what
 //! ZT_INTEROP_DIR names; where pip is out of reach the tests say that they are skipped, unless
 //! ZT_REQUIRE_INTEROP=1 is set.
@@ -92,6 +92,7 @@ struct Counts {
     files: usize,
     components: usize,
     digests: usize,
+    canonical: usize,
 }
 
 /// A folder of files for one release.
@@ -125,6 +126,15 @@ impl Files {
             self.expected.digests += usize::from(checkable);
         }
         file
+    }
+
+    /// What the release has to make of a file in canonical form.
+    fn expect_canonical(&mut self, name: &str, canonical: &str) {
+        let path = self.folder.path(&format!("{name}.expect.json"));
+        let mut expected: Json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        expected["canonical"] = canonical.into();
+        self.expected.canonical += 1;
+        std::fs::write(path, expected.to_string()).unwrap();
     }
 
     fn add(&mut self, name: &str, options: &WriterOptions, body: impl FnOnce(&mut Writer)) -> File {
@@ -209,6 +219,7 @@ impl Files {
             files: count("ok") + count("skip"),
             components: count("components compared"),
             digests: count("digests verified"),
+            canonical: count("canonical files compared"),
         };
         assert_eq!(found, self.expected, "{said}");
         assert!(count("flipped bytes refused") > 0, "{said}");
@@ -289,4 +300,63 @@ fn release_1_2_3_reads_what_we_write_as_1_2_0() {
     let old = File::open(old, &OpenOptions::default()).unwrap();
     files.add("copied", &options, |w| old.objects().for_each(|o| w.copy(o, o.name()).unwrap()));
     files.read_back("1.2.3");
+}
+
+/// Objects of every kind by each way to write them; their canonical file is the one that the release makes of any.
+fn read_by_a_release_of_2(release: &str) {
+    let mut files = Files::new(&["xxh3:", "sha256:"]);
+    let knows_sha256 = release != "2.0.0";
+    let usual = WriterOptions { version: Version::V2, usual_digest: true, ..WriterOptions::default() };
+    let zstd = WriterOptions { encoding: Encoding::Zstd, frame_size: 4096, ..usual.clone() };
+    let kinds = r#"{"null": null, "yes": true, "int": -3, "large": 18446744073709551615, "float": 0.1,
+        "inf": {"$float": "-inf"}, "text": "é", "bytes": {"$bytes": "00ff"}, "list": [1, [2]],
+        "map": {"a": {"b": 1}}}"#;
+    let mut samples = common::ztensor_2::samples();
+    let mut names = ["a.b/c d", "\u{e9}", "\u{1f600}", &"n".repeat(1024)]
+        .map(|name| Sample::dense(name, Dtype::U8, &[3], vec![1, 2, 3]));
+    names[0].attributes = r#"{"z":[1,{"b":2.5}],"a":true}"#;
+    samples.extend(names);
+    samples.extend([Sample::dense("deep", Dtype::U16, &[1, 2, 1, 2, 1, 2], vec![1; 16])]);
+    samples.sort_by(|a, b| a.name.cmp(&b.name));
+    let canonical = WriterOptions { canonical: true, ..usual.clone() };
+    let sha256 = WriterOptions { digest: Some(Algorithm::Sha256), ..zstd.clone() };
+    let none = WriterOptions { usual_digest: false, ..usual.clone() };
+    let all = [
+        ("canonical", canonical),
+        ("raw", usual.clone()),
+        ("zstd", zstd.clone()),
+        ("sha256", sha256),
+        ("none", none),
+    ];
+    for (name, options) in all.into_iter().filter(|(name, _)| *name != "sha256" || knows_sha256) {
+        files.add(name, &options, |w| {
+            w.set_attributes(common::pairs(kinds)).unwrap();
+            samples.iter().for_each(|s| s.write(w).unwrap());
+        });
+        files.expect_canonical(name, "canonical.zt");
+    }
+    files.add("streamed", &zstd, |w| samples.iter().for_each(|s| s.stream(w, 5000).unwrap()));
+    for source in ["v2/real/py-append", "v2/real/py-zstd", "v2/real/release-2.1.2-canonical"] {
+        files.add_appended(source, &WriterOptions { version: Version::V1_2, ..zstd.clone() });
+    }
+    let old = common::repository("tests/data/v1.2/py-1.2.3-zstd.zt");
+    let old = File::open(old, &OpenOptions::default()).unwrap();
+    files.add("copied", &usual, |w| old.objects().for_each(|o| w.copy(o, o.name()).unwrap()));
+    files.add("nothing", &usual, |_| ());
+    files.read_back(release);
+}
+
+#[test]
+fn release_2_0_0_reads_what_we_write_as_2() {
+    read_by_a_release_of_2("2.0.0");
+}
+
+#[test]
+fn release_2_1_1_reads_what_we_write_as_2() {
+    read_by_a_release_of_2("2.1.1");
+}
+
+#[test]
+fn release_2_1_2_reads_what_we_write_as_2() {
+    read_by_a_release_of_2("2.1.2");
 }

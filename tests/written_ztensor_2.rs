@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Part, Sample};
+use common::Sample;
 use std::path::PathBuf;
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Dtype, Logical};
@@ -25,71 +25,6 @@ fn options() -> WriterOptions {
 
 fn canonical() -> WriterOptions {
     WriterOptions { canonical: true, ..options() }
-}
-
-/// Objects of every format that 2 has, of every type that it defines.
-fn samples() -> Vec<Sample> {
-    let mut types = common::every_type();
-    types.extend([Logical::F8E8m0].map(|logical| (logical.dtype(), Some(logical))));
-    let mut samples: Vec<Sample> = types.into_iter().flat_map(|(d, l)| common::every_format(d, l)).collect();
-    samples.retain(|s| ["dense", "sparse_csr", "sparse_coo"].contains(&s.format));
-    let data = |logical: Option<Logical>, size: usize| Part {
-        role: "data",
-        dtype: Dtype::U8,
-        logical,
-        bytes: vec![7; size],
-    };
-    let scales = Part { role: "scales", dtype: Dtype::U8, logical: Some(Logical::F8E8m0), bytes: vec![1; 4] };
-    let other = |name: &str, format, shape: &[u64], attributes, parts| Sample {
-        name: name.to_owned(),
-        format,
-        shape: shape.to_vec(),
-        attributes,
-        parts,
-    };
-    samples.push(other(
-        "mx",
-        "zt.mx/1",
-        &[2, 64],
-        r#"{"block_size":32,"scale_form":"e8m0_exponent"}"#,
-        vec![data(Some(Logical::F4E2m1), 64), scales],
-    ));
-    samples.push(other(
-        "gguf",
-        "gguf.q4_0/1",
-        &[2, 32],
-        r#"{"elems_per_block":32,"block_bytes":18}"#,
-        vec![data(None, 36)],
-    ));
-    let words = Part { role: "data", dtype: Dtype::U32, logical: None, bytes: vec![3; 32] };
-    let factors = Part { role: "scales", dtype: Dtype::F32, logical: None, bytes: vec![0; 16] };
-    samples.push(other(
-        "groups",
-        "zt.quant_group/1",
-        &[4, 16],
-        r#"{"bits":4,"group_size":16,"axis":1,"packing":{"word":"u32","order":"lsb_first","per_word":8},
-            "scale_form":"f32_factors","zero_point":{"form":"none"}}"#,
-        vec![words, factors],
-    ));
-    samples.push(other(
-        "vendor",
-        "acme.thing/3",
-        &[5],
-        r#"{"z":[1,{"b":2.5,"a":null}],"a":true}"#,
-        vec![data(None, 3)],
-    ));
-    samples.push(other(
-        "odd",
-        "dense",
-        &[3],
-        "{}",
-        vec![Part { bytes: vec![0x21, 0x03], ..data(Some(Logical::F4E2m1), 0) }],
-    ));
-    samples.extend(common::tensors());
-    samples.push(Sample::dense("none", Dtype::F32, &[0, 3], Vec::new()));
-    samples.push(Sample::dense("scalar", Dtype::F64, &[], vec![1; 8]));
-    samples.sort_by(|a, b| a.name.cmp(&b.name));
-    samples
 }
 
 fn check(file: &File, samples: &[Sample], options: &WriterOptions) {
@@ -119,7 +54,7 @@ fn check(file: &File, samples: &[Sample], options: &WriterOptions) {
 
 #[test]
 fn everything_comes_back_however_it_was_written() {
-    let samples = samples();
+    let samples = common::ztensor_2::samples();
     for encoding in [Encoding::Raw, Encoding::Zstd, Encoding::ZstdSeekable] {
         for digest in [None, Some(Algorithm::Xxh3), Some(Algorithm::Sha256)] {
             let options = WriterOptions { encoding, digest, frame_size: 4096, ..options() };
@@ -225,7 +160,7 @@ fn a_canonical_file_is_the_one_that_the_releases_made() {
 
 #[test]
 fn canonical_bytes_do_not_depend_on_how_they_are_given() {
-    let mut samples = samples();
+    let mut samples = common::ztensor_2::samples();
     samples.push(Sample::dense("~again", Dtype::U8, &[100_003], common::compressible(100_003)));
     samples.push(Sample::dense("~none", Dtype::U8, &[0], Vec::new()));
     let whole = common::file_of(&canonical(), &samples);

@@ -1,6 +1,8 @@
 //! Files of zTensor 2 byte by byte, also such as no writer makes: objects with their parts, one blob behind the other.
 
+use super::Sample;
 use xxhash_rust::xxh3::xxh3_64;
+use ztensor::model::dtype::{Dtype, Logical};
 
 const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1a\n";
 /// Blobs are at multiples of this.
@@ -201,4 +203,70 @@ pub fn blobs<'b>(places: impl Iterator<Item = (usize, &'b [u8])>) -> Vec<u8> {
         out[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
     out
+}
+
+/// Objects of every format that 2 has, of every type that it defines.
+pub fn samples() -> Vec<Sample> {
+    let mut types = super::every_type();
+    types.extend([Logical::F8E8m0].map(|logical| (logical.dtype(), Some(logical))));
+    let mut samples: Vec<Sample> = types.into_iter().flat_map(|(d, l)| super::every_format(d, l)).collect();
+    samples.retain(|s| ["dense", "sparse_csr", "sparse_coo"].contains(&s.format));
+    let data = |logical: Option<Logical>, size: usize| super::Part {
+        role: "data",
+        dtype: Dtype::U8,
+        logical,
+        bytes: vec![7; size],
+    };
+    let scales =
+        super::Part { role: "scales", dtype: Dtype::U8, logical: Some(Logical::F8E8m0), bytes: vec![1; 4] };
+    let other = |name: &str, format, shape: &[u64], attributes, parts| Sample {
+        name: name.to_owned(),
+        format,
+        shape: shape.to_vec(),
+        attributes,
+        parts,
+    };
+    samples.push(other(
+        "mx",
+        "zt.mx/1",
+        &[2, 64],
+        r#"{"block_size":32,"scale_form":"e8m0_exponent"}"#,
+        vec![data(Some(Logical::F4E2m1), 64), scales],
+    ));
+    samples.push(other(
+        "gguf",
+        "gguf.q4_0/1",
+        &[2, 32],
+        r#"{"elems_per_block":32,"block_bytes":18}"#,
+        vec![data(None, 36)],
+    ));
+    let words = super::Part { role: "data", dtype: Dtype::U32, logical: None, bytes: vec![3; 32] };
+    let factors = super::Part { role: "scales", dtype: Dtype::F32, logical: None, bytes: vec![0; 16] };
+    samples.push(other(
+        "groups",
+        "zt.quant_group/1",
+        &[4, 16],
+        r#"{"bits":4,"group_size":16,"axis":1,"packing":{"word":"u32","order":"lsb_first","per_word":8},
+            "scale_form":"f32_factors","zero_point":{"form":"none"}}"#,
+        vec![words, factors],
+    ));
+    samples.push(other(
+        "vendor",
+        "acme.thing/3",
+        &[5],
+        r#"{"z":[1,{"b":2.5,"a":null}],"a":true}"#,
+        vec![data(None, 3)],
+    ));
+    samples.push(other(
+        "odd",
+        "dense",
+        &[3],
+        "{}",
+        vec![super::Part { bytes: vec![0x21, 0x03], ..data(Some(Logical::F4E2m1), 0) }],
+    ));
+    samples.extend(super::tensors());
+    samples.push(Sample::dense("none", Dtype::F32, &[0, 3], Vec::new()));
+    samples.push(Sample::dense("scalar", Dtype::F64, &[], vec![1; 8]));
+    samples.sort_by(|a, b| a.name.cmp(&b.name));
+    samples
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the three released ztensor wheels that read_back.py compares with, each with what it needs:
-#     sh install.sh FOLDER        makes FOLDER/0.1.4, FOLDER/1.1.1 and FOLDER/1.2.3
+# Installs the released ztensor wheels that read_back.py compares with, each with what it needs:
+#     sh install.sh FOLDER        makes FOLDER/0.1.4, FOLDER/1.1.1 and so on
 # What is already there and works is left alone. PYTHON picks the interpreter (the 1.2.3 wheels are for 3.11 to 3.13).
 # Exit status 3: pip or its index is out of reach.
 set -eu
@@ -12,18 +12,22 @@ mkdir -p "$1"
 
 "$python" -m pip --version >/dev/null 2>&1 || { echo "install.sh: $python has no pip" >&2; exit 3; }
 
-for release in 0.1.4 1.1.1 1.2.3; do
+for release in 0.1.4 1.1.1 1.2.3 2.0.0 2.1.1 2.1.2; do
     target=$1/$release
+    case $release in
+    2.*) modules= ;; # gives bytes, without numpy
+    *) modules="numpy, scipy, ml_dtypes," ;;
+    esac
     if PYTHONPATH=$target "$python" -c "
-import importlib.metadata, numpy, scipy, ml_dtypes, ztensor
+import importlib.metadata, $modules ztensor
 assert importlib.metadata.version('ztensor') == '$release'
-assert all(m.__file__.startswith(ztensor.__file__[:-len('ztensor/__init__.py')]) for m in (numpy, scipy, ml_dtypes))
+assert all(m.__file__.startswith(ztensor.__file__[:-len('ztensor/__init__.py')]) for m in ($modules))
 " 2>/dev/null; then
         continue
     fi
     rm -rf "$target" "$target.part"
     if ! "$python" -m pip install --quiet --disable-pip-version-check --no-input --no-compile --retries 1 --only-binary :all: \
-            --target "$target.part" -r "$here/requirements.txt" "ztensor==$release" >"$1/pip.log" 2>&1; then
+            --target "$target.part" ${modules:+-r "$here/requirements.txt"} "ztensor==$release" >"$1/pip.log" 2>&1; then
         reason=$(grep -E '^ERROR' "$1/pip.log" | tail -n 1)
         rm -rf "$target.part"
         echo "install.sh: pip could not install ztensor $release: ${reason:-see $1/pip.log}" >&2

@@ -2,7 +2,7 @@
 
     PYTHONPATH=FOLDER_OF_THAT_RELEASE python read_back.py RELEASE DIR
 
-RELEASE is 0.1.4, 1.1.1 or 1.2.3 (install.sh makes the folders). Every NAME.zt in DIR that has a sibling
+RELEASE is one of those at the end (install.sh makes the folders). Every NAME.zt in DIR that has a sibling
 NAME.expect.json is read with the release's own API and compared with it:
 
     {"version", "attributes", "objects": [{"name", "shape", "format", "attributes", "components": [
@@ -11,7 +11,8 @@ NAME.expect.json is read with the release's own API and compared with it:
 
 A component may also have "stored_dtype" (its spelling in the file, if not "dtype") and "endianness". Values that
 JSON lacks are {"$bytes": hex}, {"$float": "nan"}, {"$tag": [n, v]}, {"$map": [[k, v]]}, {"$undefined": true} and
-{"$simple": n}. A component with a digest that the release checks is read with the check on; then one of its bytes is
+{"$simple": n}. "canonical" in an expectation is the file that the release has to make of this one in canonical form,
+byte for byte. A component with a digest that the release checks is read with the check on; then one of its bytes is
 flipped in a copy, and the release has to refuse that, or "verified" would mean nothing. What a release cannot read or
 does not show is named here with the reason, counted and printed, never passed over in silence.
 
@@ -43,7 +44,12 @@ NOT_SHOWN = {
     "1.2.3": {"digest": "checked, but not given"},
 }
 for table in NOT_SHOWN.values():
-    table.update(dict.fromkeys(("version", "file attributes", "uncompressed_length"), "never given"))
+    table["file attributes"] = "never given"
+NOT_SHOWN.update(dict.fromkeys(("2.0.0", "2.1.1", "2.1.2"), {
+    "attributes": "given for the file only", "digest": "checked, but not given",
+    "type": "of blocks of GGUF the layout says it", "encoding": "given for raw parts only", "offset": "given for raw parts only", "length": "given for raw parts only"}))
+for table in NOT_SHOWN.values():
+    table.update(dict.fromkeys(("version", "uncompressed_length"), "never given"))
 
 # Files that a release cannot take: (releases, the file, is it refused at open, why). Where it is refused, that is
 # checked too, so that a line here does not outlive its reason.
@@ -114,6 +120,7 @@ class Release:
     if the digest of that component is wrong."""
 
     digests = "crc32c:0[xX][0-9a-fA-F]{8}|sha256:[0-9a-fA-F]{64}"
+    mismatch = "checksum mismatch"
 
     def __init__(self, path):
         self.reader = ztensor.Reader(str(path))
@@ -225,6 +232,56 @@ class Release_1_2_3(Release):
             ztensor.remove_tensors(str(path), str(pathlib.Path(folder, "copy.zt")), [])
 
 
+class Release_2(Release):
+    digests = "xxh3:[0-9a-f]{16}|sha256:[0-9a-f]{64}"
+    mismatch = r"rejected \((Digest|Encoding)\)"  # of decoded bytes, where they can be decoded
+    layouts = {"zt.sparse_csr/1": "sparse_csr", "zt.sparse_coo/1": "sparse_coo"}
+
+    def __init__(self, path):
+        self.source = ztensor.open(str(path))
+        self.names = sorted(self.source.keys())
+        attributes = self.source.attributes
+        self.attributes = attributes() if callable(attributes) else attributes
+
+    def describe(self, obj, index):
+        tensor = self.source[obj["name"]]
+        return {"shape": list(tensor.shape), "format": self.layouts.get(tensor.layout, tensor.layout),
+                "components": {role: self.part(tensor[role], tensor.layout) for role in tensor.parts}}
+
+    @staticmethod
+    def part(part, layout):
+        is_bool = (part.dtype, part.logical) == ("u8", "bool")  # a dtype here, as it is in 1.2
+        described = {"dtype": "bool" if is_bool else DTYPES[part.dtype], "type": None if is_bool else part.logical}
+        if layout.startswith("gguf."):
+            del described["type"]
+        if part.caps.map:
+            described.update(encoding="raw", offset=part.location.offset, length=part.location.nbytes)
+        return described
+
+    def data(self, obj, index):
+        return {role: self.source[obj["name"]][role].tobytes() for role in dtypes(obj)}
+
+    @staticmethod
+    def verify(path, obj, role):
+        require(ztensor.open(str(path))[obj["name"]][role].verify(), "%s/%s: it has no digest" % (obj["name"], role))
+
+    @staticmethod
+    def check_whole(path, expect):
+        """All digests in one call, and the canonical form."""
+        digests = [c["digest"] is not None for obj in expect["objects"] for c in obj["components"]]
+        same(path.name, "number of digests, and of parts without", (sum(digests), len(digests) - sum(digests)),
+             tuple(ztensor.verify(str(path), True)))
+        if "canonical" not in expect:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            made = pathlib.Path(folder, "canonical.zt")
+            writer = ztensor.Writer(str(made), canonical=True)
+            writer.ingest(ztensor.open(str(path)))
+            writer.finish()
+            require(made.read_bytes() == path.with_name(expect["canonical"]).read_bytes(), "another canonical file")
+        checked["canonical files compared"] += 1
+
+
 def same_value(where, want, have):
     """Compares an attribute of the expectation with what Python got."""
     kind = next(iter(want)) if isinstance(want, dict) and len(want) == 1 else None
@@ -260,7 +317,7 @@ def check_digest(path, obj, want, offset, length):
         flipped = pathlib.Path(folder, "flipped.zt")
         flipped.write_bytes(stored)
         error = error_of(Reader.verify, flipped, obj, want["role"])
-    require("checksum mismatch" in str(error).lower(), "%s: with a byte flipped, reading gave %r" % (where, error))
+    require(re.search(Reader.mismatch, str(error), re.IGNORECASE), "%s: with a byte flipped, reading gave %r" % (where, error))
     checked["flipped bytes refused"] += 1
 
 
@@ -288,8 +345,12 @@ def check_file(path, expect):
     names = [obj["name"] for obj in expect["objects"]]
     same(path.name, "list of names", names if release == "0.1.4" else sorted(names), file.names)
     not_shown("version")
-    if expect.get("attributes"):
+    if hasattr(file, "attributes"):
+        same_value("the file's attributes", expect.get("attributes") or {}, file.attributes or {})
+    elif expect.get("attributes"):
         not_shown("file attributes")
+    if hasattr(file, "check_whole"):
+        file.check_whole(path, expect)
     for index, obj in enumerate(expect["objects"]):
         have = file.describe(obj, index)
         same(obj["name"], "shape", obj["shape"], have["shape"])
@@ -330,16 +391,18 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    releases = {"0.1.4": Release_0_1_4, "1.1.1": Release_1_1_1, "1.2.3": Release_1_2_3}
+    releases = {"0.1.4": Release_0_1_4, "1.1.1": Release_1_1_1, "1.2.3": Release_1_2_3,
+                **dict.fromkeys(("2.0.0", "2.1.1", "2.1.2"), Release_2)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("release", choices=releases)
     parser.add_argument("dir", type=pathlib.Path)
     arguments = parser.parse_args()
     release, Reader = arguments.release, releases[arguments.release]
     try:
-        import ml_dtypes  # noqa: F401  (numpy learns bfloat16 from it)
-        import numpy
         import ztensor
+        if not release.startswith("2."):
+            import ml_dtypes  # noqa: F401  (numpy learns bfloat16 from it)
+            import numpy
         found = importlib.metadata.version("ztensor"), sys.byteorder
         if found != (release, "little"):
             raise ImportError("ztensor %s on a %s-endian host" % found)
