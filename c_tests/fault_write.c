@@ -130,6 +130,19 @@ done:
     return;
 }
 
+static void creating_2(struct outcome *out)
+{
+    zt_writer_options o = options();
+    zt_writer *w = NULL;
+    o.spec_version = ZT_SPEC_2;
+    o.digest = ZT_DIGEST_XXH3;
+    TRY(zt_writer_create(target(), &o, &w));
+    add(out, w);
+    finishing(out, w);
+done:
+    return;
+}
+
 /* From memory as the file's blocks lie, and from other memory. */
 static void creating_large(struct outcome *out)
 {
@@ -326,6 +339,7 @@ int main(void)
         scenario("create a new file", put_old, creating, replaced);
         existing = 1;
         scenario("replace a file", put_old, creating, replaced);
+        scenario("replace a file by one of zTensor 2", put_old, creating_2, replaced);
         if (durable)
             scenario("replace a file by a large one", put_old, creating_large, replaced);
         threads = 2;

@@ -8,7 +8,7 @@ mod fakes;
 #[path = "common/traced.rs"]
 mod traced;
 
-use common::content::{append, contents, new_object, raw, zstd};
+use common::content::{append, contents, new_object, raw, zstd, ztensor_2};
 use common::{compressible, Folder, Random, Sample};
 use fakes::appending;
 use std::path::Path;
@@ -66,11 +66,12 @@ fn a_writer_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
         source.objects().for_each(|o| w.copy(o, o.name()).unwrap());
         write_new(w);
     };
-    let cases: [(_, _, _, Body<'_>); 4] = [
+    let cases: [(_, _, _, Body<'_>); 5] = [
         ("create", raw(), false, &write_new),
         ("durable", raw(), true, &write_new),
         ("copy", raw(), true, &copy),
         ("stream", zstd(), true, &stream_new),
+        ("zTensor 2", ztensor_2(), true, &stream_new),
     ];
     for (what, options, durable, write) in cases {
         let options = one_thread(options, durable);
@@ -144,6 +145,31 @@ fn an_append_killed_at_any_system_call_loses_nothing() {
         });
         println!("{what}: killed {killed} times, {olds} old, {news} new");
         assert!(killed == SKIPPED || killed > 40 && olds > 0 && news > 0, "{what}: {killed} {olds} {news}");
+    }
+}
+
+#[test]
+fn an_append_to_ztensor_2_killed_at_any_system_call_is_cut_back_or_complete() {
+    let folder = Folder::new();
+    let path = folder.path("file.zt");
+    let before = common::file_of(&ztensor_2(), &[new_object("a"), new_object("b")]);
+    for durable in [false, true] {
+        let prepare = || std::fs::write(&path, &before).unwrap();
+        let body = || append(&path, &one_thread(zstd(), durable), stream_new);
+        prepare();
+        body();
+        let after = std::fs::read(&path).unwrap();
+        let (mut olds, mut news) = (0, 0);
+        let killed = at_every_stop("zTensor 2", &prepare, &body, &mut |what| {
+            repair(&path, &RepairOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let now = std::fs::read(&path).unwrap();
+            assert!(now == before || now == after, "{what}: {} bytes", now.len());
+            olds += usize::from(now == before);
+            news += usize::from(now == after);
+            assert_eq!(folder.names(), ["file.zt"], "{what}");
+        });
+        println!("append to zTensor 2: killed {killed} times, {olds} old, {news} new");
+        assert!(killed == SKIPPED || killed > 20 && olds > 0 && news > 0, "{killed} {olds} {news}");
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 #[path = "common/traced.rs"]
 mod traced;
 
-use common::content::{append, new_object, raw, zstd};
+use common::content::{append, new_object, raw, zstd, ztensor_2};
 use common::{compressible, Folder, Random, Sample};
 use std::cell::Cell;
 use std::path::Path;
@@ -215,9 +215,14 @@ fn an_append_survives_a_power_cut_at_any_write_in_any_order() {
 
 #[test]
 fn a_durable_file_is_synced_before_it_gets_its_name_and_its_folder_after() {
+    a_durable_file_of(raw());
+    a_durable_file_of(ztensor_2());
+}
+
+fn a_durable_file_of(options: WriterOptions) {
     let folder = Folder::new();
     let path = folder.path("file.zt");
-    let options = WriterOptions { threads: 1, durable: true, ..raw() };
+    let options = WriterOptions { threads: 1, durable: true, ..options };
     let body = || {
         let mut writer = Writer::create(&path, &options).unwrap();
         write_new(&mut writer);

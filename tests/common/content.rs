@@ -4,7 +4,7 @@ use super::{compressible, digest_text, Sample};
 use std::path::Path;
 use ztensor::container::json;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::manifest::Encoding;
+use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::Value;
 use ztensor::reader::File;
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
@@ -17,6 +17,11 @@ pub fn raw() -> WriterOptions {
 /// Of 1.2: compressed and with a digest.
 pub fn zstd() -> WriterOptions {
     WriterOptions { encoding: Encoding::Zstd, digest: Some(Algorithm::Sha256), ..raw() }
+}
+
+/// Of zTensor 2: compressed and with a digest.
+pub fn ztensor_2() -> WriterOptions {
+    WriterOptions { version: Version::V2, digest: None, usual_digest: true, ..zstd() }
 }
 
 /// An object of 1000 bytes.
