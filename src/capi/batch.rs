@@ -11,6 +11,7 @@ use super::sized::sized_struct;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, ZT_WHOLE};
 use crate::error::{fail, Result};
+use crate::model::sort::sort;
 use crate::reader::{BatchStats, File, Request, RowsMut, Selection, Wanted};
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
@@ -171,7 +172,7 @@ pub(super) fn disjoint(plan: &[Request<'_>]) -> Result<()> {
     for (at, request) in plan.iter().enumerate() {
         places.extend(request.places().map(|(start, size)| (start, size, at))); // within what was reserved
     }
-    places.sort_unstable();
+    sort(&mut places);
     let mut before: Option<(usize, usize)> = None;
     for (start, size, at) in places {
         if let Some((end, other)) = before.filter(|(end, _)| start < *end) {

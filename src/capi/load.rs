@@ -12,6 +12,7 @@ use super::open::zt_file;
 use super::status::zt_status;
 use crate::error::{fail, Result};
 use crate::memory::try_box;
+use crate::model::sort::{sort, sort_by_key};
 use crate::reader::{BatchStats, Load, Request, Ring, SourceStats};
 use crate::source::ByteSource;
 use crate::threads::{ThreadGroup, Work};
@@ -62,9 +63,9 @@ unsafe impl Sync for Files {}
 impl Files {
     /// Of those that requests name, each with the number of its request.
     fn of(mut named: Vec<(*const zt_file, usize)>) -> Result<Files> {
-        named.sort_unstable();
+        sort(&mut named);
         named.dedup_by_key(|(file, _)| *file);
-        named.sort_unstable_by_key(|(_, request)| *request);
+        sort_by_key(&mut named, |(_, request)| *request);
         let mut files = Files(Vec::new());
         files.0.try_reserve_exact(named.len())?;
         for (file, _) in named {
@@ -228,7 +229,7 @@ impl zt_load {
             sources.try_reserve(1)?;
             sources.push((address(source), number));
         }
-        sources.sort_unstable();
+        sort(&mut sources);
         let mut parts = Vec::new();
         for file in &self.files.0 {
             // SAFETY: a reference that `files` holds.

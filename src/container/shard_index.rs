@@ -6,6 +6,7 @@ use super::tables::{add_to, push};
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::Budget;
 use crate::model::manifest::{TextArena, TextId};
+use crate::model::sort::sort_by;
 use std::ops::Range;
 
 /// The longest name of a file.
@@ -77,13 +78,13 @@ impl ShardIndex {
     fn group(&mut self, budget: &Budget) -> Result<()> {
         let ShardIndex { texts, entries, files } = self;
         let text = |id: &TextId| texts.get_bytes(*id);
-        entries.sort_unstable_by(|a, b| text(&a.0).cmp(text(&b.0)));
+        sort_by(entries, |a, b| text(&a.0).cmp(text(&b.0)));
         let twice = entries.windows(2).find(|pair| matches!(pair, [a, b] if text(&a.0) == text(&b.0)));
         if let Some([(name, _), ..]) = twice {
             let name = Quoted(text(name));
             return Err(broken!(Rule::JsonDuplicateKey, "tensor {name} is twice in the weight_map"));
         }
-        entries.sort_unstable_by(|a, b| text(&a.1).cmp(text(&b.1)));
+        sort_by(entries, |a, b| text(&a.1).cmp(text(&b.1)));
         let mut start = 0usize;
         for same in entries.chunk_by(|a, b| text(&a.1) == text(&b.1)) {
             let end = start.saturating_add(same.len());

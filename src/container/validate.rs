@@ -9,6 +9,7 @@ use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::layout::{Layout, MAX_RANK};
 use crate::model::manifest::{element_count, Component, Encoding, Format, Manifest, Object, TextId};
+use crate::model::sort::sort;
 
 /// A manifest that keeps every rule which it can show by itself. `validate` makes one, and a container that has all of its own rules.
 #[derive(Debug)]
@@ -255,7 +256,7 @@ fn check_overlaps(manifest: &Manifest, capabilities: &Capabilities) -> Result<()
     ranges.try_reserve_exact(manifest.components.len())?;
     let occupied = manifest.components.iter().filter(|c| c.stored_size > 0);
     ranges.extend(occupied.map(|c| (c.offset, c.end())));
-    ranges.sort_unstable();
+    sort(&mut ranges);
     if capabilities.shared_bytes == SharedBytes::All {
         ranges.dedup();
     }

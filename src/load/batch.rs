@@ -6,6 +6,7 @@ use super::request::{BatchOptions, BatchStats, Job, OnDone, Progress, Request};
 use super::split;
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
+use crate::model::sort::sort_by_key;
 use crate::threads;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -35,7 +36,7 @@ fn run_untimed(
     let mut executor = Executor::new(requests, options)?;
     let mut jobs = split::plan(requests, &executor.sources, &executor.options)?;
     // The disk likes them in its own order; so does the kernel's readahead.
-    jobs.sort_unstable_by_key(|job| (job.source, job.offset, job.request));
+    sort_by_key(&mut jobs, |job| (job.source, job.offset, job.request));
     let total = jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
     executor.decide(&jobs)?;
     let threads = executor.threads(options.threads).min(jobs.len()).max(1);

@@ -7,6 +7,7 @@ use super::ring::{Ring, PAGE};
 use super::split;
 use crate::codec::Coding;
 use crate::error::{fail, Error, Result};
+use crate::model::sort::sort_by_key;
 use std::cmp::Reverse;
 
 /// In which order requests are begun.
@@ -231,7 +232,7 @@ pub fn stored_ranges(requests: &[Request<'_>]) -> Result<Vec<StoredRange>> {
     let mut ranges = Vec::new();
     ranges.try_reserve_exact(requests.len())?;
     ranges.extend(requests.iter().map(StoredRange::of));
-    ranges.sort_unstable_by_key(|range| (range.source, range.offset));
+    sort_by_key(&mut ranges, |range| (range.source, range.offset));
     Ok(ranges)
 }
 
@@ -244,11 +245,11 @@ pub fn ring_order(requests: &[Request<'_>], pieces: &[Piece], order: Order) -> R
     let request = |number: u32| requests.get(number as usize);
     match order {
         Order::Given => {}
-        Order::Position => sorted.sort_unstable_by_key(|number| {
+        Order::Position => sort_by_key(&mut sorted, |number| {
             let place = request(*number).map(StoredRange::of);
             (place.map(|place| (place.source, place.offset)), *number)
         }),
-        Order::Largest => sorted.sort_unstable_by_key(|number| {
+        Order::Largest => sort_by_key(&mut sorted, |number| {
             let first = pieces.get(*number as usize).map_or(*number, |piece| piece.first);
             (Reverse(whole_size(requests, pieces, first)), *number)
         }),
@@ -285,8 +286,8 @@ pub fn own_jobs<'a>(
     let size = |job: &Job<'_>| requests.get(job.request as usize).map_or(0, Request::size);
     match order {
         Order::Given => {}
-        Order::Position => jobs.sort_unstable_by_key(|job| (job.source, job.offset, job.request)),
-        Order::Largest => jobs.sort_unstable_by_key(|job| (Reverse(size(job)), job.request, job.offset)),
+        Order::Position => sort_by_key(&mut jobs, |job| (job.source, job.offset, job.request)),
+        Order::Largest => sort_by_key(&mut jobs, |job| (Reverse(size(job)), job.request, job.offset)),
     }
     Ok((jobs, refused))
 }

@@ -1,6 +1,7 @@
 //! What may not be there twice: keys of a map, roles of an object.
 
 use crate::error::Result;
+use crate::model::sort::sort_by;
 use std::cmp::Ordering;
 
 /// An item that is equal to another one; at most `n log n` comparisons, and no memory for a few items.
@@ -19,7 +20,7 @@ pub fn find_duplicate<T>(items: &[T], order: impl Fn(&T, &T) -> Ordering) -> Res
     let mut sorted: Vec<&T> = Vec::new();
     sorted.try_reserve_exact(items.len())?;
     sorted.extend(items);
-    sorted.sort_unstable_by(|a, b| order(a, b));
+    sort_by(&mut sorted, |a, b| order(a, b));
     let pair = sorted.windows(2).find(|pair| matches!(pair, [a, b] if order(a, b).is_eq()));
     Ok(pair.and_then(|pair| pair.first().copied()))
 }

@@ -11,6 +11,7 @@ pub mod manifest;
 mod name;
 pub(crate) mod normal_form;
 pub(crate) mod numbers;
+pub(crate) mod sort;
 pub(crate) mod structure;
 pub mod text;
 mod utf8;

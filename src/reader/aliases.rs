@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use crate::model::manifest::Component;
+use crate::model::sort::sort;
 
 /// Which components share their bytes.
 #[derive(Default)]
@@ -33,7 +34,7 @@ impl Aliases {
         // There are no more parts than components that need 32 bits.
         let part = |at: u32| u32::try_from(part_of(at as usize)).unwrap_or(u32::MAX);
         order.extend(stored().map(|(at, c)| (part(at), c.offset, c.stored_size, at)));
-        order.sort_unstable();
+        sort(&mut order);
         let mut aliases = Aliases::default();
         aliases.ranges.try_reserve_exact(components.len())?;
         aliases.ranges.resize(components.len(), 0);

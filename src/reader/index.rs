@@ -3,6 +3,7 @@
 use crate::error::{fail, Result};
 use crate::memory::bytes_of;
 use crate::model::manifest::{Component, Manifest};
+use crate::model::sort::sort;
 use crate::source::pages::Pages;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_table::{Entry, HashTable};
@@ -78,7 +79,7 @@ pub fn mark_page_exclusive(components: &mut [Component], pages: &Pages) -> Resul
     let mut starts: Vec<u64> = Vec::new();
     starts.try_reserve_exact(components.len())?;
     starts.extend(components.iter().filter(|c| has_bytes(c)).map(|c| c.offset));
-    starts.sort_unstable();
+    sort(&mut starts);
     for component in components.iter_mut().filter(|c| candidate(c)) {
         let here = starts.partition_point(|s| *s < component.offset);
         let sharers = starts.get(here..).unwrap_or_default();

@@ -3,6 +3,7 @@
 use crate::container::{Frame, HEADER_SIZE};
 use crate::error::Result;
 use crate::model::manifest::Component;
+use crate::model::sort::sort;
 use std::ops::Range;
 
 /// The gaps between the components of a file, those that are not shown among them, in file order.
@@ -17,7 +18,7 @@ pub(super) fn gaps(
     taken.extend(hidden.iter().map(|range| (range.start, range.end)));
     let (manifest, end) = (&frame.manifest, frame.data.end);
     taken.push(if manifest.start < end { (manifest.start, manifest.end) } else { (end, end) });
-    taken.sort_unstable();
+    sort(&mut taken);
     taken.push((end, end));
     let mut gaps = Vec::new();
     let mut at = HEADER_SIZE;

@@ -8,6 +8,7 @@ use super::view::ViewPart;
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::decoded_limit;
 use crate::model::dtype::Dtype;
+use crate::model::sort::sort;
 use crate::model::structure::{each_index, RowOrder};
 
 /// A part of row pointers that was read.
@@ -134,7 +135,7 @@ impl Object<'_> {
             Ok(())
         })?;
         if !cells.is_sorted_by(|a, b| a < b) {
-            cells.sort_unstable();
+            sort(&mut cells);
         }
         match cells.windows(2).find(|pair| pair.first() == pair.last()) {
             None => Ok(()),

@@ -9,6 +9,7 @@ use crate::load::decoded_limit;
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
+use crate::model::sort::sort;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashMap;
 use std::ops::Range;
@@ -89,7 +90,7 @@ impl Verified {
         let components = components.iter().enumerate();
         let sums = components.filter_map(|(at, c)| Some((at, file.manifest.layout(c)?.checksum?.start)));
         starts.extend(sums.map(|(at, start)| (part_of(at), start)).take(most));
-        starts.sort_unstable();
+        sort(&mut starts);
         starts.dedup();
         verified.checksums.try_reserve_exact(starts.len())?;
         verified.checksums.extend(starts.into_iter().map(|start| (start, Mutex::default())));

@@ -8,6 +8,7 @@ use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{Component, Format, Object, RareNames};
+use crate::model::sort::sort_by;
 use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
 use crate::model::value::{Attributes, Value};
 
@@ -309,7 +310,7 @@ fn by_role<T>(components: &[T], role: impl Fn(&T) -> &str) -> Result<Vec<&T>> {
     let mut sorted = Vec::new();
     sorted.try_reserve_exact(components.len())?;
     sorted.extend(components);
-    sorted.sort_unstable_by(|a: &&T, b: &&T| role(a).as_bytes().cmp(role(b).as_bytes()));
+    sort_by(&mut sorted, |a: &&T, b: &&T| role(a).as_bytes().cmp(role(b).as_bytes()));
     Ok(sorted)
 }
 

@@ -3,6 +3,7 @@
 
 use super::cursor::{FALSE, NULL, TRUE};
 use crate::error::{fail, Result};
+use crate::model::sort::sort_by;
 use crate::model::value::{Kind, Value};
 
 /// Appends one head in its shortest form. Floats and simple values have their own functions.
@@ -237,7 +238,7 @@ impl SortedMap {
     pub fn put(mut self, out: &mut Vec<u8>) -> Result<()> {
         let bytes = &self.bytes;
         let key = |&(start, value, _): &(usize, usize, usize)| bytes.get(start..value).unwrap_or_default();
-        self.pairs.sort_unstable_by(|a, b| key(a).cmp(key(b)));
+        sort_by(&mut self.pairs, |a, b| key(a).cmp(key(b)));
         if self.pairs.windows(2).any(|pair| matches!(pair, [a, b] if key(a) == key(b))) {
             return Err(fail!(InvalidArgument, "a map has a key twice"));
         }

@@ -9,6 +9,7 @@ use crate::container::row::{OriginOf, ReadAt};
 use crate::error::{fail, try_format, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Manifest;
+use crate::model::sort::sort;
 use crate::model::value::{Element, Kind, OwnedValue, Value, ValueBuilder};
 use std::ops::Range;
 
@@ -158,7 +159,7 @@ impl Layout {
             end = aligned(c.end());
             places.push((c.offset, c.end()));
         }
-        places.sort_unstable();
+        sort(&mut places);
         let usual_size = places.last().map_or(frame.data.start, |(_, last)| aligned(*last));
         let mut gaps = Vec::new();
         gaps.try_reserve_exact(places.len().saturating_add(1))?;

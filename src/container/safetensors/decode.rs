@@ -10,6 +10,7 @@ use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Format, Manifest, Object, Position, TextId,
 };
+use crate::model::sort::sort;
 use crate::model::value::{bytes_to_compare, keys_are_unique, Kind, Tape, ValueBuilder};
 
 /// Reads a header.
@@ -272,7 +273,7 @@ fn check_tiles(frame: &Frame, manifest: &Manifest, budget: &Budget) -> Result<()
     let places = manifest.components.iter().map(|c| (c.offset, c.stored_size));
     let start = frame.data.start;
     ranges.extend(places.map(|(at, size)| (at.saturating_sub(start), size)));
-    ranges.sort_unstable();
+    sort(&mut ranges);
     let mut next = 0;
     for (begin, size) in ranges {
         if begin != next {

@@ -9,6 +9,7 @@ use crate::digest::Crc32;
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::encoding::Encoding;
+use crate::model::sort::sort_by;
 
 /// The record of the pickle.
 const PICKLE: &[u8] = b"data.pkl";
@@ -68,7 +69,7 @@ impl<'d> Archive<'d> {
                 push(budget, &mut storages, member)?;
             }
         }
-        storages.sort_unstable_by(|a, b| directory.name(a).cmp(directory.name(b)));
+        sort_by(&mut storages, |a, b| directory.name(a).cmp(directory.name(b)));
         Ok(Archive { directory, root, pickle, storages, budget })
     }
 

@@ -6,6 +6,7 @@ use crate::container::regions::Regions;
 use crate::container::tables::push;
 use crate::error::{broken, Result, Rule};
 use crate::memory::{bytes_of, Budget};
+use crate::model::sort::sort_by_key;
 use std::ops::Range;
 
 const LOCAL: &[u8; 4] = b"PK\x03\x04";
@@ -176,7 +177,7 @@ impl Directory {
         for member in &self.members {
             push(budget, &mut sorted, member)?;
         }
-        sorted.sort_unstable_by_key(|member| member.header);
+        sort_by_key(&mut sorted, |member| member.header);
         for pair in sorted.windows(2) {
             let [a, b] = pair else { continue };
             let end = end_of(self, a);

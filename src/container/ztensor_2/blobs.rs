@@ -5,6 +5,7 @@ use crate::container::frame::Frame;
 use crate::error::{broken, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Component, Manifest};
+use crate::model::sort::sort;
 
 /// The number of a shard from 1 on, 0 for the file itself; the first byte, and the one behind the last.
 type Place = (usize, u64, u64);
@@ -50,7 +51,7 @@ pub fn check_overlaps(manifest: &Manifest, frame: &Frame, budget: &Budget) -> Re
     let mut sorted: Vec<Place> = Vec::new();
     sorted.try_reserve_exact(count)?;
     sorted.extend(places(manifest).take(count));
-    sorted.sort_unstable();
+    sort(&mut sorted);
     let clash = sorted.windows(2).find_map(|pair| match pair {
         [a, b] if a != b && a.0 == b.0 && b.1 < a.2 => Some((*a, *b)),
         _ => None,

@@ -7,6 +7,7 @@ use super::ends;
 use crate::container::frame::Frame;
 use crate::error::{try_format, Quoted, Result};
 use crate::model::manifest::{Component, Encoding, Manifest};
+use crate::model::sort::sort_by;
 
 /// Blobs and the manifest begin at multiples of this.
 pub(crate) const STEP: u64 = 1 << 16;
@@ -35,7 +36,7 @@ pub fn violation(manifest: &Manifest, frame: &Frame) -> Result<Option<String>> {
             digest: manifest.digest(component),
         }));
     }
-    parts.sort_unstable_by_key(|part| (part.name, part.role));
+    sort_by(&mut parts, |a, b| (a.name, a.role).cmp(&(b.name, b.role)));
     let (mut next, mut first_empty) = (STEP, None);
     for part in &parts {
         if let Some(why) = wrong_part(part, &mut next, &mut first_empty)? {
@@ -90,7 +91,7 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
 fn repeated(mut parts: Vec<Part<'_>>) -> Result<Option<String>> {
     let key = |part: &Part<'_>| (part.component.stored_size, part.component.offset);
     parts.retain(|part| part.component.stored_size > 0);
-    parts.sort_unstable_by(|a, b| a.digest.cmp(&b.digest).then(key(a).cmp(&key(b))));
+    sort_by(&mut parts, |a, b| a.digest.cmp(&b.digest).then(key(a).cmp(&key(b))));
     let same = |a: &Part<'_>, b: &Part<'_>| {
         a.digest == b.digest
             && a.component.stored_size == b.component.stored_size

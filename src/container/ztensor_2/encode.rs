@@ -7,6 +7,7 @@ use crate::container::cbor::encode as put;
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
+use crate::model::sort::sort_by;
 
 /// A whole manifest.
 pub fn encode_manifest(manifest: &Manifest, _: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
@@ -40,7 +41,7 @@ fn sorted<'t, T>(entries: &'t [T], key: impl Fn(&'t T) -> &'t [u8]) -> Result<Ve
     let mut order = Vec::new();
     order.try_reserve_exact(entries.len())?;
     order.extend(entries);
-    order.sort_unstable_by(|a: &&T, b: &&T| names::key_order(key(a), key(b)));
+    sort_by(&mut order, |a: &&T, b: &&T| names::key_order(key(a), key(b)));
     Ok(order)
 }
 

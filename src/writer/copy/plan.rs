@@ -7,6 +7,7 @@ use crate::digest::{Digest, DigestOf};
 use crate::error::{broken, Quoted, Result, Rule};
 use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
+use crate::model::sort::sort_by;
 use crate::model::structure::each_index;
 use crate::reader::{Component, Object};
 use crate::writer::specs::{ComponentSpec, LogicalSpec, Recode};
@@ -64,7 +65,7 @@ impl Writer {
     /// The order in which components are written: in canonical form that of their roles.
     pub(super) fn in_order<'f>(&self, mut plans: Vec<Plan<'f>>) -> Result<Vec<Plan<'f>>> {
         if self.canonical.is_some() {
-            plans.sort_unstable_by(|a, b| a.role().cmp(b.role()));
+            sort_by(&mut plans, |a, b| a.role().cmp(b.role()));
             plans.iter().try_for_each(|plan| match plan {
                 Plan::Stored(stored) => {
                     self.check_canonical(stored.entry.encoding, stored.component.digest_algorithm())

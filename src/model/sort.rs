@@ -1,0 +1,222 @@
+//! Sorting in place, without memory. One copy of the code for all types: the standard library's is compiled for each type and
+//! order anew, which were 230 KB of the library.
+
+use std::cmp::Ordering;
+
+/// In ascending order. Which of equal items comes first is not said, as below.
+pub fn sort<T: Ord>(items: &mut [T]) {
+    sort_by(items, T::cmp);
+}
+
+/// By what `key` makes of an item.
+pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+    sort_by(items, |a, b| key(a).cmp(&key(b)));
+}
+
+/// At most some `n log n` comparisons, `2 n` where the items are in order or all the other way round. An `order` that contradicts itself leaves them in any.
+pub fn sort_by<T>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
+    let end = items.len();
+    let items: &mut dyn Items = &mut Ordered { items, order };
+    if (1..end).all(|at| !items.is_before(at, at - 1)) {
+        return;
+    }
+    if (1..end).all(|at| items.is_before(at, at - 1)) {
+        (0..end / 2).for_each(|at| items.swap(at, end - 1 - at));
+    } else {
+        quick_sort(items, 0, end, 2 * end.ilog2());
+    }
+}
+
+/// What the code below knows of items: their places.
+trait Items {
+    fn is_before(&self, a: usize, b: usize) -> bool;
+    fn swap(&mut self, a: usize, b: usize);
+}
+
+struct Ordered<'a, T, F> {
+    items: &'a mut [T],
+    order: F,
+}
+
+impl<T, F: Fn(&T, &T) -> Ordering> Items for Ordered<'_, T, F> {
+    fn is_before(&self, a: usize, b: usize) -> bool {
+        matches!((self.items.get(a), self.items.get(b)), (Some(a), Some(b)) if (self.order)(a, b).is_lt())
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        if a < self.items.len() && b < self.items.len() {
+            self.items.swap(a, b);
+        }
+    }
+}
+
+/// Calls itself for the smaller half alone, so at most once for each bit of a length. `depth`: how often halves may be uneven
+/// before they are sorted by what no order of the items makes slow.
+fn quick_sort(items: &mut dyn Items, mut start: usize, mut end: usize, mut depth: u32) {
+    const FEW: usize = 12;
+    while end - start > FEW {
+        if depth == 0 {
+            heap_sort(items, start, end - start);
+            return;
+        }
+        depth -= 1;
+        let middle = partition(items, start, end);
+        if middle - start < end - middle {
+            quick_sort(items, start, middle, depth);
+            start = middle + 1;
+        } else {
+            quick_sort(items, middle + 1, end, depth);
+            end = middle;
+        }
+    }
+    for at in start + 1..end {
+        let mut place = at;
+        while place > start && items.is_before(place, place - 1) {
+            items.swap(place, place - 1);
+            place -= 1;
+        }
+    }
+}
+
+/// Where an item now stands that has none before it that it is before, and none behind it that is before it.
+fn partition(items: &mut dyn Items, start: usize, end: usize) -> usize {
+    // Not the ends, where the first swap of a partition has put what is out of order.
+    let (quarter, last) = ((end - start) / 4, end - 1);
+    let (a, b, c) = (start + quarter, start + 2 * quarter, start + 3 * quarter);
+    let (a, b) = if items.is_before(b, a) { (b, a) } else { (a, b) };
+    let median = if items.is_before(c, a) {
+        a
+    } else if items.is_before(c, b) {
+        c
+    } else {
+        b
+    };
+    items.swap(start, median);
+    let (mut low, mut high) = (start + 1, last);
+    loop {
+        while low <= high && items.is_before(low, start) {
+            low += 1;
+        }
+        while low <= high && items.is_before(start, high) {
+            high -= 1;
+        }
+        if low >= high {
+            items.swap(start, high);
+            return high;
+        }
+        items.swap(low, high);
+        low += 1;
+        high -= 1;
+    }
+}
+
+/// `count` items from `start` on.
+fn heap_sort(items: &mut dyn Items, start: usize, count: usize) {
+    for parent in (0..count / 2).rev() {
+        sift_down(items, start, parent, count);
+    }
+    for last in (1..count).rev() {
+        items.swap(start, start + last);
+        sift_down(items, start, 0, last);
+    }
+}
+
+fn sift_down(items: &mut dyn Items, start: usize, mut parent: usize, count: usize) {
+    loop {
+        let mut child = 2 * parent + 1;
+        if child >= count {
+            return;
+        }
+        if child + 1 < count && items.is_before(start + child, start + child + 1) {
+            child += 1;
+        }
+        if !items.is_before(start + parent, start + child) {
+            return;
+        }
+        items.swap(start + parent, start + child);
+        parent = child;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// In the order of their numbers, backwards, all the same, few different ones, ascending and descending, and mixed.
+    fn arrangements(count: u64) -> impl Iterator<Item = Vec<u64>> {
+        let mixed = |at: u64| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let all: [&dyn Fn(u64) -> u64; 6] =
+            [&|at| at, &|at| count - at, &|_| 7, &|at| mixed(at) % 3, &|at| at.min(count - at), &mixed];
+        all.map(|make| (0..count).map(make).collect()).into_iter()
+    }
+
+    #[test]
+    fn items_are_sorted_as_the_standard_library_sorts_them() {
+        for count in (0..70).chain([1000, 4321]) {
+            for items in arrangements(count) {
+                let mut expected = items.clone();
+                expected.sort_unstable();
+                let mut sorted = items.clone();
+                sort(&mut sorted);
+                assert_eq!(sorted, expected, "{items:?}");
+                heap_sort(
+                    &mut Ordered { items: &mut sorted, order: |a: &u64, b: &u64| b.cmp(a) },
+                    0,
+                    items.len(),
+                );
+                expected.reverse();
+                assert_eq!(sorted, expected, "{items:?}");
+            }
+        }
+        let mut texts = ["b", "", "a", "ab"];
+        sort_by_key(&mut texts, |text| std::cmp::Reverse(text.len()));
+        assert_eq!((texts[0], texts[3]), ("ab", ""));
+    }
+
+    /// An item gets its value when it has to be one of two, the lowest that is left: what makes any quicksort slow. The first three
+    /// have theirs, so that the items are in no order from the start.
+    #[test]
+    fn no_arrangement_takes_many_comparisons() {
+        const COUNT: usize = 4096;
+        let (values, solid) = (vec![Cell::new(usize::MAX); COUNT], Cell::new(0));
+        [1, 0, 2].iter().zip(&values).for_each(|(value, cell)| cell.set(*value));
+        solid.set(3);
+        let (candidate, asked) = (Cell::new(0), Cell::new(0));
+        let freeze = |at: usize| {
+            values[at].set(solid.get());
+            solid.set(solid.get() + 1);
+        };
+        let mut places: Vec<usize> = (0..COUNT).collect();
+        sort_by(&mut places, |&a, &b| {
+            asked.set(asked.get() + 1);
+            if values[a].get() == usize::MAX && values[b].get() == usize::MAX {
+                freeze(if a == candidate.get() { a } else { b });
+            }
+            if values[a].get() == usize::MAX {
+                candidate.set(a);
+            } else if values[b].get() == usize::MAX {
+                candidate.set(b);
+            }
+            values[a].get().cmp(&values[b].get())
+        });
+        assert!(places.is_sorted_by_key(|place| values[*place].get()));
+        assert!(asked.get() < 6 * COUNT * COUNT.ilog2() as usize, "{}", asked.get());
+    }
+
+    #[test]
+    fn an_order_that_contradicts_itself_ends_and_loses_nothing() {
+        let turn = Cell::new(0u32);
+        let mut items: Vec<u32> = (0..3000).collect();
+        sort_by(&mut items, |_, _| {
+            turn.set(turn.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+            if turn.get() >> 31 == 0 {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        });
+        items.sort_unstable();
+        assert!(items.into_iter().eq(0..3000));
+    }
+}
