@@ -309,8 +309,8 @@ typedef enum zt_advice_value {
     ZT_ADVICE_UNLOCK = 8,
 } zt_advice_value;
 
-/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED.
-/// Called from one thread at a time, not necessarily the caller's.
+/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED, after
+/// which the same call does not call it again. Called from one thread at a time, not necessarily the caller's.
 typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
 
 /// Where memory comes from that is handed out: the bytes of zt_component_load's buffers, of DLPack tensors and what

@@ -4,9 +4,10 @@ use super::guard::{said, said_nothing};
 use super::status::{value, zt_status, NAMES};
 use crate::error::{Cause, Result};
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED.
-/// Called from one thread at a time, not necessarily the caller's.
+/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED, after
+/// which the same call does not call it again. Called from one thread at a time, not necessarily the caller's.
 pub type zt_progress_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64) -> i32>;
 
@@ -57,15 +58,41 @@ pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
     Err(said(cause, format_args!("the caller's {doing} returned status {status}")))
 }
 
-/// A progress callback as a question: go on?
+/// A progress callback as a question: go on? Once it said no it is not called again: other threads may ask before they
+/// have heard of it.
 pub(super) fn progress(
     callback: zt_progress_callback,
     context: *mut c_void,
 ) -> impl Fn(u64, u64) -> bool + Send + Sync {
-    let context = Context(context);
-    move |done, total| match callback {
-        None => true,
+    let (context, stopped) = (Context(context), AtomicBool::new(false));
+    move |done, total| {
+        let Some(callback) = callback else { return true };
         // SAFETY: the caller's function, called as its declaration says.
-        Some(callback) => (unsafe { callback(context.get(), done, total) }) == 0,
+        let stops = stopped.load(Ordering::Relaxed) || unsafe { callback(context.get(), done, total) } != 0;
+        if stops {
+            stopped.store(true, Ordering::Relaxed);
+        }
+        !stops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn stop_at_100(context: *mut c_void, done: u64, _: u64) -> i32 {
+        // SAFETY: the number below, which is there during the call.
+        unsafe { *context.cast::<u32>() += 1 };
+        i32::from(done >= 100)
+    }
+
+    #[test]
+    fn a_callback_that_stopped_a_call_is_not_called_again() {
+        let mut calls = 0u32;
+        let goes_on = progress(Some(stop_at_100), (&raw mut calls).cast());
+        assert_eq!([0, 99, 100, 101, 50].map(|done| goes_on(done, 200)), [true, true, false, false, false]);
+        drop(goes_on);
+        assert_eq!(calls, 3);
+        assert!(progress(None, std::ptr::null_mut())(1, 1));
     }
 }
