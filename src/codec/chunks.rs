@@ -48,7 +48,7 @@ fn chunks<F: FrameFormat>(
 ) -> Result<u64> {
     let over = || fail!(Limit, "the {} frames hold more than the limit of {limit} bytes", codec.name());
     let mut scratch = Vec::new();
-    let mut decoder = None;
+    let (mut decoder, mut decoder_of_wholes) = (None, None); // for all frames: to make one takes longer than a small frame
     let (mut total, mut frames) = (0u64, stored);
     for header in with_data(Walk::<F>::from(&mut frames, 0)) {
         let header = header?;
@@ -60,8 +60,11 @@ fn chunks<F: FrameFormat>(
                 continue;
             };
             if header.window > F::MAX_WINDOW {
-                let mut decoder = F::FrameDecoder::new()?;
-                let whole = whole_frame::<F>(codec, &mut decoder, frame, &header, content)?;
+                let decoder = match &mut decoder_of_wholes {
+                    Some(decoder) => decoder,
+                    none => none.insert(F::FrameDecoder::new()?),
+                };
+                let whole = whole_frame::<F>(codec, decoder, frame, &header, content)?;
                 whole.chunks(SCRATCH).try_for_each(&mut **sink)?;
                 total = after;
                 continue;

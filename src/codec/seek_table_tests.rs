@@ -162,3 +162,19 @@ fn a_last_frame_shorter_than_its_entry_is_refused() {
         assert!(range.is_err(), "{held} {said}");
     }
 }
+
+/// Speed depends on it, and nothing else shows it: making a decoder takes longer than decoding a small frame.
+#[test]
+fn all_frames_are_decoded_by_one_decoder() {
+    use crate::codec::zstd::CREATED;
+    let content: Vec<u8> = (0..100_000u32).map(|n| (n / 7) as u8).collect();
+    let stored = seekable(&content, 1000, 0);
+    let before = CREATED.get();
+    let mut decoded = Vec::new();
+    let size = codec().decode_chunks(&stored, u64::MAX, &mut |chunk| {
+        decoded.extend_from_slice(chunk);
+        Ok(())
+    });
+    assert_eq!((size.unwrap(), decoded == content), (100_000, true));
+    assert_eq!(CREATED.get() - before, 1);
+}

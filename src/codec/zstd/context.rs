@@ -13,8 +13,16 @@ pub(super) const CODE_MEMORY: usize = 64;
 /// `ZSTD_error_dstSize_tooSmall`.
 pub(super) const CODE_DST_TOO_SMALL: usize = 70;
 
+#[cfg(test)]
+thread_local! {
+    /// How many this thread has asked for.
+    pub static CREATED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// A decoder's state, which is of a fixed size.
 pub(super) fn context() -> Result<DCtx<'static>> {
+    #[cfg(test)]
+    CREATED.set(CREATED.get() + 1);
     DCtx::try_create().ok_or_else(|| fail!(OutOfMemory, "could not allocate a zstd decoder"))
 }
 

@@ -10,6 +10,9 @@ mod encode;
 mod stream;
 mod walk;
 
+#[cfg(test)]
+pub(super) use context::CREATED;
+
 use super::frames::{Header, Stored};
 use super::interface::FrameFormat;
 use crate::error::Result;
