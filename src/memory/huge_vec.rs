@@ -67,7 +67,7 @@ impl<T: Copy> HugeVec<T> {
     }
 
     /// Puts an entry at the end. Does not fail where there is room.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, entry: T) -> Result<()> {
         if self.filled >= self.capacity {
             self.try_reserve(1)?;

@@ -11,6 +11,7 @@ mod host;
 mod huge_pages;
 #[allow(unsafe_code)] // views its own memory as entries
 mod huge_vec;
+mod page_map;
 #[allow(unsafe_code)] // gives each slot's bytes to its owner
 mod slots;
 #[allow(unsafe_code)] // asks for a box fallibly
@@ -23,5 +24,6 @@ pub(crate) use decoded_cache::DecodedCache;
 pub use host::HostAllocator;
 pub(crate) use huge_pages::HUGE_PAGE;
 pub use huge_vec::HugeVec;
+pub(crate) use page_map::PageMap;
 pub(crate) use slots::{Slot, SlotMemory};
 pub use try_box::try_box;

@@ -48,9 +48,7 @@ impl TextArena {
         let too_many = || fail!(Limit, "the manifest's names pass 4 GiB");
         let start = u32::try_from(self.arena.len()).map_err(|_| too_many())?;
         let length = u32::try_from(text.len()).map_err(|_| too_many())?;
-        self.arena.try_reserve(text.len().saturating_add(1))?;
-        self.arena.extend(text)?;
-        self.arena.push(0)?;
+        self.arena.extend_joined([text, &[0]])?;
         Ok(TextId { start, length })
     }
 

@@ -1,7 +1,7 @@
 //! Finding things in a manifest: by name, and who shares whose pages.
 
 use crate::error::{fail, Result};
-use crate::memory::bytes_of;
+use crate::memory::{bytes_of, PageMap};
 use crate::model::manifest::{Component, Manifest};
 use crate::model::sort::sort;
 use crate::source::pages::Pages;
@@ -76,6 +76,12 @@ pub fn mark_page_exclusive(components: &mut [Component], pages: &Pages) -> Resul
     if mark_in_order(components, candidate, page_end) {
         return Ok(());
     }
+    if have_pages_of_their_own(components, pages) {
+        for component in components.iter_mut().filter(|c| has_bytes(c)) {
+            component.set_page_exclusive(candidate(component));
+        }
+        return Ok(());
+    }
     let mut starts: Vec<u64> = Vec::new();
     starts.try_reserve_exact(components.len())?;
     starts.extend(components.iter().filter(|c| has_bytes(c)).map(|c| c.offset));
@@ -93,6 +99,16 @@ pub fn mark_page_exclusive(components: &mut [Component], pages: &Pages) -> Resul
 /// Whether it has bytes in this file: what else is in the pages of a shard is not known.
 fn has_bytes(component: &Component) -> bool {
     component.stored_size > 0 && !component.is_in_shard()
+}
+
+/// Whether no two components share a page, where a bit for each page takes no more memory than they do.
+fn have_pages_of_their_own(components: &[Component], pages: &Pages) -> bool {
+    let numbers = |c: &Component| pages.numbers(c.offset..c.end());
+    let with_bytes = || components.iter().filter(|c| has_bytes(c));
+    let end = with_bytes().map(Component::end).max().unwrap_or(0);
+    let map = PageMap::new(pages.numbers(0..end).end, bytes_of::<Component>(components.len()));
+    let Some(mut map) = map else { return false };
+    with_bytes().map(numbers).all(|pages| map.take(pages.start, pages.end))
 }
 
 /// Marks them if every component begins after the one before it, as writers have them; else false.

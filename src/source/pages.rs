@@ -44,6 +44,15 @@ impl Pages {
         (place - place.checked_rem(self.page).unwrap_or(0)).saturating_sub(self.start)
     }
 
+    /// The numbers of the pages that `range` touches; that of the source's first byte is 0.
+    pub fn numbers(&self, range: Range<u64>) -> Range<u64> {
+        let number = |place: u64| place.wrapping_shr(self.page.trailing_zeros());
+        let first = number(self.start);
+        let end = self.start.saturating_add(range.end).checked_add(self.page.saturating_sub(1));
+        let from = number(self.start.saturating_add(range.start)).saturating_sub(first);
+        from..number(end.unwrap_or(u64::MAX)).saturating_sub(first)
+    }
+
     /// Whether the page that `offset` ends in has no byte of a neighbour of the source.
     pub fn is_own_up_to(&self, offset: u64) -> bool {
         self.border_after(offset) <= self.limit || self.limit == u64::MAX

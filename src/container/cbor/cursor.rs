@@ -113,6 +113,11 @@ impl<'a> Cursor<'a> {
         self.base.saturating_add(self.position() as u64)
     }
 
+    /// What is left.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// Bytes that are left.
     pub fn remaining(&self) -> usize {
         self.rest.len()

@@ -37,6 +37,23 @@ fn is_ascii(text: &[u8]) -> bool {
     bits & 0x8080_8080_8080_8080 == 0
 }
 
+/// Whether it has bytes, and all are ASCII but NUL; likewise.
+#[inline(always)]
+fn is_plain(text: &[u8]) -> bool {
+    let Some(last) = text.last_chunk::<8>() else {
+        return !text.is_empty() && text.iter().all(|byte| (1..=0x7f).contains(byte));
+    };
+    // What is subtracted borrows from the highest bit of a NUL.
+    let wrong = |eight: &[u8; 8]| {
+        let bytes = u64::from_ne_bytes(*eight);
+        bytes | bytes.wrapping_sub(0x0101_0101_0101_0101)
+    };
+    let all = text.chunks_exact(8).filter_map(|eight| eight.first_chunk::<8>());
+    all.fold(wrong(last), |bits, eight| bits | wrong(eight)) & HIGH == 0
+}
+
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
 impl<'a> Cursor<'a> {
     /// A text string of less than 24 bytes and its [`packed`]; not checked to be UTF-8.
     #[inline(always)]
@@ -129,6 +146,19 @@ impl<'a> Cursor<'a> {
         Some(eight.wrapping_shr(64u32.saturating_sub(bits)))
     }
 
+    /// A text string of 1 to 255 bytes of ASCII without NUL, whose length has no shorter form.
+    #[inline(always)]
+    pub fn try_name(&mut self) -> Option<&'a [u8]> {
+        let mut ahead = self.clone();
+        let text = ahead.try_text().filter(|text| is_plain(text))?;
+        let head = self.rest.len().saturating_sub(ahead.rest.len()).saturating_sub(text.len());
+        if (head == 2) != (text.len() >= 24) {
+            return None;
+        }
+        *self = ahead;
+        Some(text)
+    }
+
     /// The length of the next item if its initial byte is `major` and a length of less than 24.
     #[inline(always)]
     fn short_length(&mut self, major: u8) -> Option<u64> {
@@ -161,7 +191,7 @@ impl<'a> Cursor<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::cursor::{Cursor, Head};
-    use super::{is_ascii, packed};
+    use super::{is_ascii, is_plain, packed};
     use crate::container::differential::{outcome, with_bytes_changed};
     use std::cell::Cell;
 
@@ -232,6 +262,29 @@ mod tests {
                     cursor.skip_packed(peeked);
                     assert_eq!(cursor.position(), 1 + text.unwrap().len());
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn names_differ_from_other_texts_wherever_a_byte_is() {
+        for length in 0..40 {
+            let mut text = vec![b'a'; length];
+            assert_eq!(is_plain(&text), length > 0);
+            for at in 0..length {
+                for byte in 0..=255u8 {
+                    text[at] = byte;
+                    assert_eq!(is_plain(&text), byte.is_ascii() && byte != 0, "{length}, {at}, {byte}");
+                    let short = [&[0x60 | length as u8][..], &text].concat();
+                    let long = [&[0x78, length as u8][..], &text].concat();
+                    let (right, wrong) = if length < 24 { (short, long) } else { (long, short) };
+                    let name = Cursor::new(&right, 0).try_name();
+                    assert_eq!(name, is_plain(&text).then_some(&text[..]));
+                    if length < 24 {
+                        assert_eq!(Cursor::new(&wrong, 0).try_name(), None);
+                    }
+                }
+                text[at] = b'7';
             }
         }
     }

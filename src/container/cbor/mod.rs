@@ -10,8 +10,10 @@ pub mod encode;
 mod fast_path;
 pub(super) mod fields;
 mod intern;
+mod literal;
 mod pass;
 pub(super) mod tables;
+pub(super) mod template;
 mod value;
 
 pub use cursor::{Cursor, Head};

@@ -2,10 +2,10 @@
 //! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
 
 use super::dialect::{name_blocks, spread_dtype, Dialect, NamedDtype};
-use super::template::TemplateCache;
 use crate::container::cbor::fields::{Decoder, SeenKeys};
 use crate::container::cbor::packed;
 use crate::container::cbor::tables::{add, expect, push_rare_names};
+use crate::container::cbor::template::{Form, Meaning, TemplateCache};
 use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
@@ -109,7 +109,7 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
     expect(&d.cursor, &mut d.manifest.objects, expected)?;
     expect(&d.cursor, &mut d.manifest.components, expected)?;
-    let mut templates = TemplateCache::default();
+    let mut templates = TemplateCache::new(Objects);
     while d.cursor.another(&mut left)? {
         d.count_object(limits)?;
         let name = d.name()?;
@@ -119,6 +119,24 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
         }
     }
     Ok(())
+}
+
+/// What all objects of 1.x have in common.
+struct Objects;
+
+impl Form for Objects {
+    const COMPONENTS: &'static [u8] = b"components";
+    const FIELDS: &'static [(&'static [u8], Meaning)] = &[
+        (b"offset", Meaning::Offset),
+        (b"length", Meaning::Length),
+        (b"uncompressed_length", Meaning::Size),
+        (b"digest", Meaning::Digest),
+    ];
+
+    /// Their numbers are looked at when all of the manifest was read.
+    fn keeps_rules(&self, _: &Manifest, _: &Object, _: &[u64], _: &Component) -> bool {
+        true
+    }
 }
 
 fn object(d: &mut Decoder<'_>, name: TextId, dialect: &Dialect) -> Result<()> {

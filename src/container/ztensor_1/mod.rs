@@ -6,7 +6,8 @@ mod dialect;
 pub mod encode;
 pub mod extend;
 pub mod footer;
-mod template;
+#[cfg(test)]
+mod template_tests;
 pub mod v1_0;
 
 use super::capabilities::{

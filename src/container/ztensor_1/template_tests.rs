@@ -1,32 +1,12 @@
 //! Manifests mean the same whether their objects are matched against templates or not.
 
 use crate::container::cbor::encode as put;
+use crate::container::cbor::template::tests::compared;
 use crate::container::differential::{meaning, outcome, with_bytes_changed};
 use crate::container::frame::{Frame, Limits};
 use crate::container::ztensor_1::decode::decode;
 use crate::memory::Budget;
 use crate::model::manifest::Container;
-use std::cell::Cell;
-
-thread_local! {
-    /// Whether this thread reads every object field by field.
-    pub(super) static PLAIN: Cell<bool> = const { Cell::new(false) };
-    /// Objects that were matched by this thread.
-    pub(super) static MATCHED: Cell<usize> = const { Cell::new(0) };
-}
-
-/// What `read` gives and how many objects are matched; asserts that it gives the same without templates.
-fn compared(read: impl Fn() -> String) -> (String, usize) {
-    let before = MATCHED.get();
-    let matched = read();
-    let count = MATCHED.get() - before;
-    PLAIN.set(true);
-    let plain = read();
-    PLAIN.set(false);
-    assert_eq!(matched, plain);
-    assert_eq!(MATCHED.get() - before, count);
-    (matched, count)
-}
 
 #[test]
 fn the_corpus_means_the_same_without_templates() {

@@ -1,19 +1,23 @@
-//! The manifest: a map of shards, objects and attributes (spec 2 section 3). Its bytes were found to be deterministic CBOR
-//! before, so keys are unique and nothing is deeper than is allowed; keys that are not known are passed over.
+//! The manifest: a map of shards, objects and attributes (spec 2 section 3). Each item is found to be deterministic CBOR
+//! before it is read, so keys are unique and nothing is deeper than is allowed; keys that are not known are passed over.
+//!
+//! That its bytes are not deterministic is said before anything else that is wrong with a manifest. So one that is refused is
+//! looked at once more, as a whole.
 
 use super::fields::{key, text};
 use super::parts::parts;
 use super::{blobs, deterministic, layouts, names, shards};
 use crate::container::cbor::fields::Decoder;
 use crate::container::cbor::tables::{add, expect};
-use crate::container::cbor::{packed, Head};
+use crate::container::cbor::template::{Form, Meaning, TemplateCache};
+use crate::container::cbor::{packed, Cursor, Head};
 use crate::container::frame::{Frame, Limits};
 use crate::container::validate::Validated;
 use crate::digest::xxh3;
 use crate::error::{broken, Error, Quoted, Result, Rule};
 use crate::memory::Budget;
 use crate::model::layout::MAX_RANK;
-use crate::model::manifest::{table_position, Container, Format, Object, TextId};
+use crate::model::manifest::{table_position, Component, Container, Format, Manifest, Object, TextId};
 
 const OBJECTS: u64 = packed(b"objects");
 const SHARDS: u64 = packed(b"shards");
@@ -30,15 +34,33 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
         return Ok(Validated::by_own_rules(d.manifest)); // bytes of components of other files, and no objects
     };
     check_hash(bytes, hash)?;
-    deterministic::check(bytes, frame.manifest.start)?;
-    let mut left = d.map(Rule::Zt2Schema, "the manifest")?;
-    let mut has_objects = false;
+    let manifest = match whole(d, frame, limits) {
+        Ok(manifest) => manifest,
+        Err(e) => return Err(deterministic::check(bytes, frame.manifest.start).err().unwrap_or(e)),
+    };
+    blobs::check_overlaps(&manifest, frame, budget)?;
+    Ok(Validated::by_own_rules(manifest))
+}
+
+fn whole(mut d: Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<Manifest> {
+    #[cfg(test)]
+    if crate::container::cbor::template::tests::PLAIN.get() {
+        deterministic::check(d.cursor.rest(), d.cursor.file_offset())?;
+    }
+    let mut left = map(&mut d, "the manifest")?;
+    let (mut keys, mut has_objects) = (KeyOrder::default(), false);
     while d.cursor.another(&mut left)? {
-        match key(&mut d)? {
-            Some((OBJECTS, _)) => {
-                objects(&mut d, frame, limits)?;
-                has_objects = true;
-            }
+        let start = d.cursor.clone();
+        check_item(&d.cursor, 1)?;
+        let key = key(&mut d)?;
+        keys.check(&start, &d.cursor)?;
+        if let Some((OBJECTS, _)) = key {
+            objects(&mut d, frame, limits)?;
+            has_objects = true;
+            continue;
+        }
+        check_item(&d.cursor, 1)?;
+        match key {
             Some((SHARDS, _)) => shards::table(&mut d)?,
             Some((_, b"attributes")) => {
                 check_attributes(&d).map_err(|e| e.within(format_args!("the file")))?;
@@ -50,9 +72,35 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
     if !has_objects {
         return Err(broken!(Rule::Zt2Schema, "the manifest has no \"objects\""));
     }
-    let manifest = d.end()?;
-    blobs::check_overlaps(&manifest, frame, budget)?;
-    Ok(Validated::by_own_rules(manifest))
+    d.end()
+}
+
+/// Checks that what comes next is deterministic, within so many arrays and maps.
+fn check_item(cursor: &Cursor<'_>, around: usize) -> Result<()> {
+    deterministic::check_item(cursor.rest(), cursor.file_offset(), around).map(drop)
+}
+
+/// The head of a map, found to be deterministic.
+fn map(d: &mut Decoder<'_>, what: &str) -> Result<Option<u64>> {
+    deterministic::check_head(d.cursor.rest(), d.cursor.file_offset())?;
+    d.map(Rule::Zt2Schema, what)
+}
+
+/// The key that came last in a map, as it is encoded.
+#[derive(Default)]
+struct KeyOrder<'a>(&'a [u8]);
+
+impl<'a> KeyOrder<'a> {
+    /// Checks that the key from `start` to `end` comes behind the one before it.
+    #[inline(always)]
+    fn check(&mut self, start: &Cursor<'a>, end: &Cursor<'a>) -> Result<()> {
+        let key = end.since(start);
+        let last = std::mem::replace(&mut self.0, key);
+        match last < key {
+            true => Ok(()),
+            false => Err(broken!(Rule::Zt2CborDeterminism, "keys of a map are not in their order")),
+        }
+    }
 }
 
 #[inline(never)] // the state of the hash is not on the stack of what follows
@@ -70,18 +118,55 @@ fn check_hash(bytes: &[u8], expected: u64) -> Result<()> {
 fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
     // The least that an object with one part takes; a claim beyond what is left is not believed.
     const MIN_ENTRY_SIZE: usize = 48;
-    let mut left = d.map(Rule::Zt2Schema, "\"objects\"")?;
+    let mut left = map(d, "\"objects\"")?;
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
     expect(&d.cursor, &mut d.manifest.objects, expected)?;
     expect(&d.cursor, &mut d.manifest.components, expected)?;
+    let mut templates = TemplateCache::new(Objects { file_size: frame.file_size });
+    let mut names = KeyOrder::default();
     while d.cursor.another(&mut left)? {
         d.count_object(limits)?;
-        let name = text(d, Rule::Zt2Schema, "the name of an object")?;
-        names::check_name("an object", name)?;
+        let start = d.cursor.clone();
+        let name = match d.cursor.try_name() {
+            Some(name) => name,
+            None => unusual_name(d)?,
+        };
+        names.check(&start, &d.cursor)?;
         let kept = d.push_utf8(name)?;
-        object(d, frame, kept).map_err(|e| within_object(e, name))?;
+        let read = templates.object(d, kept, |d| {
+            check_item(&d.cursor, 2)?;
+            object(d, frame, kept)
+        });
+        if let Err(e) = read {
+            return Err(within_object(e, name));
+        }
     }
     Ok(())
+}
+
+#[inline(never)]
+fn unusual_name<'a>(d: &mut Decoder<'a>) -> Result<&'a [u8]> {
+    check_item(&d.cursor, 2)?;
+    let name = text(d, Rule::Zt2Schema, "the name of an object")?;
+    names::check_name("an object", name)?;
+    Ok(name)
+}
+
+/// What all objects have in common.
+struct Objects {
+    file_size: u64,
+}
+
+impl Form for Objects {
+    const COMPONENTS: &'static [u8] = b"parts";
+    const FIELDS: &'static [(&'static [u8], Meaning)] =
+        &[(b"blob", Meaning::Range), (b"decoded_length", Meaning::Size), (b"digest", Meaning::Digest)];
+
+    #[inline(always)]
+    fn keeps_rules(&self, manifest: &Manifest, object: &Object, shape: &[u64], c: &Component) -> bool {
+        let file_size = manifest.shard(c).map_or(self.file_size, |shard| shard.size);
+        blobs::is_in_range(c.offset, c.stored_size, file_size) && layouts::is_kept(object.format, shape, c)
+    }
 }
 
 #[cold]

@@ -34,9 +34,26 @@ struct Walk<'a> {
 
 /// Checks that `input`, which stands `base` bytes into the file, is one item and nothing else.
 pub fn check(input: &[u8], base: u64) -> Result<()> {
+    let size = check_item(input, base, 0)?;
+    match input.len().saturating_sub(size) {
+        0 => Ok(()),
+        left => {
+            let walk = Walk { input, at: size, base };
+            Err(walk.wrong(Rule::Zt2CborSyntax, format_args!("{left} bytes follow the manifest's one item")))
+        }
+    }
+}
+
+/// Checks the head of an array or a map.
+pub fn check_head(input: &[u8], base: u64) -> Result<()> {
+    Walk { input, at: 0, base }.item().map(drop)
+}
+
+/// Checks the item that `input` begins with, within so many arrays and maps: how many bytes it has.
+pub fn check_item(input: &[u8], base: u64, around: usize) -> Result<usize> {
     let mut walk = Walk { input, at: 0, base };
     let mut open = [Open::default(); MAX_DEPTH + 1];
-    let mut depth = 0usize;
+    let mut depth = around;
     loop {
         let Some(place) = open.get_mut(depth) else {
             return Err(walk.wrong(
@@ -52,28 +69,24 @@ pub fn check(input: &[u8], base: u64) -> Result<()> {
         }
         // An item is complete, and perhaps what is around it.
         loop {
-            let Some(around) = depth.checked_sub(1).and_then(|at| open.get_mut(at)) else {
-                return match walk.input.len().saturating_sub(walk.at) {
-                    0 => Ok(()),
-                    left => Err(walk.wrong(
-                        Rule::Zt2CborSyntax,
-                        format_args!("{left} bytes follow the manifest's one item"),
-                    )),
-                };
-            };
-            if around.is_map && !around.is_at_value {
-                walk.check_key(around.last_key, around.key_start..walk.at)?;
-                around.last_key = (around.key_start, walk.at);
-                around.is_at_value = true;
-                break;
-            }
-            around.is_at_value = false;
-            around.key_start = walk.at;
-            around.left = around.left.saturating_sub(1);
-            if around.left > 0 {
-                break;
+            if depth == around {
+                return Ok(walk.at);
             }
             depth = depth.saturating_sub(1);
+            let Some(container) = open.get_mut(depth) else { return Ok(walk.at) };
+            if container.is_map && !container.is_at_value {
+                walk.check_key(container.last_key, container.key_start..walk.at)?;
+                container.last_key = (container.key_start, walk.at);
+                container.is_at_value = true;
+            } else {
+                container.is_at_value = false;
+                container.key_start = walk.at;
+                container.left = container.left.saturating_sub(1);
+            }
+            if container.left > 0 {
+                depth = depth.saturating_add(1);
+                break;
+            }
         }
     }
 }

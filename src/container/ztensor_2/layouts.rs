@@ -48,6 +48,20 @@ pub fn check(manifest: &Manifest, object: &Object) -> Result<()> {
     }
 }
 
+/// Whether an object of one component keeps the rules of its layout and of its shape, which are its numbers; not asked of
+/// sparse rows.
+#[inline(always)]
+pub fn is_kept(format: Format, shape: &[u64], data: &Component) -> bool {
+    let count = shape.iter().try_fold(1u64, |count, dimension| count.checked_mul(*dimension));
+    match (format, count) {
+        (_, None) | (Format::SparseCsr, _) => false,
+        (Format::Dense, Some(count)) => {
+            data.block().is_none_or(|block| block.size(count) == Some(decoded(data)))
+        }
+        _ => true,
+    }
+}
+
 #[cold]
 pub fn broken_layout(what: std::fmt::Arguments<'_>) -> Error {
     broken!(Rule::Zt2LayoutRule, "{what}")

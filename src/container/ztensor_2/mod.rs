@@ -7,6 +7,8 @@ mod blobs;
 pub mod canonical;
 pub mod content;
 mod decode;
+#[cfg(test)]
+mod decode_tests;
 mod deterministic;
 mod encode;
 pub mod ends;
