@@ -50,9 +50,14 @@ static void test_first_bytes(const zt_file *file)
     zt_load_event event;
     zt_load *load;
     uint64_t all = 0;
-    INIT(o);
+    INIT(o), INIT(event);
     REQUIRE(request_all(file, requests, 0) == TENSORS);
-    o.slot_size = 16 * SLOT, o.slot_count = 2, o.chunk_size = 2 * SLOT;
+    o.slot_size = 16 * SLOT, o.slot_count = 2, o.threads = 1;
+    load = start_load(&requests[15], 1, &o);
+    REQUIRE(zt_load_next(load, -1, &event) == ZT_OK && event.kind == ZT_LOAD_DATA);
+    CHECK(event.offset == 0 && event.size > 0 && event.size <= 8 * SLOT);
+    zt_load_finish(load, NULL);
+    o.chunk_size = 2 * SLOT;
     load = start_load(&requests[15], 1, &o);
     for (;;) {
         INIT(event);

@@ -70,7 +70,10 @@ impl<S: Slice> Shared<S> {
                 Next::Read(at, claim) => {
                     let reading = self.begin(&mut table, at, claim);
                     self.unlock(table); // another thread may take the next
-                    drop(reading.run(0)); // a failure is for those that wait for it
+                                        // A failure is for those that wait for it.
+                    drop(reading.run(0));
+                    // Where every processor reads, who was woken would wait for the end of a time slice.
+                    std::thread::yield_now();
                 }
             }
             table = self.table.lock();

@@ -48,6 +48,9 @@ const MIN_ALIGNED: u64 = 64 << 10;
 /// Pieces are no smaller than this, or than the slots.
 const MIN_PIECE: u64 = 64 << 10;
 
+/// The first piece is no larger, and the next ones are about as large as all before them: who waits is idle until then.
+const FIRST_PIECE: u64 = 512 << 10;
+
 /// What pieces in temporary memory begin at multiples of.
 const ALIGNMENT: u64 = 64;
 
@@ -116,14 +119,17 @@ fn parts<'a>(
         }
     };
     let page = PAGE as u64;
-    // What one thread reads at a time: the first is there soon, and is copied while it is in the processor's cache.
+    // What one thread reads at a time is copied while it is in the processor's cache.
     let most = (slot_size.saturating_sub(PAGE) as u64).min(options.chunk_size.max(MIN_PIECE));
     let most = (most / page).max(1).saturating_mul(page);
     let end = start.saturating_add(whole.size());
     let mut at = start;
     while at < end {
-        let phase = blob.entry.offset.saturating_add(at).checked_rem(most).unwrap_or(0);
-        let length = most.saturating_sub(phase).min(end.saturating_sub(at));
+        // The first ones are there soon.
+        let before = at.saturating_sub(start).max(FIRST_PIECE);
+        let step = before.checked_next_power_of_two().unwrap_or(most).min(most);
+        let phase = blob.entry.offset.saturating_add(at).checked_rem(step).unwrap_or(0);
+        let length = step.saturating_sub(phase).min(end.saturating_sub(at));
         requests.try_reserve(1)?;
         let mut part =
             Request::new(blob, Part::Range { offset: at, length }, None, &mut [], whole.wanted.tag)?;

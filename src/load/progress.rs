@@ -56,6 +56,8 @@ pub struct Pending {
     /// Pieces that are not done.
     undone: usize,
     failure: Option<Error>,
+    /// Whether an event was taken.
+    is_heard: bool,
     /// Nothing is reported any more.
     is_closed: bool,
     /// Threads that work; where there are none, the consumers do.
@@ -77,6 +79,7 @@ impl Pending {
             events: VecDeque::new(),
             undone: pieces.len(),
             failure: None,
+            is_heard: false,
             is_closed: false,
             threads: 0,
             stats: BatchStats::default(),
@@ -201,6 +204,7 @@ impl Pending {
     /// Takes the next event.
     pub fn next_event(&mut self, requests: &[Request<'_>]) -> Option<Event> {
         let (number, failure) = self.events.pop_front()?;
+        self.is_heard = true;
         let request = requests.get(number as usize)?;
         let is_failure = failure.is_some();
         let piece = self.pieces.get_mut(number as usize)?;
@@ -317,6 +321,8 @@ pub struct Reported {
     pub freed: bool,
     /// Nothing is left to be done: of that every consumer has to hear.
     pub ends: bool,
+    /// No consumer has taken an event yet.
+    pub unheard: bool,
 }
 
 impl<'p> Report<'p> {
@@ -332,6 +338,7 @@ impl<'p> Report<'p> {
             for done in std::mem::take(&mut self.done) {
                 pending.book(done, self.keep_going, &mut self.reported);
             }
+            self.reported.unheard = !pending.is_heard;
         }
         self.reported
     }

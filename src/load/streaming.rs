@@ -346,6 +346,10 @@ impl<'a> Load<'a> {
             1 => self.consumers.notify_one(),
             _ => self.consumers.notify_all(),
         }
+        // Where every processor reads, a consumer that is woken would wait for the end of a time slice.
+        if reported.events > 0 && reported.unheard && !reported.ends {
+            std::thread::yield_now();
+        }
     }
 }
 
