@@ -2067,10 +2067,12 @@ typedef struct zt_source {
     zt_status (*read_many)(void *context, const zt_source_range *ranges, size_t count);
     const char *name; ///< What messages call the file: NUL-ended UTF-8, copied; NULL for "the caller's source".
     uint64_t gap; ///< Bytes between two wanted ranges that are rather read than skipped; 0 for the default.
-    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what it asks
-    /// read_many for at once, for each of concurrency; 0 for the default, 1 for no such reads.
+    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what a thread asks
+    /// read_many for at once, or more where fewer threads than concurrency read; 0 for the default, 1 for no such reads.
     uint64_t largest_request;
-    uint32_t concurrency; ///< Threads that a call without options of its own may read by; 0 and 1: only the caller's.
+    /// Reads worth having under way at once. So many threads, at most 16, read in calls whose options say nothing of
+    /// threads; 0 and 1: as many as of a file, and one component by only the caller's.
+    uint32_t concurrency;
     /// 0: the functions may be called from any thread. 1: only from threads that call the library; close alone may come
     /// from a thread of a zt_cache that evicts the last slice of a file that was closed.
     uint32_t callers_thread;

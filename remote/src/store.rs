@@ -16,10 +16,6 @@ use std::collections::VecDeque;
 use std::ffi::{c_char, c_void, CString};
 use std::sync::{mpsc, Arc, Mutex, PoisonError, Weak};
 
-/// Bytes that one call of read_many is asked for are this many requests: with two such calls there are always some
-/// under way.
-const CALLS: usize = 2;
-
 /// Bytes of the ends of files that are kept at most while a model is opened.
 const ENDS: usize = 256 << 20;
 /// Names of a folder, and bytes of them, at most.
@@ -110,7 +106,7 @@ impl Files {
         let oldest = opened.push(&object, object.held(), ENDS);
         drop(opened);
         oldest.iter().for_each(|object| object.forget_ends());
-        let concurrency = object.concurrency().div_ceil(CALLS) as u32;
+        let concurrency = object.concurrency() as u32; // at most 256
         Ok(zt_source {
             struct_size: size_of::<zt_source>(),
             size: Some(size),

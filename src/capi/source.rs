@@ -55,10 +55,11 @@ pub struct zt_source {
     pub name: *const c_char,
     /// Bytes between two wanted ranges that are rather read than skipped; 0 for the default.
     pub gap: u64,
-    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what it asks
-    /// read_many for at once, for each of concurrency; 0 for the default, 1 for no such reads.
+    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what a thread asks
+    /// read_many for at once, or more where fewer threads than concurrency read; 0 for the default, 1 for no such reads.
     pub largest_request: u64,
-    /// Threads that a call without options of its own may read by; 0 and 1: only the caller's.
+    /// Reads worth having under way at once. So many threads, at most 16, read in calls whose options say nothing of
+    /// threads; 0 and 1: as many as of a file, and one component by only the caller's.
     pub concurrency: u32,
     /// 0: the functions may be called from any thread. 1: only from threads that call the library; close alone may come
     /// from a thread of a zt_cache that evicts the last slice of a file that was closed.

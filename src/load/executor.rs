@@ -201,7 +201,7 @@ impl<'a> Executor<'a> {
         let mut queue = self.queue.lock();
         let Some(first) = queue.last() else { return Ok(None) };
         let Some(strategy) = self.strategies.get(first.source as usize) else { return Ok(None) };
-        let extent = match strategy.coalescing(tools.bounce.capacity()) {
+        let extent = match strategy.coalescing(tools.bounce.capacity(), self.options.threads) {
             Some(many) => adjacent(first, queue.iter().rev(), &many),
             None => Extent::of_one(first.offset),
         };

@@ -13,7 +13,7 @@ use crate::digest::{self, Digest};
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
 use crate::memory::AlignedBuffer;
-use crate::source::direct::{Bounce, BOUNCE_SIZE};
+use crate::source::direct::Bounce;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::Condvar;
@@ -143,7 +143,7 @@ impl Performer<'_, '_> {
         self.strategy.count_stored(dst.len() as u64);
         let route = self.strategy.route(offset, dst.len() as u64);
         let mut hasher = expected.hasher()?;
-        let step = if route.is_direct() { BOUNCE_SIZE } else { HASH_CHUNK };
+        let step = self.strategy.worth_a_read(route, HASH_CHUNK);
         let mut before = 0;
         for (at, piece) in aligned_chunks(offset, offset, dst, step) {
             if before > 0 {
@@ -164,9 +164,9 @@ impl Performer<'_, '_> {
             self.strategy.count_stored(window.dest_size());
             return take_blocks(blob, window, bytes, dst);
         }
-        // What comes from memory is taken apart while it is hot; from memory what is far apart is
-        // rather read block by block.
-        let piece_limit = if route.is_direct() { window.source_size() } else { HASH_CHUNK as u64 };
+        // What comes from memory is taken apart while it is hot; what is far apart there is rather read block by block.
+        let at_once = self.strategy.worth_a_read(route, HASH_CHUNK) as u64;
+        let piece_limit = if route.is_direct() { window.source_size() } else { at_once };
         let gap = if route.in_memory { MIN_SKIPPED_GAP } else { u64::MAX };
         for window in window.pieces(piece_limit, gap) {
             let now = window.take_front(&mut dst)?;

@@ -68,7 +68,7 @@ struct DirectReads {
 
 /// Bytes of the bounces of all threads that count as temporary memory.
 pub fn bounces(options: &BatchOptions, profile: &Profile) -> u64 {
-    match gathers(profile) {
+    match profile.gathers() {
         true => (bounce(options, profile).capacity() as u64).saturating_mul(options.threads as u64),
         false => 0, // a huge page each
     }
@@ -77,16 +77,11 @@ pub fn bounces(options: &BatchOptions, profile: &Profile) -> u64 {
 /// The memory that a thread's reads go through: its share of what all may use.
 pub fn bounce(options: &BatchOptions, profile: &Profile) -> Bounce {
     let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
-    match gathers(profile) {
+    match profile.gathers() {
         // The other half is left for what compressed components need.
         true => Bounce::new((share / 2).min(profile.largest_request), profile.largest_request),
         false => Bounce::new(share.min(options.chunk_size), 0),
     }
-}
-
-/// Whether a request may be so large that short pieces come in it that are not short for a processor.
-fn gathers(profile: &Profile) -> bool {
-    profile.largest_request > BOUNCE_SIZE as u64
 }
 
 /// Which reads are done together.
@@ -169,9 +164,9 @@ impl<'a> ReadStrategy<'a> {
         Ok(ReadStrategy { direct, always, pinned: options.pinned, in_memory, ..via_cache(no_direct_reason) })
     }
 
-    /// Which reads are done together, and `capacity` bytes of a bounce are read at once at most; none where each may as
-    /// well be its own.
-    pub fn coalescing(&self, capacity: usize) -> Option<Coalescing> {
+    /// Which reads are done together, by one of so many threads that read `capacity` bytes of a bounce at once at most;
+    /// none where each may as well be its own.
+    pub fn coalescing(&self, capacity: usize, threads: usize) -> Option<Coalescing> {
         let profile = self.source.profile();
         let Profile { gap, largest_request, read_many: how, .. } = profile;
         let capacity = capacity as u64;
@@ -182,14 +177,14 @@ impl<'a> ReadStrategy<'a> {
             // place anyway.
             _ if self.may_go_direct() => Coalescing { short: 1 << 20, gap, most, capacity, count: FEW, how },
             // What is longer comes nearly as well alone.
-            _ if gathers(&profile) && how != ReadMany::Anywhere => {
+            _ if profile.gathers() && how != ReadMany::Anywhere => {
                 Coalescing { short: most / 4, gap, most, capacity, count: MANY, how }
             }
             ReadMany::OneByOne | ReadMany::Adjacent => {
                 Coalescing { short: MAX_SHORT_READ as u64, gap, most, capacity, count: FEW, how }
             }
             ReadMany::Anywhere => {
-                let most = largest_request.saturating_mul(profile.concurrency.max(1) as u64);
+                let most = profile.bytes_at_once(threads);
                 Coalescing { short: largest_request, gap: u64::MAX, most, capacity, count: MANY, how }
             }
         };
@@ -286,6 +281,16 @@ impl<'a> ReadStrategy<'a> {
             }
         }
         self.source.read_at(offset, dst)
+    }
+
+    /// Bytes of a long component that are read at a time: `hot`, so that the processor has them still, unless a read of so
+    /// few takes the source as long as one of many.
+    pub fn worth_a_read(&self, route: Route<'_>, hot: usize) -> usize {
+        match self.source.profile() {
+            _ if route.is_direct() => BOUNCE_SIZE,
+            far if far.gathers() => usize::try_from(far.largest_request).unwrap_or(usize::MAX),
+            _ => hot,
+        }
     }
 
     /// Fills all of `ranges`, through the page cache.

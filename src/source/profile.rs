@@ -22,6 +22,9 @@ pub enum ReadMany {
     Anywhere,
 }
 
+/// Threads at most that read where the caller leaves their number to the library, and a source wants many reads at once.
+const MAX_WAITING_THREADS: usize = 16;
+
 /// What reads cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
@@ -29,7 +32,7 @@ pub struct Profile {
     pub gap: u64,
     /// Bytes of the largest read that is worth making out of several; 0 where each may as well be its own.
     pub largest_request: u64,
-    /// Threads that a call without options of its own may read by.
+    /// Reads that are worth having under way at once; as many as there are threads where that is `usize::MAX`.
     pub concurrency: usize,
     /// Whether it has to be read by the threads that call the library, and no other.
     pub callers_thread: bool,
@@ -71,12 +74,27 @@ impl Profile {
         }
     }
 
-    /// Threads that read where a caller wants so many; 0 for as many as there are processors.
+    /// Threads that read where a caller wants so many; 0 for as many as there are processors, or more where reads wait
+    /// for each other less than for a network.
     pub fn threads(&self, wanted: usize) -> usize {
-        match self.callers_thread {
-            true => 1,
-            false => crate::threads::count(wanted),
+        match (self.callers_thread, wanted, self.concurrency) {
+            (true, ..) => 1,
+            (false, 0, worth) if worth != usize::MAX => {
+                crate::threads::count(0).max(worth.min(MAX_WAITING_THREADS))
+            }
+            (false, wanted, _) => crate::threads::count(wanted),
         }
+    }
+
+    /// Whether a request may be so large that short pieces come in it that are not short for a processor.
+    pub const fn gathers(&self) -> bool {
+        self.largest_request > BOUNCE_SIZE as u64
+    }
+
+    /// Bytes of one call for ranges that may be anywhere, by one of so many threads that read at once.
+    pub fn bytes_at_once(&self, threads: usize) -> u64 {
+        let requests = self.concurrency.max(1).div_ceil(threads.max(1));
+        self.largest_request.saturating_mul(requests as u64)
     }
 }
 
