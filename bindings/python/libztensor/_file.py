@@ -16,7 +16,9 @@ from ._object import Object, numbers
 from ._value import Value, attributes
 
 _MODES = {"map": c.ZT_MODE_MAP, "read": c.ZT_MODE_READ, "auto": c.ZT_MODE_AUTO, "private": c.ZT_MODE_PRIVATE}
-_CHECKS = {"digests": c.ZT_VERIFY_DIGESTS, "contents": c.ZT_VERIFY_CONTENTS, "padding": c.ZT_VERIFY_PADDING}
+_SHARDS = {"of models": c.ZT_SHARDS_OF_MODELS, "on use": c.ZT_SHARDS_ON_USE, "at open": c.ZT_SHARDS_AT_OPEN, "never": c.ZT_SHARDS_NEVER}
+_CHECKS = {"digests": c.ZT_VERIFY_DIGESTS, "contents": c.ZT_VERIFY_CONTENTS, "padding": c.ZT_VERIFY_PADDING,
+           "shards": c.ZT_VERIFY_SHARDS}
 CONTAINERS = {lib.zt_container_name(number).decode(): number for name, number in vars(c).items()
               if name.startswith("ZT_CONTAINER_") and lib.zt_container_name(number)}
 
@@ -74,8 +76,9 @@ class File(Handle, Mapping):
     mode: "map" lends bytes in place, "read" survives files that are cut short meanwhile, "auto" maps where that can be done and
     the file is on this machine, "private" lends bytes that may be written to, in memory alone. containers: those that may be
     opened ("safetensors", "GGUF", ...), all if None. progress: of verify, (done, total), may return False to stop. name: what
-    messages call it. allocator, hooks: what libztensor.allocator and libztensor.thread_hooks make. All else is as
-    zt_open_options says."""
+    messages call it. allocator, hooks: what libztensor.allocator and libztensor.thread_hooks make. shards: "on use", "at open" or
+    "never" opens those of a file of zTensor 2, which shard_folder may have; "of models" is on use for open_model. All else is
+    as zt_open_options says."""
 
     def __init__(self, path, *, remote: Optional[dict] = None, **how):
         if isinstance(path, str) and "://" in path:
@@ -139,13 +142,15 @@ class File(Handle, Mapping):
     def _open(self, call, *what, mode: str = "map", strict: bool = False, verify: bool = False, threads: int = 0,
               advice: str = "none", containers: Optional[Iterable] = None, max_memory: int = 0, max_objects: int = 0,
               max_manifest_size: int = 0, max_decoded_size: int = 0, name: Optional[str] = None, progress: Progress = None,
-              allocator=None, hooks=None) -> "File":
+              allocator=None, hooks=None, shards: str = "of models", shard_folder=None) -> "File":
         carrier = Carrier()
         wanted = options(c.zt_open_options, mode=chosen(_MODES, mode, "mode"), strict=strict, verify=verify, threads=threads,
                          advice=chosen(ADVICE, advice, "advice"), max_memory=max_memory, max_objects=max_objects,
                          max_manifest_size=max_manifest_size, max_decoded_size=max_decoded_size,
                          containers=sum(1 << chosen(CONTAINERS, one, "container") for one in containers or ()),
-                         name=None if name is None else name.encode(), progress=carrier.progress(progress))
+                         name=None if name is None else name.encode(), progress=carrier.progress(progress),
+                         shards=chosen(_SHARDS, shards, "shards"),
+                         shard_folder=None if shard_folder is None else os.fsencode(shard_folder))
         if allocator is not None:
             wanted.allocator = ctypes.pointer(allocator)
         if hooks is not None:
@@ -204,8 +209,7 @@ class File(Handle, Mapping):
         return lib.zt_object_count(self._live())
 
     def __iter__(self) -> Iterator[str]:
-        fill = lambda *to: lib.zt_object_list(self._live(), *to)  # noqa: E731
-        return (field_text(info, "name") for info in listed(fill, c.zt_object_info))
+        return listed(self._live, lib.zt_object_list, c.zt_object_info, lambda info: field_text(info, "name"))
 
     def __getitem__(self, name: str) -> Object:
         found = lib.zt_object_find_n(self._live(), *sized(name))
@@ -223,14 +227,16 @@ class File(Handle, Mapping):
     def components(self, object: Optional[Object] = None) -> Iterator[ComponentInfo]:
         """What is known of every component, or those of an object, without touching their bytes."""
         of = None if object is None else object._live()
-        fill = lambda *to: lib.zt_component_list(self._live(), of, *to)  # noqa: E731
-        for info in listed(fill, c.zt_component_info):
+
+        def made(info) -> ComponentInfo:
             part = Component(self, info.component)
             name = lambda named, number, own: text(named(number)) or own  # noqa: E731
-            yield ComponentInfo(part, Object(self, info.object), field_text(info, "role"),
-                                name(lib.zt_dtype_name, info.dtype, part.dtype), name(lib.zt_type_name, info.type, part.type),
-                                name(lib.zt_encoding_name, info.encoding, part.encoding), text(info.digest), info.part,
-                                info.offset, info.stored_size, None if info.size == c.ZT_UNKNOWN_SIZE else info.size)
+            return ComponentInfo(part, Object(self, info.object), field_text(info, "role"),
+                                 name(lib.zt_dtype_name, info.dtype, part.dtype), name(lib.zt_type_name, info.type, part.type),
+                                 name(lib.zt_encoding_name, info.encoding, part.encoding), text(info.digest), info.part,
+                                 info.offset, info.stored_size, None if info.size == c.ZT_UNKNOWN_SIZE else info.size)
+
+        return listed(self._live, lambda file, *to: lib.zt_component_list(file, of, *to), c.zt_component_info, made)
 
     @property
     def identity(self) -> dict:
@@ -309,14 +315,17 @@ def requests_of(reads: Iterable[Read]) -> tuple:
     return requests, targets
 
 
-def listed(fill, kind) -> Iterator:
-    """What a listing function fills, one by one."""
+def listed(live, fill, kind, make) -> Iterator:
+    """What make makes of each struct that a listing function fills, while what the struct points to is there. live() raises where
+    that was closed meanwhile."""
     infos = (kind * 64)()
     infos[0].struct_size = ctypes.sizeof(kind)
     first, filled = 0, ctypes.c_size_t(1)
     while filled.value:
-        check(fill(first, infos, len(infos), ctypes.byref(filled)))
-        yield from [kind.from_buffer_copy(info) for info in infos[:filled.value]]
+        check(fill(live(), first, infos, len(infos), ctypes.byref(filled)))
+        for made in [make(info) for info in infos[:filled.value]]:
+            live()
+            yield made
         first += filled.value
 
 

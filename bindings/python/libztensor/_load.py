@@ -120,10 +120,9 @@ class Load(Handle):
 
     def part_stats(self) -> list:
         """PartStats of each file and part that it reads, so far; before close()."""
-        fill = lambda *to: lib.zt_load_get_part_stats(self._live(), *to)  # noqa: E731
         path = lambda s: lib.zt_part_path(s.file, s.part)  # noqa: E731
-        return [PartStats(path(s) and os.fsdecode(path(s)), s.part, s.stored_bytes, s.direct_bytes, text(s.reason))
-                for s in listed(fill, c.zt_load_part_stats)]
+        made = lambda s: PartStats(path(s) and os.fsdecode(path(s)), s.part, s.stored_bytes, s.direct_bytes, text(s.reason))  # noqa: E731
+        return list(listed(self._live, lib.zt_load_get_part_stats, c.zt_load_part_stats, made))
 
     def close(self) -> None:
         """Stops what is not done; what events lent is gone, but for targets. stats tells what was read. No other thread may be using

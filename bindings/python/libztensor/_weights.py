@@ -39,13 +39,16 @@ class Weight(NamedTuple):
 
 def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
     """All tensors in file order. What is no array (sparse, groups) is left out, or refused."""
-    fill = lambda *to: lib.zt_object_list(file._live(), *to)  # noqa: E731
     several = lib.zt_part_count(file._live()) > 1
-    for info in listed(fill, c.zt_object_info):
+
+    def made(info) -> Optional[Weight]:
         if info.format in (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS):
-            yield _weight(info, several)
-        elif refuse:
+            return _weight(info, several)
+        if refuse:
             raise no_array(_name(info), info.format)
+        return None
+
+    return filter(None, listed(file._live, lib.zt_object_list, c.zt_object_info, made))
 
 
 def no_array(name: str, format: int) -> Unsupported:

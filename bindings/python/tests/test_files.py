@@ -422,3 +422,30 @@ def test_sparse_quantized_and_exchanged(path):
         assert np.frombuffer(two).tolist() == [3, 1] and np.frombuffer(row).tolist() == [1, 4]
         assert sorted(done) == [(0, None), (1, None)]
     assert csr.values[0] == 1  # keeps the file
+
+
+def test_a_file_that_is_closed_while_it_is_iterated_over_is_an_error(path):
+    with libztensor.create(path) as w:
+        for i in range(100):
+            w.add(f"a name that is long enough to be looked for in freed memory {i}", np.zeros(1, "u1"))
+    for iterate in (iter, lambda f: f.components(), lambda f: libztensor._weights.weights(f)):
+        f = libztensor.open(path)
+        names = iterate(f)
+        next(names)
+        f.close()
+        with pytest.raises(ValueError, match="closed"):
+            next(names)
+
+
+def test_shards_are_opened_as_they_are_asked_for(path):
+    root = path.with_name("root.zt")
+    root.write_bytes((DATA / "v2/cases/b3-different-shards-do-not-clash.zt").read_bytes())
+    for shards in ("of models", "on use", "never"):
+        with libztensor.open(root, shards=shards, shard_folder=path.parent / "elsewhere") as f:
+            assert len(f) > 0
+    with pytest.raises(libztensor.NoFile, match="elsewhere"):
+        libztensor.open(root, shards="at open", shard_folder=path.parent / "elsewhere")
+    with libztensor.open(root, shards="on use") as f, pytest.raises(libztensor.NoFile):
+        f.verify(checks=["shards"])
+    with pytest.raises(libztensor.InvalidArgument, match="shards is one of"):
+        libztensor.open(root, shards="always")
