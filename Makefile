@@ -14,12 +14,13 @@ MAKEFLAGS += --no-print-directory
 T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build libs zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
+.PHONY: help build libs reading test-reading zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
     test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-strangers test-clients dist dist-elsewhere deb release fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build bench-remote remote test-remote install-remote
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
+	@echo 'make reading        the shared library without what writes, in target/reading; make test-reading tests it'
 	@echo 'make demo           opens, lists, reads and verifies real files, converts a real model and loads it from C'
 	@echo 'make test           every test there is; says what it installs, and leaves it with ZT_INSTALL=0'
 	@echo 'make test-rust      the tests of the Rust crates: corpus, round trips, header, program'
@@ -64,6 +65,13 @@ libs:
 	$(CARGO) rustc --lib --package ztensor-c --release --crate-type cdylib,staticlib --locked
 	@sh cmake/stage_libraries.sh $(T)/release $(T)/lib $(VERSION) --strip-debug
 
+# The shared library for hosts that write nothing, linked anew: nothing is compiled.
+reading: libs
+	sh cmake/link_reading.sh $(T)/lib $(T)/reading $(VERSION)
+
+test-reading: reading
+	sh c_tests/reading.sh $(T)/reading $(T)/c_tests/reading
+
 zt:
 	$(CARGO) build --release --package ztensor-tools --locked
 
@@ -98,6 +106,7 @@ test-c: libs
 	@sh tools/need.sh c++ || true
 	sh tools/at_once.sh "LANGUAGES=c99 sh c_tests/run.sh $(T)/lib $(T)/c_tests/c99" \
 	    "LANGUAGES=c++17 sh c_tests/run.sh $(T)/lib $(T)/c_tests/c++17"
+	@$(MAKE) test-reading
 
 # The C tests with sanitizers in the library, too: memory and undefined behaviour, then races.
 test-sanitizers:
