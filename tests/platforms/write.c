@@ -5,7 +5,7 @@
 
 #define ELEMENTS 6000
 
-static const zt_spec_version versions[] = {ZT_SPEC_0_1_0, ZT_SPEC_1_1_0, ZT_SPEC_1_2_0};
+static const zt_spec_version versions[] = {ZT_SPEC_0_1_0, ZT_SPEC_1_1_0, ZT_SPEC_1_2_0, ZT_SPEC_2};
 static const char *scratch;
 static uint32_t random_state;
 
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
     print_plain_lines();
     scratch = argv[2];
     for (i = 0; i < COUNT(versions); i++)
-        for (digest = ZT_DIGEST_NONE; digest <= ZT_DIGEST_SHA256; digest++) {
+        for (digest = ZT_DIGEST_NONE; digest <= ZT_DIGEST_XXH3; digest++) {
             write_all(versions[i], ZT_ENCODING_RAW, digest, 0, 0);
             for (k = 0; k < COUNT(levels); k++)
                 write_all(versions[i], ZT_ENCODING_ZSTD, digest, levels[k].level, levels[k].frame_size);
