@@ -14,8 +14,11 @@ MAKEFLAGS += --no-print-directory
 T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
+# target/debug/zt and the Rust examples, with the same features as cargo test, so that nothing is compiled twice.
+BUILD_AS_TESTED := $(CARGO) build --quiet --workspace --bins --examples --locked
+
 .PHONY: help build libs reading test-reading zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-strangers test-clients dist dist-elsewhere deb release fuzz-quick check-dependencies header install clean fmt lint docs site \
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-platforms-quick test-strangers test-clients dist dist-elsewhere deb release fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build bench-remote remote test-remote install-remote
 
 help:
@@ -43,6 +46,7 @@ help:
 	@echo 'make remote         libztensor_remote: models in buckets and on web servers (docs/remote.md); fetches 130 crates'
 	@echo 'make test-remote    its tests; fetches programs that speak as S3, Google Cloud Storage and Azure do'
 	@echo 'make test-platforms  the library on other platforms; PLATFORMS="s390x i686" chooses'
+	@echo 'make test-platforms-quick  the same on i686 and s390x, in minutes'
 	@echo 'make dist-elsewhere  tarballs for musl and Windows; make test-strangers uses all of them on those and on Debian 11'
 	@echo 'make test-clients   cargo cinstall and Conan'
 	@echo 'make test-interop   released Python packages read what we write'
@@ -198,10 +202,10 @@ test-packages:
 # The model is what the demo converts, once.
 test-ggml: libs
 	@if sh tools/need.sh ggml; then \
-	    [ -f $(T)/demo/model-zstd.zt ] || { $(CARGO) build --quiet --package ztensor-tools --locked; \
+	    [ -f $(T)/demo/model-zstd.zt ] || { $(BUILD_AS_TESTED); \
 	    sh examples/demo.sh $(T)/lib $(T)/debug/zt $(T)/demo >$(T)/demo.log 2>&1 || true; }; \
 	    sh examples/ggml/test.sh $(T)/lib $(T)/demo $(T)/ggml; status=$$?; \
-	    $(CARGO) build --quiet --package ztensor-tools --locked; \
+	    $(BUILD_AS_TESTED); \
 	    sh examples/gguf/test.sh $(T)/lib $(T)/debug/zt $(T)/ggml $(T)/gguf && exit $$status; \
 	else echo "ggml: skipped: there is no C++ compiler"; fi
 
@@ -216,7 +220,7 @@ test-safetensors-suite: libs
 
 # The program is what the Rust tests build; the picture of the README is made of the model of the demo, where that is there.
 test-report:
-	@if sh tools/need.sh report; then $(CARGO) build --quiet --package ztensor-tools --locked && \
+	@if sh tools/need.sh report; then $(BUILD_AS_TESTED) && \
 	    model=$(T)/demo/model.safetensors; [ -f "$$model" ] || model=examples/data/minilm-small.safetensors; \
 	    quantized=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$quantized" ] || quantized=; \
 	    PYTHONDONTWRITEBYTECODE=1 python3 tests/report/test.py $(T)/debug/zt $(T)/report "$$model" $$quantized; \
@@ -229,7 +233,7 @@ test-llama: libs zt
 
 # No part of make test: it compiles 130 crates and fetches 400 MB of programs to talk to.
 test-remote: libs
-	$(CARGO) build --quiet --package ztensor-tools --locked
+	$(BUILD_AS_TESTED)
 	@if sh tools/need.sh remote; then sh remote/servers.sh $(T)/remote_servers; fi; \
 	    cd remote && ZT_LIB_DIR=$(T)/lib LD_LIBRARY_PATH=$(T)/lib ZT_REMOTE_SERVERS=$(T)/remote_servers \
 	    ZT_PROGRAM=$(T)/debug/zt \
@@ -240,6 +244,10 @@ test-remote: libs
 PLATFORMS ?= $(shell sed -n '/^\#/!s/	.*//p' tools/platforms/list.txt)
 test-platforms: libs
 	sh tools/platforms/test.sh $(T)/platforms $(PLATFORMS)
+
+# The two that find the most: 32 bits, and the other byte order.
+test-platforms-quick: libs
+	QUICK=1 sh tools/platforms/test.sh $(T)/platforms i686 s390x
 
 # The benchmark links the library that make libs stages, as a C program would.
 bench-build: libs zt

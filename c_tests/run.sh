@@ -75,11 +75,15 @@ link() {
     esac
 }
 
+# A program that hangs has failed after ten minutes.
+limit=
+! command -v timeout >/dev/null 2>&1 || limit='timeout --kill-after=10 600'
+
 run() {
     if [ "${VALGRIND-}" = 1 ]; then
-        valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible -q "$@"
+        $limit valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible -q "$@"
     else
-        ${RUNNER-} "$@"
+        $limit ${RUNNER-} "$@"
     fi
 }
 

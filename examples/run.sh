@@ -81,11 +81,9 @@ fi
 readers=$out/read_tensor writers=$out/write_file
 if [ "${CARGO:-cargo}" != none ] && command -v "${CARGO:-cargo}" >/dev/null; then
     target=${CARGO_TARGET_DIR:-$root/target}
-    if (cd "$root" && "${CARGO:-cargo}" build --quiet --locked --package ztensor-c --examples); then good; else
-        bad "the Rust examples do not build"
-    fi
-    if (cd "$root" && "${CARGO:-cargo}" build --quiet --locked --package ztensor-tools); then good; else
-        bad "zt does not build"
+    # With the same features as cargo test, so that nothing is compiled twice.
+    if (cd "$root" && "${CARGO:-cargo}" build --quiet --locked --workspace --bins --examples); then good; else
+        bad "zt and the Rust examples do not build"
     fi
     rust=$target/debug/examples zt=$target/debug/zt
     inspectors="$inspectors $rust/inspect" readers="$readers $rust/read_tensor" writers="$writers $rust/write_file"

@@ -38,7 +38,7 @@ address)
     export UBSAN_OPTIONS=print_stacktrace=1
     ;;
 thread)
-    programs=${*:-threads cache_threads load load_ends batch batch_strategy verify writer_stream write_batch open_source callbacks}
+    programs=${*:-threads cache cache_threads load load_ends load_files batch batch_strategy verify writer_stream write_batch open_source callbacks}
     flags=-fsanitize=thread
     # The standard library is there without it: what our lock tells of the order of its turns (src/lock.rs) stands
     # for what std does.

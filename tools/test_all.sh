@@ -1,38 +1,32 @@
 #!/bin/sh
-# Runs every part of the tests, whatever becomes of the others, and sums up:
+# Runs every part of the tests, two at a time, whatever becomes of the others, and sums up:
 #     sh tools/test_all.sh LOG_DIR
-# Each part is a target of the Makefile; its output is kept in LOG_DIR/TARGET.log. Exit status 1 if any part failed.
+# Each part is a target of the Makefile; its output is kept in LOG_DIR/TARGET.log and printed when it has ended. A part that
+# runs longer than ZT_PART_LIMIT seconds (1,500) is stopped and has failed. Exit status 1 if any part failed.
 set -u
 
 [ $# -eq 1 ] || { echo "usage: test_all.sh LOG_DIR" >&2; exit 2; }
-logs=$1
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/.." || exit
-rm -rf "$logs"
-mkdir -p "$logs"
+rm -rf "$1"
+mkdir -p "$1"
+logs=$(cd "$1" && pwd)
 
-# Said once, before anything is installed; each part asks for its own.
-sh tools/need.sh --plan interop man c++ valgrind cmake consumers pkg-config zstd packages lintian abi python torch go zig ggml model \
-    fuzz sanitizers
+# Said once, before anything is installed; then installed before parts run side by side, each of which asks for its own.
+needs="interop man c++ valgrind cmake consumers pkg-config zstd packages lintian abi python torch go zig ggml model fuzz sanitizers platform-i686 platform-s390x"
+# shellcheck disable=SC2086 # a list of words
+sh tools/need.sh --plan $needs
+for need in $needs; do sh tools/need.sh "$need" || true; done
 
-failures='' summary=''
-for part in check-dependencies test-rust test-compat test-c test-examples test-valgrind test-cmake test-packages test-python test-go test-zig test-julia test-ggml test-models fuzz-quick test-sanitizers; do
-    echo "== $part"
-    start=$(date +%s)
-    # A pipe's status is that of tee, so make's own is written down.
-    { ${MAKE:-make} --no-print-directory "$part" </dev/null 2>&1; echo $? >"$logs/$part.status"; } | tee "$logs/$part.log"
-    seconds=$(($(date +%s) - start))
-    counted=$(sh "$here/count_tests.sh" "$logs/$part.log") || failures="$failures $part"
-    summary="$summary
-$part: $counted in $seconds s"
-    [ "$(cat "$logs/$part.status")" = 0 ] || failures="$failures $part"
-done
+# Parts with the longest time first. The first two share nothing; the others use what these built.
+run_parts() { printf '%s\n' "$@" | xargs -P 2 -I PART sh tools/test_part.sh "$logs" PART; }
+start=$(date +%s)
+run_parts build test-rust
+run_parts test-platforms-quick test-sanitizers test-c test-cmake test-models fuzz-quick test-packages test-valgrind \
+    test-python test-ggml test-examples test-go test-julia test-zig test-compat check-dependencies
 
-echo "== summary$summary"
-total=$(sh "$here/count_tests.sh" "$logs"/*.log) || failures="$failures count"
-if [ -n "$failures" ]; then
-    echo "tests: $total"
-    echo "FAILED:$(printf '%s\n' $failures | sort -u | tr '\n' ' ')" >&2
-    exit 1
-fi
+echo "== summary, $(($(date +%s) - start)) s"
+cat "$logs"/*.result
+total=$(sh tools/count_tests.sh "$logs"/*.log) || echo count >>"$logs/failures"
 echo "tests: $total"
+[ ! -s "$logs/failures" ] || { echo "FAILED: $(sort -u "$logs/failures" | tr '\n' ' ')" >&2; exit 1; }

@@ -3,6 +3,7 @@
 set -eu
 . tools/platforms/rust.sh
 
+[ "${QUICK-}" != 1 ] || crate_types=cdylib
 build_library
 export CC="$cc" CXX="${PREFIX_}g++" NM="${PREFIX_}nm" CFLAGS="-g -D_FILE_OFFSET_BITS=64" CXXFLAGS="-g -D_FILE_OFFSET_BITS=64"
 export ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
@@ -10,6 +11,10 @@ export ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
 mkdir -p "$OUT/shared" && ln -sf "$built/libztensor.so" "$OUT/shared/libztensor.so.0"
 status=0
 same_as_here "$built/libztensor.so" -Wl,-rpath,"$OUT/shared" || status=1
+# In a quick run an emulator is spared what takes it longest and knows no byte order.
+case ${QUICK-}$RUNNER in
+1qemu-*) ONLY=$(c_tests_without '"(fault_loop|failing_malloc)\.h"') && export ONLY ;;
+esac
 LANGUAGES=c99 LIBRARIES=shared sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1
 if [ "${QUICK-}" != 1 ] && [ "${C_ALONE-}" != 1 ]; then
     LANGUAGES=c++17 LIBRARIES=static sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1

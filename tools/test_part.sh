@@ -1,0 +1,35 @@
+#!/bin/sh
+# Runs one target of the Makefile for tools/test_all.sh:
+#     sh tools/test_part.sh LOG_DIR TARGET
+# LOG_DIR/TARGET.log is what it printed, TARGET.result a line for the summary; `failures` has its name if it failed.
+set -u
+
+logs=$1 part=$2
+start=$(date +%s)
+echo "-- $part begins"
+limit=
+! command -v timeout >/dev/null || limit="timeout --kill-after=30 ${ZT_PART_LIMIT:-1500}"
+# In a process group of its own where there is a limit, which a signal to this script has to reach.
+$limit "${MAKE:-make}" --no-print-directory "$part" </dev/null >"$logs/$part.log" 2>&1 &
+trap 'kill $!; exit 130' HUP INT TERM
+wait $!
+status=$?
+trap - HUP INT TERM
+seconds=$(($(date +%s) - start))
+case $part in
+build) counted='built' ;;
+*) counted=$(sh tools/count_tests.sh "$logs/$part.log") || [ "$status" != 0 ] || status=1 ;;
+esac
+case $status in
+0) verdict='' ;;
+124 | 137) verdict=": FAILED, stopped after the limit of ${ZT_PART_LIMIT:-1500} s" ;;
+*) verdict=": FAILED with status $status" ;;
+esac
+echo "$part: $counted in $seconds s$verdict" >"$logs/$part.result"
+[ -z "$verdict" ] || echo "$part" >>"$logs/failures"
+
+# What two parts print must not mingle.
+exec 9>"$logs/printing"
+! command -v flock >/dev/null || flock 9
+echo "== $part ($seconds s)$verdict"
+cat "$logs/$part.log"
