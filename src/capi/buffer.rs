@@ -2,17 +2,17 @@
 
 use super::arg;
 use super::component::zt_component;
-use super::guard::guard;
+use super::guard::{deliver, guard_value};
 use super::open::zt_file;
 use super::progress::progress;
 use super::read_options::{batch_options, on_done, zt_read_options};
 use super::status::zt_status;
-use crate::error::{fail, Result};
+use crate::error::Result;
 use crate::memory::AlignedBuffer;
 use crate::reader::{Component, Loaded};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 /// Decoded bytes of a component. A buffer keeps its file open.
 pub struct zt_buffer {
@@ -39,22 +39,16 @@ pub unsafe extern "C" fn zt_component_load(
     options: *const zt_read_options,
     buffer: Option<&mut MaybeUninit<*mut zt_buffer>>,
 ) -> zt_status {
-    let Some(out) = buffer else {
-        return guard(|| Err(fail!(InvalidArgument, "the place for the buffer is NULL")));
-    };
-    out.write(null_mut());
-    guard(|| {
+    deliver(buffer, "buffer", || {
         let component = arg::required(component, "component")?;
         if options.is_null() {
-            out.write(component.load()?.0);
-            return Ok(());
+            return Ok(component.load()?.0);
         }
         // SAFETY: of the size it says.
         let options = unsafe { arg::options(options)? };
         let (batch, on_done) = (batch_options(&options)?, on_done(&options));
         let progress = progress(options.progress, options.context);
-        out.write(component.load_by(|c| c.load_with(&batch, &on_done, &progress))?.0);
-        Ok(())
+        Ok(component.load_by(|c| c.load_with(&batch, &on_done, &progress))?.0)
     })
 }
 
@@ -84,7 +78,7 @@ pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
     if buffer.is_null() {
         return;
     }
-    super::guard::guard_value((), || {
+    guard_value((), || {
         // SAFETY: from zt_component_load, which boxed a slice of one; not used again by the caller.
         let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(buffer, 1)) };
         let owner = one.first().map(|b| b.owner);

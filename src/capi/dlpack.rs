@@ -4,7 +4,7 @@
 use super::arg;
 use super::buffer::{zt_buffer, zt_buffer_data, zt_buffer_free};
 use super::component::zt_component;
-use super::guard::{guard, guard_value};
+use super::guard::{deliver, guard_value};
 use super::object::{zt_component_find, zt_object};
 use super::status::zt_status;
 use super::writer::{open, zt_writer};
@@ -262,24 +262,13 @@ fn dense(object: &zt_object) -> Result<(&zt_component, &[u64])> {
 }
 
 /// Fills `out` with what `make` gives, and with NULL if it fails.
-fn deliver<T>(out: Option<&mut MaybeUninit<*mut T>>, make: impl FnOnce() -> Result<*mut T>) -> zt_status {
-    let Some(out) = out else {
-        return guard(|| Err(fail!(InvalidArgument, "the place for the tensor is NULL")));
-    };
-    out.write(null_mut());
-    guard(|| {
-        out.write(make()?);
-        Ok(())
-    })
-}
-
 /// See ztensor_dlpack.h.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_to_dlpack(
     object: Option<&zt_object>,
     tensor: Option<&mut MaybeUninit<*mut Versioned>>,
 ) -> zt_status {
-    deliver(tensor, || {
+    deliver(tensor, "tensor", || {
         let (part, shape) = dense(arg::required(object, "object")?)?;
         versioned(part, Some(shape))
     })
@@ -291,7 +280,7 @@ pub extern "C" fn zt_object_to_dlpack_unversioned(
     object: Option<&zt_object>,
     tensor: Option<&mut MaybeUninit<*mut Unversioned>>,
 ) -> zt_status {
-    deliver(tensor, || {
+    deliver(tensor, "tensor", || {
         let (part, shape) = dense(arg::required(object, "object")?)?;
         unversioned(part, Some(shape))
     })
@@ -303,5 +292,5 @@ pub extern "C" fn zt_component_to_dlpack(
     component: Option<&zt_component>,
     tensor: Option<&mut MaybeUninit<*mut Versioned>>,
 ) -> zt_status {
-    deliver(tensor, || versioned(arg::required(component, "component")?, None))
+    deliver(tensor, "tensor", || versioned(arg::required(component, "component")?, None))
 }

@@ -1,9 +1,11 @@
 //! The boundary: nothing unwinds into C, and every failure leaves a status and a message.
 
 use super::status::{self, zt_status};
-use crate::error::{Cause, Error, Result};
+use crate::error::{fail, Cause, Error, Result};
 use std::cell::{Cell, RefCell};
+use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, AssertUnwindSafe, PanicHookInfo};
+use std::ptr::null_mut;
 use std::sync::{Once, OnceLock};
 
 thread_local! {
@@ -40,6 +42,22 @@ pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
         Ok(()) => status::value::ZT_OK as zt_status,
         Err(error) => keep(&error),
     }
+}
+
+/// Writes the handle that `make` gives to `out`, or NULL and why there is none; `what` is what it is a handle of.
+pub(super) fn deliver<T>(
+    out: Option<&mut MaybeUninit<*mut T>>,
+    what: &str,
+    make: impl FnOnce() -> Result<*mut T>,
+) -> zt_status {
+    let Some(out) = out else {
+        return guard(|| Err(fail!(InvalidArgument, "the place for the {what} is NULL")));
+    };
+    out.write(null_mut());
+    guard(|| {
+        out.write(make()?);
+        Ok(())
+    })
 }
 
 /// Makes it this thread's last failure; its status.

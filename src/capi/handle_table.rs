@@ -19,6 +19,7 @@ pub struct zt_file {
 
 impl zt_file {
     /// On the heap, with a reference; the places that C borrows point back to it.
+    #[inline(never)] // opening keeps no room for the copies of a file that this makes
     pub(super) fn new(file: File) -> Result<*mut zt_file> {
         let handles = HandleTable::reserve(file.manifest())?;
         let mut one = Vec::new();

@@ -3,7 +3,7 @@
 use super::arg;
 use super::batch::{add_request, disjoint, stats_of, zt_read_request, zt_read_stats, REQUESTS};
 use super::component::zt_component;
-use super::guard::{guard, guard_value};
+use super::guard::{deliver, guard, guard_value};
 use super::hooks::thread_hooks;
 use super::load_event::{
     event_of, load_options, zt_load_event, zt_load_kind, zt_load_kind_value, zt_load_options, ZT_NO_SLOT,
@@ -17,7 +17,6 @@ use crate::reader::{BatchStats, Load, Request, Ring, SourceStats};
 use crate::source::ByteSource;
 use crate::threads::{ThreadGroup, Work};
 use std::mem::MaybeUninit;
-use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -105,11 +104,7 @@ pub unsafe extern "C" fn zt_load_start(
     options: *const zt_load_options,
     load: Option<&mut MaybeUninit<*mut zt_load>>,
 ) -> zt_status {
-    let Some(out) = load else {
-        return guard(|| Err(fail!(InvalidArgument, "the place for the load is NULL")));
-    };
-    out.write(null_mut());
-    guard(|| {
+    deliver(load, "load", || {
         // SAFETY: options NULL or of the size it says, with hooks NULL or of the size they say.
         let (options, hooks) = unsafe {
             let options = arg::options(options)?;
@@ -127,8 +122,7 @@ pub unsafe extern "C" fn zt_load_start(
         let (threads, hooks) = (load.threads(), hooks.unwrap_or_else(|| load.thread_hooks()));
         let group = ThreadGroup::start(try_box(Work::new(load, hooks, Load::work))?, threads);
         group.value().set_threads(group.threads());
-        out.write(Box::into_raw(try_box(zt_load { group, files, parts: OnceLock::new() })?));
-        Ok(())
+        Ok(Box::into_raw(try_box(zt_load { group, files, parts: OnceLock::new() })?))
     })
 }
 

@@ -1,7 +1,8 @@
 //! Models of several files: opening them, and asking for the files.
 
 use super::arg;
-use super::open::{deliver, zt_file};
+use super::guard::deliver;
+use super::open::zt_file;
 use super::open_options::{opened, zt_open_options};
 use super::status::zt_status;
 use crate::reader::File;
@@ -43,7 +44,7 @@ pub unsafe extern "C" fn zt_open_model(
     options: *const zt_open_options,
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
-    deliver(file, || {
+    deliver(file, "file", || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
         unsafe { opened(options, |wanted| File::open_model(arg::path(path)?, wanted)) }
     })
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn zt_open_parts(
     options: *const zt_open_options,
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
-    deliver(file, || {
+    deliver(file, "file", || {
         // SAFETY: "paths, count: at least one".
         let given = unsafe { arg::slice(paths, count, "paths")? };
         let mut paths: Vec<&Path> = Vec::new();

@@ -1,7 +1,7 @@
 //! Files: opening, counting references, what they say of themselves.
 
 use super::arg;
-use super::guard::{guard, guard_value};
+use super::guard::{deliver, guard_value};
 pub use super::handle_table::zt_file;
 use super::handle_table::zt_object;
 use super::open_options::{opened, zt_open_options};
@@ -11,21 +11,7 @@ use crate::error::{fail, Result};
 use crate::reader::File;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::{null, null_mut};
-
-pub(super) fn deliver(
-    out: Option<&mut MaybeUninit<*mut zt_file>>,
-    open: impl FnOnce() -> Result<File>,
-) -> zt_status {
-    let Some(out) = out else {
-        return guard(|| Err(fail!(InvalidArgument, "the place for the file is NULL")));
-    };
-    out.write(null_mut());
-    guard(|| {
-        out.write(zt_file::new(open()?)?);
-        Ok(())
-    })
-}
+use std::ptr::null;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
 /// (docs/formats.md); zt_file_container says which.
@@ -45,7 +31,7 @@ pub unsafe extern "C" fn zt_open(
     options: *const zt_open_options,
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
-    deliver(file, || {
+    deliver(file, "file", || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
         unsafe { opened(options, |wanted| File::open(arg::path(path)?, wanted)) }
     })
@@ -67,7 +53,7 @@ pub unsafe extern "C" fn zt_open_fd(
     options: *const zt_open_options,
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
-    deliver(file, || {
+    deliver(file, "file", || {
         // SAFETY: options NULL or of the size it says.
         unsafe { opened(options, |wanted| File::open_file(duplicate(fd)?, offset, length, wanted)) }
     })
@@ -117,7 +103,7 @@ pub unsafe extern "C" fn zt_open_memory(
     options: *const zt_open_options,
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
-    deliver(file, || {
+    deliver(file, "file", || {
         // SAFETY: "data, size: its bytes".
         let bytes = unsafe { arg::slice(data.cast::<u8>(), size, "data")? };
         let bytes = Borrowed(bytes.as_ptr(), bytes.len());

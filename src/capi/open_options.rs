@@ -2,6 +2,7 @@
 
 use super::arg;
 use super::container::containers;
+use super::handle_table::zt_file;
 use super::hooks::{self, zt_allocator, zt_thread_hooks};
 use super::mode::{self, zt_advice, zt_mode};
 use super::progress::{progress, zt_progress_callback};
@@ -106,22 +107,31 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     })
 }
 
-/// What `open` opens with the caller's options, its digests checked if they say so.
+/// A handle of what `open` opens with the caller's options, its digests checked if they say so.
 ///
 /// # Safety
 /// `options` is NULL or of the size it says, as is what it points to.
 pub(super) unsafe fn opened(
     options: *const zt_open_options,
     open: impl FnOnce(&OpenOptions) -> Result<File>,
-) -> Result<File> {
+) -> Result<*mut zt_file> {
     // SAFETY: passed on.
     let options = unsafe { arg::options(options)? };
-    let file = open(&open_options(&options)?)?;
-    if options.verify != 0 && options.progress.is_some() {
-        let wanted =
-            VerifyOptions { contents: false, threads: options.threads as usize, ..VerifyOptions::default() };
-        let progress = progress(options.progress, options.context);
-        file.verify(&wanted, &progress, &mut VerifyReport::default())?;
+    let handle = zt_file::new(open(&open_options(&options)?)?)?;
+    // SAFETY: fresh from above, and nobody else has it yet.
+    verify_with_progress(unsafe { (*handle).file() }, &options).map(|()| handle).inspect_err(|_| {
+        // SAFETY: as above; it is not given to the caller.
+        unsafe { zt_file::release(handle) }
+    })
+}
+
+/// Checks digests where the options ask for that and for progress.
+fn verify_with_progress(file: &File, options: &zt_open_options) -> Result<()> {
+    if options.verify == 0 || options.progress.is_none() {
+        return Ok(());
     }
-    Ok(file)
+    let wanted =
+        VerifyOptions { contents: false, threads: options.threads as usize, ..VerifyOptions::default() };
+    let progress = progress(options.progress, options.context);
+    file.verify(&wanted, &progress, &mut VerifyReport::default())
 }

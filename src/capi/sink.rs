@@ -1,11 +1,12 @@
 //! The caller's functions as the place where a written file goes.
 
 use super::arg;
+use super::guard::deliver;
 use super::progress::outcome;
 use super::running_sink::while_running;
 use super::sized::sized_struct;
 use super::status::zt_status;
-use super::writer::{deliver, handle, zt_writer};
+use super::writer::{handle, zt_writer};
 use super::writer_options::{self as description, zt_writer_options};
 use crate::error::{fail, Result};
 use crate::memory::try_box;
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn zt_writer_create_sink(
     options: *const zt_writer_options,
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
-    deliver(writer, || {
+    deliver(writer, "writer", || {
         // SAFETY: sink of the size it says.
         let sink = CallbackSink::new(unsafe { arg::required_struct(sink)? })?;
         // SAFETY: options NULL or of the size it says.

@@ -1,7 +1,8 @@
 //! The caller's functions as the bytes of a file.
 
 use super::arg;
-use super::open::{deliver, zt_file};
+use super::guard::deliver;
+use super::open::zt_file;
 use super::open_options::{opened, zt_open_options};
 use super::progress::{outcome, Context};
 use super::sized::sized_struct;
@@ -205,7 +206,7 @@ pub unsafe extern "C" fn zt_open_source(
     options: *const zt_open_options,
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
-    deliver(file, || {
+    deliver(file, "file", || {
         // SAFETY: source of the size it says.
         let functions: zt_source = unsafe { arg::required_struct(source)? };
         let source = CallbackSource::new(functions)?;

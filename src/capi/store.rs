@@ -1,8 +1,8 @@
 //! Models whose files the caller opens: from a bucket, an archive.
 
 use super::arg;
-use super::guard::guard;
-use super::open::{deliver, zt_file};
+use super::guard::{deliver, guard};
+use super::open::zt_file;
 use super::open_options::{opened, zt_open_options};
 use super::progress::{outcome, Context};
 use super::sized::sized_struct;
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn zt_open_model_from(
     options: *const zt_open_options,
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
-    deliver(file, || {
+    deliver(file, "file", || {
         // SAFETY: store of the size it says; "name: NUL-ended".
         let (functions, name) = unsafe { (arg::required_struct::<zt_store>(store)?, arg::path(name)?) };
         let Some(open) = functions.open else { return Err(fail!(InvalidArgument, "zt_store.open is NULL")) };

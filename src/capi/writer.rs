@@ -1,7 +1,7 @@
 //! Writing: create or append, objects at once or piece by piece, finish or abort.
 
 use super::arg;
-use super::guard::{guard, guard_value};
+use super::guard::{deliver, guard, guard_value};
 use super::object::zt_object;
 use super::running_sink::is_running;
 use super::status::zt_status;
@@ -15,7 +15,6 @@ use crate::writer::{Writer, WriterOptions};
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::ptr::null_mut;
 
 /// A file that is being written. It belongs to one thread at a time.
 ///
@@ -70,20 +69,6 @@ impl Drop for CloseGuard {
     }
 }
 
-pub(super) fn deliver(
-    out: Option<&mut MaybeUninit<*mut zt_writer>>,
-    make: impl FnOnce() -> Result<*mut zt_writer>,
-) -> zt_status {
-    let Some(out) = out else {
-        return guard(|| Err(fail!(InvalidArgument, "the place for the writer is NULL")));
-    };
-    out.write(null_mut());
-    guard(|| {
-        out.write(make()?);
-        Ok(())
-    })
-}
-
 /// The handle of a writer, to the sink of that number or 0.
 pub(super) fn handle(writer: Writer, sink: u64, options: &zt_writer_options) -> Result<*mut zt_writer> {
     let writer = description::reporting(writer, options)?;
@@ -106,7 +91,7 @@ pub unsafe extern "C" fn zt_writer_create(
     options: *const zt_writer_options,
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
-    deliver(writer, || {
+    deliver(writer, "writer", || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
         let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
         handle(Writer::create(path, &description::writer_options(&options)?)?, 0, &options)
@@ -134,7 +119,7 @@ pub unsafe extern "C" fn zt_writer_append(
     options: *const zt_writer_options,
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
-    deliver(writer, || {
+    deliver(writer, "writer", || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
         let (path, options): (_, zt_writer_options) = unsafe { (arg::path(path)?, arg::options(options)?) };
         if options.spec_version != 0 {

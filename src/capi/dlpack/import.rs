@@ -1,9 +1,9 @@
 //! Tensors of other libraries, written.
 
 use super::{
-    arg, fail, guard, open, types_of, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU,
-    PINNED,
+    arg, fail, open, types_of, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU, PINNED,
 };
+use crate::capi::guard::guard;
 use crate::model::value::Attributes;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer};
 use std::ffi::c_char;

@@ -50,6 +50,7 @@ pub fn check_head(input: &[u8], base: u64) -> Result<()> {
 }
 
 /// Checks the item that `input` begins with, within so many arrays and maps: how many bytes it has.
+#[inline(never)] // its stack is in the way of nothing else
 pub fn check_item(input: &[u8], base: u64, around: usize) -> Result<usize> {
     let mut walk = Walk { input, at: 0, base };
     let mut open = [Open::default(); MAX_DEPTH + 1];
