@@ -96,3 +96,19 @@ fn an_encoding_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
         }
     }
 }
+
+#[test]
+fn an_object_that_lacks_a_component_of_its_format_is_not_copied() {
+    let part = Part::new("values", "u8", *b"12");
+    let made = common::open(file(&[Object::new("t", "zt.sparse_coo/1", &[8], vec![part])]));
+    for version in [Version::V1_2, Version::V1_1, Version::V2] {
+        let mut failure = None;
+        let written = common::written(&WriterOptions { version, ..WriterOptions::default() }, |w| {
+            failure = w.copy(made.objects().next().unwrap(), "t").err();
+        });
+        let failure = failure.unwrap();
+        assert_eq!(failure.cause(), Cause::Unsupported, "{failure}");
+        assert!(failure.message().contains("coords"), "{failure}");
+        assert_eq!(common::open(written).object_count(), 0);
+    }
+}
