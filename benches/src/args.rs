@@ -17,7 +17,7 @@ WORKLOAD is one of these, by name or number; without one all run:
   w6  compress       zstd                           w13  threads   other numbers of threads
   w7  digests                                       w14  convert_file  safetensors to .zt
   w15 stream         loads: rings, shards, slices   w16  cache     a cache of experts
-  w17 ztensor_2      zTensor 2: open and load
+  w17 ztensor_2      zTensor 2: open, load, write
 
 Options:
   --quick      small files and few rounds: shows that everything works, not how fast

@@ -50,7 +50,7 @@ impl Drop for Cleanup {
 /// Its number (see args::WORKLOADS), and what it does.
 type Workload = (&'static str, fn(&Cfg) -> Vec<Value>);
 
-const TABLE: [Workload; 19] = [
+const TABLE: [Workload; 20] = [
     ("w1", workloads::open::run),
     ("w1", workloads::open_kinds::run),
     ("w1", workloads::vocabulary::run),
@@ -70,6 +70,7 @@ const TABLE: [Workload; 19] = [
     ("w15", workloads::stream::run),
     ("w16", workloads::cache::run),
     ("w17", workloads::ztensor_2::run),
+    ("w17", workloads::write_ztensor_2::run),
 ];
 
 fn main() -> ExitCode {

@@ -113,6 +113,11 @@ pub const TARGETS: &[Target] = &[
     t("W17/100000", "open", "libztensor zt_open", "limit: walk", 3.0),
     t("W17/1000", "open", "libztensor zt_open", "ztensor 2.1.1", 0.1),
     t("W17/100000", "open", "libztensor zt_open", "ztensor 2.1.1", 0.1),
+    t("W17/cold", "load", "libztensor batch, 2 threads", "limit: O_DIRECT", 1.1),
+    t("W17/write", "write", "libztensor xxh3", "limit: write()", 1.1),
+    t("W17/write", "write", "libztensor xxh3", "ztensor 2.1.1", 1.0),
+    t("W17/write small", "write", "libztensor xxh3", "ztensor 2.1.1", 1.0),
+    t("W17/write small", "write", "libztensor batch xxh3", "ztensor 2.1.1", 1.0),
 ];
 
 #[derive(Clone, Copy, PartialEq)]

@@ -19,4 +19,5 @@ pub mod stream;
 pub mod threads;
 pub mod vocabulary;
 pub mod write;
+pub mod write_ztensor_2;
 pub mod ztensor_2;

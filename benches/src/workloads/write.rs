@@ -30,7 +30,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
 }
 
 /// Times `write`, then the fsync that makes it durable; removes the file.
-fn one(spare: usize, out: &Path, syncs_itself: bool, write: &dyn Fn(&Path)) -> Sample {
+pub(super) fn one(spare: usize, out: &Path, syncs_itself: bool, write: &dyn Fn(&Path)) -> Sample {
     let _ = std::fs::remove_file(out);
     let timed = || {
         let (t, ()) = secs(|| write(out));
@@ -40,7 +40,7 @@ fn one(spare: usize, out: &Path, syncs_itself: bool, write: &dyn Fn(&Path)) -> S
     borrow(spare, timed, || drop(std::fs::remove_file(out)))
 }
 
-fn plain(out: &Path, data: &[u8], chunk: usize) {
+pub(super) fn plain(out: &Path, data: &[u8], chunk: usize) {
     let mut f = sys::create(out, false);
     for c in data.chunks(chunk) {
         f.write_all(c).unwrap();

@@ -92,14 +92,22 @@ fn loads(cfg: &Cfg) -> Vec<Value> {
     type Load<'a> = (Role, &'static str, Box<dyn Fn() + 'a>);
     let loads = |direct: i32| -> Vec<Load<'_>> {
         vec![
-            (Role::Libztensor, "libztensor batch, 2 threads", Box::new(move || batch(path, specs, names, out, 0, direct))),
+            (
+                Role::Libztensor,
+                "libztensor batch, 2 threads",
+                Box::new(move || batch(path, specs, names, out, 0, direct)),
+            ),
             (
                 Role::Libztensor,
                 "libztensor batch, 2 threads, xxh3 checked",
                 Box::new(move || batch(path, specs, names, out, 1, direct)),
             ),
             (Role::Peer, "ztensor 2.1.1 map, copy", Box::new(move || zt2::copy(path, specs, all(), false))),
-            (Role::Peer, "ztensor 2.1.1 verify, map, copy", Box::new(move || zt2::copy(path, specs, all(), true))),
+            (
+                Role::Peer,
+                "ztensor 2.1.1 verify, map, copy",
+                Box::new(move || zt2::copy(path, specs, all(), true)),
+            ),
         ]
     };
     let group_of = |id: &str, limit, is_direct, direct, run: &dyn Fn(&dyn Fn()) -> f64, reps| {
